@@ -1,0 +1,80 @@
+import type { Account, AccountKey } from '../src/domain/account.ts';
+import type { Environment } from '../src/domain/account-events.ts';
+
+/** A confirmed or external transaction, as far as it matters for who is told of it. */
+export interface AnnouncedTransaction {
+  readonly createdAtMs: number;
+  /** When its event happened, by the event's metadata, which a copy of the event keeps. */
+  readonly recordedAtMs: number;
+}
+
+export interface DeliveryTerms {
+  /** How long the delivery log keeps what has ended: beyond it nothing can tell a second delivery from a first. */
+  readonly retentionMs: number;
+  readonly nowMs: number;
+  /** The deployment's: keys of the other one are unknown to it. */
+  readonly environment: Environment;
+}
+
+export interface OwedDelivery {
+  readonly prefix: string;
+  /** Whether the key shows drivers' mobile numbers. */
+  readonly mobileNumber: boolean;
+}
+
+export interface DeliveryDecision {
+  readonly owed: readonly OwedDelivery[];
+  /** Every other key of the account, with why nothing is owed to it. */
+  readonly notSent: readonly { readonly key: string; readonly reason: string }[];
+}
+
+/**
+ * To which keys of the account a transaction is owed, and why to none of the others. `account` is as its
+ * events before the transaction's own in the log left it; `undefined` where it was not open by then. Access
+ * checks 4 and 5 do not matter here: they hold a delivery, they do not cancel it.
+ */
+export function decideDeliveries(
+  transaction: AnnouncedTransaction,
+  account: Account | undefined,
+  terms: DeliveryTerms,
+): DeliveryDecision {
+  const owed: OwedDelivery[] = [];
+  const notSent: { key: string; reason: string }[] = [];
+  for (const key of account?.keys.values() ?? []) {
+    const reason = whyNot(transaction, key, terms);
+    if (reason === undefined) owed.push({ prefix: key.prefix, mobileNumber: key.driverMobile });
+    else notSent.push({ key: key.prefix, reason });
+  }
+  return { owed, notSent };
+}
+
+/** Whether the event is too old for a delivery to be made of it. */
+export function isPastRetention(
+  recordedAtMs: number,
+  { retentionMs, nowMs }: Pick<DeliveryTerms, 'retentionMs' | 'nowMs'>,
+): boolean {
+  return recordedAtMs < nowMs - retentionMs;
+}
+
+/** Why nothing may be sent to a key as it stands, whatever the transaction; `undefined` where it may. */
+export function keyObstacle(key: AccountKey, environment: Environment): string | undefined {
+  if (key.environment !== environment) return `the key belongs to ${key.environment}`;
+  if (!key.active) return 'the key is switched off';
+  if (key.webhook === null) return 'the key has no webhook';
+  const { disabled } = key.webhook;
+  return disabled === null ? undefined : `the webhook is disabled: ${disabled.reason}`;
+}
+
+function whyNot(
+  transaction: AnnouncedTransaction,
+  key: AccountKey,
+  terms: DeliveryTerms,
+): string | undefined {
+  const obstacle = keyObstacle(key, terms.environment);
+  if (obstacle !== undefined) return obstacle;
+  if (key.webhook !== null && transaction.createdAtMs < key.webhook.setAtMs) {
+    return 'the transaction was created before the webhook URL was set';
+  }
+  if (!isPastRetention(transaction.recordedAtMs, terms)) return undefined;
+  return 'the transaction was recorded longer ago than the delivery log is kept';
+}

@@ -1,0 +1,151 @@
+import type { Account, AccountKey } from '../src/domain/account.ts';
+import { ACCOUNT_STREAMS, type AccountEvent } from '../src/domain/account-events.ts';
+import { type AccountDraft, EventOrderFault, evolveDraft, issuedKey } from '../src/domain/account-evolve.ts';
+
+/** One event of an account stream, as far as it could be read. */
+export interface DirectoryEvent {
+  readonly position: number;
+  readonly stream: string;
+  readonly revision: number;
+  readonly decoded:
+    | { readonly ok: true; readonly event: AccountEvent; readonly atMs: number }
+    | { readonly ok: false; readonly reason: string };
+}
+
+/** One account stream as the directory knows it. It changes in place as events are applied. */
+export interface DirectoryAccount {
+  readonly id: number;
+  /** `undefined` once the account is unreadable: nothing of it is served. */
+  readonly account: Account | undefined;
+  /** Of the last event seen. */
+  readonly position: number;
+  readonly revision: number;
+  /** The first event that could not be applied. It stays until the directory is built anew. */
+  readonly unreadable: { readonly position: number; readonly reason: string } | null;
+}
+
+export interface DirectoryKey {
+  readonly entry: DirectoryAccount;
+  readonly key: AccountKey;
+}
+
+/** The draft is the directory's own; others see it as a readonly `Account`. */
+interface Entry {
+  readonly id: number;
+  account: AccountDraft | undefined;
+  position: number;
+  revision: number;
+  unreadable: { readonly position: number; readonly reason: string } | null;
+  /** Keys of an unreadable account, kept so that their prefixes are still found. */
+  lastKeys: Map<string, AccountKey> | undefined;
+}
+
+const ACCOUNT_STREAM = new RegExp(`^${ACCOUNT_STREAMS}(0|[1-9][0-9]*)$`);
+
+/**
+ * Every account with its groups, corporates, profiles, keys and webhooks, folded from the account streams.
+ *
+ * It fails closed, one account at a time: an event that can't be read, can't follow those before it, or is
+ * missing marks its account unreadable. Applying an event again changes nothing.
+ */
+export class Directory {
+  readonly #entries = new Map<number, Entry>();
+  /** By prefix. */
+  readonly #owners = new Map<string, Entry>();
+  #position = 0;
+
+  /** Everything up to here has been applied. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Says that the log holds no further account event up to `position`. Never moves back. */
+  advance(position: number): void {
+    this.#position = Math.max(this.#position, position);
+  }
+
+  account(id: number): DirectoryAccount | undefined {
+    return this.#entries.get(id);
+  }
+
+  accounts(): Iterable<DirectoryAccount> {
+    return this.#entries.values();
+  }
+
+  /** The key with this prefix, switched off or not. That of an unreadable account is as it was last read. */
+  key(prefix: string): DirectoryKey | undefined {
+    const entry = this.#owners.get(prefix);
+    const key = (entry?.account?.keys ?? entry?.lastKeys)?.get(prefix);
+    return entry === undefined || key === undefined ? undefined : { entry, key };
+  }
+
+  /**
+   * Applies the next event of an account stream; returns the account where this event closed it. A stream that
+   * is not named after an account changes none.
+   */
+  apply(event: DirectoryEvent): DirectoryAccount | undefined {
+    this.advance(event.position);
+    const id = Number(ACCOUNT_STREAM.exec(event.stream)?.[1]);
+    if (!Number.isSafeInteger(id)) return undefined;
+    const entry = this.#entry(id);
+    if (event.revision <= entry.revision) return undefined;
+    const expected = entry.revision + 1;
+    entry.revision = event.revision;
+    entry.position = event.position;
+    const missing = event.revision !== expected;
+    const fault = missing ? `the events from revision ${expected} are missing` : this.#evolve(entry, event);
+    const closed = fault !== undefined && close(entry, { position: event.position, reason: fault });
+    if (entry.unreadable !== null) this.#keepPrefix(entry, event);
+    return closed ? entry : undefined;
+  }
+
+  #entry(id: number): Entry {
+    let entry = this.#entries.get(id);
+    if (entry === undefined) {
+      entry = { id, account: undefined, position: 0, revision: -1, unreadable: null, lastKeys: undefined };
+      this.#entries.set(id, entry);
+    }
+    return entry;
+  }
+
+  /** Why the event can't be applied; `undefined` when it was, or when its account is unreadable already. */
+  #evolve(entry: Entry, { decoded }: DirectoryEvent): string | undefined {
+    if (entry.unreadable !== null) return undefined;
+    if (!decoded.ok) return decoded.reason;
+    const { event, atMs } = decoded;
+    if (event.data.account_id !== entry.id) return `it is about account ${event.data.account_id}`;
+    if (event.type === 'KeyIssued') {
+      const owner = this.#owners.get(event.data.prefix);
+      if (owner !== undefined && owner !== entry) {
+        return `key ${event.data.prefix} belongs to account ${owner.id}`;
+      }
+    }
+    try {
+      entry.account = evolveDraft(entry.account, event, atMs);
+    } catch (error) {
+      if (error instanceof EventOrderFault) return error.message;
+      throw error;
+    }
+    if (event.type === 'KeyIssued') this.#owners.set(event.data.prefix, entry);
+    return undefined;
+  }
+
+  /** A key issued on an unreadable account is answered like the account's others, not like an unknown one. */
+  #keepPrefix(entry: Entry, { decoded }: DirectoryEvent): void {
+    if (!decoded.ok || decoded.event.type !== 'KeyIssued') return;
+    if (decoded.event.data.account_id !== entry.id) return;
+    const key = issuedKey(decoded.event);
+    if (this.#owners.has(key.prefix)) return;
+    this.#owners.set(key.prefix, entry);
+    entry.lastKeys?.set(key.prefix, key);
+  }
+}
+
+/** Whether this was what closed it. */
+function close(entry: Entry, fault: { readonly position: number; readonly reason: string }): boolean {
+  if (entry.unreadable !== null) return false;
+  entry.unreadable = fault;
+  entry.lastKeys = entry.account?.keys ?? new Map();
+  entry.account = undefined;
+  return true;
+}

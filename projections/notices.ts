@@ -1,0 +1,89 @@
+import type { Account } from '../src/domain/account.ts';
+import type { AccountEvent } from '../src/domain/account-events.ts';
+
+/** Events older than this call for no e-mail: a rebuilt or copied store must not mail its history. */
+export const NOTICE_MAX_AGE_MS = 24 * 60 * 60 * 1000;
+
+type NoticeEvent = Extract<AccountEvent, { type: 'WebhookFailing' | 'WebhookDisabled' | 'WebhookEnabled' }>;
+export type NoticeKind = 'failing' | 'disabled' | 'enabled';
+
+/** One e-mail that an event calls for. */
+export interface Notice {
+  readonly kind: NoticeKind;
+  /** The customer's own people, or the operator's: they can do different things about it. */
+  readonly audience: 'customer' | 'operator';
+  /** At least one address. */
+  readonly to: readonly string[];
+  readonly accountId: number;
+  readonly accountName: string;
+  readonly prefix: string;
+  readonly keyLabel: string | null;
+  /** `null` where the webhook was removed meanwhile. */
+  readonly url: string | null;
+  /** When it happened, milliseconds. */
+  readonly atMs: number;
+  /** Of a disabled webhook. */
+  readonly reason: string | null;
+  readonly failedInARow: number;
+  /** ISO 8601 UTC; `null` where it is not known, or nothing failed. */
+  readonly failingSince: string | null;
+  /** Newest first. */
+  readonly lastAnswers: readonly string[];
+}
+
+/** Whether an event is one that people are told about, at whatever time it happened. */
+export function callsForNotice(event: AccountEvent): event is NoticeEvent {
+  return (
+    event.type === 'WebhookFailing' || event.type === 'WebhookDisabled' || event.type === 'WebhookEnabled'
+  );
+}
+
+/**
+ * The e-mails that an event calls for: one to the account's contacts and one to the operator, each where there
+ * is an address, when a webhook fails, is disabled or is enabled. None for an event more than 24 hours old.
+ * `account` is the account as it is now, so that today's contacts are told.
+ */
+export function noticesFor(
+  { event, atMs }: { readonly event: AccountEvent; readonly atMs: number },
+  account: Account,
+  options: { readonly operatorEmail: string | null; readonly nowMs: number },
+): Notice[] {
+  if (!callsForNotice(event) || options.nowMs - atMs > NOTICE_MAX_AGE_MS) return [];
+  const key = account.keys.get(event.data.prefix);
+  const common = {
+    accountId: account.id,
+    accountName: account.name,
+    prefix: event.data.prefix,
+    keyLabel: key?.label ?? null,
+    url: key?.webhook?.url ?? null,
+    atMs,
+    ...runOf(event),
+  };
+  const notices: Notice[] = [];
+  if (account.emails.length > 0) notices.push({ ...common, audience: 'customer', to: account.emails });
+  if (options.operatorEmail !== null) {
+    notices.push({ ...common, audience: 'operator', to: [options.operatorEmail] });
+  }
+  return notices;
+}
+
+function runOf(event: NoticeEvent) {
+  switch (event.type) {
+    case 'WebhookFailing':
+      return { kind: 'failing' as const, reason: null, ...evidenceOf(event.data) };
+    case 'WebhookDisabled':
+      return { kind: 'disabled' as const, reason: event.data.reason, ...evidenceOf(event.data) };
+    case 'WebhookEnabled':
+      return { kind: 'enabled' as const, reason: null, failedInARow: 0, failingSince: null, lastAnswers: [] };
+    default:
+      return event satisfies never;
+  }
+}
+
+function evidenceOf(data: Extract<NoticeEvent, { type: 'WebhookFailing' }>['data']) {
+  return {
+    failedInARow: data.failed_in_a_row,
+    failingSince: data.failing_since,
+    lastAnswers: data.last_answers,
+  };
+}

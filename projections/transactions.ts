@@ -1,0 +1,253 @@
+import { formatDateTime, parseDateTime } from '../src/domain/date-time.ts';
+import { printDecimal } from '../src/domain/decimal.ts';
+import type { TransactionEventType } from '../src/domain/transaction-events.ts';
+
+/** Goes up whenever the rendered text changes: rows of another rendering are rebuilt from the events. */
+export const RENDERING_VERSION = 1;
+
+/**
+ * The transaction's record as JSON text, printed once, in the segments between what varies per request:
+ * `head` + mobile number + `fees` + image URLs. The members stand in the order of the specification.
+ */
+export interface RenderedRecord {
+  /** From `{"id":` to the driver's name, without the driver's closing brace. */
+  readonly head: string;
+  /** A JSON string, `null` when none was recorded. */
+  readonly mobileNumber: string | null;
+  /** The `fees` object. */
+  readonly fees: string;
+  /** Object keys in the photo store. */
+  readonly pump: string | null;
+  readonly odometer: string | null;
+}
+
+export type VisibleStatus = 'CONFIRMED' | 'EXTERNAL';
+export const VISIBLE_STATUSES: readonly VisibleStatus[] = ['CONFIRMED', 'EXTERNAL'];
+
+export interface TransactionRow extends RenderedRecord {
+  readonly id: number;
+  readonly accountId: number;
+  readonly status: VisibleStatus;
+  readonly createdAtMs: number;
+  readonly corporateId: number;
+  readonly corporateGroupId: number | null;
+}
+
+/** What one event does to the view. */
+export type TransactionChange =
+  | { readonly kind: 'show'; readonly revision: number; readonly row: TransactionRow }
+  | { readonly kind: 'hide'; readonly revision: number; readonly id: number; readonly accountId: number };
+
+/** A value of an event that can not be shown. */
+export class RecordFault extends Error {
+  constructor(path: string, problem: string) {
+    super(`${path}: ${problem}`);
+    this.name = 'RecordFault';
+  }
+}
+
+/**
+ * The change an event calls for. Checks every value as it prints it, as strictly as the event's schema does,
+ * and throws a `RecordFault` that names the first one that does not fit.
+ */
+export function projectTransaction(
+  type: TransactionEventType,
+  data: unknown,
+  revision: number,
+): TransactionChange {
+  switch (type) {
+    case 'TransactionConfirmed':
+      return { kind: 'show', revision, row: renderRow(fields(data, 'data'), 'CONFIRMED') };
+    case 'ExternalTransactionRecorded':
+      return { kind: 'show', revision, row: renderRow(fields(data, 'data'), 'EXTERNAL') };
+    case 'TransactionVoided':
+      return hide(fields(data, 'data'), 'voided_at', revision);
+    case 'TransactionCancelled':
+      return hide(fields(data, 'data'), 'cancelled_at', revision);
+    default:
+      return type satisfies never;
+  }
+}
+
+/** What is known of a transaction before a change. */
+export interface RowState {
+  readonly revision: number;
+  readonly accountId: number;
+  /** `null` for a tombstone. */
+  readonly shown: RenderedRecord | null;
+}
+
+/**
+ * Whether a change applies to what is there. `stale` changes nothing: the event, or the very same one, was
+ * applied before. Anything else is an order of events that must not be: it is set aside with the reason.
+ */
+export function transition(
+  before: RowState | undefined,
+  change: TransactionChange,
+): 'apply' | 'stale' | { readonly illegal: string } {
+  if (before === undefined) return 'apply';
+  if (change.revision <= before.revision) return 'stale';
+  const { accountId } = change.kind === 'show' ? change.row : change;
+  if (before.accountId !== accountId) return { illegal: `it belongs to account ${before.accountId}` };
+  if (change.kind === 'hide') return before.shown === null ? 'stale' : 'apply';
+  if (before.shown === null) return { illegal: 'it was voided or cancelled before' };
+  return sameRecord(before.shown, change.row)
+    ? 'stale'
+    : { illegal: 'it was recorded before, with other content' };
+}
+
+function sameRecord(one: RenderedRecord, other: RenderedRecord): boolean {
+  return (
+    one.head === other.head &&
+    one.mobileNumber === other.mobileNumber &&
+    one.fees === other.fees &&
+    one.pump === other.pump &&
+    one.odometer === other.odometer
+  );
+}
+
+function hide(data: Fields, timeField: string, revision: number): TransactionChange {
+  dateTime(data[timeField], timeField);
+  const reason = data.reason;
+  if (reason !== undefined && reason !== null) text(reason, 'reason');
+  return {
+    kind: 'hide',
+    revision,
+    id: id(data.transaction_id, 'transaction_id'),
+    accountId: id(data.account_id, 'account_id'),
+  };
+}
+
+function renderRow(data: Fields, status: VisibleStatus): TransactionRow {
+  const transactionId = id(data.transaction_id, 'transaction_id');
+  const createdAtMs = dateTime(data.created_at, 'created_at');
+  const corporate = fields(data.corporate, 'corporate');
+  const group = data.corporate_group === null ? null : fields(data.corporate_group, 'corporate_group');
+  const driver = fields(data.driver, 'driver');
+  const mobile = driver.mobile_number;
+  const images = fields(data.images, 'images');
+  const confirmedAt = data.confirmed_at;
+  const head =
+    `{"id":${transactionId},"status":"${status}","created_at":"${formatDateTime(createdAtMs)}",` +
+    `"confirmed_at":${confirmedAt === null ? 'null' : `"${formatDateTime(dateTime(confirmedAt, 'confirmed_at'))}"`},` +
+    `"correction_reference_id":${data.correction_reference_id === null ? 'null' : id(data.correction_reference_id, 'correction_reference_id')},` +
+    `"corporate":${namedRef(corporate, 'corporate')},` +
+    `"corporate_group":${group === null ? 'null' : namedRef(group, 'corporate_group')},` +
+    `"fuel":${renderFuel(fields(data.fuel, 'fuel'))},` +
+    `"odometer_reading":${nullableInteger(data.odometer_reading, 'odometer_reading')},` +
+    `"distance_traveled":${nullableInteger(data.distance_traveled, 'distance_traveled')},` +
+    `"fuel_consumption":${data.fuel_consumption === null ? 'null' : decimal(data.fuel_consumption, 2, 'fuel_consumption')},` +
+    `"station":${renderStation(fields(data.station, 'station'), status)},` +
+    `"vehicle":${renderVehicle(fields(data.vehicle, 'vehicle'))},` +
+    `"driver":{"id":${id(driver.id, 'driver.id')},"name":${text(driver.name, 'driver.name')}`;
+  return {
+    id: transactionId,
+    accountId: id(data.account_id, 'account_id'),
+    status,
+    createdAtMs,
+    corporateId: corporate.id as number,
+    corporateGroupId: group === null ? null : (group.id as number),
+    head,
+    mobileNumber: mobile === undefined || mobile === null ? null : text(mobile, 'driver.mobile_number'),
+    fees: renderFees(fields(data.fees, 'fees')),
+    pump: objectKey(images.pump, 'images.pump'),
+    odometer: objectKey(images.odometer, 'images.odometer'),
+  };
+}
+
+function renderFuel(fuel: Fields): string {
+  return (
+    `{"type":${namedRef(fields(fuel.type, 'fuel.type'), 'fuel.type')},` +
+    `"liters":${decimal(fuel.liters, 2, 'fuel.liters')},` +
+    `"price_per_liter":${decimal(fuel.price_per_liter, 2, 'fuel.price_per_liter')},` +
+    `"amount":${decimal(fuel.amount, 2, 'fuel.amount')}}`
+  );
+}
+
+function renderStation(station: Fields, status: VisibleStatus): string {
+  const name = text(station.name, 'station.name');
+  if (status === 'EXTERNAL') {
+    absent(station.id, 'station.id');
+    absent(station.provider, 'station.provider');
+    return `{"id":null,"name":${name},"provider":null,"is_external":true}`;
+  }
+  const provider = namedRef(fields(station.provider, 'station.provider'), 'station.provider');
+  return `{"id":${id(station.id, 'station.id')},"name":${name},"provider":${provider},"is_external":false}`;
+}
+
+function renderVehicle(vehicle: Fields): string {
+  const department = vehicle.department;
+  return (
+    `{"id":${id(vehicle.id, 'vehicle.id')},` +
+    `"code":${nullableText(vehicle.code, 'vehicle.code')},` +
+    `"number_plate":${nullableText(vehicle.number_plate, 'vehicle.number_plate')},` +
+    `"chassis_number":${nullableText(vehicle.chassis_number, 'vehicle.chassis_number')},` +
+    `"brand":${nullableText(vehicle.brand, 'vehicle.brand')},` +
+    `"model":${nullableText(vehicle.model, 'vehicle.model')},` +
+    `"year":${nullableInteger(vehicle.year, 'vehicle.year')},` +
+    `"department":${department === null ? 'null' : namedRef(fields(department, 'vehicle.department'), 'vehicle.department')}}`
+  );
+}
+
+function renderFees(fees: Fields): string {
+  return (
+    `{"total_fees":${decimal(fees.total_fees, 2, 'fees.total_fees')},` +
+    `"total_vat":${decimal(fees.total_vat, 2, 'fees.total_vat')},` +
+    `"total_amount":${decimal(fees.total_amount, 6, 'fees.total_amount')}}`
+  );
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fields(value: unknown, path: string): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new RecordFault(path, 'must be an object');
+  }
+  return value as Fields;
+}
+
+function namedRef(ref: Fields, path: string): string {
+  return `{"id":${id(ref.id, `${path}.id`)},"name":${text(ref.name, `${path}.name`)}}`;
+}
+
+function id(value: unknown, path: string): number {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return (value as number) + 0; // -0 prints as 0
+  throw new RecordFault(path, 'must be an integer from 0 to 2^53-1');
+}
+
+function nullableInteger(value: unknown, path: string): string {
+  if (value === null) return 'null';
+  if (Number.isSafeInteger(value)) return `${value as number}`;
+  throw new RecordFault(path, 'must be null or an integer within 2^53-1');
+}
+
+function text(value: unknown, path: string): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  throw new RecordFault(path, 'must be a string');
+}
+
+function nullableText(value: unknown, path: string): string {
+  return value === null ? 'null' : text(value, path);
+}
+
+function objectKey(value: unknown, path: string): string | null {
+  if (value === null || typeof value === 'string') return value;
+  throw new RecordFault(path, 'must be a string or null');
+}
+
+function decimal(value: unknown, decimals: number, path: string): string {
+  const printed = typeof value === 'string' ? printDecimal(value, decimals) : undefined;
+  if (printed !== undefined) return printed;
+  throw new RecordFault(path, `must be a decimal as a string with at most ${decimals} decimals`);
+}
+
+function dateTime(value: unknown, path: string): number {
+  const ms = typeof value === 'string' ? parseDateTime(value) : undefined;
+  if (ms !== undefined) return ms;
+  throw new RecordFault(path, 'must be an ISO 8601 date-time that exists');
+}
+
+function absent(value: unknown, path: string): void {
+  if (value !== undefined && value !== null)
+    throw new RecordFault(path, 'must be absent or null: the station is external');
+}

@@ -1,0 +1,88 @@
+import ipaddr from 'ipaddr.js';
+
+/** Readers of single settings: text in, value out, or an `Error` whose message says what the text must be. */
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
+const MASTER_KEY_BYTES = 32;
+
+export function duration(text: string): number {
+  const match = /^(\d{1,9})(ms|s|m)$/.exec(text);
+  const unit = UNITS[match?.[2] ?? ''];
+  if (match === null || unit === undefined)
+    throw new Error('must be a number with a unit, such as 500ms, 30s or 2m');
+  return Number(match[1]) * unit;
+}
+
+export function address(text: string): Address {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535)
+    throw new Error('must be host:port, such as 127.0.0.1:8443 or [::1]:8443');
+  return { host: match[1] ?? match[2] ?? '', port };
+}
+
+export function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const value = values.find((candidate) => candidate === text);
+    if (value === undefined) throw new Error(`must be ${values.join(' or ')}`);
+    return value;
+  };
+}
+
+export const boolean = (text: string): boolean => oneOf('true', 'false')(text) === 'true';
+
+export function list<T>(item: (text: string) => T): (text: string) => readonly T[] {
+  return (text) => text.split(',').map((part) => item(part.trim()));
+}
+
+export function cidr(text: string): string {
+  if (!ipaddr.isValidCIDR(text) && !ipaddr.isValid(text)) {
+    throw new Error('must be addresses or CIDR ranges separated by commas, such as 10.0.0.0/8');
+  }
+  return text;
+}
+
+export function masterKey(text: string): Buffer {
+  const key = Buffer.from(text, 'base64');
+  if (
+    key.length !== MASTER_KEY_BYTES ||
+    key.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, '')
+  ) {
+    throw new Error('must be 32 bytes in base64 (openssl rand -base64 32), several separated by commas');
+  }
+  return key;
+}
+
+export function url(...protocols: readonly string[]): (text: string) => string {
+  return (text) => {
+    const parsed = URL.canParse(text) ? new URL(text) : undefined;
+    if (parsed === undefined || !protocols.includes(parsed.protocol)) {
+      throw new Error(`must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`);
+    }
+    return text;
+  };
+}
+
+export function positiveInteger(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < 1)
+    throw new Error('must be a whole number from 1');
+  return value;
+}
+
+export function email(text: string): string {
+  if (!/^[^\s@,]+@[^\s@,]+$/.test(text)) throw new Error('must be an e-mail address');
+  return text;
+}
+
+export const text = (value: string): string => value;
+
+export const token = (value: string): string => {
+  if (value.length < 16) throw new Error('must be tokens of at least 16 characters, separated by commas');
+  return value;
+};

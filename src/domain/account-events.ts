@@ -1,0 +1,76 @@
+import { array, boolean, enums, type Infer, nullable, string, type } from 'superstruct';
+import { dateTime, id, integer } from './primitives.ts';
+
+export const ENVIRONMENTS = ['production', 'staging'] as const;
+export type Environment = (typeof ENVIRONMENTS)[number];
+
+const account = { account_id: id };
+const key = { ...account, prefix: string() };
+const corporateGroup = { ...account, corporate_group_id: id };
+const corporate = { ...account, corporate_id: id };
+
+/** AES-256-GCM, base64 parts; bound to the key's prefix. Which master key made it is named by its id. */
+const ciphertext = type({ master_key_id: string(), nonce: string(), ciphertext: string(), tag: string() });
+
+/** What stood behind a warning or a switch-off: the run of failed deliveries and its last answer. */
+const failureEvidence = {
+  failed_in_a_row: integer,
+  failing_since: nullable(dateTime),
+  last_answers: array(string()),
+};
+
+export const accountEvents = {
+  AccountOpened: type({ ...account, name: string() }),
+  AccountContactsSet: type({ ...account, emails: array(string()) }),
+  IntegrationEnabled: type(account),
+  IntegrationDisabled: type(account),
+  /** The same profile again replaces its period: renewed or shortened. `to` null: open-ended. */
+  ChargingProfileSet: type({ ...account, profile: string(), from: dateTime, to: nullable(dateTime) }),
+  CorporateGroupAdded: type({ ...corporateGroup, name: string() }),
+  CorporateGroupRenamed: type({ ...corporateGroup, name: string() }),
+  CorporateAdded: type({ ...corporate, name: string(), corporate_group_id: nullable(id) }),
+  CorporateRenamed: type({ ...corporate, name: string() }),
+  CorporateMoved: type({ ...corporate, corporate_group_id: nullable(id) }),
+  KeyIssued: type({
+    ...key,
+    environment: enums(ENVIRONMENTS),
+    label: nullable(string()),
+    secret_sha256: string(),
+    allow_list: array(string()),
+    rate_limit: integer,
+    driver_mobile: boolean(),
+  }),
+  KeySwitchedOff: type(key),
+  KeySwitchedOn: type(key),
+  KeyAllowListSet: type({ ...key, allow_list: array(string()) }),
+  KeyRateLimitSet: type({ ...key, rate_limit: integer }),
+  KeyDriverMobileSet: type({ ...key, enabled: boolean() }),
+  /** `secret` is there when it was made with this event, null when the key keeps the one it has. */
+  WebhookUrlSet: type({ ...key, url: string(), set_at: dateTime, secret: nullable(ciphertext) }),
+  WebhookRemoved: type(key),
+  WebhookTestRequested: type({ ...key, delivery_id: string() }),
+  WebhookFailing: type({ ...key, ...failureEvidence }),
+  WebhookDisabled: type({ ...key, reason: string(), ...failureEvidence }),
+  WebhookEnabled: type(key),
+  RedeliveryRequested: type({
+    ...key,
+    delivery_ids: nullable(array(string())),
+    since: nullable(dateTime),
+    until: nullable(dateTime),
+    force: boolean(),
+  }),
+} as const;
+
+export type AccountEventType = keyof typeof accountEvents;
+export type AccountEvent = {
+  [T in AccountEventType]: { readonly type: T; readonly data: Infer<(typeof accountEvents)[T]> };
+}[AccountEventType];
+export type Ciphertext = Infer<typeof ciphertext>;
+
+/** The stream that holds everything done to one account. */
+export const ACCOUNT_STREAMS = 'account-';
+export const accountStream = (accountId: number): string => `${ACCOUNT_STREAMS}${accountId}`;
+
+export function isAccountEventType(type: string): type is AccountEventType {
+  return Object.hasOwn(accountEvents, type);
+}

@@ -1,0 +1,243 @@
+import type { Account, AccountKey } from './account.ts';
+import type { AccountEvent } from './account-events.ts';
+import { parseDateTime } from './date-time.ts';
+
+/** An event that can not follow those before it, such as one about a key that was never issued. */
+export class EventOrderFault extends Error {
+  constructor(problem: string) {
+    super(problem);
+    this.name = 'EventOrderFault';
+  }
+}
+
+/**
+ * An account under construction by the one who owns it. A change costs the same however many corporates the
+ * account has, where a copy of the maps for each event would make a long stream quadratic. The entries of the
+ * maps never change; they are replaced.
+ */
+export type AccountDraft = {
+  -readonly [Field in keyof Account]: Account[Field] extends ReadonlyMap<infer K, infer V>
+    ? Map<K, V>
+    : Account[Field];
+};
+
+type KeyEvent = Exclude<Extract<AccountEvent, { data: { prefix: string } }>, { type: 'KeyIssued' }>;
+
+/**
+ * The account after one more event; the one given stays as it is. `atMs` is when the event was recorded.
+ * Throws an `EventOrderFault` where the event can not follow.
+ */
+export function evolve(account: Account | undefined, event: AccountEvent, atMs: number): Account {
+  return evolveDraft(account === undefined ? undefined : draftOf(account), event, atMs);
+}
+
+/**
+ * The account after all events of its stream, `undefined` where there is none. Throws an `EventOrderFault`
+ * where one can not follow those before it.
+ */
+export function foldAccount(
+  history: Iterable<{ readonly event: AccountEvent; readonly atMs: number }>,
+): Account | undefined {
+  let draft: AccountDraft | undefined;
+  for (const { event, atMs } of history) draft = evolveDraft(draft, event, atMs);
+  return draft;
+}
+
+/**
+ * As `evolve`, but changes the draft and returns it. A draft is unchanged when this throws.
+ */
+export function evolveDraft(
+  draft: AccountDraft | undefined,
+  event: AccountEvent,
+  atMs: number,
+): AccountDraft {
+  if (event.type === 'AccountOpened') return open(draft, event);
+  if (draft === undefined) throw new EventOrderFault(`${event.type} before the account was opened`);
+  if (event.data.account_id !== draft.id) {
+    throw new EventOrderFault(`${event.type} of account ${event.data.account_id} on account ${draft.id}`);
+  }
+  change(draft, event, atMs);
+  return draft;
+}
+
+function open(draft: AccountDraft | undefined, event: Extract<AccountEvent, { type: 'AccountOpened' }>) {
+  if (draft !== undefined) throw new EventOrderFault(`account ${draft.id} was opened before`);
+  return {
+    id: event.data.account_id,
+    name: event.data.name,
+    emails: [],
+    integrationEnabled: false,
+    profiles: new Map(),
+    groups: new Map(),
+    corporates: new Map(),
+    keys: new Map(),
+  } satisfies AccountDraft;
+}
+
+function change(
+  draft: AccountDraft,
+  event: Exclude<AccountEvent, { type: 'AccountOpened' }>,
+  atMs: number,
+): void {
+  switch (event.type) {
+    case 'AccountContactsSet':
+      draft.emails = event.data.emails;
+      return;
+    case 'IntegrationEnabled':
+    case 'IntegrationDisabled':
+      draft.integrationEnabled = event.type === 'IntegrationEnabled';
+      return;
+    case 'ChargingProfileSet': {
+      const { profile, from, to } = event.data;
+      draft.profiles.set(profile, { fromMs: instant(from), toMs: to === null ? null : instant(to) });
+      return;
+    }
+    case 'CorporateGroupAdded':
+      assertNew(event, draft.groups.has(event.data.corporate_group_id));
+      draft.groups.set(event.data.corporate_group_id, { name: event.data.name });
+      return;
+    case 'CorporateGroupRenamed':
+      assertGroup(draft, event, event.data.corporate_group_id);
+      draft.groups.set(event.data.corporate_group_id, { name: event.data.name });
+      return;
+    case 'CorporateAdded':
+    case 'CorporateRenamed':
+    case 'CorporateMoved':
+      changeCorporate(draft, event);
+      return;
+    case 'KeyIssued':
+      assertNew(event, draft.keys.has(event.data.prefix));
+      draft.keys.set(event.data.prefix, issuedKey(event));
+      return;
+    case 'KeySwitchedOff':
+    case 'KeySwitchedOn':
+    case 'KeyAllowListSet':
+    case 'KeyRateLimitSet':
+    case 'KeyDriverMobileSet':
+    case 'WebhookUrlSet':
+    case 'WebhookRemoved':
+    case 'WebhookTestRequested':
+    case 'WebhookFailing':
+    case 'WebhookDisabled':
+    case 'WebhookEnabled':
+    case 'RedeliveryRequested':
+      changeKey(draft, event, atMs);
+      return;
+    default:
+      event satisfies never;
+  }
+}
+
+function changeCorporate(
+  draft: AccountDraft,
+  event: Extract<AccountEvent, { data: { corporate_id: number } }>,
+): void {
+  const corporateId = event.data.corporate_id;
+  const before = draft.corporates.get(corporateId);
+  if (event.type === 'CorporateAdded') {
+    assertNew(event, before !== undefined);
+    assertGroup(draft, event, event.data.corporate_group_id);
+    draft.corporates.set(corporateId, { name: event.data.name, groupId: event.data.corporate_group_id });
+    return;
+  }
+  if (before === undefined) {
+    throw new EventOrderFault(`${event.type} names corporate ${corporateId}, which was never added`);
+  }
+  if (event.type === 'CorporateRenamed') {
+    draft.corporates.set(corporateId, { ...before, name: event.data.name });
+    return;
+  }
+  assertGroup(draft, event, event.data.corporate_group_id);
+  draft.corporates.set(corporateId, { ...before, groupId: event.data.corporate_group_id });
+}
+
+/** The key as it is when it has just been issued. */
+export function issuedKey({ data }: Extract<AccountEvent, { type: 'KeyIssued' }>): AccountKey {
+  return {
+    prefix: data.prefix,
+    environment: data.environment,
+    label: data.label,
+    secretSha256: data.secret_sha256,
+    active: true,
+    allowList: data.allow_list,
+    rateLimit: data.rate_limit,
+    driverMobile: data.driver_mobile,
+    webhook: null,
+    webhookSecret: null,
+  };
+}
+
+function changeKey(draft: AccountDraft, event: KeyEvent, atMs: number): void {
+  const key = draft.keys.get(event.data.prefix);
+  if (key === undefined) {
+    throw new EventOrderFault(`${event.type} names key ${event.data.prefix}, which was never issued`);
+  }
+  const changed = evolveKey(key, event, atMs);
+  if (changed !== key) draft.keys.set(key.prefix, changed);
+}
+
+function evolveKey(key: AccountKey, event: KeyEvent, atMs: number): AccountKey {
+  switch (event.type) {
+    case 'KeySwitchedOff':
+    case 'KeySwitchedOn':
+      return { ...key, active: event.type === 'KeySwitchedOn' };
+    case 'KeyAllowListSet':
+      return { ...key, allowList: event.data.allow_list };
+    case 'KeyRateLimitSet':
+      return { ...key, rateLimit: event.data.rate_limit };
+    case 'KeyDriverMobileSet':
+      return { ...key, driverMobile: event.data.enabled };
+    case 'WebhookUrlSet':
+      return setWebhook(key, event);
+    case 'WebhookRemoved':
+      return { ...key, webhook: null };
+    // Whether receivers fail is judged beside the operator's commands: the webhook may just have been removed.
+    case 'WebhookDisabled': {
+      const disabled = { reason: event.data.reason, sinceMs: atMs };
+      return key.webhook === null ? key : { ...key, webhook: { ...key.webhook, disabled } };
+    }
+    case 'WebhookEnabled':
+      return key.webhook === null ? key : { ...key, webhook: { ...key.webhook, disabled: null } };
+    case 'WebhookTestRequested':
+    case 'WebhookFailing':
+    case 'RedeliveryRequested':
+      return key;
+    default:
+      return event satisfies never;
+  }
+}
+
+function setWebhook(key: AccountKey, { data }: Extract<KeyEvent, { type: 'WebhookUrlSet' }>): AccountKey {
+  const webhookSecret = data.secret ?? key.webhookSecret;
+  if (webhookSecret === null) {
+    throw new EventOrderFault(`WebhookUrlSet brings no secret, and key ${key.prefix} has none`);
+  }
+  const disabled = key.webhook?.disabled ?? null; // a new address does not switch it on again
+  return { ...key, webhook: { url: data.url, setAtMs: instant(data.set_at), disabled }, webhookSecret };
+}
+
+function assertNew(event: AccountEvent, isThere: boolean): void {
+  if (isThere) throw new EventOrderFault(`${event.type} repeats what is there already`);
+}
+
+function assertGroup(draft: AccountDraft, event: AccountEvent, groupId: number | null): void {
+  if (groupId !== null && !draft.groups.has(groupId)) {
+    throw new EventOrderFault(`${event.type} names corporate group ${groupId}, which was never added`);
+  }
+}
+
+function instant(text: string): number {
+  const ms = parseDateTime(text);
+  if (ms === undefined) throw new EventOrderFault(`${text} is not a date-time`);
+  return ms;
+}
+
+function draftOf(account: Account): AccountDraft {
+  return {
+    ...account,
+    profiles: new Map(account.profiles),
+    groups: new Map(account.groups),
+    corporates: new Map(account.corporates),
+    keys: new Map(account.keys),
+  };
+}

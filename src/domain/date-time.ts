@@ -1,0 +1,57 @@
+const DATE_TIME =
+  /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:Z|([+-])(\d{2})(?::?(\d{2}))?)$/;
+const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+const EARLIEST_MS = -62_167_219_200_000; // 0000-01-01
+const LATEST_MS = 253_402_300_799_999; // the last millisecond of 9999
+const MINUTE_MS = 60_000;
+
+/**
+ * Reads an ISO 8601 date-time with seconds and `Z` or a numeric offset.
+ * Returns milliseconds since the epoch, digits past milliseconds cut; `undefined` for anything else, a date
+ * that does not exist (30 February, 25:00) included.
+ */
+export function parseDateTime(text: string): number | undefined {
+  const match = DATE_TIME.exec(text);
+  if (match === null) return undefined;
+  const [, yyyy, mm, dd, hh, mi, ss, fraction, sign, offsetHours, offsetMinutes] = match;
+  const year = Number(yyyy);
+  const month = Number(mm);
+  const day = Number(dd);
+  const hour = Number(hh);
+  const minute = Number(mi);
+  const second = Number(ss);
+  if (month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59) return undefined;
+  if (day < 1 || day > daysInMonth(year, month)) return undefined;
+  const ms = fraction === undefined ? 0 : Number(fraction.slice(0, 3).padEnd(3, '0'));
+  const offset = readOffset(sign, offsetHours, offsetMinutes);
+  if (offset === undefined) return undefined;
+  const instant = utc(year, month, day) + ((hour * 60 + minute) * 60 + second) * 1000 + ms - offset;
+  return instant < EARLIEST_MS || instant > LATEST_MS ? undefined : instant;
+}
+
+/** Prints the one form that answers, events and logs use: `YYYY-MM-DDTHH:mm:ss.sssZ`. */
+export function formatDateTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function daysInMonth(year: number, month: number): number {
+  if (month === 2 && !(year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0))) return 28;
+  return DAYS_IN_MONTH[month - 1] ?? 0;
+}
+
+function utc(year: number, month: number, day: number): number {
+  // Date.UTC takes the years 0 to 99 for 1900 to 1999.
+  return year < 100 ? new Date(0).setUTCFullYear(year, month - 1, day) : Date.UTC(year, month - 1, day);
+}
+
+function readOffset(
+  sign: string | undefined,
+  hours: string | undefined,
+  minutes: string | undefined,
+): number | undefined {
+  if (sign === undefined) return 0;
+  const h = Number(hours);
+  const m = Number(minutes ?? 0);
+  if (h > 23 || m > 59) return undefined;
+  return (sign === '-' ? -1 : 1) * (h * 60 + m) * MINUTE_MS;
+}

@@ -1,0 +1,17 @@
+const DECIMAL = /^-?(?:0|[1-9]\d*)(?:\.(\d+))?$/;
+const LONGEST = 40; // characters; more is a mistake, not an amount
+
+/**
+ * Prints an exact decimal with `decimals` digits after the point, fewer being padded with zeros.
+ * Returns `undefined` for text that is not a plain decimal or has more decimals than that: amounts are
+ * never rounded and never pass through a float.
+ */
+export function printDecimal(text: string, decimals: number): string | undefined {
+  if (text.length > LONGEST) return undefined;
+  const match = DECIMAL.exec(text);
+  if (match === null) return undefined;
+  const given = match[1]?.length ?? 0;
+  if (given === decimals) return text;
+  if (given > decimals) return undefined;
+  return given === 0 ? `${text}.${'0'.repeat(decimals)}` : text + '0'.repeat(decimals - given);
+}

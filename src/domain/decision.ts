@@ -1,0 +1,25 @@
+/** What a command comes to: events to record, nothing because it is so already, or why it is not possible. */
+export type Decision<Event> =
+  | { readonly kind: 'events'; readonly events: readonly Event[] }
+  | Unchanged
+  | Refused;
+
+export interface Unchanged {
+  readonly kind: 'unchanged';
+}
+
+export interface Refused {
+  readonly kind: 'refused';
+  /** A sentence that says what to do. */
+  readonly reason: string;
+}
+
+export const unchanged: Unchanged = { kind: 'unchanged' };
+
+export function refused(reason: string): Refused {
+  return { kind: 'refused', reason };
+}
+
+export function record<Event>(...events: readonly Event[]): Decision<Event> {
+  return { kind: 'events', events };
+}

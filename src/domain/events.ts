@@ -1,0 +1,45 @@
+import type { Struct } from 'superstruct';
+import { type AccountEvent, accountEvents } from './account-events.ts';
+import { type OperationsEvent, operationsEvents } from './operations-events.ts';
+import { type TransactionEvent, transactionEvents } from './transaction-events.ts';
+
+/** Every event this service knows, by type. Unknown fields are allowed, kept in the stream, never shown. */
+export type DomainEvent = TransactionEvent | AccountEvent | OperationsEvent;
+export type DomainEventType = DomainEvent['type'];
+
+const schemas: Readonly<Record<string, Struct<never, unknown>>> = {
+  ...transactionEvents,
+  ...accountEvents,
+  ...operationsEvents,
+} as unknown as Readonly<Record<string, Struct<never, unknown>>>;
+
+/** The version of each event's schema that this code writes. Older ones are brought up by the codec. */
+export const SCHEMA_VERSION = 1;
+
+export const eventTypes = Object.keys(schemas) as DomainEventType[];
+
+/** The schema of an event's data; `undefined` for a type this service does not know. */
+export function schemaOf(type: string): Struct<never, unknown> | undefined {
+  return Object.hasOwn(schemas, type) ? schemas[type] : undefined;
+}
+
+/** Every fault of `data` as `path: problem`, none when it fits the schema. */
+export function faultsOf(schema: Struct<never, unknown>, data: unknown): string[] {
+  const [error] = schema.validate(data);
+  if (error === undefined) return [];
+  return error.failures().map((failure) => {
+    const path = failure.path.length === 0 ? 'data' : failure.path.join('.');
+    return `${path}: ${failure.refinement ?? failure.message}`;
+  });
+}
+
+/** Who did what, when and from which command: carried by every event. */
+export interface EventMetadata {
+  readonly schema_version: number;
+  /** When the command ran, by its own clock. A copy of the event keeps it. */
+  readonly at: string;
+  readonly actor: string;
+  readonly command: string;
+  readonly correlation_id: string;
+  readonly causation_id: string;
+}

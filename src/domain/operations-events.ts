@@ -1,0 +1,24 @@
+import { array, type Infer, nullable, string, type } from 'superstruct';
+import { dateTime, id, integer } from './primitives.ts';
+
+export const operationsEvents = {
+  /** The first event of the stream: which store this is. Checkpoints carry the same id. */
+  StoreNamed: type({ store_id: string() }),
+  DeliveryLogStarted: type({ log_id: string(), started_at: dateTime }),
+  ViewRebuilt: type({ view: string(), reason: string() }),
+  AgreementRepaired: type({ what: string(), repaired: integer }),
+  ParkedRetried: type({ projection: string(), positions: array(integer) }),
+  StoreCopied: type({ from_store_id: string(), events: integer }),
+  TransactionErased: type({ transaction_id: id, account_id: nullable(id), reason: string() }),
+} as const;
+
+export type OperationsEventType = keyof typeof operationsEvents;
+export type OperationsEvent = {
+  [T in OperationsEventType]: { readonly type: T; readonly data: Infer<(typeof operationsEvents)[T]> };
+}[OperationsEventType];
+
+export const OPERATIONS_STREAM = 'operations';
+
+export function isOperationsEventType(type: string): type is OperationsEventType {
+  return Object.hasOwn(operationsEvents, type);
+}

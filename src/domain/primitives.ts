@@ -1,0 +1,35 @@
+import { define, type Struct } from 'superstruct';
+import { parseDateTime } from './date-time.ts';
+import { printDecimal } from './decimal.ts';
+
+/** The struct's name is the key under which its JSON Schema is published (docs/events). */
+
+/** An identifier: an integer from 0 to 2^53-1. */
+export const id: Struct<number, null> = define('id', (value) =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? true : 'must be an integer from 0 to 2^53-1',
+);
+
+/** A measured whole number; negative values are possible (a corrected odometer). */
+export const integer: Struct<number, null> = define('integer', (value) =>
+  Number.isSafeInteger(value) ? true : 'must be an integer from -(2^53-1) to 2^53-1',
+);
+
+/** An exact decimal as a string, with at most `decimals` digits after the point. */
+export const decimal = (decimals: number): Struct<string, null> =>
+  define(`decimal${decimals}`, (value) =>
+    typeof value === 'string' && printDecimal(value, decimals) !== undefined
+      ? true
+      : `must be a decimal as a string with at most ${decimals} decimals, such as "45.2"`,
+  );
+
+/** An ISO 8601 date-time with seconds and `Z` or an offset. */
+export const dateTime: Struct<string, null> = define('date_time', (value) =>
+  typeof value === 'string' && parseDateTime(value) !== undefined
+    ? true
+    : 'must be an ISO 8601 date-time that exists, such as "2026-09-03T08:15:30.123Z"',
+);
+
+/** JSON's null, where a field may be left out or empty but never filled. */
+export const nothing: Struct<null, null> = define('null', (value) =>
+  value === null ? true : 'must be absent or null',
+);

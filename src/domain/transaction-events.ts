@@ -1,0 +1,76 @@
+import { type Infer, nullable, optional, string, type } from 'superstruct';
+import { dateTime, decimal, id, integer, nothing } from './primitives.ts';
+
+const namedRef = type({ id, name: string() });
+
+const recordFields = {
+  transaction_id: id,
+  account_id: id,
+  created_at: dateTime,
+  confirmed_at: nullable(dateTime),
+  correction_reference_id: nullable(id),
+  corporate: namedRef,
+  corporate_group: nullable(namedRef),
+  fuel: type({ type: namedRef, liters: decimal(2), price_per_liter: decimal(2), amount: decimal(2) }),
+  odometer_reading: nullable(integer),
+  distance_traveled: nullable(integer),
+  fuel_consumption: nullable(decimal(2)),
+  vehicle: type({
+    id,
+    code: nullable(string()),
+    number_plate: nullable(string()),
+    chassis_number: nullable(string()),
+    brand: nullable(string()),
+    model: nullable(string()),
+    year: nullable(integer),
+    department: nullable(namedRef),
+  }),
+  driver: type({ id, name: string(), mobile_number: optional(nullable(string())) }),
+  fees: type({ total_fees: decimal(2), total_vat: decimal(2), total_amount: decimal(6) }),
+  images: type({ pump: nullable(string()), odometer: nullable(string()) }),
+};
+
+/** The provider confirmed a fill at a station of the network. */
+export const TransactionConfirmed = type({
+  ...recordFields,
+  station: type({ id, name: string(), provider: namedRef }),
+});
+
+/** A fill at a station outside the network was recorded: the station has a name and nothing else. */
+export const ExternalTransactionRecorded = type({
+  ...recordFields,
+  station: type({ id: optional(nothing), name: string(), provider: optional(nothing) }),
+});
+
+const withdrawal = { transaction_id: id, account_id: id, reason: optional(nullable(string())) };
+
+export const TransactionVoided = type({ ...withdrawal, voided_at: dateTime });
+
+export const TransactionCancelled = type({ ...withdrawal, cancelled_at: dateTime });
+
+export const transactionEvents = {
+  TransactionConfirmed,
+  ExternalTransactionRecorded,
+  TransactionVoided,
+  TransactionCancelled,
+} as const;
+
+type Recorded<T extends keyof typeof transactionEvents> = {
+  readonly type: T;
+  readonly data: Infer<(typeof transactionEvents)[T]>;
+};
+
+export type TransactionEvent =
+  | Recorded<'TransactionConfirmed'>
+  | Recorded<'ExternalTransactionRecorded'>
+  | Recorded<'TransactionVoided'>
+  | Recorded<'TransactionCancelled'>;
+export type TransactionEventType = TransactionEvent['type'];
+
+/** The stream that holds one transaction's life. */
+export const TRANSACTION_STREAMS = 'transaction-';
+export const transactionStream = (transactionId: number): string => `${TRANSACTION_STREAMS}${transactionId}`;
+
+export function isTransactionEventType(type: string): type is TransactionEventType {
+  return Object.hasOwn(transactionEvents, type);
+}

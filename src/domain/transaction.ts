@@ -1,0 +1,93 @@
+import { type Decision, record, refused, unchanged } from './decision.ts';
+import { sameJson } from './same-json.ts';
+import type { TransactionEvent } from './transaction-events.ts';
+
+type Recording = Extract<TransactionEvent, { type: 'TransactionConfirmed' | 'ExternalTransactionRecorded' }>;
+type Withdrawal = Extract<TransactionEvent, { type: 'TransactionVoided' | 'TransactionCancelled' }>;
+
+/** What a transaction is after the events of its stream. */
+export type TransactionState =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'recorded'; readonly recording: Recording }
+  | {
+      readonly kind: 'withdrawn';
+      /** Missing only where the stream begins with its withdrawal, which nothing in this service writes. */
+      readonly recording: Recording | undefined;
+      readonly withdrawal: Withdrawal;
+    };
+
+export const NO_TRANSACTION: TransactionState = { kind: 'none' };
+
+/**
+ * Whether an event may be recorded behind `state`: confirmed or external first; voided or cancelled once,
+ * after it, with the same account. The very same event again (unknown fields count, the order of members does
+ * not) is `unchanged`; anything else is refused. The event must fit its schema.
+ */
+export function decideTransaction(
+  event: TransactionEvent,
+  state: TransactionState,
+): Decision<TransactionEvent> {
+  if (state.kind === 'none') {
+    return isRecording(event)
+      ? record(event)
+      : refused('it was never recorded: record it as confirmed or external first');
+  }
+  if (holds(state, event)) return unchanged;
+  if (isRecording(event)) return refusedRecording(state);
+  if (state.kind === 'withdrawn') {
+    return refused(`it was ${doneBy(state.withdrawal)} already, and that is final`);
+  }
+  const accountId = state.recording.data.account_id;
+  if (accountId !== event.data.account_id) {
+    return refused(`it belongs to account ${accountId}, not ${event.data.account_id}: name its own account`);
+  }
+  return record(event);
+}
+
+/**
+ * The state after one more event. An event that `decideTransaction` would refuse changes nothing, as it
+ * changes nothing in the view; a withdrawal is final even where it comes first.
+ */
+export function evolveTransaction(state: TransactionState, event: TransactionEvent): TransactionState {
+  if (isRecording(event)) return state.kind === 'none' ? { kind: 'recorded', recording: event } : state;
+  if (state.kind === 'withdrawn') return state;
+  if (state.kind === 'none') return { kind: 'withdrawn', recording: undefined, withdrawal: event };
+  if (state.recording.data.account_id !== event.data.account_id) return state;
+  return { kind: 'withdrawn', recording: state.recording, withdrawal: event };
+}
+
+function isRecording(event: TransactionEvent): event is Recording {
+  switch (event.type) {
+    case 'TransactionConfirmed':
+    case 'ExternalTransactionRecorded':
+      return true;
+    case 'TransactionVoided':
+    case 'TransactionCancelled':
+      return false;
+    default:
+      return event satisfies never;
+  }
+}
+
+function holds(state: Exclude<TransactionState, { kind: 'none' }>, event: TransactionEvent): boolean {
+  if (same(state.recording, event)) return true;
+  return state.kind === 'withdrawn' && same(state.withdrawal, event);
+}
+
+function same(recorded: TransactionEvent | undefined, event: TransactionEvent): boolean {
+  return recorded?.type === event.type && sameJson(recorded.data, event.data);
+}
+
+function refusedRecording(state: Exclude<TransactionState, { kind: 'none' }>): Decision<TransactionEvent> {
+  if (state.kind === 'withdrawn') {
+    return refused(`it was ${doneBy(state.withdrawal)}, and that is final: give a new transaction a new id`);
+  }
+  return refused(
+    `it was recorded before as ${state.recording.type} with other content: a record never changes, ` +
+      'so give a new transaction a new id',
+  );
+}
+
+function doneBy(withdrawal: Withdrawal): string {
+  return withdrawal.type === 'TransactionVoided' ? 'voided' : 'cancelled';
+}

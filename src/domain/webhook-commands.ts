@@ -1,0 +1,173 @@
+import { activeProfile } from './access.ts';
+import type { Account, AccountKey, AccountWebhook } from './account.ts';
+import type { AccountEvent, Ciphertext } from './account-events.ts';
+import { formatDateTime } from './date-time.ts';
+import { type Decision, type Refused, record, refused, unchanged } from './decision.ts';
+
+interface ForKey {
+  readonly accountId: number;
+  readonly prefix: string;
+}
+
+/** The run of failed deliveries that a warning or a switch-off rests on. */
+export interface FailureEvidence {
+  readonly failedInARow: number;
+  readonly failingSinceMs: number | null;
+  readonly lastAnswers: readonly string[];
+}
+
+/** What can be done to the webhook of one key. Times are milliseconds since the epoch. */
+export type WebhookCommand =
+  | (ForKey & {
+      readonly type: 'SetWebhookUrl';
+      readonly url: string;
+      readonly atMs: number;
+      /** Taken only where the key has no secret yet; the event then carries it. */
+      readonly newSecret: Ciphertext;
+    })
+  | (ForKey & { readonly type: 'RemoveWebhook' | 'EnableWebhook' })
+  | (ForKey & {
+      readonly type: 'DisableWebhook';
+      readonly reason: string;
+      readonly evidence: FailureEvidence;
+    })
+  | (ForKey & { readonly type: 'WarnWebhook'; readonly evidence: FailureEvidence })
+  | (ForKey & { readonly type: 'RequestWebhookTest'; readonly deliveryId: string; readonly atMs: number })
+  | (ForKey & {
+      readonly type: 'RequestRedelivery';
+      /** `null`: every failed one of the key from `sinceMs` to `untilMs`. */
+      readonly deliveryIds: readonly string[] | null;
+      readonly sinceMs: number | null;
+      readonly untilMs: number | null;
+      readonly force: boolean;
+    });
+
+type WebhookDecision = Decision<AccountEvent>;
+type Command<Type extends WebhookCommand['type']> = Extract<WebhookCommand, { type: Type }>;
+
+const commandTypes: Readonly<Record<WebhookCommand['type'], true>> = {
+  SetWebhookUrl: true,
+  RemoveWebhook: true,
+  EnableWebhook: true,
+  DisableWebhook: true,
+  WarnWebhook: true,
+  RequestWebhookTest: true,
+  RequestRedelivery: true,
+};
+
+export function isWebhookCommand(command: { readonly type: string }): command is WebhookCommand {
+  return Object.hasOwn(commandTypes, command.type);
+}
+
+/** The events that a command on a key's webhook calls for. Pure; see `decide`. */
+export function decideWebhook(command: WebhookCommand, account: Account, key: AccountKey): WebhookDecision {
+  const ref = { account_id: command.accountId, prefix: key.prefix };
+  switch (command.type) {
+    case 'SetWebhookUrl':
+      return setUrl(command, key);
+    case 'RemoveWebhook':
+      return key.webhook === null ? unchanged : record({ type: 'WebhookRemoved', data: ref });
+    case 'EnableWebhook':
+      if (key.webhook === null) return noWebhook(key);
+      return key.webhook.disabled === null ? unchanged : record({ type: 'WebhookEnabled', data: ref });
+    case 'DisableWebhook': {
+      if (key.webhook === null) return noWebhook(key);
+      if (key.webhook.disabled !== null) return unchanged;
+      const data = { ...ref, reason: command.reason, ...evidenceData(command.evidence) };
+      return record({ type: 'WebhookDisabled', data });
+    }
+    case 'WarnWebhook':
+      // The receiver was judged a moment ago: where the webhook is gone or off by now, nobody needs a warning.
+      if (key.webhook === null || key.webhook.disabled !== null) return unchanged;
+      return record({ type: 'WebhookFailing', data: { ...ref, ...evidenceData(command.evidence) } });
+    case 'RequestWebhookTest':
+      return requestTest(command, account, key);
+    case 'RequestRedelivery':
+      return requestRedelivery(command, key);
+    default:
+      return command satisfies never;
+  }
+}
+
+/** A changed address keeps the set time, so that no transaction is lost by it; the secret outlives removal. */
+function setUrl(command: Command<'SetWebhookUrl'>, key: AccountKey): WebhookDecision {
+  if (key.webhook?.url === command.url) return unchanged;
+  return record({
+    type: 'WebhookUrlSet',
+    data: {
+      account_id: command.accountId,
+      prefix: key.prefix,
+      url: command.url,
+      set_at: formatDateTime(key.webhook?.setAtMs ?? command.atMs),
+      secret: key.webhookSecret === null ? command.newSecret : null,
+    },
+  });
+}
+
+/** A test is an attempt like any other: it is made only where a transaction would be sent at that moment. */
+function requestTest(
+  { accountId, deliveryId, atMs }: Command<'RequestWebhookTest'>,
+  account: Account,
+  key: AccountKey,
+): WebhookDecision {
+  const obstacle = webhookObstacle(key) ?? accessObstacle(account, atMs);
+  if (obstacle !== undefined) return obstacle;
+  const data = { account_id: accountId, prefix: key.prefix, delivery_id: deliveryId };
+  return record({ type: 'WebhookTestRequested', data });
+}
+
+/** Without access a redelivery is possible: it is held like everything else until access returns. */
+function requestRedelivery(command: Command<'RequestRedelivery'>, key: AccountKey): WebhookDecision {
+  const obstacle = webhookObstacle(key);
+  if (obstacle !== undefined) return obstacle;
+  const { accountId, deliveryIds, sinceMs, untilMs, force } = command;
+  return record({
+    type: 'RedeliveryRequested',
+    data: {
+      account_id: accountId,
+      prefix: key.prefix,
+      delivery_ids: deliveryIds === null ? null : [...deliveryIds],
+      since: sinceMs === null ? null : formatDateTime(sinceMs),
+      until: untilMs === null ? null : formatDateTime(untilMs),
+      force,
+    },
+  });
+}
+
+/** Why nothing is sent to the key's webhook, with what to do about it; `undefined` where it is open. */
+function webhookObstacle(key: AccountKey): Refused | undefined {
+  const { prefix, webhook } = key;
+  if (!key.active) return refused(`key ${prefix} is switched off: run fuel key on ${prefix} first`);
+  if (webhook === null) return noWebhook(key);
+  return webhook.disabled === null ? undefined : isDisabled(prefix, webhook.disabled);
+}
+
+function accessObstacle(account: Account, atMs: number): Refused | undefined {
+  if (!account.integrationEnabled) {
+    return refused(
+      `the integration of account ${account.id} is off: run fuel account integration ${account.id} on first`,
+    );
+  }
+  if (activeProfile(account, atMs) !== undefined) return undefined;
+  return refused(
+    `account ${account.id} has no current charging profile: run fuel account profile ${account.id} … first`,
+  );
+}
+
+function noWebhook({ prefix }: AccountKey): Refused {
+  return refused(`key ${prefix} has no webhook: run fuel webhook set ${prefix} URL first`);
+}
+
+function isDisabled(prefix: string, { reason }: NonNullable<AccountWebhook['disabled']>): Refused {
+  return refused(
+    `the webhook of key ${prefix} is disabled (${reason}): run fuel webhook enable ${prefix} first`,
+  );
+}
+
+function evidenceData({ failedInARow, failingSinceMs, lastAnswers }: FailureEvidence) {
+  return {
+    failed_in_a_row: failedInARow,
+    failing_since: failingSinceMs === null ? null : formatDateTime(failingSinceMs),
+    last_answers: [...lastAnswers],
+  };
+}

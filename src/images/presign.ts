@@ -1,0 +1,123 @@
+import { hash } from 'node:crypto';
+import { HmacSha256 } from '../crypto/hmac-sha256.ts';
+
+const ALGORITHM = 'AWS4-HMAC-SHA256';
+const PLAIN_KEY = /^[A-Za-z0-9\-_.~/]*$/;
+const NOT_ESCAPED_BY_ENCODE_URI_COMPONENT = /[!'()*]/g;
+
+/** The presigned URL of one object. */
+export type PresignUrl = (objectKey: string) => string;
+
+export interface PhotoStore {
+  /** Such as `https://photos.example:9000/s3`; a port and a path may be part of it. */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** URLs issued at one moment. */
+export interface IssuedUrls {
+  readonly presign: PresignUrl;
+  /** When they stop working: the issue time, cut to whole seconds, and the validity. */
+  readonly expiresAtMs: number;
+}
+
+export interface Presigner {
+  at(issuedAtMs: number, validForSeconds: number): IssuedUrls;
+}
+
+/** Presigns GET URLs for an S3-compatible store in path style: `<endpoint>/<bucket>/<key>`. No call is made. */
+export function createPresigner(store: PhotoStore): Presigner {
+  const endpoint = new URL(store.endpoint);
+  const base = {
+    origin: endpoint.origin,
+    host: endpoint.host,
+    pathBefore: `${endpoint.pathname.replace(/\/+$/, '')}/${encodeKey(store.bucket)}/`,
+  };
+  const keys = signingKeys(store);
+  return {
+    at(issuedAtMs, validForSeconds) {
+      const issuedAtSecond = Math.floor(issuedAtMs / 1000);
+      const stamp = compactTime(issuedAtSecond * 1000);
+      const presign = presignUrls({
+        ...base,
+        accessKeyId: store.accessKeyId,
+        scope: `${stamp.slice(0, 8)}/${store.region}/s3/aws4_request`,
+        signingKey: keys(stamp.slice(0, 8)),
+        stamp,
+        validForSeconds,
+      });
+      return { presign, expiresAtMs: (issuedAtSecond + validForSeconds) * 1000 };
+    },
+  };
+}
+
+export interface SigningTerms {
+  readonly origin: string;
+  readonly host: string;
+  /** What stands before the key, URI-encoded: `/` where the host names the bucket, else `/<bucket>/`. */
+  readonly pathBefore: string;
+  readonly accessKeyId: string;
+  /** `YYYYMMDD/<region>/s3/aws4_request`. */
+  readonly scope: string;
+  readonly signingKey: HmacSha256;
+  /** `YYYYMMDDTHHMMSSZ`. */
+  readonly stamp: string;
+  readonly validForSeconds: number;
+}
+
+/** AWS Signature Version 4 in the query. All that does not depend on the object's key is prepared here, once. */
+export function presignUrls(terms: SigningTerms): PresignUrl {
+  const query =
+    `X-Amz-Algorithm=${ALGORITHM}` +
+    `&X-Amz-Credential=${encodeURIComponent(`${terms.accessKeyId}/${terms.scope}`)}` +
+    `&X-Amz-Date=${terms.stamp}&X-Amz-Expires=${terms.validForSeconds}&X-Amz-SignedHeaders=host`;
+  const canonicalStart = `GET\n${terms.pathBefore}`;
+  const canonicalEnd = `\n${query}\nhost:${terms.host}\n\nhost\nUNSIGNED-PAYLOAD`;
+  const toSignStart = `${ALGORITHM}\n${terms.stamp}\n${terms.scope}\n`;
+  const urlStart = `${terms.origin}${terms.pathBefore}`;
+  const urlEnd = `?${query}&X-Amz-Signature=`;
+  const { signingKey } = terms;
+  return (objectKey) => {
+    const key = encodeKey(objectKey);
+    const canonicalHash = hash('sha256', canonicalStart + key + canonicalEnd, 'hex');
+    return urlStart + key + urlEnd + signingKey.hex(toSignStart + canonicalHash);
+  };
+}
+
+/** The key that signs everything of one day, region and service. */
+export function deriveSigningKey(options: {
+  secretAccessKey: string;
+  day: string;
+  region: string;
+}): HmacSha256 {
+  const { secretAccessKey, day, region } = options;
+  let key: Buffer = Buffer.from(`AWS4${secretAccessKey}`);
+  for (const part of [day, region, 's3', 'aws4_request']) key = new HmacSha256(key).bytes(part);
+  return new HmacSha256(key);
+}
+
+function signingKeys(store: PhotoStore): (day: string) => HmacSha256 {
+  let current: { day: string; key: HmacSha256 } | undefined;
+  return (day) => {
+    if (current?.day !== day) current = { day, key: deriveSigningKey({ ...store, day }) };
+    return current.key;
+  };
+}
+
+/** RFC 3986 over UTF-8, `/` kept. A half of a surrogate pair, which has no UTF-8, becomes U+FFFD. */
+function encodeKey(key: string): string {
+  if (PLAIN_KEY.test(key)) return key;
+  return encodeURIComponent(key.toWellFormed())
+    .replaceAll('%2F', '/')
+    .replace(
+      NOT_ESCAPED_BY_ENCODE_URI_COMPONENT,
+      (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+    );
+}
+
+function compactTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace(/[-:]/g, '')}Z`;
+}
