@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { FuelError } from '../errors.ts';
+import { backupFile } from '../sqlite/backup-file.ts';
+
+/**
+ * In the order in which they are copied: what was made from the events comes before the events, so that no
+ * checkpoint of the copy can lie ahead of the copied log; and what was acknowledged comes before the deliveries
+ * that were made of it, so that none is missing in the copy.
+ */
+const DATABASES = ['transactions.db', 'subscriptions.db', 'deliveries.db', 'events.db'];
+/** Needed to read the copy: the key that secrets are encrypted with, and the certificate customers may trust. */
+const PLAIN_FILES = ['master.key', 'tls-cert.pem', 'tls-key.pem'];
+
+export interface BackupManifest {
+  readonly made_at: string;
+  readonly files: readonly string[];
+}
+
+/**
+ * Copies the embedded files of `dataDir` into `target`, a new or empty folder, while the service runs. The
+ * folder can then be used as `FUEL_DATA_DIR`. The manifest is written last: a copy without one is not whole.
+ * Throws `REFUSED` where the target is not empty or there is nothing to copy.
+ */
+export async function backupDataDir(
+  dataDir: string,
+  target: string,
+  madeAt: string,
+): Promise<BackupManifest> {
+  if (!existsSync(join(dataDir, 'events.db'))) {
+    throw new FuelError(
+      'REFUSED',
+      `${dataDir} has no embedded store: set FUEL_DATA_DIR to the service's data directory`,
+    );
+  }
+  await mkdir(target, { recursive: true, mode: 0o700 });
+  if ((await readdir(target)).length > 0)
+    throw new FuelError('REFUSED', `${target} is not empty: name a new folder`);
+  const files: string[] = [];
+  for (const name of DATABASES.filter((file) => existsSync(join(dataDir, file)))) {
+    const partial = join(target, `${name}.partial`);
+    await backupFile(join(dataDir, name), partial);
+    await syncFile(partial);
+    await rename(partial, join(target, name));
+    files.push(name);
+  }
+  for (const name of PLAIN_FILES.filter((file) => existsSync(join(dataDir, file)))) {
+    await copyFile(join(dataDir, name), join(target, name));
+    files.push(name);
+  }
+  const manifest: BackupManifest = { made_at: madeAt, files };
+  await writeFile(join(target, 'backup.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  await syncFile(target);
+  return manifest;
+}
+
+async function syncFile(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

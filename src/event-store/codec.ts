@@ -1,0 +1,102 @@
+import { formatDateTime, parseDateTime } from '../domain/date-time.ts';
+import { type DomainEventType, faultsOf, SCHEMA_VERSION, schemaOf } from '../domain/events.ts';
+import { type RecordedEvent, Unreadable } from './event-store.ts';
+
+/** An event brought up to the present version, or why that is not possible. */
+export type Decoded =
+  | {
+      readonly ok: true;
+      readonly type: DomainEventType;
+      readonly data: unknown;
+      /** As stored; `{}` where there is none. */
+      readonly metadata: Readonly<Record<string, unknown>>;
+    }
+  | { readonly ok: false; readonly reason: string };
+
+/** Turns the data of one version into that of the next. Pure; may throw on data that never fitted. */
+export type Upcaster = (data: unknown) => unknown;
+
+export interface SchemaHistory {
+  /** The version this code writes and the newest it reads. */
+  readonly version: number;
+  /** By event type and the version they start from; where there is none, that step changes nothing. */
+  readonly upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster>>>>;
+}
+
+const FIRST_VERSION = 1; // also of an event whose metadata does not say
+const production: SchemaHistory = { version: SCHEMA_VERSION, upcasters: {} };
+
+/**
+ * Reads a stored event: known type, readable, of a version not newer than this code's, older ones brought up
+ * step by step. Never throws. The data is not held against its schema: what renders transactions checks each
+ * value as it prints it. See `decodeStrict`.
+ */
+export function decode(event: RecordedEvent, history: SchemaHistory = production): Decoded {
+  const { type, data } = event;
+  if (!isKnown(type)) return refuse(`unknown event type ${type}`);
+  if (data instanceof Unreadable) return refuse(data.reason);
+  if (event.metadata instanceof Unreadable) return refuse(event.metadata.reason);
+  const metadata = membersOf(event.metadata);
+  const version = metadata.schema_version ?? FIRST_VERSION;
+  if (!Number.isSafeInteger(version) || (version as number) < FIRST_VERSION) {
+    return refuse(`schema_version must be an integer from ${FIRST_VERSION}, not ${JSON.stringify(version)}`);
+  }
+  if ((version as number) > history.version) {
+    return refuse(
+      `schema_version ${version} is newer than ${history.version}, the newest this program reads`,
+    );
+  }
+  if (version === history.version) return { ok: true, type, data, metadata };
+  const upcast = bringUp(event, version as number, history);
+  return upcast.ok ? { ok: true, type, data: upcast.data, metadata } : upcast;
+}
+
+/** As `decode`, and the data must fit its type's schema; the reason lists every fault. */
+export function decodeStrict(event: RecordedEvent, history: SchemaHistory = production): Decoded {
+  const decoded = decode(event, history);
+  if (!decoded.ok) return decoded;
+  const schema = schemaOf(decoded.type);
+  const faults = schema === undefined ? [] : faultsOf(schema, decoded.data);
+  return faults.length === 0 ? decoded : refuse(faults.join('; '));
+}
+
+/**
+ * When the event happened, ISO 8601 UTC: by the clock of the command that caused it, which a copy of the event
+ * keeps, or else by the clock of the store that took it.
+ */
+export function recordedAt(event: RecordedEvent): string {
+  const { at } = membersOf(event.metadata);
+  const commandMs = typeof at === 'string' ? parseDateTime(at) : undefined;
+  return formatDateTime(commandMs ?? event.recordedAtMs);
+}
+
+function bringUp(
+  { type, data }: RecordedEvent,
+  from: number,
+  { version: to, upcasters }: SchemaHistory,
+): { readonly ok: true; readonly data: unknown } | { readonly ok: false; readonly reason: string } {
+  const steps = Object.hasOwn(upcasters, type) ? upcasters[type] : undefined;
+  let upcast = data;
+  for (let version = from; version < to; version++) {
+    const step = steps?.[version];
+    if (step === undefined) continue;
+    try {
+      upcast = step(upcast);
+    } catch (error) {
+      return refuse(`version ${version} of ${type} could not be brought up: ${String(error)}`);
+    }
+  }
+  return { ok: true, data: upcast };
+}
+
+function isKnown(type: string): type is DomainEventType {
+  return schemaOf(type) !== undefined;
+}
+
+function membersOf(metadata: unknown): Readonly<Record<string, unknown>> {
+  return typeof metadata === 'object' && metadata !== null ? (metadata as Record<string, unknown>) : {};
+}
+
+function refuse(reason: string): { readonly ok: false; readonly reason: string } {
+  return { ok: false, reason };
+}

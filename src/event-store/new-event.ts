@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import { formatDateTime } from '../domain/date-time.ts';
+import { type DomainEvent, SCHEMA_VERSION } from '../domain/events.ts';
+import type { NewEvent } from './event-store.ts';
+
+/** Who causes an event, and by which command: auditors read it off every event. */
+export interface Author {
+  readonly actor: string;
+  readonly command: string;
+  /** Joins all that one command caused; a new UUID where not given. */
+  readonly correlationId?: string;
+  /** The event or command that led to this one; the correlation id where not given. */
+  readonly causationId?: string;
+}
+
+/** An event ready to be appended, with a random id; `atMs` is the command's clock. */
+export function newEvent({ type, data }: DomainEvent, author: Author, atMs: number): NewEvent {
+  const correlationId = author.correlationId ?? randomUUID();
+  return {
+    id: randomUUID(),
+    type,
+    data,
+    metadata: {
+      schema_version: SCHEMA_VERSION,
+      at: formatDateTime(atMs),
+      actor: author.actor,
+      command: author.command,
+      correlation_id: correlationId,
+      causation_id: author.causationId ?? correlationId,
+    },
+  };
+}

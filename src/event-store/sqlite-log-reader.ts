@@ -1,0 +1,112 @@
+import type { StatementSync } from 'node:sqlite';
+import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
+import type { Database } from '../sqlite/database.ts';
+import { type Position, type RecordedEvent, type SubscriptionBatch, Unreadable } from './event-store.ts';
+
+export const EVENT_COLUMNS = 'position, stream, revision, id, type, recorded_at, data, metadata';
+
+// A read looks at no more places than this, so that a filter that matches little never holds up the loop.
+const SCAN_EVENTS = 10_000;
+const SCAN_OTHER_EVENTS = 100_000; // most places are transaction events, which the index leaves out
+
+export interface EventRow {
+  readonly position: number;
+  readonly stream: string;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly recorded_at: number;
+  readonly data: string;
+  readonly metadata: string;
+}
+
+export interface ReadAllOptions {
+  /** As in `SubscribeOptions`. */
+  readonly prefixes: readonly string[];
+  readonly after: Position;
+  /** Most events to return. */
+  readonly limit: number;
+}
+
+/** Reads the log in order of position, on the calling thread, in reads of bounded length. */
+export class SqliteLogReader {
+  readonly #db: Database;
+  readonly #head: StatementSync;
+  readonly #byQuery = new Map<string, StatementSync>();
+
+  constructor(db: Database) {
+    this.#db = db;
+    // The counter, not the largest position: erasing the last stream must not move the end backwards.
+    this.#head = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'");
+  }
+
+  head(): Position {
+    return (this.#head.get()?.seq as number | undefined) ?? 0;
+  }
+
+  /** The matching events behind `after`; `position` and `caughtUp` as in `SubscriptionBatch`. */
+  readAll({ prefixes, after, limit }: ReadAllOptions): SubscriptionBatch {
+    const others = leavesOutTransactions(prefixes);
+    const statement = this.#statement(prefixes.length, others);
+    const { rows, scannedTo, head } = this.#db.read(() => {
+      const end = this.head();
+      const to = Math.min(after + (others ? SCAN_OTHER_EVENTS : SCAN_EVENTS), end);
+      const found = statement.all(after, to, ...prefixes, limit) as unknown as EventRow[];
+      return { rows: found, scannedTo: to, head: end };
+    });
+    const last = rows.length === limit ? rows.at(-1) : undefined;
+    const position = last?.position ?? Math.max(after, scannedTo);
+    return { events: rows.map(toRecorded), position, caughtUp: position >= head };
+  }
+
+  #statement(prefixCount: number, others: boolean): StatementSync {
+    const sql = readAllSql(prefixCount, others);
+    const known = this.#byQuery.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#db.prepare(sql);
+    this.#byQuery.set(sql, statement);
+    return statement;
+  }
+}
+
+/** Parameters: after, up to, the prefixes, limit. `others`: by the index that has no transaction event. */
+export function readAllSql(prefixCount: number, others: boolean): string {
+  const matches = Array.from({ length: prefixCount }, () => 'instr(stream, ?) = 1').join(' OR ');
+  return (
+    `SELECT ${EVENT_COLUMNS} FROM events ${others ? 'INDEXED BY other_events' : ''} ` +
+    `WHERE position > ? AND position <= ? ` +
+    `${others ? `AND stream NOT GLOB '${TRANSACTION_STREAMS}*'` : ''} ` +
+    `${matches === '' ? '' : `AND (${matches})`} ORDER BY position LIMIT ?`
+  );
+}
+
+/** Whether no transaction stream can match any of the prefixes. */
+export function leavesOutTransactions(prefixes: readonly string[]): boolean {
+  return (
+    prefixes.length > 0 &&
+    prefixes.every(
+      (prefix) => !prefix.startsWith(TRANSACTION_STREAMS) && !TRANSACTION_STREAMS.startsWith(prefix),
+    )
+  );
+}
+
+export function toRecorded(row: EventRow): RecordedEvent {
+  return {
+    position: row.position,
+    stream: row.stream,
+    revision: row.revision,
+    id: row.id,
+    type: row.type,
+    data: parse(row.data, 'data'),
+    metadata: parse(row.metadata, 'metadata'),
+    recordedAtMs: row.recorded_at,
+  };
+}
+
+function parse(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    return new Unreadable(`${what} is not JSON: ${(error as SyntaxError).message}`);
+  }
+}

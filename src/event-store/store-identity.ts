@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
+import { FuelError } from '../errors.ts';
+import { decodeStrict } from './codec.ts';
+import type { EventStore, Position } from './event-store.ts';
+import { newEvent } from './new-event.ts';
+
+const AUTHOR = { actor: 'system', command: 'store open' };
+
+/**
+ * The id of the event store, which its first event of the stream `operations` gives: checkpoints carry it, so
+ * that they are never used with another store. A store without a name is given one; of several processes that
+ * try, one wins and all return its id. Rejects with `STORE_MISMATCH` when that first event does not name it.
+ */
+export async function storeIdentity(store: EventStore, clock: Clock): Promise<string> {
+  const known = await readIdentity(store);
+  if (known !== undefined) return known;
+  const named = newEvent({ type: 'StoreNamed', data: { store_id: randomUUID() } }, AUTHOR, clock.now());
+  await store.append([{ stream: OPERATIONS_STREAM, expected: 'none', events: [named] }]);
+  const recorded = await readIdentity(store); // ours, or that of the process that was faster
+  if (recorded !== undefined) return recorded;
+  throw new FuelError(
+    'STORE_MISMATCH',
+    `the stream ${OPERATIONS_STREAM} takes no event that names the store`,
+  );
+}
+
+async function readIdentity(store: EventStore): Promise<string | undefined> {
+  const [first] = await store.readStream(OPERATIONS_STREAM);
+  if (first === undefined) return undefined;
+  const decoded = decodeStrict(first);
+  if (decoded.ok && decoded.type === 'StoreNamed') return (decoded.data as { store_id: string }).store_id;
+  const problem = decoded.ok ? `it is ${decoded.type}` : decoded.reason;
+  throw new FuelError(
+    'STORE_MISMATCH',
+    `the first event of the stream ${OPERATIONS_STREAM} must be StoreNamed: ${problem}`,
+  );
+}
+
+/**
+ * Throws `STORE_MISMATCH`, naming the ways out, when a projection's checkpoint was made from another event
+ * store or lies ahead of its end, as after an older backup was restored: going on would skip events.
+ * `projection` is the name that `fuel projection rebuild` knows it by.
+ */
+export function assertCheckpoint(
+  checkpoint: { readonly storeId: string; readonly position: Position },
+  store: { readonly storeId: string; readonly head: Position },
+  projection: string,
+): void {
+  const rebuild = `run "fuel projection rebuild ${projection}"`;
+  if (checkpoint.storeId !== store.storeId) {
+    throw new FuelError(
+      'STORE_MISMATCH',
+      `${projection} was made from event store ${checkpoint.storeId} and this one is ${store.storeId}: ` +
+        `connect the event store it was made from, or ${rebuild}`,
+    );
+  }
+  if (checkpoint.position > store.head) {
+    throw new FuelError(
+      'STORE_MISMATCH',
+      `${projection} stands at position ${checkpoint.position} and the event store ends at ${store.head}: ` +
+        `restore the backup of the event store that belongs to it, or ${rebuild}`,
+    );
+  }
+}

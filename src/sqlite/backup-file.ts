@@ -1,0 +1,14 @@
+import { backup, DatabaseSync } from 'node:sqlite';
+
+/** More pages than any file has: one step, so that a busy writer can't make the copy start over for ever. */
+const ALL_PAGES = 2 ** 31 - 1;
+
+/** Writes a consistent copy of an embedded file to `target` while others use the file. */
+export async function backupFile(source: string, target: string): Promise<void> {
+  const db = new DatabaseSync(source, { readOnly: true });
+  try {
+    await backup(db, target, { rate: ALL_PAGES });
+  } finally {
+    db.close();
+  }
+}

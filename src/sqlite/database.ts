@@ -1,0 +1,145 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FuelError } from '../errors.ts';
+
+const SQLITE_BUSY = 5;
+const READ_WAIT_MS = 1_000; // a reader waits only while another process recovers the log after a crash
+const LONGEST_LOCK_WAIT_MS = 30_000;
+const PAGE_BYTES = 8192; // five records a page
+const SMALL_CACHE_MIB = 2; // a process opens a dozen connections
+const CHECKPOINT_PAGES = 2_000; // 16 MB of log between checkpoints
+
+export interface OpenOptions {
+  /** Forward-only steps; how many have run is kept in `user_version`. */
+  readonly migrations: readonly string[];
+  /** `full`: a commit survives a power cut. `normal`: a commit may be lost by one, the file stays sound. */
+  readonly durability: 'full' | 'normal';
+  /** Pages kept in memory by this connection; the system's own cache stands behind it. Default 2. */
+  readonly cacheMiB?: number;
+}
+
+/**
+ * One connection to one of the embedded files, shared with other processes in WAL mode: readers never wait
+ * for a writer. Statements run on the calling thread.
+ */
+export class Database {
+  readonly #db: DatabaseSync;
+  readonly #path: string;
+
+  constructor(path: string, options: OpenOptions) {
+    this.#path = path;
+    this.#db = new DatabaseSync(path, { timeout: LONGEST_LOCK_WAIT_MS });
+    this.#db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
+    this.#db.exec('PRAGMA journal_mode = WAL');
+    this.#db.exec(`PRAGMA synchronous = ${options.durability === 'full' ? 'FULL' : 'NORMAL'}`);
+    this.#db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    this.#db.exec(`PRAGMA cache_size = -${(options.cacheMiB ?? SMALL_CACHE_MIB) * 1024}`);
+    this.#migrate(options.migrations);
+    this.#db.exec(`PRAGMA busy_timeout = ${READ_WAIT_MS}`);
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  get isOpen(): boolean {
+    return this.#db.isOpen;
+  }
+
+  prepare(sql: string): StatementSync {
+    this.assertOpen();
+    return this.#db.prepare(sql);
+  }
+
+  exec(sql: string): void {
+    this.assertOpen();
+    this.#db.exec(sql);
+  }
+
+  /**
+   * Runs `work` in one write transaction. Where another process holds the write lock it waits without
+   * blocking the event loop. Rejects with `STORE_BUSY` after 30 s, and with what `work` throws, rolled back.
+   */
+  async write<T>(work: () => T): Promise<T> {
+    const deadline = Date.now() + LONGEST_LOCK_WAIT_MS;
+    for (let attempt = 0; ; attempt++) {
+      if (this.#tryBegin()) return this.#finish(work);
+      if (Date.now() > deadline) {
+        throw new FuelError('STORE_BUSY', `${this.#path} stayed locked for ${LONGEST_LOCK_WAIT_MS / 1000} s`);
+      }
+      await sleep(Math.min(1 + attempt, 10));
+    }
+  }
+
+  /** Runs `work` on one unchanging snapshot. It must be short: a long one keeps the log from being cut. */
+  read<T>(work: () => T): T {
+    this.assertOpen();
+    this.#db.exec('BEGIN');
+    return this.#finish(work);
+  }
+
+  /** Changes whenever another connection has committed to the file. */
+  dataVersion(): number {
+    this.assertOpen();
+    this.#dataVersion ??= this.#db.prepare('PRAGMA data_version');
+    return this.#dataVersion.get()?.data_version as number;
+  }
+  #dataVersion: StatementSync | undefined;
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  #tryBegin(): boolean {
+    this.assertOpen();
+    this.#db.exec('PRAGMA busy_timeout = 0');
+    try {
+      this.#db.exec('BEGIN IMMEDIATE');
+      return true;
+    } catch (error) {
+      if (isBusy(error)) return false;
+      throw error;
+    } finally {
+      this.#db.exec(`PRAGMA busy_timeout = ${READ_WAIT_MS}`);
+    }
+  }
+
+  #finish<T>(work: () => T): T {
+    try {
+      const result = work();
+      this.#db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  #migrate(migrations: readonly string[]): void {
+    const version = (): number => this.#db.prepare('PRAGMA user_version').get()?.user_version as number;
+    if (version() > migrations.length) {
+      this.close();
+      throw new FuelError(
+        'STORE_NEWER',
+        `${this.#path} has version ${migrations.length + 1} or later and this program knows ${migrations.length}: ` +
+          'run the newer program, or restore a backup made by this one',
+      );
+    }
+    if (version() === migrations.length) return;
+    this.#db.exec('BEGIN IMMEDIATE');
+    this.#finish(() => {
+      for (const step of migrations.slice(version())) this.#db.exec(step);
+      this.#db.exec(`PRAGMA user_version = ${migrations.length}`);
+    });
+  }
+
+  /** Throws `STORE_CLOSED` after `close`. */
+  assertOpen(): void {
+    if (!this.#db.isOpen) throw new FuelError('STORE_CLOSED', `${this.#path} is closed`);
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode;
+  return code !== undefined && (code & 0xff) === SQLITE_BUSY;
+}

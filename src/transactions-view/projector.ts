@@ -1,0 +1,110 @@
+import type { Clock } from '../clock.ts';
+import type { Coordination } from '../coordination/coordination.ts';
+import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
+import type { EventStore } from '../event-store/event-store.ts';
+import { assertCheckpoint, storeIdentity } from '../event-store/store-identity.ts';
+import type { Log } from '../log.ts';
+import { pause } from '../pause.ts';
+import { projectEvent } from './project-event.ts';
+import type { Checkpoint, TransactionsView } from './transactions-view.ts';
+
+export const PROJECTOR_LEASE = 'projector-transactions';
+export const VIEW_NAME = 'transactions';
+
+const LEASE_MS = 3_000;
+const RENEW_EVERY_MS = 1_000;
+const STANDBY_CHECK_MS = 500;
+
+export interface ProjectorOptions {
+  readonly store: EventStore;
+  readonly view: TransactionsView;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Names this projector among those that compete for the lease. */
+  readonly holder: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Keeps the transactions view up with the log until `signal` aborts: in batches when behind, at once when
+ * live. Of several projectors the holder of the lease works and the others stand by; one that is killed is
+ * replaced within 4 s. Should two ever work at once, the revisions of the rows keep the view right.
+ * Rejects with `STORE_MISMATCH` when the view was made from another store, and with what a store rejects with.
+ */
+export async function runProjector(options: ProjectorOptions): Promise<void> {
+  const { coordination, holder, signal, log } = options;
+  while (!signal.aborted) {
+    if (await coordination.acquire(PROJECTOR_LEASE, holder, LEASE_MS)) {
+      log.info({ holder }, 'projector is active');
+      await projectWhileHolding(options);
+    } else {
+      await pause(STANDBY_CHECK_MS, signal);
+    }
+  }
+  await coordination.release(PROJECTOR_LEASE, holder);
+}
+
+async function projectWhileHolding(options: ProjectorOptions): Promise<void> {
+  const { holder, signal, log } = options;
+  const lost = new AbortController();
+  const until = AbortSignal.any([signal, lost.signal]);
+  const renewal = renewLease(options, until, () => lost.abort());
+  try {
+    while (!until.aborted) await project(options, until);
+  } finally {
+    lost.abort();
+    await renewal;
+  }
+  if (!signal.aborted) log.warn({ holder }, 'projector lost its lease and stands by');
+}
+
+async function renewLease(options: ProjectorOptions, until: AbortSignal, lost: () => void): Promise<void> {
+  while (!until.aborted) {
+    await pause(RENEW_EVERY_MS, until);
+    if (until.aborted) return;
+    try {
+      if (!(await options.coordination.acquire(PROJECTOR_LEASE, options.holder, LEASE_MS))) lost();
+    } catch (error) {
+      // Without proof that the lease is still held the work stops; the next attempt to acquire it tells more.
+      options.log.warn({ err: error }, 'projector could not renew its lease');
+      lost();
+    }
+  }
+}
+
+/** Follows the log from the view's checkpoint; returns when `until` aborts or the view was begun anew. */
+async function project(options: ProjectorOptions, until: AbortSignal): Promise<void> {
+  const { store, view } = options;
+  const checkpoint = await prepareView(options);
+  const batches = store.subscribe({
+    prefixes: [TRANSACTION_STREAMS],
+    after: checkpoint.position,
+    signal: until,
+  });
+  for await (const batch of batches) {
+    const changes = batch.events.map(projectEvent);
+    const { generation } = checkpoint;
+    const setAside = await view.apply(changes, { generation, position: batch.position });
+    if (setAside === 'begun anew') return;
+    for (const { parkedAtMs: _, ...event } of setAside) {
+      options.log.error(event, 'event set aside: see fuel projection parked');
+    }
+  }
+}
+
+/**
+ * The checkpoint to go on from. A view that has none, or that an older rendering wrote, is begun anew. Throws
+ * `STORE_MISMATCH` for a checkpoint of another store, or one ahead of the store's end.
+ */
+export async function prepareView(
+  options: Pick<ProjectorOptions, 'store' | 'view' | 'clock'>,
+): Promise<Checkpoint> {
+  const { store, view, clock } = options;
+  const storeId = await storeIdentity(store, clock);
+  const head = await store.head();
+  const checkpoint = await view.checkpoint();
+  if (checkpoint === undefined) return view.begin(storeId, head);
+  assertCheckpoint(checkpoint, { storeId, head }, VIEW_NAME);
+  return checkpoint;
+}
