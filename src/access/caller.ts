@@ -1,0 +1,54 @@
+import { hash } from 'node:crypto';
+import type { Account, AccountKey } from '../domain/account.ts';
+import type { Environment } from '../domain/account-events.ts';
+import { matches } from './key-text.ts';
+
+/** A key that the directory knows, with its account as far as its events can be read. */
+export interface KnownKey {
+  readonly key: AccountKey;
+  readonly entry: {
+    readonly account: Account | undefined;
+    readonly unreadable: { readonly reason: string } | null;
+  };
+}
+
+/** What a request needs of the directory. */
+export interface AccessDirectory {
+  key(prefix: string): KnownKey | undefined;
+}
+
+/** Who a request says it is, before any check. */
+export interface Caller {
+  /** Of the presented key, known or not. Not secret: logs name a key by it. */
+  readonly prefix: string | undefined;
+  /** Found by prefix; the other environment's keys are unknown here. */
+  readonly known: KnownKey | undefined;
+  /** Whether the secret is the known key's own. */
+  readonly proven: boolean;
+  /** Stands for the whole presented key where requests are counted. A hash: the secret is kept nowhere. */
+  readonly countingId: string;
+}
+
+const PRESENTED = /^svc_(live|test)_([a-z0-9]{10})_(.*)$/;
+const NOBODY: Caller = { prefix: undefined, known: undefined, proven: false, countingId: '' };
+
+/**
+ * Looks the presented `X-API-Key` up. The secret's form is not judged here, since allow-list and limit go by
+ * the prefix alone: a wrong secret of any form is only not proven.
+ */
+export function identifyCaller(
+  presented: string | undefined,
+  deployment: { readonly directory: AccessDirectory; readonly environment: Environment },
+): Caller {
+  const [, form, prefix, secret] = PRESENTED.exec(presented ?? '') ?? [];
+  if (presented === undefined || prefix === undefined || secret === undefined) return NOBODY;
+  const environment: Environment = form === 'live' ? 'production' : 'staging';
+  const found = environment === deployment.environment ? deployment.directory.key(prefix) : undefined;
+  const known = found?.key.environment === environment ? found : undefined;
+  return {
+    prefix,
+    known,
+    proven: known !== undefined && matches(secret, known.key.secretSha256),
+    countingId: known === undefined ? '' : hash('sha256', presented, 'base64url'),
+  };
+}

@@ -1,0 +1,56 @@
+import { hash, randomInt, timingSafeEqual } from 'node:crypto';
+import type { Environment } from '../domain/account-events.ts';
+
+const LOWER_CASE = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const ALPHANUMERIC = `ABCDEFGHIJKLMNOPQRSTUVWXYZ${LOWER_CASE}`;
+const PREFIX_LENGTH = 10;
+const SECRET_LENGTH = 43; // 62^43 is more than 2^256
+const KEY = /^svc_(live|test)_([a-z0-9]{10})_([A-Za-z0-9]{43})$/;
+
+export interface GeneratedKey {
+  /** What the customer gets, once: `svc_live_<prefix>_<secret>`. */
+  readonly key: string;
+  readonly prefix: string;
+  /** Lower-case hex; all that is stored of the secret. */
+  readonly secretSha256: string;
+}
+
+export interface ParsedKey {
+  readonly environment: Environment;
+  readonly prefix: string;
+  readonly secret: string;
+}
+
+/** Makes a new API key for the environment. */
+export function generateKey(environment: Environment): GeneratedKey {
+  const prefix = randomText(LOWER_CASE, PREFIX_LENGTH);
+  const secret = randomText(ALPHANUMERIC, SECRET_LENGTH);
+  const form = environment === 'production' ? 'live' : 'test';
+  return { key: `svc_${form}_${prefix}_${secret}`, prefix, secretSha256: hash('sha256', secret) };
+}
+
+/** Makes a webhook secret: 43 characters of `[A-Za-z0-9]`, whose bytes are the signing key. */
+export function generateWebhookSecret(): string {
+  return randomText(ALPHANUMERIC, SECRET_LENGTH);
+}
+
+/** The parts of an API key; `undefined` for text of any other form. */
+export function parseKey(text: string): ParsedKey | undefined {
+  const [, form, prefix, secret] = KEY.exec(text) ?? [];
+  if (prefix === undefined || secret === undefined) return undefined;
+  return { environment: form === 'live' ? 'production' : 'staging', prefix, secret };
+}
+
+/**
+ * Whether a presented secret is the one with this SHA-256 (hex), in a time that does not depend on how much of
+ * it is right. A stored text that is no SHA-256 matches nothing.
+ */
+export function matches(secret: string, secretSha256: string): boolean {
+  const stored = Buffer.from(secretSha256, 'hex');
+  const presented = hash('sha256', secret, 'buffer');
+  return stored.length === presented.length && timingSafeEqual(stored, presented);
+}
+
+function randomText(alphabet: string, length: number): string {
+  return Array.from({ length }, () => alphabet.charAt(randomInt(alphabet.length))).join('');
+}

@@ -1,0 +1,41 @@
+import { isIP } from 'node:net';
+import { isPublicAddress } from './public-address.ts';
+
+const MAX_LENGTH = 2_048;
+
+export type WebhookUrlCheck =
+  | { readonly ok: true /** In its normal form. */; readonly url: string }
+  | { readonly ok: false /** What the URL must be. */; readonly reason: string };
+
+/**
+ * Judges the form of a webhook URL: `https`, port 443, a host that may be public, and neither user name,
+ * password nor fragment. `allowPrivate` (staging only) also lets any port, loopback and private addresses
+ * pass. What a name resolves to is judged when it is connected to.
+ */
+export function checkWebhookUrl(
+  text: string,
+  { allowPrivate }: { readonly allowPrivate: boolean },
+): WebhookUrlCheck {
+  const url = URL.parse(text);
+  const fault = url === null ? 'must be a URL such as https://example.com/hook' : faultOf(url, allowPrivate);
+  return url !== null && fault === undefined
+    ? { ok: true, url: url.href }
+    : { ok: false, reason: `the webhook URL ${fault}` };
+}
+
+function faultOf(url: URL, allowPrivate: boolean): string | undefined {
+  if (url.protocol !== 'https:') return 'must start with https://';
+  if (url.href.length > MAX_LENGTH) return `must have at most ${MAX_LENGTH} characters`;
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or a password';
+  if (url.href.includes('#')) return 'must not have a fragment (#…)';
+  if (allowPrivate) return undefined;
+  if (url.port !== '') return 'must use port 443';
+  return isPublicHost(url.hostname) ? undefined : 'must name a host on the public internet';
+}
+
+/** The URL parser has brought every way to write an IPv4 address (hex, octal, one number) to the plain one. */
+function isPublicHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  if (isIP(host) !== 0) return isPublicAddress(host);
+  return host !== 'localhost' && !host.endsWith('.localhost');
+}

@@ -1,0 +1,35 @@
+import { LRUCache } from 'lru-cache';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { type RateVerdict, type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
+
+/** Windows of this process. With `maxIds`, the id not seen for longest is forgotten when there are more. */
+export function createMemoryRateWindows(options: { maxIds?: number } = {}): RateWindows {
+  // The limit differs per key and may change, so it is compared here; the library keeps counts and windows.
+  const windows = new RateLimiterMemory({ points: Number.MAX_SAFE_INTEGER, duration: WINDOW_SECONDS });
+  const ids =
+    options.maxIds === undefined
+      ? undefined
+      : new LRUCache<string, true>({ max: options.maxIds, dispose: (_, id) => void windows.delete(id) });
+
+  async function count(id: string, limit: number): Promise<RateVerdict> {
+    const window = await windows.get(id);
+    if (window !== null && window.msBeforeNext > 0 && window.consumedPoints >= limit) {
+      return { allowed: false, retryAfterSeconds: Math.max(1, Math.ceil(window.msBeforeNext / 1000)) };
+    }
+    await windows.consume(id);
+    return { allowed: true };
+  }
+
+  // One hit after the other: between looking and counting, no other hit may count.
+  let last: Promise<void> = Promise.resolve();
+  const settled = (): void => undefined;
+  return {
+    hit(id, limit) {
+      // Only a new id is set: setting a known one again would dispose of its window.
+      if (ids !== undefined && ids.get(id) === undefined) ids.set(id, true);
+      const verdict = last.then(() => count(id, limit));
+      last = verdict.then(settled, settled);
+      return verdict;
+    },
+  };
+}

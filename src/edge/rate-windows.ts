@@ -1,0 +1,18 @@
+/** Windows last this long from their first counted request. */
+export const WINDOW_SECONDS = 60;
+
+export type RateVerdict =
+  | { readonly allowed: true }
+  /** Whole seconds until the window ends, at least 1. */
+  | { readonly allowed: false; readonly retryAfterSeconds: number };
+
+/**
+ * Counts requests in fixed windows, one per id.
+ *
+ * - `hit` counts one request where fewer than `limit` were counted in the id's window, and refuses it
+ *   uncounted otherwise. Simultaneous hits never let more than `limit` through.
+ * - Another `limit` applies from the next hit on, in the window that is running.
+ */
+export interface RateWindows {
+  hit(id: string, limit: number): Promise<RateVerdict>;
+}

@@ -1,0 +1,28 @@
+import type { Middleware, ParameterizedContext } from 'koa';
+import type { Caller } from '../access/caller.ts';
+import { type Answer, type Refusal, type RefusalCode, refusalAnswer } from './answers.ts';
+
+/** What is known of one request, filled in as it goes through. */
+export interface RequestState {
+  requestId: string;
+  path: string;
+  /** The text behind `?`. */
+  rawQuery: string;
+  caller?: Caller;
+  code?: RefusalCode;
+  rows?: number;
+}
+
+export type Context = ParameterizedContext<RequestState>;
+export type Step = Middleware<RequestState>;
+
+export function answer(ctx: Context, given: Answer): void {
+  ctx.status = given.status;
+  ctx.set(given.headers);
+  ctx.body = given.body;
+}
+
+export function refuse(ctx: Context, refusal: Refusal): void {
+  ctx.state.code = refusal.code;
+  answer(ctx, refusalAnswer(refusal, ctx.state.requestId));
+}

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import { refusalOf } from './answers.ts';
+import { type Context, refuse, type Step } from './context.ts';
+
+const LONGEST_LOGGED_PATH = 200;
+
+/**
+ * The outermost step: gives the request its id, turns what is thrown into an answer, and writes one log line.
+ * The line names the key by its prefix; the query, the address and the secret are not in it.
+ */
+export function requestLog({ log, metrics }: { log: Log; metrics: Metrics }): Step {
+  return async (ctx, next) => {
+    const startedAtMs = performance.now();
+    Object.assign(ctx.state, { requestId: randomUUID(), ...splitTarget(ctx.req.url ?? '') });
+    try {
+      await next();
+    } catch (error) {
+      const refusal = refusalOf(error);
+      const level = refusal.code === 'INTERNAL_ERROR' ? 'error' : 'warn';
+      log[level]({ err: error, request_id: ctx.state.requestId }, 'request failed');
+      refuse(ctx, refusal);
+    }
+    const durationMs = performance.now() - startedAtMs;
+    metrics.requests.inc({ status: ctx.status, code: ctx.state.code ?? '' });
+    metrics.requestDuration.observe({ status: ctx.status }, durationMs / 1000);
+    log.info(lineOf(ctx, durationMs), 'request');
+  };
+}
+
+function lineOf(ctx: Context, durationMs: number): Readonly<Record<string, unknown>> {
+  return {
+    request_id: ctx.state.requestId,
+    method: ctx.method,
+    path: ctx.state.path.slice(0, LONGEST_LOGGED_PATH),
+    status: ctx.status,
+    code: ctx.state.code,
+    duration_ms: Math.round(durationMs * 100) / 100,
+    key_prefix: ctx.state.caller?.prefix,
+    rows: ctx.state.rows,
+  };
+}
+
+/** Undecoded, so that no path is malformed. The absolute form names scheme and host first. */
+function splitTarget(target: string): { path: string; rawQuery: string } {
+  const relative = target.replace(/^https?:\/\/[^/?]*/i, '');
+  const mark = relative.indexOf('?');
+  return mark === -1
+    ? { path: relative, rawQuery: '' }
+    : { path: relative.slice(0, mark), rawQuery: relative.slice(mark + 1) };
+}
