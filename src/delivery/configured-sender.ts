@@ -1,0 +1,21 @@
+import { readFile } from 'node:fs/promises';
+import type { Config } from '../config.ts';
+import { FuelError } from '../errors.ts';
+import { createSender } from './sender.ts';
+import type { Sender } from './sender-port.ts';
+
+/** The webhook sender by the configuration. Throws `CONFIG_INVALID` where `FUEL_WEBHOOK_CA` can't be used. */
+export async function configuredSender(
+  config: Pick<Config, 'FUEL_WEBHOOK_ALLOW_PRIVATE' | 'FUEL_WEBHOOK_CA'>,
+): Promise<Sender> {
+  const { FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate, FUEL_WEBHOOK_CA: file } = config;
+  return createSender({ allowPrivate, extraCa: file === undefined ? undefined : await readPem(file) });
+}
+
+async function readPem(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    throw new FuelError('CONFIG_INVALID', `FUEL_WEBHOOK_CA: ${file} can't be read`, { cause });
+  }
+}

@@ -1,0 +1,36 @@
+import { Resolver } from 'node:dns/promises';
+import { addressesInHostsFile } from './hosts-file.ts';
+
+const QUERY_TIMEOUT_MS = 200;
+const TRIES = 2;
+const LOOPBACK = ['127.0.0.1', '::1'];
+
+/** Finds every address of a name; rejects when there is none. Gives up when the signal says so. */
+export type ResolveName = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
+
+/**
+ * The hosts file, then DNS (A and AAAA). Not by getaddrinfo: that has four threads for all, and a look-up in it
+ * can't be cancelled, so a few zones that never answer would hold up every receiver. Here each look-up has
+ * sockets of its own, which its end takes along.
+ */
+export const resolveName: ResolveName = async (name, signal) => {
+  const listed = addressesInHostsFile(name);
+  if (listed.length > 0) return listed;
+  if (name === 'localhost' || name.endsWith('.localhost')) return LOOPBACK;
+  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
+  const cancel = (): void => resolver.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    return await queryBoth(resolver, name);
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+};
+
+async function queryBoth(resolver: Resolver, name: string): Promise<readonly string[]> {
+  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  if (found.length > 0) return found;
+  const [first] = answers;
+  throw first.status === 'rejected' ? first.reason : new Error(`${name} has no address`);
+}

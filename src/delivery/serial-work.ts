@@ -1,0 +1,15 @@
+/** Runs pieces of work one after another, in the order they were given. */
+export class SerialWork {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined); // told to who asked for it
+    return result;
+  }
+
+  /** Waits for all that was given so far. */
+  async settle(): Promise<void> {
+    await this.#last;
+  }
+}
