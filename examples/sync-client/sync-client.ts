@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const WINDOW_MS = 31 * 24 * 60 * 60 * 1000;
+const PAGE_SIZE = 100;
+const MOST_TRIES = 6;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 60_000;
+
+export interface Transaction {
+  readonly id: number;
+  readonly status: string;
+  readonly created_at: string;
+  readonly [field: string]: unknown;
+}
+
+export interface SyncOptions {
+  /** Ends with `/api/v1/integration`. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** On `created_at`, milliseconds; both inclusive. As long a time as you like. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** What stands for your database: stores a transaction under its id, in place of what was there. */
+  readonly upsert: (transaction: Transaction) => void | Promise<void>;
+  /** How a request is made and how it waits: `fetch` and the clock unless told. */
+  readonly fetch?: typeof fetch;
+  readonly wait?: (ms: number) => Promise<unknown>;
+}
+
+interface Page {
+  readonly data: readonly Transaction[];
+  readonly pagination: { readonly next_cursor: string | null };
+}
+
+/**
+ * Pulls every transaction of a time and upserts it by id; returns the ids. Longer times are pulled as
+ * consecutive windows of at most 31 days. What you have of that time under other ids was voided or cancelled.
+ */
+export async function sync(options: SyncOptions): Promise<Set<number>> {
+  const ids = new Set<number>();
+  for (const { fromMs, toMs } of windows(options.fromMs, options.toMs)) {
+    for await (const transaction of pull(options, fromMs, toMs)) {
+      await options.upsert(transaction);
+      ids.add(transaction.id);
+    }
+  }
+  return ids;
+}
+
+/** Both ends of a window are inclusive, so that the next one begins a millisecond later. */
+export function* windows(fromMs: number, toMs: number): Generator<{ fromMs: number; toMs: number }> {
+  for (let start = fromMs; start <= toMs; start += WINDOW_MS + 1) {
+    yield { fromMs: start, toMs: Math.min(start + WINDOW_MS, toMs) };
+  }
+}
+
+async function* pull(options: SyncOptions, fromMs: number, toMs: number): AsyncGenerator<Transaction> {
+  const query = new URLSearchParams({
+    from: new Date(fromMs).toISOString(),
+    to: new Date(toMs).toISOString(),
+    limit: String(PAGE_SIZE),
+  });
+  for (;;) {
+    const page = await get(`${options.baseUrl}/transactions?${query}`, options);
+    yield* page.data;
+    const { next_cursor: cursor } = page.pagination;
+    if (cursor === null) return;
+    query.set('cursor', cursor); // the other parameters stay as they are
+  }
+}
+
+/** 429 is asked again when the answer says; 5xx and a broken connection later and later; all else is final. */
+async function get(url: string, { apiKey, fetch: send = fetch, wait = sleep }: SyncOptions): Promise<Page> {
+  for (let attempt = 1; ; attempt++) {
+    const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS);
+    let waitMs = backoffMs;
+    try {
+      const answer = await send(url, { headers: { 'X-API-Key': apiKey } });
+      if (answer.ok) return (await answer.json()) as Page;
+      const problem = `${answer.status} ${await answer.text()}`;
+      if (answer.status !== 429 && answer.status < 500) throw new Refused(problem);
+      if (attempt === MOST_TRIES) throw new Refused(`gave up after ${attempt} tries: ${problem}`);
+      waitMs = Number(answer.headers.get('Retry-After') ?? 0) * 1000 || backoffMs;
+    } catch (error) {
+      if (error instanceof Refused || attempt === MOST_TRIES) throw error;
+    }
+    await wait(waitMs);
+  }
+}
+
+/** An answer that asking again does not change. */
+export class Refused extends Error {}
+
+/** Runs it by the settings in the environment, and prints one transaction a line: see README.md. */
+async function main({ BASE_URL, API_KEY, FROM, TO }: NodeJS.ProcessEnv): Promise<void> {
+  if (BASE_URL === undefined || API_KEY === undefined || FROM === undefined) {
+    throw new Error('set BASE_URL, API_KEY and FROM (and TO, which is now unless set)');
+  }
+  const upsert = (transaction: Transaction): void =>
+    void process.stdout.write(`${JSON.stringify(transaction)}\n`);
+  const toMs = TO === undefined ? Date.now() : Date.parse(TO);
+  const ids = await sync({ baseUrl: BASE_URL, apiKey: API_KEY, fromMs: Date.parse(FROM), toMs, upsert });
+  process.stderr.write(`${ids.size} transactions\n`);
+}
+
+if (import.meta.main) await main(process.env);

@@ -1,0 +1,124 @@
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import { type Engines, openEngines } from '../app.ts';
+import { systemClock } from '../clock.ts';
+import { type Config, loadConfig } from '../config.ts';
+import { waitUntilApplied } from '../service/wait-applied.ts';
+
+/** What a command works with. Engines open when first used and are closed when the command is done. */
+export interface Session {
+  readonly config: Config;
+  readonly engines: Engines;
+  readonly clock: typeof systemClock;
+  readonly out: Output;
+  /** Who does it, and by which command: goes into the metadata of every event. */
+  readonly author: { readonly actor: string; readonly command: string };
+}
+
+export interface Output {
+  readonly json: boolean;
+  /** Prints one JSON document with --json, the text otherwise, on standard output. */
+  result(document: unknown, text: string): void;
+  /** One line on standard error: notes and faults, never part of the result. */
+  note(line: string): void;
+}
+
+export interface CommandOptions {
+  readonly json?: true;
+  readonly actor?: string;
+  readonly wait?: true;
+}
+
+/** A command's work. Returns the exit code where it is not 0. Throws `FuelError` to end with 1. */
+export type Work<O> = (session: Session, args: readonly string[], options: O) => Promise<number>;
+
+interface Definition<O> {
+  /** Name and arguments in commander's form: `open <id>`. */
+  readonly usage: string;
+  readonly summary: string;
+  readonly example: string;
+  /** Adds the command's own options. */
+  readonly options?: (command: Command) => Command;
+  /** Records events: takes --actor and --wait. */
+  readonly changes?: true;
+  readonly work: Work<O & CommandOptions>;
+}
+
+/** Adds a noun: the level above the commands about one thing. */
+export function addNoun(
+  parent: Command,
+  { name, summary, example }: { readonly name: string; readonly summary: string; readonly example: string },
+): Command {
+  return withExample(parent.command(name).description(summary), example);
+}
+
+/** Ends a command's help with an example. */
+export function withExample(command: Command, example: string): Command {
+  return command.addHelpText('after', `\nExample:\n  ${example}`);
+}
+
+/** Adds a leaf command with the options that every command has. */
+export function addCommand<O>(parent: Command, definition: Definition<O>): Command {
+  const command = parent.command(definition.usage).description(definition.summary);
+  definition.options?.(command);
+  command.option('--json', 'print one JSON document (lists: one a line) and nothing else');
+  if (definition.changes) {
+    command.option('--actor <name>', 'who does this (default: the login name)');
+    command.option('--wait', 'wait until every live process has applied it');
+  }
+  return withExample(command, definition.example).action(async () => {
+    const args = command.args.map(String);
+    process.exitCode = await run(definition, command, args, command.opts());
+  });
+}
+
+async function run<O>(
+  definition: Definition<O>,
+  command: Command,
+  args: readonly string[],
+  options: O & CommandOptions,
+): Promise<number> {
+  const config = loadConfig(process.env, 'command');
+  const engines = openEngines(config, systemClock);
+  const author = { actor: options.actor ?? loginName(), command: commandName(command) };
+  const out = output(options.json === true);
+  try {
+    const session = { config, engines, clock: systemClock, out, author };
+    const exitCode = await definition.work(session, args, options);
+    if (options.wait) await wait(session);
+    return exitCode;
+  } finally {
+    await engines.close();
+  }
+}
+
+async function wait({ engines, clock, out }: Session): Promise<void> {
+  const position = await engines.store().head();
+  const coordination = engines.coordination();
+  const outcome = await waitUntilApplied({ coordination, view: engines.view(), clock, position });
+  if (outcome === 'nobody') out.note('no service is running: nothing to wait for');
+}
+
+export function output(json: boolean): Output {
+  return {
+    json,
+    result: (document, text) => void process.stdout.write(`${json ? JSON.stringify(document) : text}\n`),
+    note: (line) => void process.stderr.write(`${line}\n`),
+  };
+}
+
+/** `fuel key issue`, as it goes into an event's metadata: never the arguments, which may be personal. */
+function commandName(command: Command): string {
+  const names: string[] = [];
+  for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
+  return names.join(' ');
+}
+
+function loginName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run under a user id that has no name.
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}

@@ -1,0 +1,29 @@
+import type { Command } from 'commander';
+import { showConfig } from '../config.ts';
+import { addNoun, output } from './command.ts';
+
+/** `fuel config show` works with an invalid configuration: it is how an operator finds the fault. */
+export function addConfigCommands(program: Command): void {
+  const config = addNoun(program, {
+    name: 'config',
+    summary: 'the settings this process would run with',
+    example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
+  });
+  config
+    .command('show')
+    .description('show every setting, its source and what is wrong with it; secrets are masked')
+    .option('--json', 'print one JSON document and nothing else')
+    .addHelpText('after', '\nExample:\n  FUEL_LISTEN=0.0.0.0:443 fuel config show')
+    .action((options: { json?: true }) => {
+      const { settings, faults } = showConfig(process.env);
+      const width = Math.max(...settings.map((setting) => setting.name.length));
+      const lines = settings.map((setting) => {
+        const fault = setting.fault === null ? '' : '  <- not valid';
+        return `${setting.name.padEnd(width)}  ${setting.value ?? '(none)'}  [${setting.source}]${fault}`;
+      });
+      const out = output(options.json === true);
+      const verdict =
+        faults.length === 0 ? ['valid for fuel serve'] : ['not valid for fuel serve:', ...faults];
+      out.result({ valid: faults.length === 0, settings, faults }, [...lines, '', ...verdict].join('\n'));
+    });
+}

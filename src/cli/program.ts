@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { FuelError } from '../errors.ts';
+import { addAccountCommands } from './account-commands.ts';
+import { addAuditCommand } from './audit-command.ts';
+import { addConfigCommands } from './config-commands.ts';
+import { addDeliveryCommands } from './delivery-commands.ts';
+import { addKeyCommands } from './key-commands.ts';
+import { addProjectionCommands } from './projection-commands.ts';
+import { addServeCommand } from './serve-command.ts';
+import { addStoreCommands } from './store-commands.ts';
+import { addTransactionCommands } from './transaction-commands.ts';
+import { addVerifyCommand } from './verify-command.ts';
+import { addWebhookCommands } from './webhook-commands.ts';
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+/** Runs one command line; sets `process.exitCode`: 0 done, 1 refused or failed, 2 wrong usage. */
+export async function main(argv: readonly string[]): Promise<void> {
+  endQuietlyOnClosedPipe();
+  try {
+    await createProgram().parseAsync([...argv]);
+  } catch (error) {
+    process.exitCode = report(error);
+  }
+}
+
+export function createProgram(): Command {
+  const program = new Command('fuel')
+    .description('Fuel transaction integration service: run it, provision customers, import, audit.')
+    .version(version())
+    .addHelpText(
+      'after',
+      '\nExample:\n  fuel serve\n\nEvery command explains itself: fuel <noun> <verb> --help',
+    )
+    .exitOverride()
+    .enablePositionalOptions() // `parked show 7 --json`: the option is that of show, though parked has it too
+    .configureOutput({ outputError: (text, write) => write(text) });
+  addServeCommand(program);
+  addAccountCommands(program);
+  addKeyCommands(program);
+  addWebhookCommands(program);
+  addDeliveryCommands(program);
+  addTransactionCommands(program);
+  addProjectionCommands(program);
+  addVerifyCommand(program);
+  addAuditCommand(program);
+  addStoreCommands(program);
+  addConfigCommands(program);
+  return program;
+}
+
+function report(error: unknown): number {
+  if (error instanceof InvalidArgumentError) {
+    process.stderr.write(`fuel: ${error.message}\n`);
+    return EXIT_USAGE;
+  }
+  // Help, version and commander's own complaints have been printed by commander.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
+  if (error instanceof FuelError) {
+    const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+    process.stderr.write(`fuel: ${error.message}${cause}\n`);
+    return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED;
+  }
+  process.stderr.write(`fuel: unexpected: ${error instanceof Error ? error.stack : String(error)}\n`);
+  return EXIT_FAILED;
+}
+
+/** `fuel audit | head`: the reader has what it wants. */
+function endQuietlyOnClosedPipe(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

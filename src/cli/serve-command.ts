@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { systemClock } from '../clock.ts';
+import { loadConfig } from '../config.ts';
+import { FuelError } from '../errors.ts';
+import { createLog } from '../log.ts';
+import { ROLES, type Role, startService } from '../service/service.ts';
+
+export function addServeCommand(program: Command): void {
+  program
+    .command('serve')
+    .description('run the service: all of its roles, or those named')
+    .option('--role <role>', `one of ${ROLES.join(', ')}; repeat it for several`, collectRole, [])
+    .addHelpText('after', '\nExample:\n  fuel serve --role api --role projector')
+    .action(async ({ role }: { role: Role[] }) => {
+      process.exitCode = await serve(role.length === 0 ? ROLES : role);
+    });
+}
+
+/** Runs until SIGTERM or SIGINT (exit 0), or until a role fails (exit 1). */
+async function serve(roles: readonly Role[]): Promise<number> {
+  const config = loadConfig(process.env, 'serve');
+  const log = createLog(config.FUEL_LOG_LEVEL);
+  const asked = new Promise<'asked'>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => resolve('asked'));
+  });
+  const service = await startService({ config, roles, log, clock: systemClock });
+  const ending = await Promise.race([asked, service.failed.catch((error: unknown) => ({ error }))]);
+  if (ending !== 'asked') log.fatal({ err: ending.error }, 'a role failed; the service ends');
+  else log.info('asked to stop');
+  await service.stop();
+  log.info('stopped');
+  return ending === 'asked' ? 0 : 1;
+}
+
+function collectRole(text: string, before: Role[]): Role[] {
+  const role = ROLES.find((candidate) => candidate === text);
+  if (role === undefined)
+    throw new FuelError('USAGE', `there is no role ${text}: the roles are ${ROLES.join(', ')}`);
+  return [...before, role];
+}

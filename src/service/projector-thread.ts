@@ -1,0 +1,32 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { openEngines } from '../app.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { createLog } from '../log.ts';
+import { runProjector } from '../transactions-view/projector.ts';
+
+export interface ProjectorThreadData {
+  readonly config: Config;
+  readonly holder: string;
+}
+
+/** The projector's thread: its reads and writes are synchronous and must not delay the API's event loop. */
+const { config, holder } = workerData as ProjectorThreadData;
+const stopping = new AbortController();
+parentPort?.once('message', () => stopping.abort());
+
+const engines = openEngines(config, systemClock);
+try {
+  await runProjector({
+    store: engines.store(),
+    view: engines.view(),
+    coordination: engines.coordination(),
+    clock: systemClock,
+    log: createLog(config.FUEL_LOG_LEVEL, { role: 'projector' }),
+    holder,
+    signal: stopping.signal,
+  });
+} finally {
+  await engines.close();
+  parentPort?.close();
+}

@@ -1,0 +1,128 @@
+import { Directory } from '../../projections/directory.ts';
+import { LiveDirectory } from '../access/live-directory.ts';
+import { openMasterKeys } from '../access/master-key.ts';
+import type { Engines } from '../app.ts';
+import type { Config } from '../config.ts';
+import { AccountHistory } from '../delivery/account-history.ts';
+import { configuredSender } from '../delivery/configured-sender.ts';
+import { Dispatcher } from '../delivery/dispatcher.ts';
+import { FanOut } from '../delivery/fan-out.ts';
+import { createHealthEvents } from '../delivery/health-events.ts';
+import { createRequests } from '../delivery/requests.ts';
+import { startRetention } from '../delivery/retention.ts';
+import { attemptRandom, retryDelayMs } from '../delivery/retry-schedule.ts';
+import { runFanOut } from '../delivery/run-fan-out.ts';
+import { systemScheduler } from '../delivery/scheduler.ts';
+import type { Sender } from '../delivery/sender-port.ts';
+import { configuredPresigner } from '../images/configured-presigner.ts';
+import type { Log } from '../log.ts';
+
+const DAY_MS = 86_400_000;
+
+export interface WebhooksRun {
+  readonly config: Config;
+  readonly engines: Engines;
+  readonly log: Log;
+  /** Names this process among those that claim deliveries. */
+  readonly holder: string;
+  readonly signal: AbortSignal;
+  /** The subscription is there and the directory has caught up. */
+  readonly onConnected: () => void;
+  readonly onMoved: (position: number) => void;
+}
+
+/**
+ * The webhooks role: fans events out and delivers them, until `signal` aborts; then no attempt begins any more
+ * and those under way are recorded. Rejects with what the event store or the subscription rejects with.
+ */
+export async function runWebhooks(run: WebhooksRun): Promise<void> {
+  const sender = await configuredSender(run.config);
+  const ended = new AbortController();
+  const until = AbortSignal.any([run.signal, ended.signal]);
+  const following = new AbortController(); // longer than the rest: attempts are judged by the directory to the end
+  const parts = createParts(run, { sender, following: following.signal });
+  const { dispatcher, live, fanOut, caughtUp } = parts;
+  const { config, engines, log, onConnected } = run;
+  const directoryEnded = live.run();
+  try {
+    await Promise.race([caughtUp, directoryEnded, aborted(until)]);
+    if (!until.aborted) {
+      dispatcher.start();
+      const retentionMs = config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS;
+      startRetention({ queue: engines.queue(), clock: systemScheduler, log, retentionMs, signal: until });
+      const fanningOut = runFanOut({
+        subscriptions: engines.subscriptions(),
+        fanOut,
+        log,
+        signal: until,
+        onConnected,
+      });
+      try {
+        await Promise.race([fanningOut, directoryEnded]);
+      } finally {
+        ended.abort();
+        await fanningOut.catch(() => undefined); // the race has told
+      }
+    }
+  } finally {
+    ended.abort();
+    await dispatcher.stop();
+    await sender.close();
+    following.abort();
+    await directoryEnded.catch(() => undefined); // likewise
+  }
+}
+
+function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly following: AbortSignal }) {
+  const { config, engines, log, holder, onMoved } = run;
+  const directory = new Directory();
+  const store = engines.store();
+  const queue = engines.queue();
+  const environment = config.FUEL_ENVIRONMENT;
+  const delaysMs = config.FUEL_WEBHOOK_RETRY_DELAYS;
+  const dispatcher = new Dispatcher({
+    queue,
+    directory,
+    environment,
+    sender: own.sender,
+    requestFor: createRequests(openMasterKeys(config), configuredPresigner(config)),
+    retryDelayMs({ id, cycle, attemptNumber: before }) {
+      const attemptNumber = before + 1;
+      const random = attemptRandom({ id, cycle, attemptNumber });
+      return retryDelayMs({ delaysMs, attemptNumber, random });
+    },
+    appendHealthEvent: createHealthEvents(store, systemScheduler),
+    scheduler: systemScheduler,
+    log,
+    holder,
+  });
+  const fanOut = new FanOut({
+    store,
+    queue,
+    history: new AccountHistory({ store, directory }),
+    accept: (deliveries) => dispatcher.accept(deliveries),
+    clock: systemScheduler,
+    environment,
+    retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
+  });
+  const { promise: caughtUp, resolve } = Promise.withResolvers<void>();
+  const live: LiveDirectory = new LiveDirectory({
+    store,
+    directory,
+    clock: systemScheduler,
+    log,
+    signal: own.following,
+    onEvent: (event, place) => dispatcher.accountEvent(event, place),
+    onMoved(position) {
+      if (live.isCaughtUp) resolve();
+      dispatcher.directoryMoved();
+      onMoved(position);
+    },
+  });
+  return { dispatcher, fanOut, live, caughtUp };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}
