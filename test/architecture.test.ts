@@ -1,0 +1,155 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const LONGEST_FILE_LINES = 300;
+/** Which folders or files may import a package: its adapter, and nobody else. */
+const DRIVERS: Readonly<Record<string, RegExp>> = {
+  'node:sqlite': /^src\/sqlite\/|\/sqlite[^/]*\.ts$/,
+  mongodb: /\/mongodb[^/]*\.ts$/,
+  '@eventstore/db-client': /\/eventstoredb[^/]*\.ts$/,
+  koa: /^src\/http\//,
+  superstruct: /^src\/(domain|docs)\//,
+  'ipaddr.js': /^src\/(edge|access)\/|^src\/config-values\.ts$/,
+  'proxy-addr': /^src\/edge\//,
+  'rate-limiter-flexible': /^src\/edge\//,
+  selfsigned: /^src\/(http|demo)\//,
+  commander: /^src\/cli\//,
+  pino: /^src\/log\.ts$/,
+  'prom-client': /^src\/(metrics\.ts|http\/)/,
+};
+
+interface Source {
+  readonly path: string;
+  readonly text: string;
+  /** Packages by name, files by their path from the root. */
+  readonly imports: readonly string[];
+}
+
+const sources = globSync('{src,projections}/**/*.ts', { cwd: ROOT }).map(readSource);
+
+function readSource(path: string): Source {
+  const text = readFileSync(join(ROOT, path), 'utf8');
+  const specifiers = [
+    ...text.matchAll(/^(?:(?:import|export) (?:[^'\n]* from )?|\} from )'([^'\n]+)';/gm),
+    ...text.matchAll(/\bimport\('([^'\n]+)'\)/g),
+  ].map(([, name = '']) => name);
+  const imports = specifiers.map((name) =>
+    name.startsWith('.') ? relative(ROOT, join(ROOT, dirname(path), name)) : name,
+  );
+  return { path, text, imports };
+}
+
+/** `path imports name`, for each import of these files that is not permitted. */
+function violations(files: readonly Source[], permitted: (name: string, path: string) => boolean): string[] {
+  return files.flatMap(({ path, imports }) =>
+    imports.filter((name) => !permitted(name, path)).map((name) => `${path} imports ${name}`),
+  );
+}
+
+const inFolder = (folder: string) => sources.filter(({ path }) => path.startsWith(folder));
+
+describe('the layout', () => {
+  it('is found where the tests look for it', () => {
+    expect(inFolder('src/domain/').length).toBeGreaterThan(5);
+    expect(inFolder('projections/').length).toBeGreaterThan(1);
+    expect(sources.flatMap(({ imports }) => imports)).toContain('src/domain/date-time.ts');
+  });
+
+  it('lets the domain import nothing but itself and the validator', () => {
+    const permitted = (name: string) => name.startsWith('src/domain/') || name === 'superstruct';
+    expect(violations(inFolder('src/domain/'), permitted)).toEqual([]);
+  });
+
+  it('lets projections import only the domain and each other', () => {
+    const permitted = (name: string) => name.startsWith('src/domain/') || name.startsWith('projections/');
+    expect(violations(inFolder('projections/'), permitted)).toEqual([]);
+  });
+
+  it('keeps clocks, randomness and the environment out of the domain and the projections', () => {
+    const impure = /\bDate\.now\(|new Date\(\)|Math\.random\(|\bprocess\.|\bperformance\./;
+    const found = [...inFolder('src/domain/'), ...inFolder('projections/')].filter(({ text }) =>
+      impure.test(text),
+    );
+    expect(found.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('lets each driver be imported by its adapter alone', () => {
+    const permitted = (name: string, path: string) => DRIVERS[name]?.test(path) ?? true;
+    expect(violations(sources, permitted)).toEqual([]);
+  });
+
+  it('lets only app.ts pick adapters; an adapter’s own parts stand beside it', () => {
+    const adapter = /\/(sqlite|mongodb|eventstoredb)\.ts$/;
+    const permitted = (name: string, path: string) =>
+      !adapter.test(name) || path === 'src/app.ts' || dirname(path) === dirname(name);
+    expect(violations(sources, permitted)).toEqual([]);
+  });
+
+  it('has HTTP statuses of answers in one file, and those of the operations listener in another', () => {
+    const status =
+      /\b(?:status|statusCode)\b\s*[:=]\s*[1-5]\d\d\b|writeHead\(\s*[1-5]\d\d|\.status\([1-5]\d\d/;
+    const found = sources.filter(({ text }) => status.test(text)).map(({ path }) => path);
+    expect(found).toEqual(['src/http/answers.ts']);
+    const literal = inFolder('src/http/').filter(({ text }) => /\b[45]\d\d\b/.test(withoutComments(text)));
+    expect(literal.map(({ path }) => path).sort()).toEqual(['src/http/answers.ts', 'src/http/ops-server.ts']);
+  });
+
+  it('has no file that is too long to be read at once', () => {
+    const long = sources.filter(({ text }) => text.split('\n').length - 1 > LONGEST_FILE_LINES);
+    expect(long.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('uses only packages that the project depends on, at run time', () => {
+    const { dependencies } = packageJson();
+    const known = new Set([...Object.keys(dependencies), ...builtinModules.map((name) => `node:${name}`)]);
+    const permitted = (name: string, path: string) =>
+      /^(src|projections)\//.test(name) ||
+      known.has(name) ||
+      name === 'node:sqlite' ||
+      (name.startsWith('examples/') && path.startsWith('src/demo/')); // the demo shows the examples at work
+    expect(violations(sources, permitted)).toEqual([]);
+  });
+
+  it('names files in kebab-case', () => {
+    const odd = sources.filter(({ path }) => !/^[a-z0-9-]+(\/[a-z0-9-]+)*\.ts$/.test(path));
+    expect(odd.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe('the documents', () => {
+  it('link only to what is there', () => {
+    const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'bench/**/*.md'], {
+      cwd: ROOT,
+      exclude: ['**/node_modules/**'],
+    });
+    const broken = pages.flatMap((page) =>
+      [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]
+        .map(([, target = '']) => target)
+        .filter((target) => !/^[a-z]+:/.test(target) && !existsSync(join(ROOT, dirname(page), target)))
+        .map((target) => `${page} links to ${target}`),
+    );
+    expect(pages.length).toBeGreaterThan(1);
+    expect(broken).toEqual([]);
+  });
+
+  it('name npm scripts that run files which are there', () => {
+    const { scripts } = packageJson();
+    const missing = Object.values(scripts)
+      .flatMap((script) => [...script.matchAll(/\bnode (\S+\.ts)/g)].map(([, file = '']) => file))
+      .filter((file) => !existsSync(join(ROOT, file)));
+    expect(missing).toEqual([]);
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['test', 'demo', 'bench', 'types', 'lint']));
+  });
+});
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\/\/.*/g, '');
+}
+
+function packageJson(): { dependencies: Record<string, string>; scripts: Record<string, string> } {
+  return JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+}

@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest';
+import type {
+  ClaimedDelivery,
+  DeliveryQueue,
+  DeliverySummary,
+  NewDelivery,
+} from '../../src/delivery/delivery-queue.ts';
+import { claimOptions, delivered, failed, held, newDelivery, retryAt } from '../support/deliveries.ts';
+import { openQueue, type QueueUnderTest } from '../support/queue-under-test.ts';
+
+/** What is read of the log, and what is kept of it. `open` gives an empty log; the suite closes it. */
+export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
+  const opened = (...enqueued: readonly NewDelivery[]) => openQueue(open, enqueued);
+  const one = newDelivery(1);
+  const many = (count: number): NewDelivery[] => Array.from({ length: count }, (_, n) => newDelivery(n));
+
+  describe('reading the log', () => {
+    /** Twelve deliveries of two keys and accounts; several share a millisecond. */
+    const sample = Array.from({ length: 12 }, (_, n) =>
+      newDelivery(n, {
+        prefix: n % 3 === 0 ? 'bbbbbbbbbb' : 'aaaaaaaaaa',
+        accountId: n % 3 === 0 ? 8 : 7,
+        createdAtMs: 1_000 + Math.floor(n / 4),
+      }),
+    );
+    const newestFirst = (deliveries: readonly NewDelivery[]): string[] =>
+      deliveries
+        .toSorted((a, b) => b.createdAtMs - a.createdAtMs || (b.id > a.id ? 1 : -1))
+        .map(({ id }) => id);
+
+    test('lists newest first, then by id, and goes on behind any delivery', async () => {
+      const { queue } = await opened(...sample);
+      const all = newestFirst(sample);
+      for (let after = 0; after < all.length; after++) {
+        const page = await queue.list({}, { limit: 3, after: all[after] });
+        expect(page.map(({ id }) => id)).toEqual(all.slice(after + 1, after + 4));
+      }
+      await expect(queue.list({}, { limit: 3, after: 'unknown' })).rejects.toMatchObject({ code: 'REFUSED' });
+    });
+
+    test('lists and counts what a filter selects, in every combination', async () => {
+      const { queue, claim } = await opened(...sample);
+      const claimed = await claim(2_000);
+      await queue.report(
+        claimed.flatMap((entry, n) => {
+          if (n % 5 === 0) return [held(entry)];
+          if (n % 5 === 1) return [failed(entry, 1_000)];
+          return n % 5 === 2 ? [delivered(entry, 1_000)] : [];
+        }),
+      );
+      await queue.withdraw((claimed[3] as ClaimedDelivery).transactionId, 3_000);
+      const summaries = await queue.list({}, { limit: 100 });
+      const filters = [undefined, 'pending', 'held', 'delivered', 'failed', 'withdrawn'].flatMap((state) =>
+        [{}, { prefix: 'aaaaaaaaaa' }, { accountId: 8 }, { transactionId: 4 }].flatMap((whose) =>
+          [{}, { sinceMs: 1_001 }, { untilMs: 1_001 }, { sinceMs: 1_001, untilMs: 1_001 }].map((range) => ({
+            ...whose,
+            ...range,
+            ...(state === undefined ? {} : { state: state as 'held' }),
+          })),
+        ),
+      );
+      for (const filter of filters) {
+        const { sinceMs, untilMs, ...equal } = filter as Record<string, number>;
+        const expected = summaries.filter(
+          (summary) =>
+            Object.entries(equal).every(
+              ([name, value]) => summary[name as keyof DeliverySummary] === value,
+            ) &&
+            summary.createdAtMs >= (sinceMs ?? 0) &&
+            summary.createdAtMs <= (untilMs ?? Infinity),
+        );
+        expect(await queue.list(filter, { limit: 100 }), JSON.stringify(filter)).toEqual(expected);
+        const counts = await queue.countByState(filter);
+        expect(Object.values(counts).reduce((sum, count) => sum + count)).toBe(expected.length);
+        for (const { state } of expected) {
+          expect(counts[state]).toBe(expected.filter((summary) => summary.state === state).length);
+        }
+      }
+    });
+
+    test('shows summaries without record and attempts', async () => {
+      const { queue } = await opened(one);
+      const { record: _, attempts: __, ...summary } = (await queue.find(one.id)) ?? {};
+      expect(await queue.list({}, { limit: 1 })).toEqual([summary]);
+    });
+
+    test('gives results that can be changed without changing the log', async () => {
+      const { queue, claimOne } = await opened(one);
+      const claimed = await claimOne(1_000);
+      const healths = await queue.report([failed(claimed, 1_000)]);
+      const before = await queue.find(one.id);
+      Object.assign(claimed.record, { head: 'changed' });
+      for (const health of healths.values()) (health.lastAnswers as string[]).push('changed');
+      ((await queue.health('unknown')).lastAnswers as string[]).push('changed');
+      Object.assign((await queue.find(one.id)) ?? {}, { state: 'changed' });
+      expect(await queue.find(one.id)).toEqual(before);
+      expect((await queue.health(one.prefix)).lastAnswers).toEqual(['503']);
+      expect((await queue.health('unknown')).lastAnswers).toEqual([]);
+    });
+  });
+
+  describe('a purge', () => {
+    test('removes what ended before a time, oldest first and at most its limit, and never a live one', async () => {
+      const { queue, claim } = await opened(...many(6));
+      const claimed = (await claim(1_000)) as ClaimedDelivery[];
+      const [a, b, c, d] = claimed as [ClaimedDelivery, ClaimedDelivery, ClaimedDelivery, ClaimedDelivery];
+      await queue.report([delivered(b, 2_000), failed(a, 1_000), delivered(c, 3_000), held(d)]);
+      expect(await queue.purge(3_250, 1)).toBe(1);
+      expect(await queue.find(a.id)).toBeUndefined();
+      expect(await queue.purge(3_250, 10)).toBe(1);
+      expect(await queue.find(b.id)).toBeUndefined();
+      expect(await queue.purge(3_250, 10)).toBe(0);
+      expect(await queue.purge(Number.MAX_SAFE_INTEGER, 10)).toBe(1);
+      expect(await queue.countByState({})).toEqual({
+        pending: 2,
+        held: 1,
+        delivered: 0,
+        failed: 0,
+        withdrawn: 0,
+      });
+    });
+
+    test('takes the attempts along, and leaves withdrawals known', async () => {
+      const { queue, claimOne, stateOf } = await opened(one);
+      await queue.report([failed(await claimOne(1_000), 1_000)]);
+      await queue.withdraw(1, 2_000);
+      await queue.purge(9_000, 10);
+      await queue.enqueue([one]);
+      expect(await queue.find(one.id)).toMatchObject({ state: 'withdrawn', attempts: [] });
+      expect(await stateOf(one)).toBe('withdrawn');
+    });
+  });
+
+  test('a log keeps its name over openings, and another log has another', async () => {
+    const { queue, second } = await opened();
+    const stranger = await opened();
+    expect(await second().logId()).toEqual(await queue.logId());
+    expect((await stranger.queue.logId()).id).not.toBe((await queue.logId()).id);
+  });
+
+  test('who listens hears of new work by this process and by another, not of what was handed out', async () => {
+    const { queue, second, claim } = await opened();
+    const other = second();
+    let rings = 0;
+    let heard = Promise.withResolvers<void>();
+    const listener = {
+      ring: () => {
+        rings++;
+        heard.resolve();
+      },
+    };
+    queue.changed.add(listener);
+    const claimed = await queue.enqueue([one], claimOptions(1_000));
+    await queue.report([failed(claimed[0] as ClaimedDelivery, 1_000)]);
+    expect(rings).toBe(0);
+    await queue.redeliver(one.id, { force: false, dueAtMs: 1_000 });
+    expect(rings).toBe(1);
+    await queue.report((await claim(1_000)).map((entry) => retryAt(entry, 1_000, 2_000)));
+    expect(rings).toBe(2);
+    heard = Promise.withResolvers<void>();
+    await other.enqueue([newDelivery(2)]);
+    await heard.promise;
+    queue.changed.remove(listener);
+    const before = rings;
+    await queue.enqueue([newDelivery(3)]);
+    expect(rings).toBe(before);
+  });
+
+  test('a closed log rejects every call', async () => {
+    const { queue } = await opened(one);
+    await queue.close();
+    const calls: ((closed: DeliveryQueue) => Promise<unknown>)[] = [
+      (closed) => closed.logId(),
+      (closed) => closed.enqueue([newDelivery(2)]),
+      (closed) => closed.claim(claimOptions(1_000)),
+      (closed) => closed.report([{ kind: 'held', id: one.id, lease: 'x' }]),
+      (closed) => closed.resume(7, 1_000),
+      (closed) => closed.endLane(one.prefix, 'x', 1_000),
+      (closed) => closed.withdraw(1, 1_000),
+      (closed) => closed.redeliver(one.id, { force: true, dueAtMs: 1_000 }),
+      (closed) => closed.nextDueAtMs(),
+      (closed) => closed.health(one.prefix),
+      (closed) => closed.resetHealth(one.prefix),
+      (closed) => closed.heldAccounts(),
+      (closed) => closed.find(one.id),
+      (closed) => closed.list({}, { limit: 1 }),
+      (closed) => closed.countByState({}),
+      (closed) => closed.purge(1_000, 1),
+    ];
+    for (const call of calls) await expect(call(queue)).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+  });
+}

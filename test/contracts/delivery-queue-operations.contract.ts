@@ -1,0 +1,187 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { ClaimedDelivery, NewDelivery } from '../../src/delivery/delivery-queue.ts';
+import { claimOptions, delivered, failed, held, newDelivery, retryAt } from '../support/deliveries.ts';
+import { openQueue, type QueueUnderTest } from '../support/queue-under-test.ts';
+
+/** What becomes of deliveries other than by attempts. `open` gives an empty log; the suite closes it. */
+export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTest>): void {
+  const opened = (...enqueued: readonly NewDelivery[]) => openQueue(open, enqueued);
+  const one = newDelivery(1);
+  const many = (count: number, overrides: Partial<NewDelivery> = {}): NewDelivery[] =>
+    Array.from({ length: count }, (_, n) => newDelivery(n, overrides));
+
+  describe('a held delivery', () => {
+    test('is not due until its account resumes, and then has the attempts it had left', async () => {
+      const { queue, claim, claimOne } = await opened(one);
+      await queue.report([retryAt(await claimOne(1_000), 1_000, 2_000)]);
+      await queue.report([held(await claimOne(2_000))]);
+      expect(await queue.find(one.id)).toMatchObject({ state: 'held', dueAtMs: null, attemptsInCycle: 1 });
+      expect(await claim(99_000)).toEqual([]);
+      expect(await queue.nextDueAtMs()).toBeUndefined();
+      expect(await queue.heldAccounts()).toEqual([7]);
+      expect(await queue.resume(8, 50_000)).toBe(0);
+      expect(await queue.resume(7, 50_000)).toBe(1);
+      expect(await queue.heldAccounts()).toEqual([]);
+      expect(await claim(49_999)).toEqual([]);
+      expect(await claimOne(50_000)).toMatchObject({ cycle: 1, attemptNumber: 2 });
+    });
+
+    test('ends its lane’s run in time when it resumes, not the count, and no other lane’s', async () => {
+      const [held1, other] = [newDelivery(2), newDelivery(3, { prefix: 'bbbbbbbbbb' })];
+      const { queue, claim } = await opened(one, held1, other);
+      const [a, b, c] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery, ClaimedDelivery];
+      await queue.report([failed(a, 1_000), held(b), failed(c, 1_000)]);
+      await queue.resume(7, 90_000);
+      const run = { failedInARow: 1, lastAnswers: ['503'] };
+      expect(await queue.health(a.prefix)).toEqual({ ...run, failingSinceMs: null });
+      expect(await queue.health(c.prefix)).toEqual({ ...run, failingSinceMs: 1_250 });
+      await queue.report([failed((await claim(90_000))[0] as ClaimedDelivery, 90_000)]);
+      expect(await queue.health(a.prefix)).toMatchObject({ failedInARow: 2, failingSinceMs: 90_250 });
+    });
+
+    test('resumes with all others of its account, more than one batch of them', async () => {
+      const { queue } = await opened();
+      const all = [...many(1_200), newDelivery(1, { accountId: 8, prefix: 'cccccccccc' })];
+      const claimed = await queue.enqueue(all, claimOptions(1_000, { laneCapacity: () => 2_000 }));
+      await queue.report(claimed.map(held));
+      expect(await queue.heldAccounts()).toEqual([7, 8]);
+      expect(await queue.resume(7, 2_000)).toBe(1_200);
+      expect(await queue.countByState({})).toMatchObject({ pending: 1_200, held: 1 });
+    });
+
+    test('is resumed once by each call, also where it is held again before the call is over', async () => {
+      const { queue, claim } = await opened();
+      const wide = { limit: 2_000, laneCapacity: () => 2_000 };
+      const claimed = await queue.enqueue(many(1_200), claimOptions(1_000, wide));
+      await queue.report(claimed.map(held));
+      let over = false;
+      const resuming = queue.resume(7, 2_000).finally(() => {
+        over = true;
+      });
+      while (!over) {
+        await queue.report((await claim(2_000, wide)).map(held));
+        await nextTurn();
+      }
+      expect(await resuming).toBe(1_200);
+    });
+  });
+
+  describe('ending a lane', () => {
+    test('fails what is pending, claimed or held of it with the reason, outside the run', async () => {
+      const { queue, claim, stateOf } = await opened(...many(3), newDelivery(1, { prefix: 'bbbbbbbbbb' }));
+      const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
+      await queue.report([held(a)]);
+      expect(await queue.endLane(one.prefix, 'the key is off', 2_000)).toBe(3);
+      expect(await queue.find(b.id)).toMatchObject({
+        state: 'failed',
+        reason: 'the key is off',
+        attempts: [],
+      });
+      expect(await stateOf(a)).toBe('failed');
+      expect(await queue.countByState({ prefix: 'bbbbbbbbbb' })).toMatchObject({ pending: 1, failed: 0 });
+      expect((await queue.health(one.prefix)).failedInARow).toBe(0);
+      expect(await queue.endLane(one.prefix, 'again', 3_000)).toBe(0);
+    });
+
+    test('ends more than one batch', async () => {
+      const { queue } = await opened(...many(1_100));
+      expect(await queue.endLane(one.prefix, 'removed', 2_000)).toBe(1_100);
+      expect(await queue.nextDueAtMs()).toBeUndefined();
+    });
+  });
+
+  describe('a withdrawal', () => {
+    test('is final in either order of arrival', async () => {
+      const { queue, claim, stateOf } = await opened(one);
+      await queue.withdraw(1, 2_000);
+      await queue.withdraw(2, 2_000);
+      const late = newDelivery(2);
+      expect(await queue.enqueue([late], claimOptions(3_000))).toEqual([]);
+      expect([await stateOf(one), await stateOf(late)]).toEqual(['withdrawn', 'withdrawn']);
+      expect((await queue.find(late.id))?.reason).toBe((await queue.find(one.id))?.reason);
+      expect(await claim(9_000_000)).toEqual([]);
+    });
+
+    test('by an erasure also empties the records, of what was delivered too', async () => {
+      const { queue, claim, stateOf } = await opened(one);
+      const [claimed] = (await claim(1_000)) as [ClaimedDelivery];
+      await queue.report([delivered(claimed, 1_000)]);
+      await queue.erase(1, 2_000);
+      const erased = { head: '', mobileNumber: null, fees: '', pump: null, odometer: null };
+      expect((await queue.find(one.id))?.record).toEqual(erased);
+      expect(await stateOf(one)).toBe('delivered');
+      expect(await queue.redeliver(one.id, { force: true, dueAtMs: 5_000 })).toBe('withdrawn');
+    });
+
+    test('outlives a retry, a hold, a resume and a forced redelivery', async () => {
+      const two = newDelivery(2);
+      const { queue, claim, stateOf } = await opened(one, two);
+      const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
+      await queue.report([held(a)]);
+      await queue.withdraw(1, 2_000);
+      await queue.withdraw(2, 2_000);
+      await queue.report([retryAt(b, 1_000, 3_000), held(b)]);
+      expect(await queue.resume(7, 4_000)).toBe(0);
+      expect(await queue.endLane(a.prefix, 'removed', 4_000)).toBe(0);
+      for (const { id } of [a, b]) {
+        expect(await queue.redeliver(id, { force: true, dueAtMs: 5_000 })).toBe('withdrawn');
+        expect(await stateOf({ id })).toBe('withdrawn');
+      }
+    });
+
+    test('leaves what was delivered or failed as it is, and refuses to send it again', async () => {
+      const { queue, claim, stateOf } = await opened(one, newDelivery(2));
+      const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
+      await queue.report([delivered(a, 1_000), failed(b, 1_000)]);
+      await queue.withdraw(1, 2_000);
+      await queue.withdraw(2, 2_000);
+      expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'failed']);
+      expect(await queue.redeliver(a.id, { force: true, dueAtMs: 3_000 })).toBe('withdrawn');
+      expect(await queue.redeliver(b.id, { force: true, dueAtMs: 3_000 })).toBe('withdrawn');
+    });
+  });
+
+  describe('a redelivery', () => {
+    test('of a failed one starts a new cycle, numbered from 1, with the same id and record', async () => {
+      const { queue, claim, claimOne } = await opened(one);
+      await queue.report([failed(await claimOne(1_000), 1_000)]);
+      expect(await queue.redeliver(one.id, { force: false, dueAtMs: 5_000 })).toBe('due');
+      expect(await claim(4_999)).toEqual([]);
+      const again = await claimOne(5_000);
+      expect(again).toEqual({ ...one, cycle: 2, attemptNumber: 1, lease: expect.any(String) });
+      await queue.report([delivered(again, 5_000)]);
+      const found = await queue.find(one.id);
+      expect(found).toMatchObject({ state: 'delivered', reason: null, cycle: 2, attemptsInCycle: 1 });
+      expect(found?.attempts.map(({ cycle, number }) => [cycle, number])).toEqual([
+        [1, 1],
+        [2, 1],
+      ]);
+    });
+
+    test('of a delivered one needs force; of one that is under way, held or unknown there is none', async () => {
+      const { queue, claimOne } = await opened(one);
+      const request = { force: true, dueAtMs: 5_000 };
+      expect(await queue.redeliver('unknown', request)).toBe('not known');
+      expect(await queue.redeliver(one.id, request)).toBe('pending');
+      await queue.report([held(await claimOne(1_000))]);
+      expect(await queue.redeliver(one.id, request)).toBe('pending');
+      await queue.resume(7, 1_000);
+      await queue.report([delivered(await claimOne(1_000), 1_000)]);
+      expect(await queue.redeliver(one.id, { force: false, dueAtMs: 5_000 })).toBe('delivered');
+      expect(await queue.redeliver(one.id, request)).toBe('due');
+    });
+  });
+
+  test('the next due time is the earliest of a retry, a lease’s end and what waits; lanes that are due can be left out', async () => {
+    const waiting = newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 8_000 });
+    const { queue, claim } = await opened();
+    expect(await queue.nextDueAtMs()).toBeUndefined();
+    await queue.enqueue([one, newDelivery(2, { createdAtMs: 500 }), waiting]);
+    expect(await queue.nextDueAtMs()).toBe(500);
+    expect(await queue.nextDueAtMs(500)).toBe(8_000);
+    await claim(1_000);
+    expect(await queue.nextDueAtMs(1_000)).toBe(6_000);
+    expect(await queue.nextDueAtMs(8_000)).toBeUndefined();
+  });
+}

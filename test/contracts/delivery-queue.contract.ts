@@ -1,0 +1,248 @@
+import { describe, expect, test } from 'vitest';
+import type { ClaimedDelivery, NewDelivery } from '../../src/delivery/delivery-queue.ts';
+import {
+  attemptOf,
+  claimOptions,
+  delivered,
+  failed,
+  newDelivery,
+  retryAt,
+  SUCCESS,
+  TIMEOUT,
+  UNAVAILABLE,
+} from '../support/deliveries.ts';
+import { openQueue, type QueueUnderTest } from '../support/queue-under-test.ts';
+
+/** What dispatchers, fan-out and operators rely on. `open` gives an empty log; the suite closes it. */
+export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void {
+  const opened = (...enqueued: readonly NewDelivery[]) => openQueue(open, enqueued);
+  const one = newDelivery(1);
+
+  describe('enqueue', () => {
+    test('stores what was given, due when it was created, and finds it again', async () => {
+      const { queue, claim } = await opened(one);
+      expect(await queue.find(one.id)).toEqual({
+        ...one,
+        state: 'pending',
+        reason: null,
+        cycle: 1,
+        attemptsInCycle: 0,
+        dueAtMs: one.createdAtMs,
+        attempts: [],
+      });
+      expect(await claim(one.createdAtMs - 1)).toEqual([]);
+      expect(await claim(one.createdAtMs)).toEqual([
+        { ...one, cycle: 1, attemptNumber: 1, lease: expect.any(String) },
+      ]);
+    });
+
+    test('of a delivery that is there changes nothing, whatever became of it, and claims nothing', async () => {
+      const { queue, claimOne } = await opened(one);
+      await queue.report([delivered(await claimOne(1_000), 1_000)]);
+      const before = await queue.find(one.id);
+      const anew = { ...one, createdAtMs: 5_000, record: { ...one.record, head: 'other' } };
+      expect(await queue.enqueue([anew, anew], claimOptions(9_000))).toEqual([]);
+      expect(await queue.find(one.id)).toEqual(before);
+      expect(await queue.countByState({})).toMatchObject({ delivered: 1, pending: 0 });
+    });
+
+    test('with a claim hands out what is new in the same step, at most a lane’s capacity', async () => {
+      const { queue, claim } = await opened();
+      const batch = [1, 2, 3].map((n) => newDelivery(n));
+      const other = newDelivery(4, { prefix: 'bbbbbbbbbb' });
+      const laneCapacity = (prefix: string) => (prefix === one.prefix ? 2 : 0);
+      const claimed = await queue.enqueue([...batch, other], claimOptions(1_000, { laneCapacity }));
+      expect(claimed.map(({ id }) => id)).toEqual([batch[0]?.id, batch[1]?.id]);
+      expect(claimed[0]).toEqual({ ...one, cycle: 1, attemptNumber: 1, lease: expect.any(String) });
+      expect(ids(await claim(5_999))).toEqual(ids([...batch.slice(2), other]));
+      expect(ids(await claim(6_000))).toEqual(ids(batch.slice(0, 2)));
+    });
+
+    test('stores all of a batch or nothing', async () => {
+      const { queue } = await opened();
+      const bad = newDelivery(2, { createdAtMs: Number.NaN });
+      await expect(queue.enqueue([one, bad])).rejects.toThrow();
+      expect(await queue.find(one.id)).toBeUndefined();
+    });
+  });
+
+  describe('claim', () => {
+    test('by two processes at once gives each delivery to one of them', async () => {
+      const { queue, second } = await opened(...Array.from({ length: 40 }, (_, n) => newDelivery(n)));
+      const other = second();
+      const rounds = Array.from({ length: 8 }, (_, n) =>
+        (n % 2 === 0 ? queue : other).claim(claimOptions(1_000, { holder: `h${n}`, limit: 7 })),
+      );
+      const claimed = (await Promise.all(rounds)).flat();
+      expect(claimed).toHaveLength(40);
+      expect(new Set(claimed.map(({ id }) => id)).size).toBe(40);
+    });
+
+    test('that ended without a report is due again under the same number, and its old token counts no more', async () => {
+      const { queue, claim, claimOne } = await opened(one);
+      const first = await claimOne(1_000);
+      expect(await claim(5_999)).toEqual([]);
+      const again = await claimOne(6_000);
+      expect(again).toEqual({ ...first, lease: expect.any(String) });
+      expect(again.lease).not.toBe(first.lease);
+      await queue.report([
+        failed(first, 1_000),
+        { kind: 'held', id: first.id, lease: first.lease },
+        { kind: 'released', id: first.id, lease: first.lease },
+        retryAt(first, 1_000, 2_000),
+      ]);
+      expect(await queue.find(one.id)).toMatchObject({ state: 'pending', attempts: [], dueAtMs: 11_000 });
+      await queue.report([failed(again, 6_000)]);
+      expect(await queue.find(one.id)).toMatchObject({ state: 'failed', attemptsInCycle: 1 });
+    });
+
+    test('whose lease ended and that nobody took over can still be reported', async () => {
+      const { queue, claimOne, stateOf } = await opened(one);
+      await queue.report([failed(await claimOne(1_000), 60_000)]);
+      expect(await stateOf(one)).toBe('failed');
+    });
+
+    test('takes the oldest due of a lane first, and lanes that wait longest first', async () => {
+      const [young, old] = [newDelivery(1, { createdAtMs: 30 }), newDelivery(2, { createdAtMs: 10 })];
+      const other = newDelivery(3, { prefix: 'bbbbbbbbbb', createdAtMs: 20 });
+      const { claim } = await opened(young, old, other);
+      const laneCapacity = () => 1;
+      expect(ids(await claim(40, { limit: 1, laneCapacity }))).toEqual([old.id]);
+      expect(ids(await claim(40, { limit: 1, laneCapacity }))).toEqual([other.id]);
+      expect(ids(await claim(40, { limit: 1, laneCapacity }))).toEqual([young.id]);
+    });
+
+    test('takes no more than a lane’s capacity nor than its limit, and nothing for a limit of none', async () => {
+      const lanes = ['aaaaaaaaaa', 'bbbbbbbbbb', 'cccccccccc'];
+      const all = lanes.flatMap((prefix) => [1, 2, 3, 4].map((n) => newDelivery(n, { prefix })));
+      const { claim } = await opened(...all);
+      expect(await claim(1_000, { limit: 0 })).toEqual([]);
+      const laneCapacity = (prefix: string) => ({ aaaaaaaaaa: 0, bbbbbbbbbb: 1 })[prefix] ?? 3;
+      const claimed = await claim(1_000, { laneCapacity });
+      expect(claimed.map(({ prefix }) => prefix).sort()).toEqual(
+        ['b', 'c', 'c', 'c'].map((c) => c.repeat(10)),
+      );
+      expect(await claim(1_000, { limit: 5 })).toHaveLength(5);
+    });
+
+    test('does not let ten thousand deliveries of one lane stand before the single one of another', async () => {
+      const { queue, claim } = await opened();
+      for (let batch = 0; batch < 20; batch++) {
+        await queue.enqueue(Array.from({ length: 500 }, (_, n) => newDelivery(batch * 500 + n)));
+      }
+      const single = newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 2_000 });
+      await queue.enqueue([single]);
+      const laneCapacity = (prefix: string) => (prefix === single.prefix ? 10 : 0);
+      expect(ids(await claim(2_000, { laneCapacity }))).toEqual([single.id]);
+      const start = performance.now();
+      for (let n = 0; n < 100; n++) expect(await claim(2_000, { laneCapacity })).toEqual([]);
+      expect((performance.now() - start) / 100).toBeLessThan(5); // reading the backlog takes far more
+    });
+  });
+
+  describe('report', () => {
+    test('makes a retry due exactly when it says, with the next number', async () => {
+      const { queue, claim, claimOne } = await opened(one);
+      await queue.report([retryAt(await claimOne(1_000), 1_000, 31_250)]);
+      expect(await queue.nextDueAtMs()).toBe(31_250);
+      expect(await claim(31_249)).toEqual([]);
+      expect(await claimOne(31_250)).toMatchObject({ cycle: 1, attemptNumber: 2 });
+    });
+
+    test('keeps every attempt with its answer, in order', async () => {
+      const { queue, claimOne } = await opened(one);
+      const first = await claimOne(1_000);
+      await queue.report([retryAt(first, 1_000, 2_000)]);
+      const next = await claimOne(2_000);
+      await queue.report([retryAt(next, 2_000, 3_000, TIMEOUT)]);
+      const last = await claimOne(3_000);
+      await queue.report([delivered(last, 3_000)]);
+      expect(await queue.find(one.id)).toMatchObject({
+        state: 'delivered',
+        reason: null,
+        dueAtMs: null,
+        attemptsInCycle: 3,
+        attempts: [
+          attemptOf(first, 1_000, UNAVAILABLE),
+          attemptOf(next, 2_000, TIMEOUT),
+          attemptOf(last, 3_000, SUCCESS),
+        ],
+      });
+    });
+
+    test('records all of its outcomes or none', async () => {
+      const { queue, claim, stateOf } = await opened(one, newDelivery(2));
+      const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
+      await expect(queue.report([failed(a, 1_000), failed(b, Number.NaN)])).rejects.toThrow();
+      expect(await stateOf(a)).toBe('pending');
+      expect((await queue.find(a.id))?.attempts).toEqual([]);
+      expect((await queue.health(one.prefix)).failedInARow).toBe(0);
+      await queue.report([failed(a, 1_000), failed(b, 1_000)]);
+      expect((await queue.health(one.prefix)).failedInARow).toBe(2);
+    });
+
+    test('twice is once', async () => {
+      const { queue, claimOne } = await opened(one);
+      const claimed = await claimOne(1_000);
+      await queue.report([retryAt(claimed, 1_000, 2_000), retryAt(claimed, 1_000, 9_000)]);
+      await queue.report([failed(claimed, 1_000)]);
+      expect(await queue.find(one.id)).toMatchObject({
+        state: 'pending',
+        dueAtMs: 2_000,
+        attemptsInCycle: 1,
+      });
+    });
+
+    test('of an unknown delivery changes nothing', async () => {
+      const { queue } = await opened();
+      const unknown = { ...one, cycle: 1, attemptNumber: 1, lease: 'x' };
+      expect(await queue.report([delivered(unknown, 1_000), failed(unknown, 1_000)])).toEqual(new Map());
+      expect(await queue.find(one.id)).toBeUndefined();
+    });
+
+    test('gives back a released delivery at once, untouched', async () => {
+      const { queue, claim, claimOne } = await opened(one);
+      const { id, lease } = await claimOne(1_000);
+      await queue.report([{ kind: 'released', id, lease }]);
+      const dueAtMs = (await queue.nextDueAtMs()) as number;
+      expect(await claim(dueAtMs)).toMatchObject([{ id, attemptNumber: 1 }]);
+    });
+
+    test('records a success that another claim overtook, and then nothing more of it', async () => {
+      const { queue, claimOne, stateOf } = await opened(one);
+      const slow = await claimOne(1_000);
+      const other = await claimOne(6_000);
+      await queue.report([delivered(slow, 1_000)]);
+      expect(await stateOf(one)).toBe('delivered');
+      await queue.report([failed(other, 6_000)]);
+      await queue.report([delivered(other, 6_000)]);
+      expect(await queue.find(one.id)).toMatchObject({ state: 'delivered', attemptsInCycle: 1 });
+      expect(await queue.health(one.prefix)).toMatchObject({ failedInARow: 0 });
+    });
+
+    test('records a success of a delivery that was withdrawn or ended meanwhile, but of no failure', async () => {
+      const two = newDelivery(2);
+      const { queue, claim, stateOf } = await opened(one, two);
+      const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
+      await queue.withdraw(a.transactionId, 1_100);
+      await queue.endLane(b.prefix, 'the key is off', 1_100);
+      expect(await queue.report([failed(a, 1_000), retryAt(b, 1_000, 2_000)])).toEqual(new Map());
+      expect([await stateOf(a), await stateOf(b)]).toEqual(['withdrawn', 'failed']);
+      await queue.report([delivered(a, 1_000), delivered(b, 1_000)]);
+      expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'delivered']);
+    });
+
+    test('does not end a new cycle with a success of the one before', async () => {
+      const { queue, claimOne } = await opened(one);
+      const slow = await claimOne(1_000);
+      await queue.report([delivered(await claimOne(6_000), 6_000)]);
+      await queue.redeliver(one.id, { force: true, dueAtMs: 7_000 });
+      await queue.report([delivered(slow, 1_000)]);
+      expect(await queue.find(one.id)).toMatchObject({ state: 'pending', cycle: 2, attemptsInCycle: 0 });
+    });
+  });
+}
+
+function ids(deliveries: readonly { readonly id: string }[]): string[] {
+  return deliveries.map(({ id }) => id);
+}

@@ -1,0 +1,134 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { EventStore, SubscribeOptions, SubscriptionBatch } from '../../src/event-store/event-store.ts';
+import { collect, record } from '../support/store-events.ts';
+
+/** The part of the event store's contract that concerns subscriptions. `opened` gives an empty store. */
+export function subscribeContract(opened: () => Promise<EventStore>): void {
+  describe('subscribe', () => {
+    const subscribed = (
+      store: EventStore,
+      options: Partial<SubscribeOptions> = {},
+    ): AsyncIterator<SubscriptionBatch> => {
+      const end = new AbortController();
+      onTestFinished(() => end.abort());
+      const all = { prefixes: [], after: 0, signal: end.signal, ...options };
+      return store.subscribe(all)[Symbol.asyncIterator]();
+    };
+
+    test('hands over everything in order, then what is recorded later', async () => {
+      const store = await opened();
+      await record(store, 'account-1', 'a', 'b');
+      const batches = subscribed(store);
+      const before = await collect(batches, (names, last) => names.length === 2 && last.caughtUp);
+      expect(before.names).toEqual(['a', 'b']);
+      await record(store, 'transaction-1', 'c');
+      expect((await collect(batches, (names) => names.length === 1)).names).toEqual(['c']);
+    });
+
+    test('resumes behind any of its positions without a gap or a repetition', async () => {
+      const store = await opened();
+      const expected = Array.from({ length: 7 }, (_, index) => `e${index}`);
+      for (const name of expected) await record(store, `account-${name}`, name);
+      const all = await collect(subscribed(store, { batchSize: 2 }), (names) => names.length === 7);
+      expect(all.names).toEqual(expected);
+      expect(all.batches.every(({ events }) => events.length <= 2)).toBe(true);
+      let seen = 0;
+      for (const { events, position } of all.batches.slice(0, -1)) {
+        seen += events.length;
+        const rest = await collect(
+          subscribed(store, { after: position }),
+          (names) => names.length === 7 - seen,
+        );
+        expect(rest.names).toEqual(expected.slice(seen));
+      }
+    });
+
+    test('loses nothing that is recorded while it reads', async () => {
+      const store = await opened();
+      const reading = collect(subscribed(store, { batchSize: 3 }), (names) => names.length === 60);
+      for (let call = 0; call < 20; call++) await record(store, `account-${call}`, 'a', 'b', 'c');
+      expect((await reading).names).toEqual(Array.from({ length: 20 }, () => ['a', 'b', 'c']).flat());
+    });
+
+    test('hands over only streams with one of its prefixes', async () => {
+      const store = await opened();
+      await record(store, 'account-1', 'account');
+      await record(store, 'transaction-1', 'transaction');
+      await record(store, 'operations', 'operation');
+      await record(store, 'my-account-1', 'other');
+      const read = async (...prefixes: string[]): Promise<string[]> =>
+        (await collect(subscribed(store, { prefixes }), (_, last) => last.caughtUp)).names;
+      expect(await read('account-')).toEqual(['account']);
+      expect(await read('transaction-')).toEqual(['transaction']);
+      expect(await read('operations', 'account-')).toEqual(['account', 'operation']);
+      expect(await read('account-', 'transaction-')).toEqual(['account', 'transaction']);
+      expect(await read()).toEqual(['account', 'transaction', 'operation', 'other']);
+    });
+
+    test('moves its position over stretches that do not match', async () => {
+      const store = await opened();
+      await record(store, 'account-1', 'a');
+      const end = await record(store, 'transaction-1', 'b', 'c');
+      const batches = subscribed(store, { prefixes: ['account-'] });
+      const read = await collect(batches, (_, last) => last.caughtUp && last.position >= end);
+      expect(read.names).toEqual(['a']);
+      const later = await record(store, 'transaction-2', 'd');
+      expect((await collect(batches, (_, last) => last.position >= later)).names).toEqual([]);
+    });
+
+    test('says when it has caught up, also on an empty store, and that it is alive while idle', async () => {
+      const store = await opened();
+      const batches = subscribed(store);
+      expect((await batches.next()).value).toEqual({ events: [], position: 0, caughtUp: true });
+      const startMs = performance.now();
+      expect((await batches.next()).value).toEqual({ events: [], position: 0, caughtUp: true });
+      expect(performance.now() - startMs).toBeLessThan(3_000);
+    });
+
+    test('says that it has not caught up while more is there', async () => {
+      const store = await opened();
+      await record(store, 'account-1', 'a', 'b', 'c');
+      const batches = subscribed(store, { batchSize: 2 });
+      const read = await collect(batches, (names) => names.length === 3);
+      expect(read.batches.find(({ events }) => events.length > 0)?.caughtUp).toBe(false);
+    });
+
+    test('waits for a slow consumer', async () => {
+      const store = await opened();
+      for (let stream = 0; stream < 5; stream++) await record(store, `account-${stream}`, 'a', 'b');
+      const batches = subscribed(store, { batchSize: 2 });
+      const first = await collect(batches, (names) => names.length > 0);
+      for (let stream = 5; stream < 10; stream++) await record(store, `account-${stream}`, 'a', 'b');
+      const rest = await collect(batches, (names) => first.names.length + names.length === 20);
+      expect(first.names.length).toBeLessThanOrEqual(2);
+      expect(rest.batches.every(({ events }) => events.length <= 2)).toBe(true);
+    });
+
+    test('ends quietly and at once when it is aborted, before, while waiting and between batches', async () => {
+      const store = await opened();
+      expect(await subscribed(store, { signal: AbortSignal.abort() }).next()).toMatchObject({ done: true });
+      const waiting = new AbortController();
+      const batches = subscribed(store, { signal: waiting.signal });
+      await batches.next();
+      const next = batches.next();
+      const startMs = performance.now();
+      waiting.abort();
+      expect(await next).toMatchObject({ done: true });
+      expect(performance.now() - startMs).toBeLessThan(500);
+      await record(store, 'account-1', 'a', 'b', 'c');
+      const between = new AbortController();
+      const reading = subscribed(store, { signal: between.signal, batchSize: 1 });
+      await reading.next();
+      between.abort();
+      expect(await reading.next()).toMatchObject({ done: true });
+    });
+
+    test('several see the same events', async () => {
+      const store = await opened();
+      const readers = [subscribed(store), subscribed(store), subscribed(store)];
+      const reading = readers.map((batches) => collect(batches, (names) => names.length === 2));
+      await record(store, 'account-1', 'a', 'b');
+      for (const { names } of await Promise.all(reading)) expect(names).toEqual(['a', 'b']);
+    });
+  });
+}

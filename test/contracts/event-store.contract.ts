@@ -1,0 +1,199 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { EventStore } from '../../src/event-store/event-store.ts';
+import { named, nameOf, record } from '../support/store-events.ts';
+import { subscribeContract } from './event-store-subscribe.contract.ts';
+
+/** What every event store must do. `open` gives an empty one; the suite closes it. */
+export function eventStoreContract(open: () => Promise<EventStore>): void {
+  const opened = async (): Promise<EventStore> => {
+    const store = await open();
+    onTestFinished(() => store.close());
+    return store;
+  };
+
+  describe('append', () => {
+    test('numbers revisions from 0 and positions upwards', async () => {
+      const store = await opened();
+      const [first, second] = await store.append([
+        { stream: 'account-1', expected: 'none', events: [named('a'), named('b')] },
+        { stream: 'account-2', expected: 'none', events: [named('c')] },
+      ]);
+      expect(first).toMatchObject({ kind: 'appended', revision: 1 });
+      expect(second).toMatchObject({ kind: 'appended', revision: 0 });
+      const events = (await store.readStreams(['account-1', 'account-2'])).flat();
+      expect(events.map(({ stream, revision }) => [stream, revision])).toEqual([
+        ['account-1', 0],
+        ['account-1', 1],
+        ['account-2', 0],
+      ]);
+      const positions = events.map(({ position }) => position);
+      expect(positions).toEqual([...new Set(positions)].sort((a, b) => a - b));
+      expect(second).toMatchObject({ position: positions[2] });
+    });
+
+    test('lets one of several writers win that expect the same revision', async () => {
+      const store = await opened();
+      await record(store, 'account-1', 'first');
+      const results = await Promise.all(
+        Array.from({ length: 8 }, (_, writer) =>
+          store.append([{ stream: 'account-1', expected: 0, events: [named(`writer ${writer}`)] }]),
+        ),
+      );
+      const kinds = results.flat().map(({ kind }) => kind);
+      expect(kinds.filter((kind) => kind === 'appended')).toHaveLength(1);
+      expect(kinds.filter((kind) => kind === 'conflict')).toHaveLength(7);
+      expect(await store.readStream('account-1')).toHaveLength(2);
+    });
+
+    test('records nothing of an append that conflicts, and the others of the same call', async () => {
+      const store = await opened();
+      await record(store, 'account-1', 'first');
+      const results = await store.append([
+        { stream: 'account-2', expected: 'none', events: [named('before')] },
+        { stream: 'account-1', expected: 'none', events: [named('x'), named('y')] },
+        { stream: 'account-3', expected: 0, events: [named('z')] },
+        { stream: 'account-4', expected: 'none', events: [named('after')] },
+      ]);
+      expect(results.map(({ kind }) => kind)).toEqual(['appended', 'conflict', 'conflict', 'appended']);
+      expect(results[1]).toEqual({ kind: 'conflict', actual: 0 });
+      expect(results[2]).toEqual({ kind: 'conflict', actual: undefined });
+      const streams = await store.readStreams(['account-1', 'account-2', 'account-3', 'account-4']);
+      expect(streams.map((events) => events.map(nameOf))).toEqual([['first'], ['before'], [], ['after']]);
+    });
+
+    test('sees what an earlier append of the same call recorded', async () => {
+      const store = await opened();
+      const results = await store.append([
+        { stream: 'account-1', expected: 'none', events: [named('a')] },
+        { stream: 'account-1', expected: 'none', events: [named('b')] },
+        { stream: 'account-1', expected: 0, events: [named('c')] },
+      ]);
+      expect(results.map(({ kind }) => kind)).toEqual(['appended', 'conflict', 'appended']);
+    });
+
+    test.each(['none', 'any', 0] as const)('repeated with expected %s changes nothing', async (expected) => {
+      const store = await opened();
+      if (expected !== 'none') await record(store, 'account-1', 'first');
+      const append = { stream: 'account-1', expected, events: [named('a'), named('b')] };
+      const once = await store.append([append]);
+      const again = await store.append([append]);
+      await record(store, 'account-1', 'later');
+      const late = await store.append([append]);
+      expect(once[0]?.kind).toBe('appended');
+      expect(again).toEqual(once);
+      expect(late).toEqual(once);
+      const names = (await store.readStream('account-1')).map(nameOf);
+      expect(names).toEqual([...(expected === 'none' ? [] : ['first']), 'a', 'b', 'later']);
+    });
+
+    test('conflicts when only a part of its events stands there', async () => {
+      const store = await opened();
+      const a = named('a');
+      await store.append([{ stream: 'account-1', expected: 'none', events: [a] }]);
+      for (const expected of ['none', 'any'] as const) {
+        const [result] = await store.append([{ stream: 'account-1', expected, events: [a, named('b')] }]);
+        expect(result?.kind).toBe('conflict');
+      }
+      expect(await store.readStream('account-1')).toHaveLength(1);
+    });
+  });
+
+  describe('reading', () => {
+    test('gives back what was appended', async () => {
+      const store = await opened();
+      const event = named('Δ "quoted" \u{1F69A}');
+      await store.append([{ stream: 'account-1', expected: 'none', events: [event] }]);
+      const [read] = await store.readStream('account-1');
+      expect(read).toMatchObject({ stream: 'account-1', revision: 0, ...event });
+      expect(read?.position).toBe(await store.head());
+    });
+
+    test('starts a stream where it is told to', async () => {
+      const store = await opened();
+      await record(store, 'account-1', 'a', 'b', 'c');
+      expect((await store.readStream('account-1', { fromRevision: 1 })).map(nameOf)).toEqual(['b', 'c']);
+      expect(await store.readStream('account-1', { fromRevision: 3 })).toEqual([]);
+      expect(await store.readStream('account-9')).toEqual([]);
+    });
+
+    test('answers many streams in the order asked for', async () => {
+      const store = await opened();
+      await record(store, 'account-1', 'a');
+      await record(store, 'account-2', 'b', 'c');
+      const streams = await store.readStreams(['account-2', 'account-9', 'account-1']);
+      expect(streams.map((events) => events.map(nameOf))).toEqual([['b', 'c'], [], ['a']]);
+    });
+
+    test('hands out results that can be changed without changing the store', async () => {
+      const store = await opened();
+      const event = named('a');
+      const append = store.append([{ stream: 'account-1', expected: 'none', events: [event] }]);
+      (event.data as { name: string }).name = 'changed after the call';
+      await append;
+      const [read] = await store.readStream('account-1');
+      (read?.data as { name: string }).name = 'changed by the reader';
+      expect((await store.readStream('account-1')).map(nameOf)).toEqual(['a']);
+    });
+
+    test('says 0 for the end of an empty store', async () => {
+      expect(await (await opened()).head()).toBe(0);
+    });
+  });
+
+  subscribeContract(opened);
+
+  describe('erase', () => {
+    test('removes the events, and the stream takes none again', async () => {
+      const store = await opened();
+      await record(store, 'transaction-1', 'a', 'b');
+      await record(store, 'transaction-2', 'c');
+      await store.erase('transaction-1');
+      expect(await store.readStream('transaction-1')).toEqual([]);
+      expect(await store.isErased('transaction-1')).toBe(true);
+      expect(await store.isErased('transaction-2')).toBe(false);
+      for (const expected of ['none', 'any', 1] as const) {
+        const append = { stream: 'transaction-1', expected, events: [named('again')] };
+        expect(await store.append([append])).toEqual([{ kind: 'erased' }]);
+      }
+      expect((await store.readStream('transaction-2')).map(nameOf)).toEqual(['c']);
+    });
+
+    test('also marks a stream that does not exist, and can be repeated', async () => {
+      const store = await opened();
+      await store.erase('transaction-1');
+      await store.erase('transaction-1');
+      const append = { stream: 'transaction-1', expected: 'none', events: [named('a')] } as const;
+      expect(await store.append([append])).toEqual([{ kind: 'erased' }]);
+    });
+
+    test('never moves the end of the log backwards', async () => {
+      const store = await opened();
+      const end = await record(store, 'transaction-1', 'a');
+      await store.erase('transaction-1');
+      expect(await store.head()).toBeGreaterThanOrEqual(end);
+      expect(await record(store, 'transaction-2', 'b')).toBeGreaterThan(end);
+    });
+  });
+
+  test('rejects every call after it was closed', async () => {
+    const store = await open();
+    const signal = new AbortController().signal;
+    const waiting = store.subscribe({ prefixes: [], after: 0, signal })[Symbol.asyncIterator]();
+    await waiting.next();
+    const next = waiting.next();
+    const closed = { code: 'STORE_CLOSED' };
+    const ended = expect(next).rejects.toMatchObject(closed);
+    await store.close();
+    await ended;
+    const append = { stream: 'account-1', expected: 'any', events: [named('a')] } as const;
+    await expect(store.append([append])).rejects.toMatchObject(closed);
+    await expect(store.readStream('account-1')).rejects.toMatchObject(closed);
+    await expect(store.readStreams(['account-1'])).rejects.toMatchObject(closed);
+    await expect(store.isErased('account-1')).rejects.toMatchObject(closed);
+    await expect(store.head()).rejects.toMatchObject(closed);
+    await expect(store.erase('account-1')).rejects.toMatchObject(closed);
+    const late = store.subscribe({ prefixes: [], after: 0, signal })[Symbol.asyncIterator]();
+    await expect(late.next()).rejects.toMatchObject(closed);
+    await store.close();
+  });
+}

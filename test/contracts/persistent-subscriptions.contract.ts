@@ -1,0 +1,299 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type {
+  EventStore,
+  GroupConsumer,
+  GroupEvent,
+  GroupSettings,
+  PersistentSubscriptions,
+} from '../../src/event-store/event-store.ts';
+import { nameOf, record } from '../support/store-events.ts';
+
+export interface SubscriptionsUnderTest {
+  /** Empty. */
+  readonly store: EventStore;
+  readonly subscriptions: PersistentSubscriptions;
+  /** Lets time pass for both. */
+  readonly pass: (ms: number) => Promise<void>;
+}
+
+/** How long a consumer is watched before it counts as having been handed nothing. */
+const QUIET_MS = 60;
+const SETTINGS: GroupSettings = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
+const GROUP = 'fan-out';
+
+/** A consumer that is pulled one event at a time. */
+class Puller {
+  readonly consumer: GroupConsumer;
+  readonly #events: AsyncIterator<GroupEvent>;
+  readonly #end: AbortController;
+  #pending: Promise<IteratorResult<GroupEvent>> | undefined;
+
+  constructor(subscriptions: PersistentSubscriptions, bufferSize: number) {
+    this.#end = new AbortController();
+    this.consumer = subscriptions.consume(GROUP, { bufferSize, signal: this.#end.signal });
+    this.#events = this.consumer[Symbol.asyncIterator]();
+    onTestFinished(() => this.stop());
+  }
+
+  async next(): Promise<GroupEvent> {
+    this.#pending ??= this.#events.next();
+    const { value, done } = await this.#pending;
+    this.#pending = undefined;
+    if (done === true) throw new Error('the consumer ended');
+    return value;
+  }
+
+  async take(count: number): Promise<GroupEvent[]> {
+    const events: GroupEvent[] = [];
+    while (events.length < count) events.push(await this.next());
+    return events;
+  }
+
+  /** Whether nothing is handed out for a while; what comes later is kept for `next`. */
+  async isQuiet(): Promise<boolean> {
+    this.#pending ??= this.#events.next();
+    const quiet = new Promise<true>((resolve) => setTimeout(resolve, QUIET_MS, true));
+    return Promise.race([quiet, this.#pending.then(() => false)]);
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort();
+    await this.#pending;
+    await this.#events.return?.();
+  }
+}
+
+/** What competing consumers rely on. `open` gives an empty store and its groups; the suite closes both. */
+export function persistentSubscriptionsContract(open: () => Promise<SubscriptionsUnderTest>): void {
+  const opened = async (settings: Partial<GroupSettings> = {}) => {
+    const { store, subscriptions, pass } = await open();
+    onTestFinished(async () => {
+      await subscriptions.close();
+      await store.close();
+    });
+    await subscriptions.ensureGroup(GROUP, { ...SETTINGS, ...settings });
+    const consume = (bufferSize = 10): Puller => new Puller(subscriptions, bufferSize);
+    return { store, subscriptions, pass, consume };
+  };
+  const names = (events: readonly GroupEvent[]): string[] => events.map(({ event }) => nameOf(event)).sort();
+
+  describe('a persistent subscription', () => {
+    test('begins at the very start of the log and goes on with what is recorded later', async () => {
+      const { store, consume } = await opened();
+      await record(store, 'transaction-1', 'a', 'b');
+      const puller = consume();
+      const before = await puller.take(2);
+      expect(names(before)).toEqual(['a', 'b']);
+      expect(before.map(({ retryCount }) => retryCount)).toEqual([0, 0]);
+      await record(store, 'transaction-2', 'c');
+      expect(names(await puller.take(1))).toEqual(['c']);
+    });
+
+    test('hands out only streams with one of its prefixes', async () => {
+      const { store, consume } = await opened();
+      await record(store, 'account-1', 'account');
+      await record(store, 'transaction-1', 'transaction');
+      await record(store, 'operations', 'operation');
+      const puller = consume();
+      expect(names(await puller.take(1))).toEqual(['transaction']);
+      expect(await puller.isQuiet()).toBe(true);
+    });
+
+    test('hands each event to one of its consumers', async () => {
+      const { store, consume } = await opened();
+      const [one, two] = [consume(3), consume(3)];
+      const expected = Array.from({ length: 30 }, (_, index) => `e${String(index).padStart(2, '0')}`);
+      const seen: GroupEvent[] = [];
+      const work = async (puller: Puller): Promise<void> => {
+        while (seen.length < expected.length) {
+          if (await puller.isQuiet()) continue;
+          const event = await puller.next();
+          seen.push(event);
+          await puller.consumer.ack([event]);
+        }
+      };
+      const working = [work(one), work(two)];
+      for (const name of expected) await record(store, `transaction-${name}`, name);
+      await Promise.all(working);
+      expect(names(seen)).toEqual(expected);
+    });
+
+    test('keeps at most its buffer out at a consumer until it acknowledges', async () => {
+      const { store, consume } = await opened();
+      await record(store, 'transaction-1', 'a', 'b', 'c', 'd', 'e');
+      const puller = consume(2);
+      const first = await puller.take(2);
+      expect(await puller.isQuiet()).toBe(true);
+      await puller.consumer.ack(first);
+      expect(names([...first, ...(await puller.take(2))])).toEqual(['a', 'b', 'c', 'd']);
+    });
+
+    test('hands out again what its consumer did not end in time, to another', async () => {
+      const { store, pass, consume } = await opened();
+      await record(store, 'transaction-1', 'a');
+      const dead = consume();
+      await dead.next();
+      const other = consume();
+      await pass(SETTINGS.ackTimeoutMs - 1_000);
+      expect(await other.isQuiet()).toBe(true);
+      await dead.stop(); // it never acknowledged
+      await pass(1_000);
+      expect(await other.next()).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
+    });
+
+    test('ignores what a consumer says of an event that another holds by now', async () => {
+      const { store, subscriptions, pass, consume } = await opened();
+      await record(store, 'transaction-1', 'a');
+      const slow = consume();
+      const held = await slow.next();
+      await slow.stop();
+      await pass(SETTINGS.ackTimeoutMs);
+      const other = consume();
+      const taken = await other.next();
+      await slow.consumer.ack([held]);
+      await slow.consumer.retry(held, { reason: 'late', delayMs: 0 });
+      await slow.consumer.park(held, 'late');
+      expect(await subscriptions.parked(GROUP)).toEqual([]);
+      expect(await other.isQuiet()).toBe(true);
+      await other.consumer.park(taken, 'by its holder');
+      expect(await subscriptions.parked(GROUP)).toMatchObject([{ reason: 'by its holder' }]);
+    });
+
+    test('never hands out again what was acknowledged', async () => {
+      const { store, pass, consume } = await opened();
+      await record(store, 'transaction-1', 'a', 'b');
+      const first = consume();
+      await first.consumer.ack(await first.take(2));
+      await first.stop();
+      const later = consume();
+      await pass(SETTINGS.ackTimeoutMs * 2);
+      expect(await later.isQuiet()).toBe(true);
+    });
+
+    test('hands out a retried event after its delay, not before', async () => {
+      const { store, pass, consume } = await opened();
+      await record(store, 'transaction-1', 'a');
+      const puller = consume();
+      await puller.consumer.retry(await puller.next(), { reason: 'not yet', delayMs: 2_000 });
+      await pass(1_000);
+      expect(await puller.isQuiet()).toBe(true);
+      await pass(1_000);
+      expect(await puller.next()).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
+    });
+
+    test('parks an event with the reason, and goes on with the others', async () => {
+      const { store, subscriptions, pass, consume } = await opened();
+      await record(store, 'transaction-1', 'a', 'b', 'c');
+      const puller = consume();
+      const [a, b] = await puller.take(3);
+      if (a === undefined || b === undefined) throw new Error('two events were asked for');
+      await puller.consumer.park(b, 'second');
+      await pass(10);
+      await puller.consumer.park(a, 'first');
+      const parked = await subscriptions.parked(GROUP);
+      expect(parked.map(({ event, reason }) => [nameOf(event), reason])).toEqual([
+        [nameOf(b.event), 'second'],
+        [nameOf(a.event), 'first'],
+      ]);
+      expect(await puller.isQuiet()).toBe(true);
+    });
+
+    test('replays the chosen parked events, or all, as new', async () => {
+      const { store, subscriptions, consume } = await opened();
+      await record(store, 'transaction-1', 'a', 'b', 'c');
+      const puller = consume();
+      const events = await puller.take(3);
+      for (const event of events) await puller.consumer.park(event, 'set aside');
+      const chosen = events.slice(1, 2);
+      const replayed = await subscriptions.replayParked(
+        GROUP,
+        chosen.map(({ event }) => event.position),
+      );
+      expect(replayed).toBe(1);
+      expect(await puller.next()).toEqual({ event: chosen[0]?.event, retryCount: 0 });
+      expect(await subscriptions.parked(GROUP)).toHaveLength(2);
+      expect(await subscriptions.replayParked(GROUP)).toBe(2);
+      expect(await puller.take(2)).toHaveLength(2);
+      expect(await subscriptions.parked(GROUP)).toEqual([]);
+    });
+
+    test('parks an event that was retried as often as allowed, with the last reason', async () => {
+      const { store, subscriptions, consume } = await opened({ maxRetries: 3 });
+      await record(store, 'transaction-1', 'a');
+      const puller = consume();
+      for (let time = 0; time < 3; time++) {
+        const event = await puller.next();
+        expect(event.retryCount).toBe(time);
+        await puller.consumer.retry(event, { reason: `failure ${time}`, delayMs: 0 });
+      }
+      expect(await puller.isQuiet()).toBe(true);
+      expect(await subscriptions.parked(GROUP)).toMatchObject([
+        { event: { data: { name: 'a' } }, reason: 'failure 2' },
+      ]);
+    });
+
+    test('parks an event whose consumers die again and again', async () => {
+      const { store, subscriptions, pass, consume } = await opened({ maxRetries: 2 });
+      await record(store, 'transaction-1', 'a');
+      for (let time = 0; time < 2; time++) {
+        const doomed = consume();
+        expect((await doomed.next()).retryCount).toBe(time);
+        await doomed.stop();
+        await pass(SETTINGS.ackTimeoutMs);
+      }
+      expect(await consume().isQuiet()).toBe(true);
+      expect(await subscriptions.parked(GROUP)).toMatchObject([{ event: { data: { name: 'a' } } }]);
+    });
+
+    test('never moves when it is ensured again, and takes the new settings', async () => {
+      const { store, subscriptions, pass, consume } = await opened();
+      await record(store, 'transaction-1', 'a');
+      const puller = consume();
+      await puller.consumer.ack([await puller.next()]);
+      await subscriptions.ensureGroup(GROUP, { ...SETTINGS, ackTimeoutMs: 1_000 });
+      await record(store, 'transaction-2', 'b');
+      const held = await puller.next();
+      expect(nameOf(held.event)).toBe('b');
+      await puller.stop();
+      await pass(1_000);
+      expect(await consume().next()).toMatchObject({ event: { data: { name: 'b' } }, retryCount: 1 });
+    });
+
+    test('leaves out what was erased before it was handed out again', async () => {
+      const { store, subscriptions, consume } = await opened();
+      await record(store, 'transaction-1', 'a');
+      await record(store, 'transaction-2', 'b');
+      const puller = consume();
+      for (const event of await puller.take(2)) await puller.consumer.park(event, 'set aside');
+      await store.erase('transaction-1');
+      expect((await subscriptions.parked(GROUP)).map(({ event }) => nameOf(event))).toEqual(['b']);
+      await subscriptions.replayParked(GROUP);
+      expect(names(await puller.take(1))).toEqual(['b']);
+      expect(await puller.isQuiet()).toBe(true);
+    });
+
+    test('ends quietly when it is aborted while waiting', async () => {
+      const { subscriptions } = await opened();
+      const end = new AbortController();
+      const consumer = subscriptions.consume(GROUP, { bufferSize: 1, signal: end.signal });
+      const next = consumer[Symbol.asyncIterator]().next();
+      end.abort();
+      expect(await next).toMatchObject({ done: true });
+    });
+
+    test('rejects every call after it was closed', async () => {
+      const { subscriptions } = await opened();
+      const signal = new AbortController().signal;
+      const consumer = subscriptions.consume(GROUP, { bufferSize: 1, signal });
+      const closed = { code: 'STORE_CLOSED' };
+      const waiting = expect(consumer[Symbol.asyncIterator]().next()).rejects.toMatchObject(closed);
+      await subscriptions.close();
+      await waiting;
+      await expect(subscriptions.ensureGroup(GROUP, SETTINGS)).rejects.toMatchObject(closed);
+      await expect(subscriptions.parked(GROUP)).rejects.toMatchObject(closed);
+      await expect(subscriptions.replayParked(GROUP)).rejects.toMatchObject(closed);
+      await expect(consumer.ack([])).rejects.toMatchObject(closed);
+      await subscriptions.close();
+    });
+  });
+}

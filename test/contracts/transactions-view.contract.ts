@@ -1,0 +1,224 @@
+import { describe, expect, test } from 'vitest';
+import type { PageQuery, TransactionsView } from '../../src/transactions-view/transactions-view.ts';
+import { openedView } from '../support/opened-view.ts';
+import { hiding, showing } from '../support/records.ts';
+import { transactionsViewPagingContract } from './transactions-view-paging.contract.ts';
+
+const WHOLE: PageQuery = {
+  accountId: 7,
+  fromMs: 0,
+  toMs: 10_000,
+  statuses: ['CONFIRMED', 'EXTERNAL'],
+  limit: 50,
+};
+
+/** Every adapter of the transactions view passes this. `open` gives an empty view in a place of its own. */
+export function transactionsViewContract(open: () => Promise<TransactionsView>): void {
+  const opened = () => openedView(open);
+  const ids = async (view: TransactionsView, query: Partial<PageQuery> = {}): Promise<number[]> =>
+    (await view.page({ ...WHOLE, ...query })).rows.map((row) => row.id);
+
+  describe('pages', () => {
+    test('a page is newest first, and by descending id where the time is the same', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1, createdAtMs: 5 }), showing({ id: 3, createdAtMs: 5 }));
+      await apply(showing({ id: 2, createdAtMs: 9, status: 'EXTERNAL' }));
+      expect(await ids(view)).toEqual([2, 3, 1]);
+    });
+
+    test('both ends of the range are inclusive to the millisecond', async () => {
+      const { view, apply } = await opened();
+      await apply(...[99, 100, 200, 201].map((ms) => showing({ id: ms, createdAtMs: ms })));
+      expect(await ids(view, { fromMs: 100, toMs: 200 })).toEqual([200, 100]);
+    });
+
+    test('nothing of another account is ever in a page', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1, accountId: 7 }), showing({ id: 2, accountId: 8 }));
+      expect(await ids(view)).toEqual([1]);
+      expect(await ids(view, { accountId: 8 })).toEqual([2]);
+      expect(await ids(view, { accountId: 9 })).toEqual([]);
+    });
+
+    test('has_more is true only while another record exists at that moment', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1 }), showing({ id: 2 }));
+      expect((await view.page({ ...WHOLE, limit: 2 })).hasMore).toBe(false);
+      expect((await view.page({ ...WHOLE, limit: 1 })).hasMore).toBe(true);
+      await apply(hiding(1));
+      expect((await view.page({ ...WHOLE, limit: 1 })).hasMore).toBe(false);
+    });
+
+    test('changing a row that was handed out does not change the view', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1 }));
+      const [row] = (await view.page(WHOLE)).rows;
+      Object.assign(row ?? {}, { head: 'changed' });
+      expect((await view.page(WHOLE)).rows[0]?.head).toBe('{"id":1,"driver":{"id":1,"name":"x"');
+    });
+  });
+
+  transactionsViewPagingContract(open);
+
+  describe('changes', () => {
+    test('applying a batch twice, or its events in any order, leaves the same view', async () => {
+      const { view, apply } = await opened();
+      const changes = [showing({ id: 1 }), hiding(1), showing({ id: 2 })];
+      for (const order of [changes, changes, [...changes].reverse()]) await apply(...order);
+      expect(await ids(view)).toEqual([2]);
+      expect(await view.find(1)).toBe('hidden');
+      expect(await view.parked()).toEqual([]);
+    });
+
+    test('a void that comes before its transaction keeps it hidden', async () => {
+      const { view, apply } = await opened();
+      await apply(hiding(1));
+      await apply(showing({ id: 1 }));
+      expect(await ids(view)).toEqual([]);
+    });
+
+    test('the very same event at a later revision changes nothing and is not set aside', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1 }), showing({ id: 1 }, { revision: 1 }));
+      await apply(hiding(1, { revision: 2 }), hiding(1, { revision: 3 }));
+      expect(await ids(view)).toEqual([]);
+      expect(await view.parked()).toEqual([]);
+    });
+
+    test('a transaction recorded again with other content is set aside and shows as it was', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1 }), showing({ id: 1, fees: '{"total_fees":1.00}' }, { revision: 1 }));
+      expect((await view.page(WHOLE)).rows.map((row) => row.fees)).toEqual(['{}']);
+      expect(await view.parked()).toMatchObject([{ stream: 'transaction-1', revision: 1 }]);
+    });
+
+    test('a transaction recorded again after its void is set aside and stays hidden', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1 }), hiding(1), showing({ id: 1 }, { revision: 2, position: 77 }));
+      expect(await ids(view)).toEqual([]);
+      expect(await view.parked()).toMatchObject([{ position: 77, stream: 'transaction-1', revision: 2 }]);
+    });
+
+    test("a void in another account's name is set aside and hides nothing", async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1, accountId: 7 }), hiding(1, { accountId: 8 }));
+      expect(await ids(view)).toEqual([1]);
+      expect((await view.parked())[0]?.reason).toContain('account 7');
+    });
+
+    test('applying a batch returns what it set aside, with the reason', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1 }), hiding(1));
+      const { generation = 0 } = (await view.checkpoint()) ?? {};
+      const again = showing({ id: 1 }, { revision: 2, position: 77 });
+      const setAside = await view.apply([again, showing({ id: 2 })], { generation, position: 9 });
+      expect(setAside).toMatchObject([
+        { position: 77, revision: 2, reason: expect.stringContaining('voided') },
+      ]);
+    });
+
+    test('the checkpoint never moves back', async () => {
+      const { view } = await opened();
+      const { generation = 0 } = (await view.checkpoint()) ?? {};
+      await view.apply([], { generation, position: 9 });
+      await view.apply([showing({ id: 1 })], { generation, position: 8 });
+      expect((await view.checkpoint())?.position).toBe(9);
+    });
+
+    test('an event that was set aside is kept with its place and reason until it is retried', async () => {
+      const { view, apply } = await opened();
+      const place = { position: 5, stream: 'transaction-1', type: 'Odd', revision: 0 };
+      await apply({ ...place, setAside: 'unknown type' });
+      expect(await view.parked()).toMatchObject([{ ...place, reason: 'unknown type' }]);
+      await view.retry([{ ...place, setAside: 'still unknown' }]);
+      expect(await view.parked()).toMatchObject([{ reason: 'still unknown' }]);
+      await view.retry([showing({ id: 1 }, { position: 5 })]);
+      expect(await view.parked()).toEqual([]);
+      expect(await ids(view)).toEqual([1]);
+    });
+
+    test('an erased transaction is gone and never comes back', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1 }));
+      await view.erase(1);
+      await apply(showing({ id: 1 }, { revision: 4 }));
+      expect(await view.find(1)).toBe('hidden');
+      expect(await ids(view)).toEqual([]);
+    });
+
+    test('what is put in the place of a row stands there, whatever the row was, and nothing leaves none', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1, fees: '{"wrong":1}' }, { revision: 9 }), showing({ id: 2 }));
+      await view.replace(1, [showing({ id: 1 })]);
+      expect(await view.find(1)).toMatchObject({ fees: '{}' });
+      await view.replace(1, [showing({ id: 1 }), hiding(1)]);
+      expect(await view.find(1)).toBe('hidden');
+      await view.replace(2, []);
+      expect(await view.find(2)).toBeUndefined();
+    });
+  });
+
+  describe('checkpoint', () => {
+    test('a new view has no checkpoint and serves no page', async () => {
+      const view = await open();
+      expect(await view.checkpoint()).toBeUndefined();
+      await expect(view.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    });
+
+    test('a view serves no page before it has reached where the log ended when it was begun', async () => {
+      const view = await open();
+      const { generation } = await view.begin('store-1', 10);
+      await view.apply([showing({ id: 1 })], { generation, position: 9 });
+      await expect(view.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      await view.apply([], { generation, position: 10 });
+      expect(await ids(view)).toEqual([1]);
+    });
+
+    test('the checkpoint moves with the rows it covers', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1 }));
+      expect(await view.checkpoint()).toMatchObject({ storeId: 'store-1', position: 1 });
+    });
+
+    test('a batch for a view that was begun anew since is refused whole', async () => {
+      const { view } = await opened();
+      const before = await view.checkpoint();
+      await view.begin('store-1', 0);
+      const stale = { generation: before?.generation ?? 0, position: 3 };
+      expect(await view.apply([showing({ id: 1 })], stale)).toBe('begun anew');
+      expect(await ids(view)).toEqual([]);
+      expect((await view.checkpoint())?.position).toBe(0);
+    });
+
+    test('beginning anew empties rows, tombstones and what was set aside', async () => {
+      const { view, apply } = await opened();
+      await apply(showing({ id: 1 }), hiding(1), {
+        position: 5,
+        stream: 'transaction-2',
+        type: 'Odd',
+        revision: 0,
+        setAside: 'odd',
+      });
+      await view.begin('store-1', 0);
+      expect(await view.find(1)).toBeUndefined();
+      expect(await view.parked()).toEqual([]);
+    });
+  });
+
+  test('every call on a closed view is refused with STORE_CLOSED', async () => {
+    const { view } = await opened();
+    await view.close();
+    const calls = [
+      () => view.page(WHOLE),
+      () => view.find(1),
+      () => view.checkpoint(),
+      () => view.begin('store-1', 0),
+      () => view.apply([], { generation: 1, position: 2 }),
+      () => view.parked(),
+      () => view.retry([]),
+      () => view.erase(1),
+      () => view.replace(1, []),
+    ];
+    for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+  });
+}

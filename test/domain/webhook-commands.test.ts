@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import { type AccountCommand, decide } from '../../src/domain/account-commands.ts';
+import type { AccountEvent } from '../../src/domain/account-events.ts';
+import { KEY, keyIssued, onKey, opened, PREFIX, profileSet, webhookSet } from '../support/account-samples.ts';
+import { given } from '../support/given.ts';
+
+const key = { account_id: 7, prefix: PREFIX };
+const AT = Date.parse('2026-09-05T12:00:00Z');
+const EVIDENCE = { failedInARow: 25, failingSinceMs: AT - 1_000, lastAnswers: ['503'] };
+const evidenceData = {
+  failed_in_a_row: 25,
+  failing_since: '2026-09-05T11:59:59.000Z',
+  last_answers: ['503'],
+};
+
+const enable = { type: 'EnableWebhook', ...KEY } as const;
+const disable = { type: 'DisableWebhook', ...KEY, reason: '50 failed', evidence: EVIDENCE } as const;
+const warn = { type: 'WarnWebhook', ...KEY, evidence: EVIDENCE } as const;
+const testRequest = { type: 'RequestWebhookTest', ...KEY, deliveryId: 'd-1', atMs: AT } as const;
+const redeliver = (overrides: object = {}): AccountCommand => ({
+  type: 'RequestRedelivery',
+  ...KEY,
+  deliveryIds: ['d-1'],
+  sinceMs: null,
+  untilMs: null,
+  force: false,
+  ...overrides,
+});
+
+const issued = [opened(), keyIssued()];
+const withWebhook = [...issued, webhookSet()];
+const disabled = [...withWebhook, onKey('WebhookDisabled')];
+const integrationOn: AccountEvent = { type: 'IntegrationEnabled', data: { account_id: 7 } };
+const open = [...withWebhook, integrationOn, profileSet('2026-09-01T00:00:00Z', '2026-10-01T00:00:00Z')];
+
+describe('a webhook', () => {
+  test('is disabled once, with the reason and what it rests on', () => {
+    const data = { ...key, reason: '50 failed', ...evidenceData };
+    given(...withWebhook)
+      .when(disable)
+      .thenEvents({ type: 'WebhookDisabled', data });
+    given(...disabled)
+      .when(disable)
+      .thenUnchanged();
+  });
+
+  test('is enabled when it was disabled', () => {
+    given(...disabled)
+      .when(enable)
+      .thenEvents({ type: 'WebhookEnabled', data: key });
+    given(...withWebhook)
+      .when(enable)
+      .thenUnchanged();
+  });
+
+  test('is warned about only while it is there and on', () => {
+    given(...withWebhook)
+      .when(warn)
+      .thenEvents({ type: 'WebhookFailing', data: { ...key, ...evidenceData } });
+    given(...disabled)
+      .when(warn)
+      .thenUnchanged();
+    given(...issued)
+      .when(warn)
+      .thenUnchanged();
+  });
+
+  test.each<AccountCommand>([enable, disable, testRequest, redeliver()])(
+    'must be there for $type',
+    (command) => {
+      given(...issued)
+        .when(command)
+        .thenRefused(/has no webhook: run fuel webhook set abcdefghij URL first/);
+    },
+  );
+
+  test.each<AccountCommand>([testRequest, redeliver()])('must not be disabled for $type', (command) => {
+    given(...disabled)
+      .when(command)
+      .thenRefused(/is disabled \(50 failed\): run fuel webhook enable abcdefghij first/);
+  });
+
+  test.each<AccountCommand>([testRequest, redeliver()])(
+    'must belong to a key that is on for $type',
+    (command) => {
+      given(...withWebhook, onKey('KeySwitchedOff'))
+        .when(command)
+        .thenRefused(/is switched off: run fuel key on abcdefghij first/);
+    },
+  );
+});
+
+describe('a test of a webhook', () => {
+  test('is recorded with its delivery id', () => {
+    given(...open)
+      .when(testRequest)
+      .thenEvents({ type: 'WebhookTestRequested', data: { ...key, delivery_id: 'd-1' } });
+  });
+
+  test('needs the integration on, and a charging profile at that moment', () => {
+    given(...withWebhook)
+      .when(testRequest)
+      .thenRefused(/the integration of account 7 is off/);
+    given(...withWebhook, integrationOn)
+      .when(testRequest)
+      .thenRefused(/no current charging profile/);
+    given(...open)
+      .when({ ...testRequest, atMs: Date.parse('2026-10-01T00:00:00Z') })
+      .thenRefused(/no current charging profile/);
+  });
+});
+
+describe('a redelivery', () => {
+  test('is recorded each time it is asked for, also while the account has no access', () => {
+    const data = { ...key, delivery_ids: ['d-1'], since: null, until: null, force: false };
+    const requested: AccountEvent = { type: 'RedeliveryRequested', data };
+    given(...withWebhook)
+      .when(redeliver())
+      .thenEvents(requested);
+    given(...withWebhook, requested)
+      .when(redeliver())
+      .thenEvents(requested);
+  });
+
+  test('of all that failed names its times instead of ids', () => {
+    const command = redeliver({ deliveryIds: null, sinceMs: AT, untilMs: null, force: false });
+    const data = { ...key, delivery_ids: null, since: '2026-09-05T12:00:00.000Z', until: null, force: false };
+    given(...withWebhook)
+      .when(command)
+      .thenEvents({ type: 'RedeliveryRequested', data });
+  });
+});
+
+test('every command on a webhook needs a key that was issued', () => {
+  for (const command of [enable, disable, warn, testRequest, redeliver()]) {
+    given(opened())
+      .when(command)
+      .thenRefused(/account 7 has no key abcdefghij/);
+    expect(decide(command, undefined)).toMatchObject({ kind: 'refused' });
+  }
+});

@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
+import type { Answer } from '../support/fetch-answer.ts';
+import { ServiceProcess } from '../support/service-process.ts';
+
+const NO_LIMIT = ['--rate-limit', '100000'];
+
+describe('access in staging', () => {
+  const service = new ServiceProcess();
+  let key = '';
+  let prefix = '';
+
+  const pull = (by: string | undefined, headers = {}) =>
+    service.get(`/transactions?${SEPTEMBER}`, { key: by, headers });
+  const codeOf = ({ status, body }: Answer) => `${status} ${body.error?.code ?? ''}`.trim();
+  const issue = async (account: string, ...args: string[]) =>
+    (await service.done(['key', 'issue', account, '--json', '--wait', ...args])).json as {
+      key: string;
+      prefix: string;
+    };
+
+  beforeAll(async () => {
+    await service.start();
+    ({ key, prefix } = await openAccount(service));
+  });
+
+  it('is given to a key that is known and active, from any address', async () => {
+    const answer = await pull(key, { 'X-Forwarded-For': '198.51.100.1' });
+    expect(codeOf(answer)).toBe('200');
+    expect(answer.headers['x-access-expires-at']).toBeUndefined();
+  });
+
+  it.each<[string, () => string | undefined]>([
+    ['no key', () => undefined],
+    ['an empty key', () => ''],
+    ['a key of no form', () => 'secret'],
+    ['an unknown prefix', () => `svc_test_zzzzzzzzzz_${'a'.repeat(43)}`],
+    ['a wrong secret', () => `svc_test_${prefix}_${'a'.repeat(43)}`],
+    ['a prefix alone', () => `svc_test_${prefix}`],
+    ['a longer secret', () => `${key}a`],
+    ['a secret in other case', () => key.slice(0, -1) + swapCase(key.slice(-1))],
+    ['the other environment’s form', () => key.replace('svc_test_', 'svc_live_')],
+  ])('is refused with 401 to %s, always with the same answer', async (_name, presented) => {
+    const answer = await pull(presented());
+    const { code, message, request_id: id, ...rest } = answer.body.error;
+    expect([answer.status, code, rest]).toEqual([401, 'INVALID_API_KEY', {}]);
+    expect(message).toBe((await pull(undefined)).body.error.message);
+    expect(id).toBe(answer.headers['x-request-id']);
+  });
+
+  it('is taken from a key that is switched off, and given again, once --wait returns', async () => {
+    for (const [verb, code] of [
+      ['off', '401 INVALID_API_KEY'],
+      ['on', '200'],
+    ] as const) {
+      await service.done(['key', verb, prefix, '--wait']);
+      expect(codeOf(await pull(key))).toBe(code);
+    }
+  });
+
+  it('needs the integration, then a charging profile that is current', async () => {
+    await service.done(['account', 'open', '9', '--name', 'Nine']);
+    const { key: nine } = await issue('9', ...NO_LIMIT);
+    expect(codeOf(await pull(nine))).toBe('403 API_INTEGRATION_NOT_ENABLED');
+    await service.done(['account', 'integration', '9', 'on', '--wait']);
+    expect(codeOf(await pull(nine))).toBe('403 NO_ACTIVE_CHARGING_PROFILE');
+    const profile = ['account', 'profile', '9', '--wait', '--profile'];
+    await service.done([...profile, 'old', '--from', '2020-01-01T00:00:00Z', '--to', '2021-01-01T00:00:00Z']);
+    await service.done([...profile, 'next', '--from', '2099-01-01T00:00:00Z']);
+    expect(codeOf(await pull(nine))).toBe('403 NO_ACTIVE_CHARGING_PROFILE');
+    await service.done([...profile, 'now', '--from', '2020-01-01T00:00:00Z', '--to', '2098-01-01T00:00:00Z']);
+    const answer = await pull(nine);
+    expect([codeOf(answer), answer.headers['x-access-expires-at']]).toEqual([
+      '200',
+      '2098-01-01T00:00:00.000Z',
+    ]);
+    await service.done([
+      ...profile,
+      'longer',
+      '--from',
+      '2020-01-01T00:00:00Z',
+      '--to',
+      '2098-06-01T00:00:00Z',
+    ]);
+    expect((await pull(nine)).headers['x-access-expires-at']).toBe('2098-06-01T00:00:00.000Z');
+    await service.done(['account', 'integration', '9', 'off', '--wait']);
+    expect(codeOf(await pull(nine))).toBe('403 API_INTEGRATION_NOT_ENABLED');
+  });
+
+  it('ends at exactly the moment that the charging profile ends', async () => {
+    await service.done(['account', 'open', '10', '--name', 'Ten']);
+    await service.done(['account', 'integration', '10', 'on']);
+    const { key: ten } = await issue('10', ...NO_LIMIT);
+    const endMs = Date.now() + 2_500;
+    const end = new Date(endMs).toISOString();
+    const profile = ['account', 'profile', '10', '--profile', 'short', '--from', '2026-01-01T00:00:00Z'];
+    await service.done([...profile, '--to', end, '--wait']);
+    const answers: string[] = [];
+    while (Date.now() < endMs + 100) {
+      const sentMs = Date.now();
+      const answer = await pull(ten);
+      const receivedMs = Date.now();
+      const code = codeOf(answer);
+      answers.push(code);
+      if (receivedMs < endMs) expect([code, answer.headers['x-access-expires-at']]).toEqual(['200', end]);
+      if (sentMs >= endMs) expect(code).toBe('403 NO_ACTIVE_CHARGING_PROFILE');
+      await sleep(20);
+    }
+    expect(new Set(answers)).toEqual(new Set(['200', '403 NO_ACTIVE_CHARGING_PROFILE']));
+  });
+
+  it('is limited to 60 requests in a window, each key by itself, and a refused one says when to come back', async () => {
+    const { key: limited } = await issue('7');
+    const answers: Answer[] = [];
+    for (let index = 0; index < 61; index++) answers.push(await pull(limited));
+    expect(answers.slice(0, 60).map(({ status }) => status)).toEqual(Array(60).fill(200));
+    const last = answers[60];
+    expect(last?.status).toBe(429);
+    expect(last?.text).toBe('{"error":{"code":"RATE_LIMITED"}}');
+    expect(last?.headers['x-request-id']).toBeUndefined();
+    expect(last?.headers['cache-control']).toBe('no-store');
+    expect(last?.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(String(last?.headers['retry-after'])).toMatch(/^[1-9]\d?$/);
+    expect(Number(last?.headers['retry-after'])).toBeLessThanOrEqual(60);
+    expect(codeOf(await pull(key))).toBe('200');
+    const guessed = `${limited.slice(0, -43)}${'a'.repeat(43)}`;
+    expect(codeOf(await pull(guessed))).toBe('401 INVALID_API_KEY');
+  });
+
+  it('counts every request that passes the edge, whatever becomes of it, and limits before it looks further', async () => {
+    const { key: limited, prefix: its } = await issue('7', '--rate-limit', '4');
+    expect(codeOf(await service.get('//nowhere', { key: limited }))).toBe('404 NOT_FOUND');
+    expect(codeOf(await service.get('/transactions', { key: limited, method: 'POST' }))).toBe(
+      '405 METHOD_NOT_ALLOWED',
+    );
+    expect(codeOf(await service.get('/transactions', { key: limited }))).toBe('400 VALIDATION_FAILED');
+    await service.done(['key', 'off', its, '--wait']);
+    expect(codeOf(await pull(limited))).toBe('401 INVALID_API_KEY');
+    expect(codeOf(await pull(limited))).toBe('429 RATE_LIMITED');
+    expect(codeOf(await service.get('//nowhere', { key: limited }))).toBe('429 RATE_LIMITED');
+    await service.done(['key', 'rate-limit', its, '5', '--wait']);
+    expect(codeOf(await pull(limited))).toBe('401 INVALID_API_KEY');
+    expect(codeOf(await pull(limited))).toBe('429 RATE_LIMITED');
+  });
+
+  it('lets no one who knows only a prefix use up the key’s window', async () => {
+    const { key: limited, prefix: its } = await issue('7', '--rate-limit', '2');
+    for (let index = 0; index < 5; index++) {
+      const secret = `${index}`.repeat(43);
+      expect(codeOf(await pull(`svc_test_${its}_${secret}`))).toBe('401 INVALID_API_KEY');
+    }
+    expect(codeOf(await pull(limited))).toBe('200');
+  });
+});
+
+function swapCase(letter: string): string {
+  const upper = letter.toUpperCase();
+  return /\d/.test(letter) ? 'x' : upper === letter ? letter.toLowerCase() : upper;
+}

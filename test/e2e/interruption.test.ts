@@ -1,0 +1,87 @@
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  type EventLine,
+  idsOf,
+  importEvents,
+  linesOf,
+  minutely,
+  openAccount,
+} from '../support/e2e-samples.ts';
+import { folder, ServiceProcess, startFuel } from '../support/service-process.ts';
+import { until } from '../support/waiting.ts';
+
+const COUNT = 20_000;
+const FIRST_ID = 1_000_000;
+
+describe('SIGKILL', () => {
+  const service = new ServiceProcess();
+  let key = '';
+
+  const pull = (query: string) => service.get(`/transactions?${query}`, { key });
+  const allIds = async (query: string): Promise<number[]> => {
+    const ids: number[] = [];
+    let cursor = '';
+    for (;;) {
+      const { body } = await pull(`${query}&limit=100${cursor}`);
+      ids.push(...idsOf(body));
+      if (!body.pagination.has_more) return ids;
+      cursor = `&cursor=${encodeURIComponent(body.pagination.next_cursor)}`;
+    }
+  };
+
+  beforeAll(async () => {
+    await service.start();
+    ({ key } = await openAccount(service));
+  });
+
+  it('of an import leaves what was recorded; the same file again records exactly the rest', async () => {
+    const file = join(folder(), 'big.jsonl');
+    writeFileSync(file, linesOf(minutely(COUNT, FIRST_ID)));
+    const log = join(service.dataDir, 'events.db-wal');
+    const before = existsSync(log) ? statSync(log).size : 0;
+    const first = startFuel(['transaction', 'import', file, '--json'], { dataDir: service.dataDir });
+    await until(async () => statSync(log).size > before + 2_000_000, 10_000);
+    first.child.kill('SIGKILL');
+    const killed = await first.result;
+    expect([killed.code, killed.stdout]).toEqual([null, '']);
+
+    const args = ['transaction', 'import', file, '--json', '--wait'];
+    const { recorded, unchanged, refused } = (await service.done(args)).json;
+    expect([recorded + unchanged, refused]).toEqual([COUNT, 0]);
+    expect(recorded).toBeGreaterThan(0);
+    expect(unchanged).toBeGreaterThan(0);
+    expect((await service.done(args)).json).toEqual({ recorded: 0, unchanged: COUNT, refused: 0 });
+
+    const expected = Array.from({ length: COUNT }, (_, index) => FIRST_ID + COUNT - 1 - index);
+    expect(await allIds('from=2026-09-01T00:00:00Z&to=2026-10-01T00:00:00Z')).toEqual(expected);
+  });
+
+  it('of the service while it projects loses nothing and shows nothing twice', async () => {
+    const day = 'from=2026-08-01T00:00:00Z&to=2026-08-31T00:00:00Z';
+    const august = minutely(3_000, 1).map(
+      ({ type, data }): EventLine => ({
+        type,
+        data: { ...data, created_at: String(data.created_at).replace('2026-09', '2026-08') },
+      }),
+    );
+    const importing = importEvents(service, august);
+    await service.kill();
+    await service.start();
+    await importing;
+    await service.restart();
+    const expected = august.map(({ data }) => data.transaction_id).reverse();
+    await until(async () => (await allIds(day)).length === expected.length, 5_000);
+    expect(await allIds(day)).toEqual(expected);
+  });
+
+  it('of the service loses no key, and a cursor outlives it', async () => {
+    const range = 'from=2026-09-01T00:00:00Z&to=2026-09-02T00:00:00Z&limit=10';
+    const { body } = await pull(range);
+    await service.restart();
+    const next = await pull(`${range}&cursor=${encodeURIComponent(body.pagination.next_cursor)}`);
+    expect(next.status).toBe(200);
+    expect(idsOf(next.body)[0]).toBe((idsOf(body).at(-1) ?? 0) - 1);
+  });
+});

@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import {
+  confirmed,
+  idsOf,
+  importEvents,
+  linesOf,
+  minutely,
+  openAccount,
+  SEPTEMBER,
+} from '../support/e2e-samples.ts';
+import { folder, fuel, ServiceProcess } from '../support/service-process.ts';
+import { until } from '../support/waiting.ts';
+
+describe('several processes on one data directory', () => {
+  it('start at once on an empty one, and agree on everything they make', async () => {
+    for (let round = 0; round < 2; round++) {
+      const dataDir = join(folder(), 'data');
+      const services = [1, 2, 3].map(() => new ServiceProcess({ dataDir }));
+      await Promise.all(services.map((service) => service.start()));
+      const [one] = services;
+      const { key } = await openAccount(one as ServiceProcess);
+      await importEvents(one as ServiceProcess, minutely(3));
+      const page = (service: ServiceProcess, cursor = '') =>
+        service.get(`/transactions?${SEPTEMBER}&limit=1${cursor}`, { key });
+      let cursor = '';
+      for (const service of services) {
+        const { status, body } = await page(service, cursor);
+        expect(status).toBe(200);
+        cursor = `&cursor=${encodeURIComponent(body.pagination.next_cursor ?? '')}`;
+      }
+      const { lines } = await fuel(['audit', '--json', '--type', 'StoreNamed'], { dataDir });
+      expect(lines).toHaveLength(1);
+      await Promise.all(services.map((service) => service.kill()));
+    }
+  });
+
+  it('have one projector at work; another takes over within 5 s when it is killed', async () => {
+    const dataDir = join(folder(), 'data');
+    const first = await new ServiceProcess({ dataDir }).start();
+    const { key, prefix } = await openAccount(first);
+    const second = await new ServiceProcess({ dataDir }).start();
+    const holder = async () => (await second.done(['projection', 'status', '--json'])).json.holder as string;
+    const active = await holder();
+    expect(active).toContain(`-${first.pid}-`);
+    await sleep(1_500); // longer than one renewal of the lease
+    expect(await holder()).toBe(active);
+
+    await importEvents(second, minutely(500));
+    const importing = second.fuel(['transaction', 'import', '-', '--json'], {
+      stdin: linesOf(minutely(5_000, 10_000)),
+    });
+    const killedAtMs = Date.now();
+    await first.kill();
+    expect((await importing).json.recorded).toBe(5_000);
+    await second.done(['transaction', 'import', '-'], { stdin: linesOf([confirmed(999_999)]) });
+    await until(
+      async () => {
+        const { body } = await second.get(`/transactions?${SEPTEMBER}&limit=1`, { key });
+        return idsOf(body)[0] === 999_999 || body.data[0].id === 14_999;
+      },
+      5_000 - (Date.now() - killedAtMs),
+    );
+    const { json } = await second.done(['projection', 'status', '--json']);
+    expect(json.holder).toContain(`-${second.pid}-`);
+
+    // A process that is gone holds up nobody who waits.
+    const startedMs = Date.now();
+    await second.done(['key', 'off', prefix, '--wait']);
+    expect(Date.now() - startedMs).toBeLessThan(3_000);
+    expect((await second.get(`/transactions?${SEPTEMBER}`, { key })).status).toBe(401);
+  });
+
+  it('hand the projector over at once when the one that works is asked to end', async () => {
+    const dataDir = join(folder(), 'data');
+    const first = await new ServiceProcess({ dataDir }).start();
+    const { key } = await openAccount(first);
+    const second = await new ServiceProcess({ dataDir }).start();
+    expect(await first.stop()).toBe(0);
+    await importEvents(second, [confirmed(501)]);
+    const { body } = await second.get(`/transactions?${SEPTEMBER}`, { key });
+    expect(idsOf(body)).toEqual([501]);
+  });
+
+  it('may each have some of the roles', async () => {
+    const dataDir = join(folder(), 'data');
+    const projector = await new ServiceProcess({ dataDir, args: ['--role', 'projector'] }).start();
+    const api = await new ServiceProcess({ dataDir, args: ['--role', 'api'] }).start();
+    expect(projector.url).toBe('');
+    const { key } = await openAccount(api);
+    await importEvents(api, [confirmed(501)]);
+    const answered = async () => (await api.get(`/transactions?${SEPTEMBER}`, { key })).body.data.length;
+    expect(await answered()).toBe(1);
+    await projector.kill();
+    await api.done(['transaction', 'import', '-'], { stdin: linesOf([confirmed(502)]) });
+    expect(await answered()).toBe(1);
+    await projector.start();
+    await until(async () => (await answered()) === 2, 5_000);
+  });
+
+  it('keep the certificate and the master key that the first of them made', async () => {
+    const dataDir = join(folder(), 'data');
+    const service = await new ServiceProcess({ dataDir }).start();
+    const read = () =>
+      ['tls-cert.pem', 'tls-key.pem'].map((name) => readFileSync(join(dataDir, name), 'utf8'));
+    const before = read();
+    await service.restart();
+    expect(read()).toEqual(before);
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import type { EventLine } from '../support/e2e-samples.ts';
+import { type Customer, PushService } from '../support/push-service.ts';
+import { until } from '../support/waiting.ts';
+import { answerWith, withoutImages } from '../support/webhook-receiver.ts';
+
+const CUSTOMERS = 10;
+const EACH = 20;
+/** The lease of what a killed process held, with the attempt after it. */
+const TAKEN_OVER_WITHIN_MS = 12_000;
+
+describe('SIGKILL with 200 deliveries in flight', () => {
+  it('loses none, sends none under another id, and makes the same attempts again', async () => {
+    const push = await PushService.start();
+    const customers: Customer[] = [];
+    for (let account = 1; account <= CUSTOMERS; account++) customers.push(await push.customer(account));
+    // A receiver that has answered before is given more at once.
+    await push.record(customers.flatMap(({ account }) => push.made(account, 10)));
+    for (const { account } of customers) await push.settled(account, 'delivered', 10);
+    const warm = push.receiver.hooks.length;
+    expect(warm).toBe(CUSTOMERS * 10);
+
+    for (const { path } of customers) push.receiver.answer(path, () => undefined);
+    const events: EventLine[] = customers.flatMap(({ account }) => push.made(account, EACH));
+    await push.record(events);
+    await until(async () => push.receiver.hooks.length >= warm + CUSTOMERS * EACH, 2_000);
+    await push.service.kill();
+    const firstLife = push.receiver.hooks.slice(warm);
+    for (const { path } of customers) push.receiver.answer(path, answerWith(200));
+    await push.service.start();
+    for (const { account } of customers) {
+      await push.settled(account, 'delivered', 10 + EACH, TAKEN_OVER_WITHIN_MS);
+    }
+
+    const hooks = push.receiver.hooks.slice(warm);
+    const transactionOf = new Map(hooks.map(({ body }) => [body.id, body.data.transaction.id]));
+    expect(transactionOf.size).toBe(CUSTOMERS * EACH);
+    expect(new Set(transactionOf.values())).toEqual(new Set(events.map(({ data }) => data.transaction_id)));
+    const texts = new Map<string, Set<string>>();
+    for (const { body, text } of hooks) {
+      texts.set(body.id, (texts.get(body.id) ?? new Set()).add(withoutImages(text)));
+    }
+    expect([...texts.values()].filter((versions) => versions.size !== 1)).toEqual([]);
+
+    const again = firstLife[0]?.body.id;
+    const { attempts } = await push.show(again);
+    expect(attempts.at(-1)).toMatchObject({ status: 200, cycle: 1 });
+    expect(attempts.map(({ number }: { number: number }) => number)).toEqual(
+      attempts.map((_: unknown, index: number) => index + 1),
+    );
+    expect(hooks.length).toBeLessThanOrEqual(2 * CUSTOMERS * EACH);
+    const verified = await push.service.fuel(['verify', 'deliveries', '--json']);
+    expect([verified.code, verified.json.deliveries]).toEqual([
+      0,
+      expect.objectContaining({ owed: 300, delivered: 300, missing: 0, surplus: 0 }),
+    ]);
+  }, 40_000);
+
+  it('while events are being recorded loses none either, and a stop in order repeats none', async () => {
+    const push = await PushService.start();
+    const { path } = await push.customer(1);
+    const recording = push.push(1, 300);
+    await push.receiver.received(path, 10);
+    await push.service.kill();
+    const ids = await recording;
+    await push.service.start();
+    await push.settled(1, 'delivered', 300, TAKEN_OVER_WITHIN_MS);
+    expect(new Set(push.receiver.to(path).map(({ body }) => body.data.transaction.id))).toEqual(new Set(ids));
+
+    const before = push.receiver.to(path).length;
+    push.receiver.answer(path, (response) => void setTimeout(() => response.end('ok'), 100));
+    await push.push(1, 100);
+    await push.receiver.received(path, before + 20);
+    expect(await push.service.stop()).toBe(0);
+    await push.service.start();
+    await push.settled(1, 'delivered', 400, TAKEN_OVER_WITHIN_MS);
+    expect(push.receiver.to(path)).toHaveLength(before + 100);
+  }, 40_000);
+});

@@ -1,0 +1,115 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { voided } from '../support/e2e-samples.ts';
+import { PushService } from '../support/push-service.ts';
+import { ServiceProcess } from '../support/service-process.ts';
+import { answerWith } from '../support/webhook-receiver.ts';
+
+const NOTHING = {
+  owed: 0,
+  delivered: 0,
+  pending: 0,
+  held: 0,
+  failed: 0,
+  withdrawn: 0,
+  missing: 0,
+  surplus: 0,
+  not_judged: 0,
+};
+
+describe('fuel verify deliveries', () => {
+  it('counts what is owed by what became of it, and finds what is not there', async () => {
+    const push = await PushService.start();
+    const verify = async (...args: readonly string[]) => {
+      const { code, json, stderr } = await push.service.fuel(['verify', 'deliveries', '--json', ...args]);
+      return { code, counts: json.deliveries, stderr };
+    };
+    expect(await verify()).toEqual({ code: 0, counts: NOTHING, stderr: '' });
+    const { path, account } = await push.customer(1);
+    const [first = 0] = await push.push(account, 3);
+    await push.settled(account, 'delivered', 3);
+    push.receiver.answer(path, answerWith(500));
+    await push.push(account, 2);
+    await push.reached(account, 'failed', 2);
+    await push.service.done(['account', 'integration', '1', 'off', '--wait']);
+    const [taken = 0] = await push.push(account, 2);
+    await push.reached(account, 'held', 2);
+    await push.record([taken, first].map((id) => voided(id, { account_id: account })));
+    await push.reached(account, 'withdrawn', 1);
+    await push.push(account, 1, { created_at: '2026-01-01T00:00:00.000Z' });
+    const expected = { ...NOTHING, owed: 7, delivered: 3, failed: 2, held: 1, withdrawn: 1 };
+    expect(await verify()).toEqual({ code: 0, counts: expected, stderr: '' });
+    expect((await verify('--account', '2')).counts).toEqual(NOTHING);
+    const whole = await push.service.fuel(['verify', '--json']);
+    expect([whole.code, Object.keys(whole.json)]).toEqual([0, ['view', 'deliveries']]);
+
+    // What is recorded while no webhooks role runs is owed and not there yet.
+    push.receiver.answer(path, answerWith(200));
+    await push.service.done(['account', 'integration', '1', 'on', '--wait']);
+    await push.reached(account, 'delivered', 4);
+    await push.service.stop();
+    await push.push(account, 2);
+    const missing = await verify();
+    expect([missing.code, missing.counts.missing]).toEqual([1, 2]);
+    expect(missing.stderr.trim().split('\n')).toHaveLength(2);
+    expect((await verify('--repair')).code).toBe(0);
+    await push.service.start();
+    await push.reached(account, 'delivered', 6);
+    expect(push.receiver.to(path)).toHaveLength(3 + 2 * 3 + 1 + 2);
+    expect((await verify()).code).toBe(0);
+  }, 40_000);
+});
+
+describe('a delivery log that is lost', () => {
+  it('stops the webhooks role, which names the way out; the way out sends under the same ids', async () => {
+    const push = await PushService.start();
+    const { path, account } = await push.customer(1);
+    const [taken = 0] = await push.push(account, 5);
+    await push.settled(account, 'delivered', 5);
+    await push.record([voided(taken, { account_id: account })]);
+    const ids = new Set(push.receiver.to(path).map(({ body }) => body.id));
+    await push.service.stop();
+    await push.closeFiles();
+    for (const name of readdirSync(push.service.dataDir)) {
+      if (name.startsWith('deliveries.db')) rmSync(join(push.service.dataDir, name));
+    }
+
+    push.service.launch();
+    expect(await push.service.ended()).toBe(1);
+    expect(push.service.output).toContain('--resend-unknown');
+    const api = await new ServiceProcess({
+      dataDir: push.service.dataDir,
+      args: ['--role', 'api', '--role', 'projector'],
+    }).start();
+    expect(await api.stop()).toBe(0);
+
+    const refused = await push.service.fuel(['verify', 'deliveries', '--repair']);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--resend-unknown')]);
+    const usage = await push.service.fuel(['verify', 'deliveries', '--resend-unknown']);
+    expect(usage.code).toBe(2);
+    const repaired = await push.service.fuel([
+      'verify',
+      'deliveries',
+      '--repair',
+      '--resend-unknown',
+      '--json',
+    ]);
+    expect(repaired.code).toBe(0);
+    expect(repaired.stderr).toMatch(/\b4\b[^\n]*second time/);
+    expect(push.receiver.to(path)).toHaveLength(5);
+
+    await push.service.start();
+    await push.reached(account, 'delivered', 4);
+    const again = push.receiver.to(path).slice(5);
+    expect(again).toHaveLength(4);
+    for (const { body } of again) {
+      expect(ids).toContain(body.id);
+      expect(body.data.transaction.id).not.toBe(taken);
+    }
+    await push.service.restart();
+    await push.push(account);
+    await push.receiver.received(path, 10);
+    expect(push.receiver.to(path)).toHaveLength(10);
+  }, 40_000);
+});

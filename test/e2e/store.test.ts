@@ -1,0 +1,102 @@
+import { copyFileSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { idsOf, importEvents, linesOf, minutely, openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
+import { folder, fuel, ServiceProcess } from '../support/service-process.ts';
+
+describe('fuel store backup', () => {
+  const service = new ServiceProcess();
+  let key = '';
+
+  const idsIn = async (from: ServiceProcess): Promise<number[]> => {
+    const ids: number[] = [];
+    let cursor = '';
+    for (;;) {
+      const { status, body } = await from.get(`/transactions?${SEPTEMBER}&limit=100${cursor}`, { key });
+      expect(status).toBe(200);
+      ids.push(...idsOf(body));
+      if (!body.pagination.has_more) return ids;
+      cursor = `&cursor=${encodeURIComponent(body.pagination.next_cursor)}`;
+    }
+  };
+  const recordedIn = async (dataDir: string): Promise<number[]> => {
+    const { lines } = await fuel(['audit', '--json', '--type', 'TransactionConfirmed'], { dataDir });
+    return lines.map(({ data }) => data.transaction_id).sort((a, b) => b - a);
+  };
+
+  beforeAll(async () => {
+    await service.start();
+    ({ key } = await openAccount(service));
+    await importEvents(service, minutely(1_000));
+  });
+
+  it('made while an import runs can be served as it is, with the keys and everything in its log', async () => {
+    const importing = service.done(['transaction', 'import', '-'], {
+      stdin: linesOf(minutely(12_000, 2_000)),
+    });
+    const target = join(folder(), 'backup');
+    const { code, json, stderr } = await service.fuel(['store', 'backup', target, '--json']);
+    expect([code, stderr, json.dir]).toEqual([0, '', target]);
+    await importing;
+    expect(statSync(target).mode & 0o077).toBe(0);
+
+    const recorded = await recordedIn(target);
+    expect(recorded.length).toBeGreaterThanOrEqual(1_000);
+    const restored = await new ServiceProcess({ dataDir: target }).start();
+    await expect
+      .poll(() => idsIn(restored).then((ids) => ids.length), { timeout: 10_000 })
+      .toBe(recorded.length);
+    expect((await idsIn(restored)).sort((a, b) => b - a)).toEqual(recorded);
+    expect(await restored.stop()).toBe(0);
+  });
+
+  it('refuses a folder that is not empty, and a data directory without a store', async () => {
+    const occupied = folder();
+    copyFileSync(join(service.dataDir, 'tls-cert.pem'), join(occupied, 'file'));
+    for (const [dataDir, target] of [
+      [service.dataDir, occupied],
+      [folder(), join(folder(), 'backup')],
+    ] as const) {
+      const { code, stdout, stderr } = await fuel(['store', 'backup', target], { dataDir });
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(/\w{3,}/);
+    }
+    expect(readdirSync(occupied)).toEqual(['file']);
+    expect((await fuel(['store', 'backup'], { dataDir: service.dataDir })).code).toBe(2);
+  });
+
+  it('of the events alone, restored under a view that is ahead: serve refuses, names the way out, and it works', async () => {
+    const target = join(folder(), 'older');
+    await service.done(['store', 'backup', target]);
+    const older = await recordedIn(target);
+    await importEvents(service, minutely(50, 100_000));
+    expect(await service.stop()).toBe(0);
+    for (const suffix of ['', '-wal', '-shm'])
+      rmSync(join(service.dataDir, `events.db${suffix}`), { force: true });
+    copyFileSync(join(target, 'events.db'), join(service.dataDir, 'events.db'));
+
+    service.launch();
+    expect(await service.ended()).toBe(1);
+    expect(service.output).toContain('fuel projection rebuild transactions');
+    expect(service.output).not.toMatch(/listening.*\n.*projection rebuild/);
+
+    expect((await service.fuel(['projection', 'rebuild', 'transactions'])).code).toBe(0);
+    await service.start();
+    expect((await idsIn(service)).sort((a, b) => b - a)).toEqual(older);
+  });
+
+  it('of another store under this view is refused too', async () => {
+    const other = join(folder(), 'other');
+    await fuel(['account', 'open', '1', '--name', 'One'], { dataDir: other });
+    const stranger = await new ServiceProcess({ dataDir: other }).start();
+    expect(await stranger.stop()).toBe(0);
+    for (const suffix of ['', '-wal', '-shm']) {
+      const file = join(service.dataDir, `transactions.db${suffix}`);
+      rmSync(join(other, `transactions.db${suffix}`), { force: true });
+      if (existsSync(file)) copyFileSync(file, join(other, `transactions.db${suffix}`));
+    }
+    stranger.launch();
+    expect(await stranger.ended()).toBe(1);
+    expect(stranger.output).toContain('fuel projection rebuild transactions');
+  });
+});

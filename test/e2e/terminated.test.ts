@@ -1,0 +1,64 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
+import { exchange, parseAnswer } from '../support/raw-connection.ts';
+import { ServiceProcess } from '../support/service-process.ts';
+
+describe('behind a proxy that ends TLS', () => {
+  const service = new ServiceProcess({
+    env: { FUEL_TLS: 'terminated', FUEL_TRUSTED_PROXIES: '127.0.0.0/8' },
+  });
+  let key = '';
+
+  beforeAll(async () => {
+    await service.start();
+    ({ key } = await openAccount(service));
+  });
+
+  it('serves what the proxy says came by HTTPS', async () => {
+    expect(service.url).toMatch(/^http:/);
+    const { status } = await service.get(`/transactions?${SEPTEMBER}`, {
+      key,
+      headers: { 'X-Forwarded-Proto': 'https' },
+    });
+    expect(status).toBe(200);
+  });
+
+  it.each([{}, { 'X-Forwarded-Proto': 'http' }, { 'X-Forwarded-Proto': '' }])(
+    'refuses %o with HTTPS_REQUIRED, before any other check',
+    async (headers) => {
+      const answer = await service.get(`/transactions?${SEPTEMBER}`, { headers });
+      expect([answer.status, answer.body]).toEqual([
+        400,
+        {
+          error: {
+            code: 'HTTPS_REQUIRED',
+            message: expect.any(String),
+            request_id: answer.headers['x-request-id'],
+          },
+        },
+      ]);
+      expect(answer.headers['cache-control']).toBe('no-store');
+    },
+  );
+
+  it('disconnects whoever is not a trusted proxy', async () => {
+    const strict = new ServiceProcess({
+      env: { FUEL_TLS: 'terminated', FUEL_TRUSTED_PROXIES: '203.0.113.0/24' },
+    });
+    await strict.start();
+    expect(await exchange(strict.port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Forwarded-Proto: https\r\n\r\n')).toBe(
+      '',
+    );
+  });
+
+  it('answers what is not HTTP in the shape of every other error', async () => {
+    const { status, body } = parseAnswer(await exchange(service.port, 'broken\r\n\r\n'));
+    expect([status, JSON.parse(body).error.code]).toEqual([400, 'BAD_REQUEST']);
+  });
+
+  it('needs the trusted proxies to be named', async () => {
+    const { code, stderr } = await service.fuel(['serve'], { env: { FUEL_TRUSTED_PROXIES: '' } });
+    expect(code).toBe(1);
+    expect(stderr).toContain('FUEL_TRUSTED_PROXIES');
+  });
+});

@@ -1,0 +1,90 @@
+import type { IncomingMessage } from 'node:http';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { isAllowed } from '../../src/edge/allow-list.ts';
+import { clientAddress, parseAddress, trustedProxies } from '../../src/edge/client-address.ts';
+
+function seen(peer: string | undefined, forwarded: string | undefined, proxies: readonly string[]) {
+  const request = {
+    socket: { remoteAddress: peer },
+    headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+  } as unknown as IncomingMessage;
+  return clientAddress(request, trustedProxies(proxies))?.toString();
+}
+
+describe('the client’s address', () => {
+  test('is the socket’s peer, whatever X-Forwarded-For says, when no proxy is trusted', () => {
+    expect(seen('203.0.113.9', '198.51.100.1', [])).toBe('203.0.113.9');
+  });
+
+  test('is not taken from X-Forwarded-For when the peer is not a trusted proxy', () => {
+    expect(seen('203.0.113.9', '198.51.100.1', ['10.0.0.0/8'])).toBe('203.0.113.9');
+  });
+
+  test('is the right-most address that is not a trusted proxy', () => {
+    expect(seen('10.0.0.1', '1.1.1.1, 198.51.100.1, 10.0.0.2', ['10.0.0.0/8'])).toBe('198.51.100.1');
+  });
+
+  test('is the peer when a trusted proxy forwards for nobody', () => {
+    expect(seen('10.0.0.1', undefined, ['10.0.0.0/8'])).toBe('10.0.0.1');
+  });
+
+  test('of an IPv4-mapped peer is the IPv4 address, which may be a trusted proxy', () => {
+    expect(seen('::ffff:203.0.113.9', undefined, [])).toBe('203.0.113.9');
+    expect(seen('::ffff:10.0.0.1', '::ffff:198.51.100.1', ['10.0.0.0/8'])).toBe('198.51.100.1');
+  });
+
+  test('is nobody’s when a trusted proxy forwards something that is not an address', () => {
+    expect(seen('10.0.0.1', 'unknown', ['10.0.0.0/8'])).toBeUndefined();
+    expect(seen('10.0.0.1', '1.1.1.1, 198.51.100.1:8080', ['10.0.0.0/8'])).toBeUndefined();
+  });
+
+  test('is nobody’s on a socket that is closed', () => {
+    expect(seen(undefined, '1.1.1.1', ['10.0.0.0/8'])).toBeUndefined();
+  });
+
+  test('never throws, whatever is forwarded', () => {
+    fc.assert(
+      fc.property(fc.string(), (forwarded) => {
+        seen('10.0.0.1', forwarded, ['10.0.0.0/8', 'fd00::/8']);
+      }),
+    );
+  });
+});
+
+describe('an allow-list', () => {
+  const allows = (list: readonly string[], address: string) => isAllowed(list, parseAddress(address));
+
+  test.each([
+    ['203.0.113.9', '203.0.113.9'],
+    ['203.0.113.0/24', '203.0.113.255'],
+    ['0.0.0.0/0', '8.8.8.8'],
+    ['2001:db8::1', '2001:0db8:0:0:0:0:0:1'],
+    ['2001:db8::/32', '2001:db8:ffff::1'],
+    ['203.0.113.9', '::ffff:203.0.113.9'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['::ffff:203.0.113.0/120', '203.0.113.7'],
+  ])('with %s admits %s', (entry, address) => {
+    expect(allows(['192.0.2.1', entry], address)).toBe(true);
+  });
+
+  test.each([
+    ['203.0.113.9', '203.0.113.8'],
+    ['203.0.113.0/24', '203.0.114.0'],
+    ['2001:db8::/32', '2001:db9::1'],
+    ['::/0', '203.0.113.9'],
+    ['0.0.0.0/0', '2001:db8::1'],
+    ['not an address', '203.0.113.9'],
+    ['203.0.113.9/99', '203.0.113.9'],
+  ])('with %s refuses %s', (entry, address) => {
+    expect(allows([entry], address)).toBe(false);
+  });
+
+  test('that is empty refuses every address', () => {
+    expect(allows([], '203.0.113.9')).toBe(false);
+  });
+
+  test('refuses what is not an address', () => {
+    expect(allows(['0.0.0.0/0', '::/0'], 'unknown')).toBe(false);
+  });
+});

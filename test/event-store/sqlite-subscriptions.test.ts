@@ -1,0 +1,154 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Clock } from '../../src/clock.ts';
+import type { GroupEvent } from '../../src/event-store/event-store.ts';
+import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite.ts';
+import {
+  openSqliteSubscriptions,
+  type SqliteSubscriptions,
+} from '../../src/event-store/sqlite-subscriptions.ts';
+import { persistentSubscriptionsContract } from '../contracts/persistent-subscriptions.contract.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { nameOf, record } from '../support/store-events.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const CLAIMER = join(import.meta.dirname, '../support/claim-and-die.ts');
+const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
+
+function openIn(
+  folder: string,
+  clock: Clock,
+): { store: SqliteEventStore; subscriptions: SqliteSubscriptions } {
+  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
+  const subscriptions = openSqliteSubscriptions({
+    path: join(folder, 'subscriptions.db'),
+    store,
+    clock,
+    lookAtClockMs: 25,
+  });
+  return { store, subscriptions };
+}
+
+function openForTest(folder: string, clock: Clock): ReturnType<typeof openIn> {
+  const opened = openIn(folder, clock);
+  onTestFinished(async () => {
+    await opened.subscriptions.close();
+    await opened.store.close();
+  });
+  return opened;
+}
+
+persistentSubscriptionsContract(async () => {
+  const clock = new FakeClock();
+  return { ...openIn(temporaryFolder(), clock), pass: async (ms) => clock.advance(ms) };
+});
+
+describe('the embedded persistent subscriptions', () => {
+  const consume = (
+    subscriptions: SqliteSubscriptions,
+    bufferSize = 10,
+  ): AsyncGenerator<GroupEvent> & { end: () => void } => {
+    const end = new AbortController();
+    const consumer = subscriptions.consume('g', { bufferSize, signal: end.signal });
+    const events = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
+    return Object.assign(events, { end: () => end.abort() });
+  };
+
+  test('hand over what a killed process held once its lease has ended', async () => {
+    const folder = temporaryFolder();
+    // The other process lives by the system's clock; this one can pass its lease at will.
+    let aheadMs = 0;
+    const { store, subscriptions } = openForTest(folder, { now: () => Date.now() + aheadMs });
+    await subscriptions.ensureGroup('g', { ...SETTINGS, ackTimeoutMs: 60_000 });
+    await record(store, 'transaction-1', 'a');
+    const files = [join(folder, 'events.db'), join(folder, 'subscriptions.db')];
+    const [, killedBy] = await once(spawn(process.execPath, [CLAIMER, ...files, 'g']), 'exit');
+    expect(killedBy).toBe('SIGKILL');
+    const events = consume(subscriptions);
+    const next = events.next();
+    aheadMs = 60_000;
+    expect((await next).value).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
+    await events.return(undefined);
+  });
+
+  test('share a group between two openings of the files without handing anything out twice', async () => {
+    const folder = temporaryFolder();
+    const clock = new FakeClock();
+    const openings = [openForTest(folder, clock), openForTest(folder, clock)];
+    const store = openings[0]?.store as SqliteEventStore;
+    await openings[0]?.subscriptions.ensureGroup('g', SETTINGS);
+    const expected = Array.from({ length: 40 }, (_, index) => `e${index}`);
+    const seen: string[] = [];
+    const end = new AbortController();
+    const working = openings.map(async ({ subscriptions }) => {
+      const consumer = subscriptions.consume('g', { bufferSize: 4, signal: end.signal });
+      for await (const event of consumer) {
+        seen.push(nameOf(event.event));
+        await consumer.ack([event]);
+        if (seen.length === expected.length) end.abort();
+      }
+    });
+    for (const name of expected) await record(store, `transaction-${name}`, name);
+    await Promise.all(working);
+    expect(seen.sort()).toEqual(expected.sort());
+  });
+
+  test('give back at once what a consumer took and did not hand out before it was stopped', async () => {
+    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b', 'c');
+    const first = consume(subscriptions);
+    expect(nameOf((await first.next()).value.event)).toBe('a');
+    first.end();
+    await first.next();
+    const second = consume(subscriptions);
+    const rest: GroupEvent[] = [(await second.next()).value, (await second.next()).value];
+    expect(rest.map(({ event, retryCount }) => [nameOf(event), retryCount])).toEqual([
+      ['b', 0],
+      ['c', 0],
+    ]);
+    await second.return(undefined);
+  });
+
+  test('do not hand out what waited in the buffer until its lease ended', async () => {
+    const clock = new FakeClock();
+    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b');
+    const slow = consume(subscriptions);
+    await slow.next();
+    clock.advance(SETTINGS.ackTimeoutMs);
+    const other = consume(subscriptions);
+    expect((await other.next()).value).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
+    expect((await other.next()).value).toMatchObject({ event: { data: { name: 'b' } }, retryCount: 1 });
+    const late = slow.next();
+    slow.end();
+    expect(await late).toMatchObject({ done: true });
+    await other.return(undefined);
+  });
+
+  test('refuse to consume a group that was never made', async () => {
+    const { subscriptions } = openForTest(temporaryFolder(), new FakeClock());
+    await expect(consume(subscriptions).next()).rejects.toMatchObject({ code: 'REFUSED' });
+  });
+
+  test('start over where an older backup of the store was restored, rather than skip events', async () => {
+    const folder = temporaryFolder();
+    const { store, subscriptions } = openIn(folder, new FakeClock());
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b');
+    const events = consume(subscriptions);
+    await events.next();
+    await events.return(undefined);
+    await subscriptions.close();
+    await store.close();
+    for (const end of ['', '-wal', '-shm']) rmSync(join(folder, `events.db${end}`), { force: true });
+    const restored = openForTest(folder, new FakeClock());
+    await record(restored.store, 'transaction-9', 'c');
+    const { value } = await consume(restored.subscriptions).next();
+    expect(value?.event.stream).toBe('transaction-9');
+  });
+});

@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { newEvent } from '../../src/event-store/new-event.ts';
+import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite.ts';
+import { assertCheckpoint, storeIdentity } from '../../src/event-store/store-identity.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { record } from '../support/store-events.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const clock = new FakeClock();
+
+function openAt(path: string): SqliteEventStore {
+  const store = openSqliteEventStore({ path, clock });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+describe('storeIdentity', () => {
+  test('names a new store once, by an event', async () => {
+    const store = openAt(join(temporaryFolder(), 'events.db'));
+    const storeId = await storeIdentity(store, clock);
+    expect(storeId).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await storeIdentity(store, clock)).toBe(storeId);
+    expect(await store.readStream('operations')).toMatchObject([
+      {
+        type: 'StoreNamed',
+        data: { store_id: storeId },
+        metadata: { actor: 'system', command: 'store open', schema_version: 1 },
+      },
+    ]);
+  });
+
+  test('is the same for all that open the store at once', async () => {
+    const path = join(temporaryFolder(), 'events.db');
+    const stores = [openAt(path), openAt(path), openAt(path)];
+    const ids = await Promise.all(stores.map((store) => storeIdentity(store, clock)));
+    expect(new Set(ids).size).toBe(1);
+    expect(await stores[0]?.readStream('operations')).toHaveLength(1);
+  });
+
+  test('differs between two stores', async () => {
+    const [one, other] = [1, 2].map(() => openAt(join(temporaryFolder(), 'events.db')));
+    if (one === undefined || other === undefined) throw new Error('two stores were opened');
+    expect(await storeIdentity(one, clock)).not.toBe(await storeIdentity(other, clock));
+  });
+
+  test('is refused where the stream begins with something else', async () => {
+    const store = openAt(join(temporaryFolder(), 'events.db'));
+    await record(store, 'operations', 'not a name');
+    await expect(storeIdentity(store, clock)).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
+  });
+});
+
+describe('assertCheckpoint', () => {
+  const store = { storeId: 'here', head: 10 };
+
+  test('accepts a checkpoint of this store up to its end', () => {
+    expect(() => assertCheckpoint({ storeId: 'here', position: 10 }, store, 'transactions')).not.toThrow();
+  });
+
+  test.each([
+    ['of another store', { storeId: 'elsewhere', position: 3 }],
+    ['ahead of the end', { storeId: 'here', position: 11 }],
+  ])('refuses a checkpoint %s and names the way out', (_, checkpoint) => {
+    const check = (): void => assertCheckpoint(checkpoint, store, 'transactions');
+    expect(check).toThrow(expect.objectContaining({ code: 'STORE_MISMATCH' }));
+    expect(check).toThrow('fuel projection rebuild transactions');
+  });
+});
+
+describe('newEvent', () => {
+  const named = { type: 'StoreNamed', data: { store_id: 'x' } } as const;
+  const author = { actor: 'sam', command: 'store open' };
+
+  test('says who, when, by which command and in which version', () => {
+    expect(newEvent(named, author, Date.UTC(2026, 8, 3))).toMatchObject({
+      ...named,
+      metadata: { schema_version: 1, at: '2026-09-03T00:00:00.000Z', ...author },
+    });
+  });
+
+  test('begins a correlation of its own, which also is its cause, where none is given', () => {
+    const { id, metadata } = newEvent(named, author, 0);
+    expect(metadata.causation_id).toBe(metadata.correlation_id);
+    const other = newEvent(named, author, 0);
+    expect(other.id).not.toBe(id);
+    expect(other.metadata.correlation_id).not.toBe(metadata.correlation_id);
+  });
+
+  test('keeps the correlation and causation that it is given', () => {
+    const { metadata } = newEvent(named, { ...author, correlationId: 'c1', causationId: 'c2' }, 0);
+    expect(metadata).toMatchObject({ correlation_id: 'c1', causation_id: 'c2' });
+    const correlated = newEvent(named, { ...author, correlationId: 'c1' }, 0);
+    expect(correlated.metadata).toMatchObject({ correlation_id: 'c1', causation_id: 'c1' });
+  });
+});

@@ -1,0 +1,60 @@
+import { request } from 'undici';
+import { expect, onTestFinished, test } from 'vitest';
+import { createOpsServer, type Readiness } from '../../src/http/ops-server.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { memoryLog } from '../support/api.ts';
+
+async function start(readiness: () => Readiness = () => ({ ready: true, checks: {} })) {
+  const metrics = createMetrics();
+  const logLines: Record<string, unknown>[] = [];
+  const server = createOpsServer({ readiness, registry: metrics.registry, log: memoryLog(logLines) });
+  const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => server.stop());
+  const get = async (path: string) => {
+    const { statusCode, headers, body } = await request(`http://127.0.0.1:${port}${path}`, { reset: true });
+    return { status: statusCode, headers, text: await body.text() };
+  };
+  return { get, metrics, logLines };
+}
+
+test('/healthz says that the process lives', async () => {
+  const { get } = await start();
+  expect(await get('/healthz')).toMatchObject({ status: 200, text: '{"status":"ok"}' });
+});
+
+test('/readyz says what readiness depends on, and is 503 until all of it is there', async () => {
+  let directory = false;
+  const { get } = await start(() => ({ ready: directory, checks: { directory } }));
+  expect(await get('/readyz')).toMatchObject({
+    status: 503,
+    text: '{"ready":false,"checks":{"directory":false}}',
+  });
+  directory = true;
+  expect(await get('/readyz')).toMatchObject({
+    status: 200,
+    text: '{"ready":true,"checks":{"directory":true}}',
+  });
+});
+
+test('/metrics is what the registry holds, Node’s own event loop delay among it', async () => {
+  const { get, metrics } = await start();
+  metrics.requests.inc({ status: 200, code: '' });
+  const { status, text } = await get('/metrics');
+  expect(status).toBe(200);
+  expect(text).toContain('fuel_http_requests_total{status="200",code=""} 1');
+  expect(text).toContain('fuel_edge_not_enforced_total 0');
+  expect(text).toContain('nodejs_eventloop_lag_p99_seconds');
+});
+
+test('any other path is 404', async () => {
+  const { get } = await start();
+  expect((await get('/')).status).toBe(404);
+});
+
+test('a check that fails is a 500 that is logged', async () => {
+  const { get, logLines } = await start(() => {
+    throw new Error('broken');
+  });
+  expect((await get('/readyz')).status).toBe(500);
+  expect(JSON.stringify(logLines)).toContain('broken');
+});

@@ -1,0 +1,129 @@
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createPresigner, deriveSigningKey, presignUrls } from '../../src/images/presign.ts';
+
+const store = {
+  region: 'us-east-1',
+  accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
+  secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
+};
+const issuedAtMs = Date.parse('2026-09-03T08:15:30.987Z');
+
+/** What the AWS SDK makes of the same terms, without the parameters that only it adds. */
+function sdkUrl(endpoint: string, key: string): Promise<string> {
+  const client = new S3Client({
+    endpoint,
+    region: store.region,
+    credentials: store,
+    forcePathStyle: true,
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+  });
+  client.middlewareStack.add(
+    (next) => (args) => {
+      delete (args.request as { query: Record<string, string> }).query['x-id'];
+      return next(args);
+    },
+    { step: 'build' },
+  );
+  const payload = new Set(['x-amz-content-sha256']);
+  return getSignedUrl(client, new GetObjectCommand({ Bucket: 'fuel-photos', Key: key }), {
+    expiresIn: 3600,
+    signingDate: new Date(issuedAtMs),
+    unhoistableHeaders: payload,
+    unsignableHeaders: payload,
+  });
+}
+
+function sorted(url: string): { path: string; query: string[] } {
+  const mark = url.indexOf('?');
+  return {
+    path: url.slice(0, mark),
+    query: url
+      .slice(mark + 1)
+      .split('&')
+      .toSorted(),
+  };
+}
+
+describe('a presigned URL', () => {
+  test('is the published example of AWS for the published terms', () => {
+    const presign = presignUrls({
+      origin: 'https://examplebucket.s3.amazonaws.com',
+      host: 'examplebucket.s3.amazonaws.com',
+      pathBefore: '/',
+      accessKeyId: store.accessKeyId,
+      scope: '20130524/us-east-1/s3/aws4_request',
+      signingKey: deriveSigningKey({ ...store, day: '20130524' }),
+      stamp: '20130524T000000Z',
+      validForSeconds: 86_400,
+    });
+    expect(presign('test.txt')).toBe(
+      'https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256' +
+        '&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request' +
+        '&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host' +
+        '&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404',
+    );
+  });
+
+  test.each([
+    'photos/501/pump.jpg',
+    'photos/a b+c&d=e?f#g%h/pump.jpg',
+    'photos/!\'()*~-_.,;:@$[]{}|\\^`"<>/1.jpg',
+    'фото/насос.jpg',
+    'صور/مضخة.jpg',
+    '照片/泵 😀.jpg',
+    'चित्र/पंप.jpg',
+    'φωτό/αντλία.jpg',
+  ])('equals the AWS SDK’s for the key %s', async (key) => {
+    for (const endpoint of [
+      'https://photos.example.com',
+      'http://127.0.0.1:9000',
+      'https://s3.example:8443/store',
+    ]) {
+      const presigner = createPresigner({ ...store, endpoint, bucket: 'fuel-photos' });
+      const url = presigner.at(issuedAtMs, 3600).presign(key);
+      expect(sorted(url)).toEqual(sorted(await sdkUrl(endpoint, key)));
+    }
+  });
+
+  test('stops working a whole number of seconds after its issue, cut to whole seconds', () => {
+    const presigner = createPresigner({ ...store, endpoint: 'https://photos.example.com', bucket: 'b' });
+    const issued = presigner.at(issuedAtMs, 3600);
+    expect(issued.expiresAtMs).toBe(Date.parse('2026-09-03T09:15:30.000Z'));
+    expect(issued.presign('k')).toContain('&X-Amz-Date=20260903T081530Z&X-Amz-Expires=3600&');
+  });
+
+  test('is signed with the key of its own day', () => {
+    const presigner = createPresigner({ ...store, endpoint: 'https://photos.example.com', bucket: 'b' });
+    const dayMs = 86_400_000;
+    const first = presigner.at(issuedAtMs, 60).presign('k');
+    const next = presigner.at(issuedAtMs + dayMs, 60).presign('k');
+    expect(next).not.toBe(first);
+    expect(presigner.at(issuedAtMs, 60).presign('k')).toBe(first);
+  });
+
+  test('is a URL that needs no escaping in JSON, whatever the key', () => {
+    const { presign } = createPresigner({ ...store, endpoint: 'https://photos.example.com', bucket: 'b' }).at(
+      0,
+      60,
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (key) => {
+        const url = presign(key);
+        expect(url).toMatch(/^[A-Za-z0-9\-_.~/:?&=%]+$/);
+        expect(JSON.parse(`"${url}"`)).toBe(url);
+      }),
+    );
+  });
+
+  test('of a key with half a surrogate pair is made all the same', () => {
+    const { presign } = createPresigner({ ...store, endpoint: 'https://photos.example.com', bucket: 'b' }).at(
+      0,
+      60,
+    );
+    expect(presign('a\ud800b')).toContain('/b/a%EF%BF%BDb?');
+  });
+});

@@ -1,0 +1,193 @@
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { AccountEvent } from '../../src/domain/account-events.ts';
+import { newEvent } from '../../src/event-store/new-event.ts';
+import { openSqliteEventStore } from '../../src/event-store/sqlite.ts';
+import { openSqliteSubscriptions } from '../../src/event-store/sqlite-subscriptions.ts';
+import { createMailer } from '../../src/mail/mailer.ts';
+import { NOTICES_GROUP, runNotifier } from '../../src/mail/notifier.ts';
+import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/account-samples.ts';
+import { memoryLog } from '../support/api.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { startSmtpServer } from '../support/smtp.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const OPERATOR = 'operator@fuel.example';
+const DAY_MS = 86_400_000;
+const WAIT = { timeout: 5_000, interval: 10 };
+const contacts: AccountEvent = {
+  type: 'AccountContactsSet',
+  data: { account_id: 7, emails: ['fleet@customer.example', 'it@customer.example'] },
+};
+const DISABLED: AccountEvent = {
+  type: 'WebhookDisabled',
+  data: {
+    account_id: 7,
+    prefix: PREFIX,
+    reason: '50 failed deliveries in a row',
+    failed_in_a_row: 50,
+    failing_since: '2026-09-01T10:00:00.000Z',
+    last_answers: ['503', 'timeout: no answer within 500 ms'],
+  },
+};
+
+/** A notifier on stores of its own that hold an account with contacts and a webhook. */
+async function start({ smtpUrl }: { smtpUrl?: string } = {}) {
+  const clock = new FakeClock();
+  const folder = temporaryFolder();
+  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
+  const subscriptions = openSqliteSubscriptions({
+    path: join(folder, 'subscriptions.db'),
+    store,
+    clock,
+    lookAtClockMs: 25,
+  });
+  const lines: Record<string, unknown>[] = [];
+  const log = memoryLog(lines);
+  const mailer = createMailer(
+    { FUEL_SMTP_URL: smtpUrl, FUEL_MAIL_FROM: 'notices@fuel.example', FUEL_OPERATOR_EMAIL: OPERATOR },
+    log,
+  );
+  const stopping = new AbortController();
+  const record = async (...events: AccountEvent[]): Promise<void> => {
+    const recorded = events.map((event) => newEvent(event, { actor: 'test', command: 'test' }, clock.now()));
+    await store.append([{ stream: 'account-7', expected: 'any', events: recorded }]);
+  };
+  await record(opened(), contacts, keyIssued({ label: 'ERP' }), webhookSet());
+  let running: Promise<void> | undefined;
+  onTestFinished(async () => {
+    stopping.abort();
+    await running;
+    mailer.close();
+    await subscriptions.close();
+    await store.close();
+  });
+  return {
+    clock,
+    lines,
+    record,
+    subscriptions,
+    /** Resolves once the log holds a line that says so. */
+    logged: (text: string) => vi.waitUntil(() => lines.some(({ msg }) => String(msg).includes(text)), WAIT),
+    run() {
+      running = runNotifier({
+        store,
+        subscriptions,
+        mailer,
+        operatorEmail: OPERATOR,
+        clock,
+        log,
+        signal: stopping.signal,
+      });
+    },
+  };
+}
+
+describe('the notifier', () => {
+  test('mails the contacts and the operator, each apart, when a webhook is disabled', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    notifier.run();
+    await notifier.record(DISABLED);
+    const [customer, operator] = await smtp.received(2);
+    expect(customer?.to).toEqual(['fleet@customer.example', 'it@customer.example']);
+    expect(operator?.to).toEqual([OPERATOR]);
+    for (const mail of [customer, operator]) {
+      expect(mail?.raw).toContain(`Subject: Webhook was switched off: Harbour Freight, key ${PREFIX}`);
+      expect(mail?.raw).toContain('From: notices@fuel.example');
+      expect(mail?.raw).toContain('Failing since: 2026-09-01T10:00:00.000Z');
+      expect(mail?.raw).toContain('- timeout: no answer within 500 ms');
+    }
+    expect(customer?.raw).not.toContain(OPERATOR);
+    expect(operator?.raw).toContain(`fuel webhook enable ${PREFIX}`);
+  });
+
+  test('tells of a warning and of an enable too, and of nothing else', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    await notifier.record(onKey('WebhookFailing'), onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
+    await notifier.record(onKey('WebhookDisabled'), onKey('WebhookEnabled'));
+    notifier.run();
+    const mails = await smtp.received(6);
+    const subjects = mails.map(({ raw }) => /^Subject: (.*):/m.exec(raw)?.[1]);
+    expect(subjects.filter((_, index) => index % 2 === 0)).toEqual([
+      'Webhook is failing',
+      'Webhook was switched off',
+      'Webhook was switched on again',
+    ]);
+  });
+
+  test('mails nothing of events that are more than a day old, when it goes through the whole log', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    await notifier.record(onKey('WebhookFailing'));
+    notifier.clock.advance(DAY_MS + 1);
+    await notifier.record(DISABLED);
+    notifier.run();
+    await smtp.received(2);
+    await notifier.logged('notice mailed');
+    expect(smtp.mails.map(({ raw }) => /^Subject: (.*):/m.exec(raw)?.[1])).toEqual([
+      'Webhook was switched off',
+      'Webhook was switched off',
+    ]);
+  });
+
+  test('tries again when the mail server can not take it yet, without telling anybody twice', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    smtp.refuse.push(451, 451); // both of the contacts
+    notifier.run();
+    await notifier.record(DISABLED);
+    await notifier.logged('could not be mailed yet');
+    expect(smtp.mails).toEqual([]);
+    notifier.clock.advance(1_000);
+    await smtp.received(2);
+    expect(smtp.mails.map(({ to }) => to)).toEqual([
+      ['fleet@customer.example', 'it@customer.example'],
+      [OPERATOR],
+    ]);
+  });
+
+  test('gives a mail up when it could not be sent for a day, and says so', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    smtp.refuse.push(451, 451);
+    notifier.run();
+    await notifier.record(DISABLED);
+    await notifier.logged('could not be mailed yet');
+    notifier.clock.advance(DAY_MS + 1);
+    await notifier.logged('it is given up');
+    expect(smtp.mails).toEqual([]);
+  });
+
+  test('goes on with the next mail when the server refuses one for good, and says so', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    smtp.refuse.push(550, 550);
+    notifier.run();
+    await notifier.record(DISABLED);
+    const [mail] = await smtp.received(1);
+    expect(mail?.to).toEqual([OPERATOR]);
+    await notifier.logged('refused by the mail server');
+    await notifier.record(onKey('WebhookEnabled'));
+    await smtp.received(3);
+  });
+
+  test('writes what it would mail to the log where there is no mail server, without addresses', async () => {
+    const notifier = await start();
+    notifier.run();
+    await notifier.record(DISABLED);
+    await notifier.logged('FUEL_SMTP_URL is not set');
+    expect(JSON.stringify(notifier.lines)).toContain('Webhook was switched off: Harbour Freight');
+    expect(JSON.stringify(notifier.lines)).not.toContain('customer.example');
+  });
+
+  test('sets aside an event that can not be read and goes on', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    notifier.run();
+    await notifier.record({ type: 'AccountRenamed', data: { account_id: 7 } } as unknown as AccountEvent);
+    await vi.waitUntil(async () => (await notifier.subscriptions.parked(NOTICES_GROUP)).length === 1, WAIT);
+    expect((await notifier.subscriptions.parked(NOTICES_GROUP))[0]?.reason).toContain('unknown event type');
+  });
+});

@@ -1,0 +1,172 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Directory, type DirectoryEvent } from '../../projections/directory.ts';
+import type { Account } from '../../src/domain/account.ts';
+import { decide } from '../../src/domain/account-commands.ts';
+import type { AccountEvent } from '../../src/domain/account-events.ts';
+import { evolve, foldAccount } from '../../src/domain/account-evolve.ts';
+import { groupAdded, keyIssued, onKey, opened, PREFIX } from '../support/account-samples.ts';
+import { commandSequences } from '../support/arbitrary-commands.ts';
+
+const unreadableEvent = { ok: false, reason: 'unknown event type Foo' } as const;
+const readable = (event: AccountEvent) => ({ ok: true, event, atMs: 1_000 }) as const;
+
+/** An event at a revision; its position is ten times as much, and one. */
+function at(
+  revision: number,
+  what: AccountEvent | typeof unreadableEvent,
+  stream = 'account-7',
+): DirectoryEvent {
+  const decoded = 'ok' in what ? what : readable(what);
+  return { position: revision * 10 + 1, stream, revision, decoded };
+}
+
+function directoryOf(...events: readonly DirectoryEvent[]): Directory {
+  const directory = new Directory();
+  for (const event of events) directory.apply(event);
+  return directory;
+}
+
+const contentOf = (directory: Directory) => structuredClone([...directory.accounts()]);
+const inStream = (...events: readonly AccountEvent[]) => events.map((event, index) => at(index, event));
+const otherAccount = [
+  at(0, opened('Other', 8), 'account-8'),
+  at(1, { type: 'IntegrationEnabled', data: { account_id: 8 } }, 'account-8'),
+];
+
+describe('the directory', () => {
+  test('knows nothing of an account without events, and no made-up prefix', () => {
+    expect(directoryOf().account(7)).toBeUndefined();
+    expect(directoryOf(...inStream(opened(), keyIssued())).key('zzzzzzzzzz')).toBeUndefined();
+  });
+
+  test('shows an account as its events say, with the place of the last one', () => {
+    const directory = directoryOf(...inStream(opened(), groupAdded()));
+    expect(directory.account(7)).toMatchObject({
+      account: { name: 'Harbour Freight', groups: new Map([[3, { name: 'Depots' }]]) },
+      position: 11,
+      revision: 1,
+      unreadable: null,
+    });
+  });
+
+  test('finds a key by its prefix, switched off too', () => {
+    const directory = directoryOf(...inStream(opened(), keyIssued(), onKey('KeySwitchedOff')));
+    expect(directory.key(PREFIX)).toMatchObject({ entry: { id: 7 }, key: { active: false } });
+  });
+
+  test('moves its position by events and by being told, and never back', () => {
+    const directory = directoryOf(...inStream(opened(), groupAdded()));
+    expect(directory.position).toBe(11);
+    directory.advance(500);
+    directory.advance(20);
+    expect(directory.position).toBe(500);
+  });
+
+  test.each(['account-x', 'account-07', 'account--1', 'account-', 'account-9007199254740993'])(
+    'takes stream %s for no account',
+    (stream) => {
+      expect(contentOf(directoryOf(at(0, opened(), stream)))).toEqual([]);
+    },
+  );
+});
+
+describe('an account becomes unreadable, and the others go on,', () => {
+  test.each<[string, DirectoryEvent[], RegExp]>([
+    ['by an event that can not be read', [at(1, unreadableEvent)], /unknown event type Foo/],
+    ['by an event that can not follow', [at(1, onKey('KeySwitchedOff'))], /never issued/],
+    ['by a gap in its revisions', [at(2, groupAdded())], /from revision 1 are missing/],
+    ['by an event about another account', [at(1, opened('Harbour Freight', 8))], /about account 8/],
+  ])('%s', (_, events, reason) => {
+    const directory = directoryOf(at(0, opened()), ...events, ...otherAccount);
+    const entry = directory.account(7);
+    const fault = { position: events[0]?.position, reason: expect.stringMatching(reason) };
+    expect(entry).toMatchObject({ account: undefined, unreadable: fault });
+    expect(directory.account(8)?.account?.integrationEnabled).toBe(true);
+  });
+
+  test('by a missing beginning', () => {
+    expect(directoryOf(at(1, groupAdded())).account(7)?.unreadable).not.toBeNull();
+  });
+
+  test('when it issues a key whose prefix another account has', () => {
+    const theirs = { ...keyIssued({ account_id: 8 }) };
+    const events = [...inStream(opened(), keyIssued()), ...otherAccount, at(2, theirs, 'account-8')];
+    const directory = directoryOf(...events);
+    expect(directory.account(8)?.unreadable?.reason).toBe(`key ${PREFIX} belongs to account 7`);
+    expect(directory.key(PREFIX)?.entry).toMatchObject({ id: 7, unreadable: null });
+  });
+});
+
+describe('an unreadable account', () => {
+  test('stays so whatever follows, and keeps its first fault', () => {
+    const directory = directoryOf(
+      at(0, opened()),
+      at(1, unreadableEvent),
+      at(2, groupAdded()),
+      at(9, opened()),
+    );
+    const unreadable = { position: 11, reason: unreadableEvent.reason };
+    expect(directory.account(7)).toMatchObject({ account: undefined, unreadable, revision: 9 });
+  });
+
+  test('still has its prefixes found, those issued afterwards too, so that they are not called unknown', () => {
+    const later = keyIssued({ prefix: 'klmnopqrst' });
+    const directory = directoryOf(at(0, opened()), at(1, keyIssued()), at(2, unreadableEvent), at(3, later));
+    for (const prefix of [PREFIX, 'klmnopqrst']) {
+      expect(directory.key(prefix)).toMatchObject({ key: { prefix }, entry: { account: undefined } });
+    }
+  });
+
+  test('never takes a prefix from another account', () => {
+    const claim = at(1, keyIssued({ account_id: 8 }));
+    const rightful = [
+      at(0, opened('Other', 8), 'account-8'),
+      at(1, keyIssued({ account_id: 8 }), 'account-8'),
+    ];
+    const directory = directoryOf(at(0, opened()), claim, ...rightful);
+    expect(directory.key(PREFIX)?.entry).toMatchObject({ id: 8, unreadable: null });
+  });
+});
+
+describe('for any sequence of events', () => {
+  const history = commandSequences.map((commands) => {
+    let account: Account | undefined;
+    const events: AccountEvent[] = [];
+    for (const command of commands) {
+      const decision = decide(command, account);
+      for (const event of decision.kind === 'events' ? decision.events : []) {
+        account = evolve(account, event, 1_000);
+        events.push(event);
+      }
+    }
+    return events;
+  });
+  const faulty = fc
+    .tuple(history, fc.array(fc.tuple(fc.nat(20), fc.constantFrom('unreadable', 'missing'))))
+    .map(([events, faults]) => {
+      const kinds = new Map(faults);
+      return inStream(...events).flatMap((event) => {
+        const kind = kinds.get(event.revision);
+        if (kind === 'missing') return [];
+        return kind === 'unreadable' ? [{ ...event, decoded: unreadableEvent }] : [event];
+      });
+    });
+
+  test('the directory agrees with the fold of the stream', () => {
+    const agrees = (events: readonly AccountEvent[]) => {
+      const expected = foldAccount(events.map((event) => ({ event, atMs: 1_000 })));
+      expect(directoryOf(...inStream(...events)).account(7)?.account).toEqual(expected);
+    };
+    fc.assert(fc.property(history, agrees));
+  });
+
+  test('applying each event twice, or all of them again, is applying them once', () => {
+    const agrees = (events: readonly DirectoryEvent[]) => {
+      const once = contentOf(directoryOf(...events));
+      expect(contentOf(directoryOf(...events.flatMap((event) => [event, event])))).toEqual(once);
+      expect(contentOf(directoryOf(...events, ...events))).toEqual(once);
+    };
+    fc.assert(fc.property(faulty, agrees));
+  });
+});

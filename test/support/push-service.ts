@@ -1,0 +1,181 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { changeAccount } from '../../src/access/change-account.ts';
+import { issueKey } from '../../src/access/issue-key.ts';
+import { type Engines, openEngines } from '../../src/app.ts';
+import { webhookOptions } from '../../src/cli/webhook-options.ts';
+import { systemClock } from '../../src/clock.ts';
+import { type Config, loadConfig } from '../../src/config.ts';
+import type { DeliveryState } from '../../src/delivery/delivery-queue.ts';
+import { confirmed, type EventLine, linesOf } from './e2e-samples.ts';
+import { type Env, folder, ServiceProcess } from './service-process.ts';
+import { until } from './waiting.ts';
+import { WebhookReceiver } from './webhook-receiver.ts';
+
+const AUTHOR = { actor: 'test', command: 'test' };
+export const RETRY_DELAYS_MS = [200, 400] as const;
+
+export interface Customer {
+  readonly account: number;
+  readonly key: string;
+  readonly prefix: string;
+  readonly secret: string;
+  /** Where the webhook leads at the receiver. */
+  readonly path: string;
+}
+
+const opened: PushService[] = [];
+
+afterAll(async () => {
+  for (const push of opened.splice(0)) await push.closeFiles();
+});
+
+/** A service that may push to a receiver on this machine, with short waits, and that receiver. */
+export class PushService {
+  readonly service: ServiceProcess;
+  readonly receiver: WebhookReceiver;
+  readonly #env: Env;
+  #engines: Engines | undefined;
+  #transactionId = 1_000;
+
+  private constructor(service: ServiceProcess, receiver: WebhookReceiver, env: Env) {
+    this.#env = env;
+    this.service = service;
+    this.receiver = receiver;
+  }
+
+  /** Not started yet. */
+  static async prepare(env: Env = {}): Promise<PushService> {
+    const receiver = await WebhookReceiver.open();
+    const ca = join(folder(), 'receiver-ca.pem');
+    writeFileSync(ca, receiver.ca);
+    const settings = {
+      FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
+      FUEL_WEBHOOK_CA: ca,
+      FUEL_WEBHOOK_RETRY_DELAYS: RETRY_DELAYS_MS.map((delay) => `${delay}ms`).join(','),
+      ...env,
+    };
+    const push = new PushService(new ServiceProcess({ env: settings }), receiver, settings);
+    opened.push(push);
+    return push;
+  }
+
+  static async start(env: Env = {}): Promise<PushService> {
+    const push = await PushService.prepare(env);
+    await push.service.start();
+    return push;
+  }
+
+  /** An account with access, and a key whose webhook leads to a path of its own. */
+  async customer(account: number, { driverMobile = false } = {}): Promise<Customer> {
+    const path = `/hook/${account}`;
+    const config = this.#config();
+    const writer = { store: this.#stores(config).store(), clock: systemClock, author: AUTHOR };
+    await changeAccount(writer, account, [
+      { type: 'OpenAccount', accountId: account, name: `Customer ${account}` },
+      { type: 'EnableIntegration', accountId: account },
+      { type: 'SetChargingProfile', accountId: account, profile: 'basic', fromMs: 0, toMs: null },
+    ]);
+    const issued = await issueKey(writer, {
+      accountId: account,
+      environment: 'staging',
+      label: null,
+      allowList: [],
+      rateLimit: 100_000,
+      driverMobile,
+      webhook: webhookOptions(config, systemClock, this.receiver.url(path)),
+    });
+    return { account, key: issued.key, prefix: issued.prefix, secret: issued.webhookSecret ?? '', path };
+  }
+
+  /** Confirmed transactions that were created now. */
+  made(account: number, count: number, overrides: Readonly<Record<string, unknown>> = {}): EventLine[] {
+    return Array.from({ length: count }, () => {
+      this.#transactionId += 1;
+      const now = new Date().toISOString();
+      return confirmed(this.#transactionId, {
+        account_id: account,
+        created_at: now,
+        confirmed_at: now,
+        ...overrides,
+      });
+    });
+  }
+
+  record(events: readonly EventLine[]): Promise<unknown> {
+    return this.service.done(['transaction', 'import', '-'], { stdin: linesOf(events) });
+  }
+
+  /** Records new transactions of the account; their ids. */
+  async push(
+    account: number,
+    count = 1,
+    overrides: Readonly<Record<string, unknown>> = {},
+  ): Promise<number[]> {
+    const events = this.made(account, count, overrides);
+    await this.record(events);
+    return events.map(({ data }) => Number(data.transaction_id));
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads the output as an operator's script would
+  async list(...args: readonly string[]): Promise<any[]> {
+    return (await this.service.done(['delivery', 'list', '--json', ...args])).lines;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  async show(id: string): Promise<any> {
+    return (await this.service.done(['delivery', 'show', id, '--json'])).json;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  async webhook(prefix: string): Promise<any> {
+    return (await this.service.done(['webhook', 'show', prefix, '--json'])).json;
+  }
+
+  /** Waits until the account has so many deliveries, all in this state. Reads the log itself, which is quicker. */
+  async settled(account: number, state: DeliveryState, count = 1, withinMs = 8_000): Promise<void> {
+    const queue = this.#stores(this.#config()).queue();
+    await until(async () => {
+      const listed = await queue.list({ accountId: account }, { limit: 1_000 });
+      return listed.length === count && listed.every((delivery) => delivery.state === state);
+    }, withinMs);
+  }
+
+  /** Waits until the account has so many deliveries in this state, whatever others it has. */
+  async reached(account: number, state: DeliveryState, count: number, withinMs = 8_000): Promise<void> {
+    const queue = this.#stores(this.#config()).queue();
+    await until(async () => {
+      const listed = await queue.list({ accountId: account, state }, { limit: 1_000 });
+      return listed.length === count;
+    }, withinMs);
+  }
+
+  /** Lets go of the files, for a test that removes one. */
+  async closeFiles(): Promise<void> {
+    await this.#engines?.close();
+    this.#engines = undefined;
+  }
+
+  #config(): Config {
+    return loadConfig({ ...this.#env, FUEL_DATA_DIR: this.service.dataDir }, 'command');
+  }
+
+  #stores(config: Config): Engines {
+    this.#engines ??= openEngines(config, systemClock);
+    return this.#engines;
+  }
+}
+
+/** What the pull channel prints for one record. */
+export function recordText(page: string, id: number): string {
+  const start = page.indexOf(`{"id":${id},`);
+  if (start < 0) throw new Error(`no record ${id} in ${page}`);
+  let depth = 0;
+  for (let at = start; at < page.length; at += 1) {
+    if (page[at] === '{') depth += 1;
+    if (page[at] === '}') depth -= 1;
+    if (depth === 0) return page.slice(start, at + 1);
+  }
+  throw new Error('the record has no end');
+}

@@ -1,0 +1,105 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import { openSqliteView, type SqliteTransactionsView } from '../../src/transactions-view/sqlite.ts';
+import { runQuery } from '../../src/transactions-view/sqlite-schema.ts';
+import { transactionsViewContract } from '../contracts/transactions-view.contract.ts';
+import { showing } from '../support/records.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const clock = { now: () => 1_000_000 };
+
+function openIn(folder: string): SqliteTransactionsView {
+  return openSqliteView({ path: join(folder, 'transactions.db'), clock });
+}
+
+describe('the transactions view on SQLite', () => {
+  transactionsViewContract(async () => openIn(temporaryFolder()));
+
+  test.each([
+    { group: false, corporate: false, index: 'by_account', equals: ['account_id', 'status'] },
+    {
+      group: true,
+      corporate: false,
+      index: 'by_group',
+      equals: ['account_id', 'corporate_group_id', 'status'],
+    },
+    {
+      group: false,
+      corporate: true,
+      index: 'by_corporate',
+      equals: ['account_id', 'corporate_id', 'status'],
+    },
+    {
+      group: true,
+      corporate: true,
+      index: 'by_group_and_corporate',
+      equals: ['account_id', 'corporate_group_id', 'corporate_id', 'status'],
+    },
+  ])(
+    'a run with filters $equals is one search of $index alone, without a sort',
+    ({ group, corporate, index, equals }) => {
+      const folder = temporaryFolder();
+      openIn(folder).close();
+      const db = new DatabaseSync(join(folder, 'transactions.db'));
+      const filters = {
+        account: 1,
+        status: 1,
+        ...(group ? { group: 1 } : {}),
+        ...(corporate ? { corporate: 1 } : {}),
+      };
+      const planOf = (ties: boolean, bounds: Record<string, number>) =>
+        db
+          .prepare(`EXPLAIN QUERY PLAN ${runQuery({ group, corporate, ties })}`)
+          .all({ ...filters, ...bounds, limit: 1 })
+          .map((row) => row.detail);
+      const search = `SEARCH transactions USING COVERING INDEX ${index} (${equals.map((column) => `${column}=?`).join(' AND ')}`;
+      expect(planOf(false, { from: 0, before: 1 })).toEqual([`${search} AND created_at>? AND created_at<?)`]);
+      expect(planOf(true, { at: 1, below: 1 })).toEqual([`${search} AND created_at=? AND id<?)`]);
+      db.close();
+    },
+  );
+
+  test('a page reads at most limit + 1 entries for each corporate and status, however many records there are', async () => {
+    const view = openIn(temporaryFolder());
+    const { generation } = await view.begin('store-1', 0);
+    const rows = Array.from({ length: 3_000 }, (_, n) =>
+      showing({
+        id: n + 1,
+        createdAtMs: n,
+        corporateId: n % 30,
+        status: n % 7 === 0 ? 'EXTERNAL' : 'CONFIRMED',
+      }),
+    );
+    await view.apply(rows, { generation, position: 1 });
+    const query = { accountId: 7, fromMs: 0, toMs: 5_000, statuses: ['CONFIRMED', 'EXTERNAL'] as const };
+    for (const limit of [1, 10, 100]) {
+      expect((await view.page({ ...query, limit })).entriesRead).toBeLessThanOrEqual(2 * (limit + 1));
+      const corporateIds = Array.from({ length: 30 }, (_, n) => n);
+      const { entriesRead } = await view.page({ ...query, limit, corporateIds });
+      expect(entriesRead).toBeLessThanOrEqual(Math.min(60 * (limit + 1), 60 * 4 + 4 * (limit + 1)));
+    }
+    await view.close();
+  });
+
+  test('rows of an older rendering are not served and have no checkpoint to go on from', async () => {
+    const folder = temporaryFolder();
+    const view = openIn(folder);
+    const { generation } = await view.begin('store-1', 0);
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    db.exec('UPDATE checkpoint SET rendering = rendering - 1');
+    db.close();
+    expect(await view.checkpoint()).toBeUndefined();
+    expect((await view.begin('store-1', 0)).generation).toBe(generation + 1);
+    await view.close();
+  });
+
+  test('a file of a newer version is refused with what to do', () => {
+    const folder = temporaryFolder();
+    openIn(folder).close();
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    db.exec('PRAGMA user_version = 99');
+    db.close();
+    expect(() => openIn(folder)).toThrow(/newer program/);
+  });
+});

@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { projectEvent } from '../../src/transactions-view/project-event.ts';
+import { openSqliteView } from '../../src/transactions-view/sqlite.ts';
+import { repairView, type VerifyViewOptions, verifyView } from '../../src/transactions-view/verify.ts';
+import { confirmed, external, voided } from '../support/e2e-samples.ts';
+import { openPushStores } from '../support/push-stores.ts';
+import { hiding, showing } from '../support/records.ts';
+
+/** Transactions 1 (confirmed), 2 (external) and 3 (voided) in the store, and a view that shows them rightly. */
+async function start() {
+  const { store, clock, folder, append } = openPushStores();
+  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
+  onTestFinished(() => view.close());
+  await append('transaction-1', confirmed(1));
+  await append('transaction-2', external(2));
+  await append('transaction-3', confirmed(3), voided(3));
+  const { generation } = await view.begin('store', 0);
+  const streams = await store.readStreams([1, 2, 3].map((id) => `transaction-${id}`));
+  await view.apply(streams.flat().map(projectEvent), { generation, position: 10 });
+  const verify = (overrides: Partial<VerifyViewOptions> = {}) =>
+    verifyView({ store, view, accountIds: [7, 8], settleMs: 0, ...overrides });
+  return { store, view, clock, append, verify };
+}
+
+describe('verifying the view', () => {
+  test('finds nothing where every row is what its events render to', async () => {
+    const { verify } = await start();
+    expect(await verify()).toEqual({ checked: 3, differences: [] });
+  });
+
+  test('names what is missing, differs, or is shown though no event calls for it, and repairs it', async () => {
+    const { view, store, verify } = await start();
+    await view.replace(1, []);
+    await view.replace(2, [showing({ id: 2, status: 'EXTERNAL' })]);
+    await view.replace(3, [showing({ id: 3 })]);
+    await view.replace(99, [showing({ id: 99, accountId: 8 })]);
+    const { differences } = await verify();
+    expect(differences.toSorted((a, b) => a.transactionId - b.transactionId)).toEqual([
+      { transactionId: 1, kind: 'missing' },
+      { transactionId: 2, kind: 'differing' },
+      { transactionId: 3, kind: 'surplus' },
+      { transactionId: 99, kind: 'surplus' },
+    ]);
+    expect(await repairView(differences, { store, view })).toEqual([]);
+    expect(await verify()).toEqual({ checked: 3, differences: [] });
+  });
+
+  test('names a row that is hidden though nothing voided it', async () => {
+    const { view, verify } = await start();
+    await view.replace(1, [hiding(1)]);
+    expect((await verify()).differences).toEqual([{ transactionId: 1, kind: 'missing' }]);
+  });
+
+  test('hides what is still shown of an erased transaction, and for good', async () => {
+    const { view, store, verify } = await start();
+    await store.erase('transaction-1');
+    const { differences } = await verify();
+    expect(differences).toEqual([{ transactionId: 1, kind: 'surplus' }]);
+    expect(await repairView(differences, { store, view })).toEqual([]);
+    expect(await view.find(1)).toBe('hidden');
+  });
+
+  test('expects nothing of an event that can only be set aside', async () => {
+    const { append, verify } = await start();
+    await append('transaction-4', voided(4));
+    await append('transaction-1', confirmed(1, { account_id: 8 }));
+    expect((await verify()).differences).toEqual([]);
+  });
+
+  test('judges only what is asked for: one account, or what was recorded in a time', async () => {
+    const { view, verify, clock, append } = await start();
+    await view.replace(1, []);
+    clock.advance(1_000);
+    await append('transaction-5', confirmed(5, { account_id: 8 }));
+    expect(await verify({ accountId: 8 })).toEqual({
+      checked: 1,
+      differences: [{ transactionId: 5, kind: 'missing' }],
+    });
+    expect(await verify({ sinceMs: clock.now() })).toMatchObject({ checked: 1 });
+    expect((await verify({ untilMs: clock.now() - 1 })).differences).toEqual([
+      { transactionId: 1, kind: 'missing' },
+    ]);
+  });
+});
