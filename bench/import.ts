@@ -1,0 +1,77 @@
+import { createReadStream, createWriteStream, mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { systemClock } from '../src/clock.ts';
+import { openSqliteEventStore } from '../src/event-store/sqlite.ts';
+import { inBatches, openBare } from './support/bare-database.ts';
+import { importSample } from './support/import-sample.ts';
+import { print, reportRatio, runPairs } from './support/pairs.ts';
+import { sampleFile } from './support/sample-events.ts';
+import { inScratchFolder } from './support/scratch.ts';
+
+const LINES = 100_000;
+const BATCH_LINES = 1_000;
+const READ_BYTES = 256 * 1024;
+
+type StoredEvent = readonly [string, number, string, string, number, string, string];
+
+/** Import of a file into a fresh store, against a bare loop that appends the same bytes in the same batches. */
+export async function run(): Promise<boolean> {
+  return inScratchFolder(async (folder) => {
+    const file = join(folder, 'sample.jsonl');
+    await pipeline(sampleFile({ lines: LINES }), createWriteStream(file));
+    print(`  ${LINES.toLocaleString('en')} lines, ${Math.round(statSync(file).size / 1e6)} MB`);
+    let run = 0;
+    const freshStore = async (): Promise<string> => {
+      const runFolder = join(folder, `run-${run++}`);
+      mkdirSync(runFolder);
+      return join(runFolder, 'events.db');
+    };
+    const template = await freshStore();
+    await importInto(template, file);
+    const events = storedEvents(template);
+    const pairs = await runPairs({
+      baseline: async () => appendBare(await freshStore(), events),
+      ours: async () => importInto(await freshStore(), file),
+    });
+    return reportRatio({ what: 'import', unit: 'events/s', pairs, target: { ratio: 0.25, is: 'at least' } });
+  });
+}
+
+async function importInto(path: string, file: string): Promise<number> {
+  const store = openSqliteEventStore({ path, clock: systemClock });
+  const input = createReadStream(file, { highWaterMark: READ_BYTES });
+  const startedAtMs = performance.now();
+  await importSample({ store, input, lines: LINES });
+  const rate = perSecond(startedAtMs);
+  await store.close();
+  return rate;
+}
+
+async function appendBare(path: string, events: readonly StoredEvent[]): Promise<number> {
+  await openSqliteEventStore({ path, clock: systemClock }).close(); // makes the table
+  const db = openBare(path, 'FULL');
+  const insert = db.prepare(
+    `INSERT INTO events (stream, revision, id, type, recorded_at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const startedAtMs = performance.now();
+  inBatches(db, events, BATCH_LINES, (event) => insert.run(...event));
+  const rate = perSecond(startedAtMs);
+  db.close();
+  return rate;
+}
+
+function storedEvents(path: string): StoredEvent[] {
+  const db = openBare(path, 'FULL');
+  const select = db.prepare(
+    'SELECT stream, revision, id, type, recorded_at, data, metadata FROM events ORDER BY position',
+  );
+  select.setReturnArrays(true);
+  const events = select.all() as unknown as StoredEvent[];
+  db.close();
+  return events;
+}
+
+function perSecond(startedAtMs: number): number {
+  return (LINES * 1_000) / (performance.now() - startedAtMs);
+}

@@ -1,0 +1,37 @@
+import { print } from './support/pairs.ts';
+
+interface Bench {
+  /** Prints its figures; says whether every target was met. */
+  run(): Promise<boolean>;
+}
+
+const benches: Readonly<Record<string, () => Promise<Bench>>> = {
+  import: () => import('./import.ts'),
+  rebuild: () => import('./rebuild.ts'),
+  page: () => import('./page.ts'),
+  depth: () => import('./depth.ts'),
+  memory: () => import('./memory.ts'),
+  latency: () => import('./latency.ts'),
+  deliveries: () => import('./deliveries.ts'),
+  'delivery-latency': () => import('./delivery-latency.ts'),
+  hanging: () => import('./hanging.ts'),
+};
+
+const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(benches);
+const unknown = names.filter((name) => !Object.hasOwn(benches, name));
+if (unknown.length > 0) {
+  process.stderr.write(`no benchmark ${unknown.join(', ')}: there are ${Object.keys(benches).join(', ')}\n`);
+  process.exit(2);
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+const missed: string[] = [];
+for (const name of names) {
+  print(`== ${name}`);
+  const bench = await benches[name]?.();
+  if (!(await bench?.run())) missed.push(name);
+}
+if (missed.length > 0) {
+  print(`targets missed in: ${missed.join(', ')}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,180 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, createWriteStream, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openEngines } from '../src/app.ts';
+import { systemClock } from '../src/clock.ts';
+import { loadConfig } from '../src/config.ts';
+import type { LoopDelay } from './support/loop-delay.ts';
+import { PageClient, type PageRequest } from './support/page-client.ts';
+import { print, reportBelow } from './support/pairs.ts';
+import { peakResidentMb } from './support/process-figures.ts';
+import { type Customer, provision } from './support/provision.ts';
+import { ACCOUNTS, END_MS, sampleFile } from './support/sample-events.ts';
+import { inScratchFolder } from './support/scratch.ts';
+import { type RunningServe, startServe } from './support/serve.ts';
+
+const TRANSACTIONS = Number(process.env.BENCH_ROWS ?? 1_000_000);
+const LIMIT_MB = 300;
+const DELAY_LIMIT_MS = 20;
+const PAUSE_BETWEEN_PAGES_MS = 20;
+const PAGES_AFTERWARDS = 500;
+const LONGEST_CATCH_UP_MS = 300_000;
+const PRELOAD = join(import.meta.dirname, 'support/loop-delay.ts');
+const ROOT = join(import.meta.dirname, '..');
+
+/** Import from standard input while the service projects and serves: what both keep in memory, how late the loop is. */
+export async function run(): Promise<boolean> {
+  return inScratchFolder(async (folder) => {
+    const dataDir = join(folder, 'data');
+    // Made beforehand: the generator is no part of the service and would take a core from it.
+    const file = join(folder, 'sample.jsonl');
+    await pipeline(sampleFile({ lines: TRANSACTIONS }), createWriteStream(file));
+    const customers = await provisionEmpty(dataDir);
+    const delayFile = join(folder, 'loop-delay.json');
+    const env = { NODE_OPTIONS: `--import=${PRELOAD}`, BENCH_LOOP_DELAY_FILE: delayFile };
+    const serve = await startServe({ dataDir, env });
+    const client = new PageClient(serve.url, 4);
+    try {
+      await serves(client, customers);
+      await readDelay(serve, delayFile); // forgets what starting took
+      const startedAtMs = performance.now();
+      const busy = new AbortController();
+      const pulling = pullPages(client, customers, busy.signal);
+      const importPeakMb = await importFrom(file, dataDir);
+      await caughtUp(serve, dataDir);
+      busy.abort();
+      const pulled = await pulling;
+      const seconds = Math.round((performance.now() - startedAtMs) / 1000);
+      const delay = await readDelay(serve, delayFile);
+      print(`  ${TRANSACTIONS.toLocaleString('en')} transactions in ${seconds} s, ${pulled} pages meanwhile`);
+      await pullOn(client, customers, PAGES_AFTERWARDS);
+      return report(importPeakMb, peakResidentMb(serve.pid) ?? Number.NaN, delay);
+    } finally {
+      await client.close();
+      await serve.stop();
+    }
+  });
+}
+
+function report(importPeakMb: number, servePeakMb: number, delay: LoopDelay): boolean {
+  const memory = { unit: 'MB', limit: LIMIT_MB };
+  print(`  longest delay of the main loop: ${delay.maxMs.toFixed(1)} ms`);
+  return [
+    reportBelow({ what: 'peak resident set of the import', value: importPeakMb, ...memory }),
+    reportBelow({ what: 'peak resident set of serve', value: servePeakMb, ...memory }),
+    reportBelow({
+      what: 'delay of the main loop, p99',
+      value: delay.p99Ms,
+      unit: 'ms',
+      limit: DELAY_LIMIT_MS,
+    }),
+  ].every((met) => met);
+}
+
+async function provisionEmpty(dataDir: string): Promise<Customer[]> {
+  mkdirSync(dataDir);
+  const engines = openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
+  const customers = await provision(engines.store(), ACCOUNTS);
+  await engines.close();
+  return customers;
+}
+
+/** `fuel transaction import - < file`; resolves with the import's peak resident set in MB. */
+async function importFrom(file: string, dataDir: string): Promise<number> {
+  const input = openSync(file, 'r');
+  const importing = spawn(join(ROOT, 'bin/fuel'), ['transaction', 'import', '-', '--json'], {
+    env: { ...process.env, FUEL_DATA_DIR: dataDir },
+    stdio: [input, 'ignore', 'inherit'],
+  });
+  closeSync(input);
+  const kill = (): boolean => importing.kill('SIGKILL');
+  process.once('exit', kill);
+  let peakMb = 0;
+  const watch = setInterval(() => {
+    peakMb = peakResidentMb(importing.pid ?? Number.NaN) ?? peakMb;
+  }, 50);
+  const [exitCode] = await once(importing, 'exit');
+  clearInterval(watch);
+  process.off('exit', kill);
+  if (exitCode !== 0) throw new Error(`the import ended with ${exitCode}`);
+  return peakMb;
+}
+
+async function caughtUp(serve: RunningServe, dataDir: string): Promise<void> {
+  const engines = openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
+  const head = await engines.store().head();
+  const deadline = Date.now() + LONGEST_CATCH_UP_MS;
+  while (((await engines.view().checkpoint())?.position ?? 0) < head) {
+    if (Date.now() > deadline || serve.process.exitCode !== null)
+      throw new Error('the view does not catch up');
+    await sleep(100);
+  }
+  await engines.close();
+}
+
+/** Until the projector has begun the view, pages answer 503. */
+async function serves(client: PageClient, customers: readonly Customer[]): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await pullOn(client, customers, 1);
+      return;
+    } catch (error) {
+      if (attempt === 100) throw error;
+      await sleep(50);
+    }
+  }
+}
+
+/** One page after the other, at a customer's pace, as long as it lasts; resolves with how many there were. */
+async function pullPages(
+  client: PageClient,
+  customers: readonly Customer[],
+  signal: AbortSignal,
+): Promise<number> {
+  let pulled = 0;
+  while (!signal.aborted) {
+    await pullOn(client, customers, 10);
+    pulled += 10;
+  }
+  return pulled;
+}
+
+/** Follows the cursors of one month after the other, `pages` in all. */
+async function pullOn(client: PageClient, customers: readonly Customer[], pages: number): Promise<void> {
+  const range = `from=${new Date(END_MS - 31 * 86_400_000).toISOString()}&to=${new Date(END_MS).toISOString()}`;
+  let cursor: string | null = null;
+  for (let n = 0; n < pages; n++) {
+    const key = customers[Math.floor((n * customers.length) / pages)]?.key ?? '';
+    const samePull: boolean =
+      n > 0 && key === customers[Math.floor(((n - 1) * customers.length) / pages)]?.key;
+    const request: PageRequest = {
+      path: `/transactions?${range}${samePull && cursor !== null ? `&cursor=${cursor}` : ''}`,
+      key,
+    };
+    cursor = (await client.page(request)).pagination.next_cursor;
+    await sleep(PAUSE_BETWEEN_PAGES_MS);
+  }
+}
+
+async function readDelay(serve: RunningServe, file: string): Promise<LoopDelay> {
+  rmSync(file, { force: true });
+  serve.process.kill('SIGUSR2');
+  for (let attempt = 0; attempt < 100; attempt++) {
+    await sleep(50);
+    const text = readIfWritten(file);
+    if (text !== undefined) return JSON.parse(text) as LoopDelay;
+  }
+  throw new Error('the service did not tell the delay of its loop');
+}
+
+function readIfWritten(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8') || undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

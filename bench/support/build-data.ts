@@ -1,0 +1,40 @@
+import { mkdirSync } from 'node:fs';
+import { openEngines } from '../../src/app.ts';
+import { systemClock } from '../../src/clock.ts';
+import { loadConfig } from '../../src/config.ts';
+import { storeIdentity } from '../../src/event-store/store-identity.ts';
+import { importSample } from './import-sample.ts';
+import { projectAll } from './project-all.ts';
+import { type Customer, provision } from './provision.ts';
+import { ACCOUNTS, sampleFile } from './sample-events.ts';
+
+/** Fills a data directory through the service's own import and projector: customers, events and view. */
+export async function buildData(dataDir: string, lines: number): Promise<[Customer, ...Customer[]]> {
+  mkdirSync(dataDir, { recursive: true });
+  const engines = openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
+  const store = engines.store();
+  await storeIdentity(store, systemClock);
+  const [first, ...rest] = await provision(store, ACCOUNTS);
+  if (first === undefined) throw new Error('there must be an account');
+  const say = progress(lines);
+  await importSample({
+    store,
+    input: sampleFile({ lines, withPhotos: true }),
+    lines,
+    onProgress: ({ recorded }) => say('imported', recorded),
+  });
+  const projected = { store, view: engines.view(), coordination: engines.coordination() };
+  await projectAll({ ...projected, onProgress: (position) => say('projected', position) });
+  await engines.close();
+  return [first, ...rest];
+}
+
+/** One line each ten per cent, for work that takes minutes. */
+function progress(lines: number): (what: string, count: number) => void {
+  let said = '';
+  return (what, count) => {
+    const line = `  ${what} ${Math.floor((count * 10) / lines) * 10} % of ${lines.toLocaleString('en')}\n`;
+    if (lines >= 500_000 && line !== said) process.stderr.write(line);
+    said = line;
+  };
+}

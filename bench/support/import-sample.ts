@@ -1,0 +1,24 @@
+import { systemClock } from '../../src/clock.ts';
+import type { EventStore } from '../../src/event-store/event-store.ts';
+import { type ImportCounts, importTransactions } from '../../src/import/import-transactions.ts';
+
+/** The service's own import, which must record every line. */
+export async function importSample(options: {
+  readonly store: EventStore;
+  readonly input: AsyncIterable<Buffer>;
+  readonly lines: number;
+  readonly onProgress?: (counts: ImportCounts) => void;
+}): Promise<void> {
+  const counts = await importTransactions({
+    store: options.store,
+    input: options.input,
+    author: { actor: 'bench', command: 'fuel transaction import' },
+    clock: systemClock,
+    onRefused: (lineNumber, reason) => {
+      throw new Error(`line ${lineNumber} was refused: ${reason}`);
+    },
+    onProgress: options.onProgress ?? (() => undefined),
+    signal: new AbortController().signal,
+  });
+  if (counts.recorded !== options.lines) throw new Error(`recorded ${counts.recorded} of ${options.lines}`);
+}

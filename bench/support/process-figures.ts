@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs';
+
+/** The largest resident set that a living process has had, in MB; `undefined` once it has ended. */
+export function peakResidentMb(pid: number): number | undefined {
+  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1];
+  return kilobytes === undefined ? undefined : (Number(kilobytes) * 1024) / 1e6;
+}
+
+/** Processor time that a living process has used so far, all threads, in ms (the kernel counts in 10 ms). */
+export function processorTimeMs(pid: number): number {
+  // The name, in parentheses, may hold spaces; user and system time are the 12th and 13th field behind it.
+  const fields =
+    read(`/proc/${pid}/stat`)
+      ?.replace(/^.*\) /s, '')
+      .split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../src/clock.ts';
+import type { Coordination } from '../../src/coordination/coordination.ts';
+import type { EventStore, Position } from '../../src/event-store/event-store.ts';
+import { createLog } from '../../src/log.ts';
+import { runProjector } from '../../src/transactions-view/projector.ts';
+import type { TransactionsView } from '../../src/transactions-view/transactions-view.ts';
+
+const LOOK_EVERY_MS = 2;
+
+/** Runs the service's own projector until the view holds everything up to the log's present end. */
+export async function projectAll(options: {
+  readonly store: EventStore;
+  readonly view: TransactionsView;
+  readonly coordination: Coordination;
+  readonly onProgress?: (position: Position) => void;
+}): Promise<void> {
+  const { store, view, coordination } = options;
+  const target = await store.head();
+  const done = new AbortController();
+  const projecting = runProjector({
+    store,
+    view,
+    coordination,
+    clock: systemClock,
+    log: createLog('silent'),
+    holder: 'bench',
+    signal: done.signal,
+  });
+  const watching = (async () => {
+    for (;;) {
+      const position = (await view.checkpoint())?.position ?? 0;
+      options.onProgress?.(position);
+      if (position >= target) return;
+      await sleep(LOOK_EVERY_MS);
+    }
+  })();
+  try {
+    await Promise.race([watching, projecting]);
+  } finally {
+    done.abort();
+    await projecting;
+  }
+}

@@ -1,0 +1,61 @@
+import { changeAccount } from '../../src/access/change-account.ts';
+import { generateKey } from '../../src/access/key-text.ts';
+import { systemClock } from '../../src/clock.ts';
+import { type SampleAccount, sampleDirectory } from '../../src/demo/sample-directory.ts';
+import type { AccountCommand } from '../../src/domain/account-commands.ts';
+import type { EventStore } from '../../src/event-store/event-store.ts';
+
+export interface Customer {
+  readonly account: SampleAccount;
+  readonly key: string;
+}
+
+/** High enough never to be met. */
+const RATE_LIMIT = 1_000_000_000;
+
+/** Opens the sample accounts with access and a key each, through the commands behind `fuel account` and `fuel key`. */
+export async function provision(store: EventStore, accountIds: readonly number[]): Promise<Customer[]> {
+  const author = { actor: 'bench', command: 'bench' };
+  const customers: Customer[] = [];
+  for (const account of sampleDirectory(accountIds)) {
+    const { key, ...stored } = generateKey('staging');
+    const commands = commandsFor(account, stored);
+    await changeAccount({ store, clock: systemClock, author }, account.id, commands);
+    customers.push({ account, key });
+  }
+  return customers;
+}
+
+function commandsFor(
+  { id: accountId, name, groups, corporates }: SampleAccount,
+  key: { readonly prefix: string; readonly secretSha256: string },
+): AccountCommand[] {
+  return [
+    { type: 'OpenAccount', accountId, name },
+    { type: 'EnableIntegration', accountId },
+    { type: 'SetChargingProfile', accountId, profile: 'bench', fromMs: 0, toMs: null },
+    ...groups.map((group) => ({
+      type: 'SetCorporateGroup' as const,
+      accountId,
+      groupId: group.id,
+      name: group.name,
+    })),
+    ...corporates.map((corporate) => ({
+      type: 'SetCorporate' as const,
+      accountId,
+      corporateId: corporate.id,
+      name: corporate.name,
+      groupId: corporate.group?.id ?? null,
+    })),
+    {
+      type: 'IssueKey',
+      accountId,
+      ...key,
+      environment: 'staging',
+      label: null,
+      allowList: [],
+      rateLimit: RATE_LIMIT,
+      driverMobile: true,
+    },
+  ];
+}

@@ -1,0 +1,13 @@
+import { systemClock } from '../../src/clock.ts';
+import type { Config } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import { ROLES, type Service, startService } from '../../src/service/service.ts';
+import { untilReady } from './serve.ts';
+
+/** Starts all roles of the service in this process and waits until they are ready. */
+export async function startServiceHere(config: Config): Promise<Service> {
+  const log = createLog(config.FUEL_LOG_LEVEL);
+  const service = await startService({ config, roles: ROLES, log, clock: systemClock });
+  await untilReady(service.opsUrl);
+  return service;
+}

@@ -1,0 +1,124 @@
+import { mkdirSync } from 'node:fs';
+import { parseKey } from '../../src/access/key-text.ts';
+import { openMasterKeys } from '../../src/access/master-key.ts';
+import { setWebhook } from '../../src/access/set-webhook.ts';
+import { openEngines } from '../../src/app.ts';
+import { systemClock } from '../../src/clock.ts';
+import { type Config, loadConfig } from '../../src/config.ts';
+import { deliveryId } from '../../src/delivery/delivery-id.ts';
+import { createNameLookup } from '../../src/delivery/name-lookup.ts';
+import { resolveName } from '../../src/delivery/resolve-name.ts';
+import { generateTransactions } from '../../src/demo/generator.ts';
+import { formatDateTime } from '../../src/domain/date-time.ts';
+import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
+import { storeIdentity } from '../../src/event-store/store-identity.ts';
+import { provision } from './provision.ts';
+import type { Receivers } from './receivers.ts';
+
+const FIRST_ACCOUNT = 7;
+const FIRST_TRANSACTION = 1_000_001;
+const RECORDINGS = new Set<string>(['TransactionConfirmed', 'ExternalTransactionRecorded']);
+
+/** One account with one key, whose webhook is the receiver of that number. */
+export interface WebhookCustomer {
+  readonly accountId: number;
+  readonly prefix: string;
+  readonly receiver: number;
+}
+
+/** One transaction, of which exactly one delivery is owed. */
+export interface WebhookTransaction {
+  readonly event: TransactionEvent;
+  readonly id: number;
+  readonly deliveryId: string;
+  readonly receiver: number;
+}
+
+export interface WebhookSetUp {
+  readonly config: Config;
+  /** The same settings for another process. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Draws new transactions, created now, of all customers alike. */
+  next(count: number): WebhookTransaction[];
+}
+
+/** Opens one account with access, a key and a webhook for each receiver, in a new data directory. */
+export async function setUpWebhooks(dataDir: string, receivers: Receivers): Promise<WebhookSetUp> {
+  const env = {
+    FUEL_DATA_DIR: dataDir,
+    FUEL_LISTEN: '127.0.0.1:0',
+    FUEL_OPS_LISTEN: '127.0.0.1:0',
+    FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
+    FUEL_WEBHOOK_CA: receivers.caFile,
+  };
+  mkdirSync(dataDir, { recursive: true });
+  // A log line of each delivery would stand between the figures where the service runs in this process.
+  const config = loadConfig({ ...env, FUEL_LOG_LEVEL: 'warn' }, 'serve');
+  const customers = await openCustomers(config, receivers);
+  let firstId = FIRST_TRANSACTION;
+  return {
+    config,
+    env,
+    next(count) {
+      const transactions = drawTransactions(customers, { count, firstId });
+      firstId += count;
+      return transactions;
+    },
+  };
+}
+
+async function openCustomers(config: Config, { urls }: Receivers): Promise<WebhookCustomer[]> {
+  const engines = openEngines(config, systemClock);
+  const store = engines.store();
+  await storeIdentity(store, systemClock);
+  const accountIds = urls.map((_, index) => FIRST_ACCOUNT + index);
+  const writer = { store, clock: systemClock, author: { actor: 'bench', command: 'bench' } };
+  const options = {
+    allowPrivate: true,
+    masterKeys: openMasterKeys(config),
+    names: createNameLookup({ resolve: resolveName, clock: performance }),
+  };
+  const customers: WebhookCustomer[] = [];
+  for (const { account, key } of await provision(store, accountIds)) {
+    const receiver = customers.length;
+    const prefix = parseKey(key)?.prefix ?? '';
+    await setWebhook(writer, { accountId: account.id, prefix }, { ...options, url: urls[receiver] ?? '' });
+    customers.push({ accountId: account.id, prefix, receiver });
+  }
+  await engines.close();
+  return customers;
+}
+
+function drawTransactions(
+  customers: readonly WebhookCustomer[],
+  { count, firstId }: { readonly count: number; readonly firstId: number },
+): WebhookTransaction[] {
+  const nowMs = systemClock.now();
+  const accountIds = customers.map(({ accountId }) => accountId);
+  const drawn: WebhookTransaction[] = [];
+  for (const event of generateTransactions({ seed: firstId, count, days: 1, endMs: nowMs, accountIds })) {
+    if (!RECORDINGS.has(event.type)) continue;
+    const customer = customers.find(({ accountId }) => accountId === event.data.account_id);
+    if (customer === undefined) throw new Error(`account ${event.data.account_id} is nobody's`);
+    const id = firstId + drawn.length;
+    drawn.push({
+      id,
+      event: createdNow(event, { id, now: formatDateTime(nowMs) }),
+      deliveryId: deliveryId(customer.prefix, id),
+      receiver: customer.receiver,
+    });
+  }
+  return drawn;
+}
+
+/** The sample's own times lie before the webhook was set. */
+function createdNow(
+  event: TransactionEvent,
+  { id, now }: { readonly id: number; readonly now: string },
+): TransactionEvent {
+  const confirmed = event.type === 'TransactionConfirmed' ? { confirmed_at: now } : {};
+  return {
+    ...event,
+    data: { ...event.data, ...confirmed, transaction_id: id, created_at: now },
+  } as TransactionEvent;
+}
