@@ -6,6 +6,7 @@ export default defineConfig({
     passWithNoTests: false,
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    globalSetup: ['test/support/engines-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
   },

@@ -33,10 +33,16 @@ export interface TransactionRow extends RenderedRecord {
   readonly corporateGroupId: number | null;
 }
 
-/** What one event does to the view. */
+/** What one event does to the view; `erase` leaves nothing of it, not even whose it was. */
 export type TransactionChange =
   | { readonly kind: 'show'; readonly revision: number; readonly row: TransactionRow }
-  | { readonly kind: 'hide'; readonly revision: number; readonly id: number; readonly accountId: number };
+  | { readonly kind: 'hide'; readonly revision: number; readonly id: number; readonly accountId: number }
+  | { readonly kind: 'erase'; readonly revision: number; readonly id: number };
+
+/** The transaction that a change is about. */
+export function idOfChange(change: TransactionChange): number {
+  return change.kind === 'show' ? change.row.id : change.id;
+}
 
 /** A value of an event that can not be shown. */
 export class RecordFault extends Error {
@@ -69,6 +75,9 @@ export function projectTransaction(
   }
 }
 
+/** Owns what was erased. */
+const NOBODY = 0;
+
 /** What is known of a transaction before a change. */
 export interface RowState {
   readonly revision: number;
@@ -87,6 +96,7 @@ export function transition(
 ): 'apply' | 'stale' | { readonly illegal: string } {
   if (before === undefined) return 'apply';
   if (change.revision <= before.revision) return 'stale';
+  if (change.kind === 'erase') return 'apply';
   const { accountId } = change.kind === 'show' ? change.row : change;
   if (before.accountId !== accountId) return { illegal: `it belongs to account ${before.accountId}` };
   if (change.kind === 'hide') return before.shown === null ? 'stale' : 'apply';
@@ -94,6 +104,13 @@ export function transition(
   return sameRecord(before.shown, change.row)
     ? 'stale'
     : { illegal: 'it was recorded before, with other content' };
+}
+
+/** How a transaction stands once a change has been applied. */
+export function stateAfter(change: TransactionChange): RowState {
+  const { revision } = change;
+  if (change.kind === 'show') return { revision, accountId: change.row.accountId, shown: change.row };
+  return { revision, accountId: change.kind === 'hide' ? change.accountId : NOBODY, shown: null };
 }
 
 function sameRecord(one: RenderedRecord, other: RenderedRecord): boolean {

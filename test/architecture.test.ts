@@ -9,7 +9,7 @@ const LONGEST_FILE_LINES = 300;
 /** Which folders or files may import a package: its adapter, and nobody else. */
 const DRIVERS: Readonly<Record<string, RegExp>> = {
   'node:sqlite': /^src\/sqlite\/|\/sqlite[^/]*\.ts$/,
-  mongodb: /\/mongodb[^/]*\.ts$/,
+  mongodb: /^src\/mongodb\/|\/mongodb[^/]*\.ts$/,
   '@eventstore/db-client': /\/eventstoredb[^/]*\.ts$/,
   koa: /^src\/http\//,
   superstruct: /^src\/(domain|docs)\//,

@@ -1,5 +1,10 @@
 import { decideDeliveries, isPastRetention } from '../../projections/deliveries.ts';
-import { type RowState, type TransactionRow, transition } from '../../projections/transactions.ts';
+import {
+  type RowState,
+  stateAfter,
+  type TransactionRow,
+  transition,
+} from '../../projections/transactions.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { parseDateTime } from '../domain/date-time.ts';
@@ -118,10 +123,7 @@ export class FanOut {
 
 function after(before: RowState | undefined, projected: ViewChange): RowState | undefined {
   if ('setAside' in projected || transition(before, projected.change) !== 'apply') return before;
-  const { change } = projected;
-  return change.kind === 'show'
-    ? { revision: change.revision, accountId: change.row.accountId, shown: change.row }
-    : { revision: change.revision, accountId: change.accountId, shown: null };
+  return stateAfter(projected.change);
 }
 
 function frozenRecord(row: TransactionRow, mobileNumber: boolean): NewDelivery['record'] {

@@ -71,6 +71,12 @@ export type TransactionEventType = TransactionEvent['type'];
 export const TRANSACTION_STREAMS = 'transaction-';
 export const transactionStream = (transactionId: number): string => `${TRANSACTION_STREAMS}${transactionId}`;
 
+/** The id that a stream is named after; `undefined` for a stream of another kind. */
+export function transactionIdOf(stream: string): number | undefined {
+  const id = Number(stream.slice(TRANSACTION_STREAMS.length));
+  return Number.isSafeInteger(id) && stream === transactionStream(id) ? id : undefined;
+}
+
 export function isTransactionEventType(type: string): type is TransactionEventType {
   return Object.hasOwn(transactionEvents, type);
 }

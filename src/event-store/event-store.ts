@@ -36,6 +36,15 @@ export class Unreadable {
   }
 }
 
+/**
+ * The type of the event that stands for an erasure, in the erased stream, with the revision `ERASED_REVISION`: an
+ * engine whose log keeps erased events until it is cleaned up hands it out after them. One that forgets them at
+ * once has no such event.
+ */
+export const STREAM_ERASED = '$streamDeleted';
+/** Above every revision that an event has. */
+export const ERASED_REVISION = Number.MAX_SAFE_INTEGER;
+
 /** `none`: the stream must not exist. `any`: no check. A number: the revision of its last event. */
 export type ExpectedRevision = 'none' | 'any' | number;
 
@@ -86,9 +95,13 @@ export interface SubscribeOptions {
  * - `readStream`: in order of revision, from `fromRevision` (default 0). Nothing for a stream that does not
  *   exist or was erased.
  * - `subscribe`: every event behind `after`, in order, without gap, then live. While idle it yields an empty
- *   batch every few seconds: whoever needs to know that the store is still there reads it off that.
- * - `erase`: removes the stream's events for good; the stream takes no event again.
+ *   batch every second or so, whose position is the log's end: whoever needs to know that the store is still
+ *   there reads it off that. While the engine is away it waits, tries again and goes on where it was.
+ * - `erase`: removes the stream's events for good; the stream takes no event again. An engine may keep the bytes
+ *   until its log is cleaned up, and `subscribe` may hand them out until then (see `STREAM_ERASED`).
  * - `head`: the position of the last event, 0 for an empty store.
+ * - While the engine can't be reached the other calls reject with `STORE_UNAVAILABLE`; an append that was
+ *   answered so may have been recorded, and is safe to repeat with the same event ids.
  * - After `close` every call rejects with `STORE_CLOSED`.
  */
 export interface EventStore {
@@ -133,7 +146,8 @@ export interface ParkedEvent {
  *   `ackTimeoutMs`.
  * - `ack` ends an event; `retry` hands it out again after `delayMs`; `park` sets it aside with a reason.
  *   Each counts only while this consumer holds the event.
- * - `parked` lists what was set aside, oldest first; `replayParked` hands those positions (or all) out again.
+ * - `parked` lists what was set aside, oldest first; `replayParked` hands it all out again and says how many.
+ * - While the engine is away a consumer waits and goes on by itself.
  */
 export interface PersistentSubscriptions {
   ensureGroup(group: string, settings: GroupSettings): Promise<void>;
@@ -142,7 +156,7 @@ export interface PersistentSubscriptions {
     options: { readonly bufferSize: number; readonly signal: AbortSignal },
   ): GroupConsumer;
   parked(group: string): Promise<ParkedEvent[]>;
-  replayParked(group: string, positions?: readonly Position[]): Promise<number>;
+  replayParked(group: string): Promise<number>;
   close(): Promise<void>;
 }
 

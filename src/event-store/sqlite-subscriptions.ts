@@ -92,15 +92,13 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
     });
   }
 
-  async replayParked(group: string, positions?: readonly Position[]): Promise<number> {
+  async replayParked(group: string): Promise<number> {
     const replayed = await this.#db.write(() => {
-      const chosen = positions === undefined ? '' : 'AND position IN (SELECT value FROM json_each(?))';
       const replay = this.#db.prepare(
         `UPDATE messages SET state = 'retry', retry_count = 0, due_at = ?, reason = NULL, parked_at = NULL
-         WHERE group_name = ? AND state = 'parked' ${chosen}`,
+         WHERE group_name = ? AND state = 'parked'`,
       );
-      const parameters = positions === undefined ? [] : [JSON.stringify(positions)];
-      return replay.run(this.#clock.now(), group, ...parameters).changes as number;
+      return replay.run(this.#clock.now(), group).changes as number;
     });
     this.#commits.ring();
     return replayed;

@@ -38,7 +38,7 @@ export function listTransactions(options: TransactionsOptions): Step {
     const page = await view.page({ ...parameters.query, accountId });
     ctx.state.rows = page.rows.length;
     metrics.pageRows.inc(page.rows.length);
-    metrics.pageEntriesRead.inc(page.entriesRead);
+    if (page.entriesRead !== undefined) metrics.pageEntriesRead.inc(page.entriesRead);
     answer(ctx, goodAnswer(pageBody(page, parameters.query, access, options), ctx.state.requestId));
     if (access.endsAtMs !== null) ctx.set('X-Access-Expires-At', formatDateTime(access.endsAtMs));
   };

@@ -1,5 +1,6 @@
 import type { StatementSync } from 'node:sqlite';
 import {
+  idOfChange,
   RENDERING_VERSION,
   type RowState,
   type TransactionChange,
@@ -10,6 +11,7 @@ import {
 import type { Clock } from '../clock.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import { FuelError } from '../errors.ts';
+import { ERASED_REVISION } from '../event-store/event-store.ts';
 import { Database } from '../sqlite/database.ts';
 import { mergeRuns, type ReadRun } from './merge-runs.ts';
 import { MIGRATIONS, type RunKind, runQuery } from './sqlite-schema.ts';
@@ -27,9 +29,6 @@ import type {
 const STATUS_CODES: Readonly<Record<VisibleStatus, number>> = { CONFIRMED: 1, EXTERNAL: 2 };
 /** Holds the branches of the indexes and the leaves in use. */
 const CACHE_MIB = 8;
-/** Above every revision: whatever still arrives for an erased transaction is stale. */
-const ERASED_REVISION = Number.MAX_SAFE_INTEGER;
-
 /** The transactions view in an SQLite file. Everything runs on the calling thread. */
 export function openSqliteView(options: {
   readonly path: string;
@@ -210,12 +209,12 @@ export class SqliteTransactionsView implements TransactionsView {
   /** Why the change can't follow what is there; `undefined` where it was applied or is stale. */
   #applyOne(change: TransactionChange): string | undefined {
     if (change.kind === 'show' && this.#insert(change)) return undefined;
-    const id = change.kind === 'show' ? change.row.id : change.id;
+    const id = idOfChange(change);
     const verdict = transition(this.#stateOf(id), change);
     if (typeof verdict === 'object') return verdict.illegal;
-    if (verdict === 'apply' && change.kind === 'hide') {
-      this.#statements.hide.run(id, change.accountId, change.revision);
-    }
+    if (verdict === 'stale') return undefined;
+    if (change.kind === 'hide') this.#statements.hide.run(id, change.accountId, change.revision);
+    if (change.kind === 'erase') this.#statements.erase.run(id, ERASED_REVISION);
     return undefined;
   }
 

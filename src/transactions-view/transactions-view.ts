@@ -35,8 +35,8 @@ export interface ViewPage {
   readonly rows: readonly PageRow[];
   /** Exact at the moment of the query. */
   readonly hasMore: boolean;
-  /** Index entries read to find the rows: what the page cost besides the rows themselves. */
-  readonly entriesRead: number;
+  /** Index entries read to find the rows, where the engine tells: what the page cost besides the rows themselves. */
+  readonly entriesRead: number | undefined;
 }
 
 /** An event that could not be applied, kept with the reason until an operator retries it. */
@@ -82,9 +82,9 @@ export interface Checkpoint {
  * - `page` reads one consistent snapshot of one account, and at most `limit` + 1 index entries for each
  *   corporate and status asked for. Rejects with `STORE_UNAVAILABLE` while the view is not complete enough to
  *   serve (see `Checkpoint.servesFrom`).
- * - `apply` is atomic, and safe to repeat and to reorder: a change counts only when its revision is above the
- *   row's. Returns what was set aside by it; does nothing and says `begun anew` when the view has another
- *   generation.
+ * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. Each
+ *   transaction changes at once, and the checkpoint moves after all of them. Returns what was set aside by it;
+ *   does nothing to the view that is there and says `begun anew` when that has another generation.
  * - `begin` empties the view for a new start from position 0.
  * - `replace` puts what the events of one transaction make in the place of what the view has of it.
  * - `checkpoint` is `undefined` before the first `begin`, and when the rows were written by an older rendering.

@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type RowState,
+  stateAfter,
   type TransactionRow,
   transition,
   VISIBLE_STATUSES,
 } from '../../projections/transactions.ts';
 import { parseDateTime } from '../domain/date-time.ts';
 import { sameJson } from '../domain/same-json.ts';
-import { TRANSACTION_STREAMS, transactionStream } from '../domain/transaction-events.ts';
+import { TRANSACTION_STREAMS, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
 import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { projectEvent } from './project-event.ts';
@@ -138,8 +139,7 @@ function rowOf(history: readonly RecordedEvent[]): TransactionRow | undefined {
     if ('setAside' in projected || transition(state, projected.change) !== 'apply') continue;
     const { change } = projected;
     row = change.kind === 'show' ? change.row : undefined;
-    const { accountId } = change.kind === 'show' ? change.row : change;
-    state = { revision: change.revision, accountId, shown: row ?? null };
+    state = stateAfter(change);
   }
   return row;
 }
@@ -170,9 +170,4 @@ function fits(event: RecordedEvent, { accountId, sinceMs, untilMs }: VerifyViewO
   if (accountId !== undefined && named !== accountId) return false;
   const recordedAtMs = parseDateTime(recordedAt(event)) ?? event.recordedAtMs;
   return (sinceMs ?? EARLIEST_MS) <= recordedAtMs && recordedAtMs <= (untilMs ?? LATEST_MS);
-}
-
-function transactionIdOf(stream: string): number | undefined {
-  const id = Number(stream.slice(TRANSACTION_STREAMS.length));
-  return Number.isSafeInteger(id) && stream === transactionStream(id) ? id : undefined;
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { projectTransaction, type RowState, transition } from '../../projections/transactions.ts';
+import { projectTransaction, type RowState, stateAfter, transition } from '../../projections/transactions.ts';
 import { type GeneratorOptions, generateTransactions } from '../../src/demo/generator.ts';
 import { sampleDirectory } from '../../src/demo/sample-directory.ts';
 import { parseDateTime } from '../../src/domain/date-time.ts';
@@ -70,12 +70,7 @@ describe('sample transactions', () => {
         before === undefined ? 0 : before.revision + 1,
       );
       outcomes.add(transition(before, change));
-      const accountId = change.kind === 'show' ? change.row.accountId : change.accountId;
-      states.set(id, {
-        revision: change.revision,
-        accountId,
-        shown: change.kind === 'show' ? change.row : null,
-      });
+      states.set(id, stateAfter(change));
     }
     expect([...outcomes]).toEqual(['apply']);
   });

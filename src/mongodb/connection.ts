@@ -1,0 +1,101 @@
+import { type Db, MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
+import { FuelError } from '../errors.ts';
+
+/** To find a server that takes the operation: what asks for a page is answered within 2 s all the same. */
+const SELECTION_MS = 1_500;
+/** An operation that says nothing else ends after this, its retries included. */
+const OPERATION_MS = 20_000;
+/** Not master, shutting down, interrupted at shutdown, stepping down, …: another server will take it, or soon this one. */
+const UNAVAILABLE_CODES = new Set([6, 7, 89, 91, 133, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
+const UNAVAILABLE_NAMES = new Set([
+  'MongoServerSelectionError',
+  'MongoOperationTimeoutError',
+  'MongoWaitQueueTimeoutError',
+  'MongoTopologyClosedError',
+  'MongoNotConnectedError',
+  'MongoPoolClearedError',
+]);
+
+export interface MongoConnectionOptions {
+  /** `mongodb://…` or `mongodb+srv://…`; credentials, TLS and the replica set come from it. */
+  readonly url: string;
+  readonly database: string;
+}
+
+/** One client of the process, shared by the adapters. It connects with the first use. */
+export class MongoConnection {
+  readonly #client: MongoClient;
+  readonly #db: Db;
+  #replicated: Promise<boolean> | undefined;
+  #closed = false;
+
+  constructor({ url, database }: MongoConnectionOptions) {
+    this.#client = new MongoClient(url, {
+      appName: 'fuel',
+      serverSelectionTimeoutMS: SELECTION_MS,
+      connectTimeoutMS: SELECTION_MS,
+      timeoutMS: OPERATION_MS,
+      writeConcern: { w: 'majority' }, // what is acknowledged outlives a failover
+      ignoreUndefined: true,
+    });
+    this.#db = this.#client.db(database);
+  }
+
+  /** For operations inside `use`, and for transactions. */
+  get client(): MongoClient {
+    return this.#client;
+  }
+
+  /**
+   * Runs operations on the database. Rejects with `STORE_UNAVAILABLE` where no server takes them, `STORE_CLOSED`
+   * after `close`, and with the driver's own errors otherwise.
+   */
+  async use<T>(work: (db: Db) => Promise<T>): Promise<T> {
+    if (this.#closed) throw closed();
+    try {
+      return await work(this.#db);
+    } catch (error) {
+      if (this.#closed) throw closed(error);
+      throw isUnavailable(error) ? unavailable(error as Error) : error;
+    }
+  }
+
+  /** Whether the deployment has transactions: a replica set or a sharded cluster, not a single node. */
+  async hasTransactions(): Promise<boolean> {
+    this.#replicated ??= this.use(async (db) => {
+      const hello = await db.command({ hello: 1 });
+      return hello.setName !== undefined || hello.msg === 'isdbgrid';
+    });
+    try {
+      return await this.#replicated;
+    } catch (error) {
+      this.#replicated = undefined;
+      throw error;
+    }
+  }
+
+  /** Resolves when the server that takes writes answers, within 2 s either way. */
+  async ping(): Promise<void> {
+    await this.use((db) => db.command({ ping: 1 }, { timeoutMS: SELECTION_MS }));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#client.close();
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof MongoError)) return false;
+  if (error instanceof MongoNetworkError || UNAVAILABLE_NAMES.has(error.name)) return true;
+  if (error instanceof MongoServerError && UNAVAILABLE_CODES.has(Number(error.code))) return true;
+  return error.cause !== undefined && isUnavailable(error.cause);
+}
+
+function unavailable(cause: Error): FuelError {
+  return new FuelError('STORE_UNAVAILABLE', `MongoDB can not be reached: ${cause.message}`, { cause });
+}
+
+function closed(cause?: unknown): FuelError {
+  return new FuelError('STORE_CLOSED', 'the connection to MongoDB was closed', { cause });
+}

@@ -1,0 +1,32 @@
+import type { TestProject } from 'vitest/node';
+import { findMongod, Mongod } from './mongod.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** `undefined` where there is none: then what needs it is left out, and says so. */
+    mongodbUrl: string | undefined;
+    mongodBinary: string | undefined;
+    eventstoreUrl: string | undefined;
+  }
+}
+
+/** Before the tests: finds the engines that they run against, once, and says in a line which are missing. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const binary = findMongod();
+  const given = process.env.MONGODB_URL;
+  const mongod =
+    given === undefined && binary !== undefined ? await new Mongod({ binary }).start() : undefined;
+  project.provide('mongodbUrl', given ?? mongod?.url);
+  project.provide('mongodBinary', binary);
+  project.provide('eventstoreUrl', process.env.EVENTSTORE_URL);
+  const missing = [
+    ...(given === undefined && mongod === undefined
+      ? ['MongoDB (set MONGODB_URL or MONGOD_BINARY, or put mongod on the PATH)']
+      : []),
+    ...(process.env.EVENTSTORE_URL === undefined
+      ? ['a real EventStoreDB (set EVENTSTORE_URL; its double runs always)']
+      : []),
+  ];
+  if (missing.length > 0) console.log(`engines not tested here: ${missing.join('; ')}`);
+  return async () => mongod?.remove();
+}
