@@ -30,7 +30,7 @@ export async function run(): Promise<boolean> {
     const receivers = await startReceivers(folder, WEBHOOKS);
     const dataDir = join(folder, 'data');
     const { config, env, next } = await setUpWebhooks(dataDir, receivers);
-    const engines = openEngines(config, systemClock);
+    const engines = await openEngines(config, systemClock);
     const serve = await startServe({ dataDir, env });
     const bare = new BareSender(receivers);
     try {

@@ -62,7 +62,7 @@ async function appendedElsewhere(dataDir: string, receivers: Receivers): Promise
 }
 
 async function measure({ config, next }: WebhookSetUp, receivers: Receivers): Promise<number[]> {
-  const engines = openEngines(config, systemClock);
+  const engines = await openEngines(config, systemClock);
   const load = async (count: number): Promise<number[]> => {
     const transactions = next(count);
     const appendedAtMs = await appendSteadily(engines.store(), transactions, { perSecond: PER_SECOND });

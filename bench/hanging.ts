@@ -20,7 +20,7 @@ export async function run(): Promise<boolean> {
     const receivers = await startReceivers(folder, WEBHOOKS);
     const setUp = await setUpWebhooks(join(folder, 'data'), receivers);
     const service = await startServiceHere(setUp.config);
-    const engines = openEngines(setUp.config, systemClock);
+    const engines = await openEngines(setUp.config, systemClock);
     const load = (count: number): Promise<number[]> => loadOthers(engines, receivers, setUp.next(count));
     try {
       await load(WARM_UP);

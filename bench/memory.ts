@@ -76,7 +76,7 @@ function report(importPeakMb: number, servePeakMb: number, delay: LoopDelay): bo
 
 async function provisionEmpty(dataDir: string): Promise<Customer[]> {
   mkdirSync(dataDir);
-  const engines = openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
+  const engines = await openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
   const customers = await provision(engines.store(), ACCOUNTS);
   await engines.close();
   return customers;
@@ -104,7 +104,7 @@ async function importFrom(file: string, dataDir: string): Promise<number> {
 }
 
 async function caughtUp(serve: RunningServe, dataDir: string): Promise<void> {
-  const engines = openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
+  const engines = await openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
   const head = await engines.store().head();
   const deadline = Date.now() + LONGEST_CATCH_UP_MS;
   while (((await engines.view().checkpoint())?.position ?? 0) < head) {

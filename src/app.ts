@@ -21,6 +21,16 @@ export const EMBEDDED_FILES = {
   control: 'control.db',
 } as const;
 
+/** The name of the event store among the engines outside this process. */
+export const EVENT_STORE = 'eventstoredb';
+
+/** A server that this process depends on. */
+export interface RemoteEngine {
+  readonly name: typeof EVENT_STORE | 'mongodb';
+  /** Resolves when it answers; rejects with `STORE_UNAVAILABLE` within two seconds where it does not. */
+  readonly check: () => Promise<void>;
+}
+
 /** The stores behind the ports, as the configuration picks them. Each is opened when first asked for. */
 export interface Engines {
   store(): EventStore;
@@ -28,12 +38,14 @@ export interface Engines {
   view(): TransactionsView;
   queue(): DeliveryQueue;
   coordination(): Coordination;
+  /** None where everything is embedded. */
+  readonly remote: readonly RemoteEngine[];
   /** Closes what was opened, in the reverse order. */
   close(): Promise<void>;
 }
 
 /** The only place that picks adapters. */
-export function openEngines(config: Config, clock: Clock): Engines {
+export async function openEngines(config: Config, clock: Clock): Promise<Engines> {
   const opened: { close(): Promise<void> }[] = [];
   const file = (name: string): { path: string; clock: Clock } => {
     mkdirSync(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
@@ -58,6 +70,7 @@ export function openEngines(config: Config, clock: Clock): Engines {
     queue: once(() => openSqliteDeliveryQueue(file(EMBEDDED_FILES.deliveries))),
     view: once(() => openSqliteView(file(EMBEDDED_FILES.transactions))),
     coordination: once(() => openSqliteCoordination(file(EMBEDDED_FILES.control))),
+    remote: [],
     async close() {
       for (const engine of opened.reverse()) await engine.close();
     },

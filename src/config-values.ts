@@ -34,6 +34,15 @@ export function oneOf<T extends string>(...values: readonly T[]): (text: string)
   };
 }
 
+/** For connection strings, which name several hosts and are read whole by their driver alone. */
+export function startsWith(...schemes: readonly string[]): (text: string) => string {
+  return (text) => {
+    if (!schemes.some((scheme) => text.startsWith(scheme) && text.length > scheme.length))
+      throw new Error(`must be a connection string that starts with ${schemes.join(' or ')}`);
+    return text;
+  };
+}
+
 export const boolean = (text: string): boolean => oneOf('true', 'false')(text) === 'true';
 
 export function list<T>(item: (text: string) => T): (text: string) => readonly T[] {

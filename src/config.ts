@@ -21,10 +21,6 @@ const secret = <S extends Setting<unknown>>(plain: S): S & { readonly secret: tr
   secret: true,
 });
 
-const onlyEmbedded = (): never => {
-  throw new Error('this version has the embedded store only: leave it unset');
-};
-
 const settings = {
   FUEL_ENVIRONMENT: setting('staging', read.oneOf('staging', 'production')),
   FUEL_DATA_DIR: setting('./data', read.text),
@@ -37,8 +33,8 @@ const settings = {
   FUEL_EDGE_TOKEN: secret(optional(read.list(read.token))),
   FUEL_DIRECTORY_MAX_AGE: setting('60s', read.duration),
   FUEL_TRUSTED_PROXIES: optional(read.list(read.cidr)),
-  EVENTSTORE_URL: secret(optional(onlyEmbedded)),
-  MONGODB_URL: secret(optional(onlyEmbedded)),
+  EVENTSTORE_URL: secret(optional(read.startsWith('esdb://', 'esdb+discover://'))),
+  MONGODB_URL: secret(optional(read.startsWith('mongodb://', 'mongodb+srv://'))),
   MONGODB_DATABASE: setting('fuel', read.text),
   FUEL_MASTER_KEY: secret(optional(read.list(read.masterKey))),
   FUEL_IMAGES_ENDPOINT: setting('https://photos.example.com', read.url('https:', 'http:')),

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { isUnavailable } from './patience.ts';
 
 /** The monitor wakes the process this often: at its default of 10 ms that alone costs half a percent of a core. */
 const LOOP_DELAY_PRECISION_MS = 100;
@@ -51,7 +52,7 @@ export interface ProjectionReading {
   readonly setAside: number;
 }
 
-/** Gauges of the transactions view, read when they are scraped. */
+/** Gauges of the transactions view, read when they are scraped; NaN while an engine is away. */
 export function addProjectionMetrics(registry: Registry, read: () => Promise<ProjectionReading>): void {
   const gauge = (name: string, help: string, pick: (reading: ProjectionReading) => number): Gauge =>
     new Gauge({
@@ -59,7 +60,12 @@ export function addProjectionMetrics(registry: Registry, read: () => Promise<Pro
       help,
       registers: [registry],
       async collect() {
-        this.set(pick(await read()));
+        try {
+          this.set(pick(await read()));
+        } catch (error) {
+          if (!isUnavailable(error)) throw error;
+          this.set(Number.NaN);
+        }
       },
     });
   gauge('fuel_event_store_position', 'Where the log of events ends.', ({ head }) => head);

@@ -11,7 +11,7 @@ import { ACCOUNTS, sampleFile } from './sample-events.ts';
 /** Fills a data directory through the service's own import and projector: customers, events and view. */
 export async function buildData(dataDir: string, lines: number): Promise<[Customer, ...Customer[]]> {
   mkdirSync(dataDir, { recursive: true });
-  const engines = openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
+  const engines = await openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
   const store = engines.store();
   await storeIdentity(store, systemClock);
   const [first, ...rest] = await provision(store, ACCOUNTS);

@@ -68,7 +68,7 @@ export async function setUpWebhooks(dataDir: string, receivers: Receivers): Prom
 }
 
 async function openCustomers(config: Config, { urls }: Receivers): Promise<WebhookCustomer[]> {
-  const engines = openEngines(config, systemClock);
+  const engines = await openEngines(config, systemClock);
   const store = engines.store();
   await storeIdentity(store, systemClock);
   const accountIds = urls.map((_, index) => FIRST_ACCOUNT + index);

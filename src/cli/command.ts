@@ -79,7 +79,7 @@ async function run<O>(
   options: O & CommandOptions,
 ): Promise<number> {
   const config = loadConfig(process.env, 'command');
-  const engines = openEngines(config, systemClock);
+  const engines = await openEngines(config, systemClock);
   const author = { actor: options.actor ?? loginName(), command: commandName(command) };
   const out = output(options.json === true);
   try {

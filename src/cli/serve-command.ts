@@ -20,10 +20,20 @@ export function addServeCommand(program: Command): void {
 async function serve(roles: readonly Role[]): Promise<number> {
   const config = loadConfig(process.env, 'serve');
   const log = createLog(config.FUEL_LOG_LEVEL);
+  const stopping = new AbortController();
   const asked = new Promise<'asked'>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => resolve('asked'));
+    stopping.signal.addEventListener('abort', () => resolve('asked'));
+    for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort());
   });
-  const service = await startService({ config, roles, log, clock: systemClock });
+  const { signal } = stopping;
+  const service = await startService({ config, roles, log, clock: systemClock, signal }).catch((error) => {
+    if (error !== signal.reason) throw error;
+    return undefined;
+  });
+  if (service === undefined) {
+    log.info('stopped while it waited for an engine');
+    return 0;
+  }
   const ending = await Promise.race([asked, service.failed.catch((error: unknown) => ({ error }))]);
   if (ending !== 'asked') log.fatal({ err: ending.error }, 'a role failed; the service ends');
   else log.info('asked to stop');

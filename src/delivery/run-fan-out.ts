@@ -2,6 +2,7 @@ import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
 import { FuelError } from '../errors.ts';
 import type { GroupConsumer, GroupEvent, PersistentSubscriptions } from '../event-store/event-store.ts';
 import type { Log } from '../log.ts';
+import { untilAvailable } from '../patience.ts';
 import { pause } from '../pause.ts';
 import type { FanOut, Settlement } from './fan-out.ts';
 import { inBatches } from './in-batches.ts';
@@ -32,12 +33,9 @@ export interface FanOutRun {
  * what the subscription rejects with.
  */
 export async function runFanOut(run: FanOutRun): Promise<void> {
-  const { subscriptions, signal, onConnected } = run;
-  await subscriptions.ensureGroup(DELIVERIES_GROUP, {
-    prefixes: [TRANSACTION_STREAMS],
-    ackTimeoutMs: ACK_TIMEOUT_MS,
-    maxRetries: MOST_RETRIES,
-  });
+  const { subscriptions, signal, log, onConnected } = run;
+  await untilAvailable(() => prepareGroup(subscriptions), { log, signal, who: 'fan-out' });
+  if (signal.aborted) return;
   const failed = new AbortController();
   const until = AbortSignal.any([signal, failed.signal]);
   const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until });
@@ -51,6 +49,16 @@ export async function runFanOut(run: FanOutRun): Promise<void> {
       throw error;
     }
   }
+}
+
+/** What was parked is tried once more: this version may read what another could not. */
+async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<void> {
+  await subscriptions.ensureGroup(DELIVERIES_GROUP, {
+    prefixes: [TRANSACTION_STREAMS],
+    ackTimeoutMs: ACK_TIMEOUT_MS,
+    maxRetries: MOST_RETRIES,
+  });
+  await subscriptions.replayParked(DELIVERIES_GROUP);
 }
 
 /** Tries until the stores take it; `undefined` where the run was ended before they did. */

@@ -45,7 +45,7 @@ async function main(once: boolean): Promise<void> {
     },
     'serve',
   );
-  const engines = openEngines(config, systemClock);
+  const engines = await openEngines(config, systemClock);
   const interrupted = new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => resolve());
   });

@@ -1,22 +1,27 @@
 import type { LiveDirectory } from '../access/live-directory.ts';
+import { EVENT_STORE } from '../app.ts';
 import type { Readiness } from '../http/ops-server.ts';
+import type { EngineHealth } from './engine-health.ts';
 
 /** Whether access can be judged now: the directory has caught up, is fresh, and the service is not stopping. */
 export class Availability {
   readonly #live: LiveDirectory;
   readonly #maxAgeMs: number;
   readonly #isSubscribed: (() => boolean) | undefined;
+  readonly #engines: EngineHealth;
   #stopping = false;
 
   constructor(options: {
     readonly live: LiveDirectory;
     readonly maxAgeMs: number;
+    readonly engines: EngineHealth;
     /** Where this process delivers webhooks: whether it takes events. The API does not depend on it. */
     readonly isSubscribed?: () => boolean;
   }) {
     this.#live = options.live;
     this.#maxAgeMs = options.maxAgeMs;
     this.#isSubscribed = options.isSubscribed;
+    this.#engines = options.engines;
   }
 
   /** From now on not ready; requests that still arrive are refused with 503. */
@@ -28,11 +33,17 @@ export class Availability {
     return Object.values(this.#accessChecks()).every(Boolean) ? 'ready' : 'unavailable';
   }
 
-  readiness(): Readiness {
+  /**
+   * An event store that is away is told at once, and makes the service unready only when the directory has grown
+   * too old: until then it serves.
+   */
+  async readiness(): Promise<Readiness> {
     const subscribed =
       this.#isSubscribed === undefined ? {} : { subscription_connected: this.#isSubscribed() };
-    const checks = { ...this.#accessChecks(), ...subscribed };
-    return { ready: Object.values(checks).every(Boolean), checks };
+    const engines = await this.#engines.state();
+    const checks = { ...this.#accessChecks(), ...subscribed, ...engines };
+    const { [EVENT_STORE]: _, ...decisive } = checks as Record<string, boolean>;
+    return { ready: Object.values(decisive).every(Boolean), checks };
   }
 
   #accessChecks() {

@@ -47,7 +47,11 @@ export class ProcessReport {
     this.#stopped = true;
     clearTimeout(this.#timer);
     await this.#sending;
-    await this.#coordination.leave(this.#self.id);
+    try {
+      await this.#coordination.leave(this.#self.id);
+    } catch (error) {
+      this.#log.warn({ err: error }, 'could not report that this process ends; its last report grows old');
+    }
   }
 
   #schedule(afterMs: number): void {

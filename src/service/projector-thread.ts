@@ -15,7 +15,7 @@ const { config, holder } = workerData as ProjectorThreadData;
 const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
 
-const engines = openEngines(config, systemClock);
+const engines = await openEngines(config, systemClock);
 try {
   await runProjector({
     store: engines.store(),

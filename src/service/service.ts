@@ -7,11 +7,12 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { claimDeliveryLog } from '../delivery/delivery-log.ts';
 import { assertCheckpoint, storeIdentity } from '../event-store/store-identity.ts';
-import { createOpsServer } from '../http/ops-server.ts';
+import { createOpsServer, type Readiness } from '../http/ops-server.ts';
 import type { Log } from '../log.ts';
-import { addProjectionMetrics, createMetrics, type ProjectionReading } from '../metrics.ts';
+import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../metrics.ts';
 import { VIEW_NAME } from '../transactions-view/projector.ts';
 import { Availability } from './availability.ts';
+import { EngineHealth } from './engine-health.ts';
 import { ProcessReport } from './process-report.ts';
 import { startApi } from './start-api.ts';
 import { startNotices } from './start-notices.ts';
@@ -26,6 +27,8 @@ export interface ServiceOptions {
   readonly roles: readonly Role[];
   readonly log: Log;
   readonly clock: Clock;
+  /** Ends the wait for engines that are away. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Service {
@@ -42,31 +45,71 @@ export interface Service {
 type Stop = () => Promise<void> | void;
 
 /**
- * Starts the roles of one process, the stores first and the public listener last. Rejects with
- * `STORE_MISMATCH` where the view belongs to another event store; then nothing is left running.
+ * Starts the roles of one process: the operations listener first, so that it can be asked what is waited for,
+ * then the stores once they can be reached, and the public listener last. Rejects with the signal's reason where
+ * that ends the wait, and with `STORE_MISMATCH` where the view belongs to another event store; then nothing is
+ * left running.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const engines = openEngines(options.config, options.clock);
+  const { config, clock, log, signal = new AbortController().signal } = options;
+  const engines = await openEngines(config, clock);
   const stops: Stop[] = [() => engines.close()];
   const stopAll = async (): Promise<void> => {
     for (const stop of stops.splice(0).reverse()) await stop();
   };
   try {
-    return { ...(await startParts(options, engines, stops)), stop: stopAll };
+    const health = new EngineHealth(engines.remote, clock);
+    const operations = await startOperations(options, health);
+    stops.push(() => operations.stop());
+    await health.allReached(log, signal);
+    const parts = { engines, health, operations, stops };
+    return { ...(await startParts(options, parts)), opsUrl: operations.url, stop: stopAll };
   } catch (error) {
     await stopAll();
     throw error;
   }
 }
 
+interface Operations {
+  readonly url: string;
+  readonly metrics: Metrics;
+  /** What it is asked for once the parts are there. */
+  readiness: () => Promise<Readiness>;
+  stop(): Promise<void>;
+}
+
+async function startOperations({ config, log }: ServiceOptions, health: EngineHealth): Promise<Operations> {
+  const metrics = createMetrics();
+  const server = createOpsServer({
+    readiness: () => operations.readiness(),
+    registry: metrics.registry,
+    log,
+  });
+  const { host } = config.FUEL_OPS_LISTEN;
+  const { port } = await server.listen(config.FUEL_OPS_LISTEN);
+  const operations: Operations = {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    metrics,
+    readiness: async () => ({ ready: false, checks: { started: false, ...(await health.state()) } }),
+    stop: () => server.stop(),
+  };
+  return operations;
+}
+
+interface Parts {
+  readonly engines: Engines;
+  readonly health: EngineHealth;
+  readonly operations: Operations;
+  readonly stops: Stop[];
+}
+
 async function startParts(
   options: ServiceOptions,
-  engines: Engines,
-  stops: Stop[],
-): Promise<Omit<Service, 'stop'>> {
+  { engines, health, operations, stops }: Parts,
+): Promise<Omit<Service, 'stop' | 'opsUrl'>> {
   const { config, roles, log, clock } = options;
+  const { metrics } = operations;
   await checkView(engines, clock);
-  const metrics = createMetrics();
   addProjectionMetrics(metrics.registry, () => readProjection(engines));
   const name = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const report = new ProcessReport({ coordination: engines.coordination(), clock, log, id: name, roles });
@@ -115,20 +158,18 @@ async function startParts(
   const availability = new Availability({
     live,
     maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,
+    engines: health,
     ...(webhooks && { isSubscribed: () => webhooks.isConnected }),
   });
-  const ops = createOpsServer({ readiness: () => availability.readiness(), registry: metrics.registry, log });
-  const opsAddress = await ops.listen(config.FUEL_OPS_LISTEN);
-  stops.push(() => ops.stop());
   const api = roles.includes('api')
     ? await startApi({ config, engines, directory: live.directory, availability, metrics, log, clock })
     : undefined;
   if (api !== undefined) stops.push(() => api.stop());
   stops.push(() => availability.stopping());
 
-  const opsUrl = `http://${config.FUEL_OPS_LISTEN.host}:${opsAddress.port}`;
-  log.info({ roles, api: api?.url, ops: opsUrl, environment: config.FUEL_ENVIRONMENT }, 'listening');
-  return { apiUrl: api?.url, opsUrl, failed: Promise.race(failures) as Promise<never> };
+  operations.readiness = () => availability.readiness();
+  log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
+  return { apiUrl: api?.url, failed: Promise.race(failures) as Promise<never> };
 }
 
 /** Deliveries must not begin for a moment with a delivery log that does not belong to the event store. */

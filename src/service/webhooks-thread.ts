@@ -25,7 +25,7 @@ const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
 const tell = (news: WebhooksThreadNews): void => parentPort?.postMessage(news);
 
-const engines = openEngines(config, systemClock);
+const engines = await openEngines(config, systemClock);
 try {
   await runWebhooks({
     config,

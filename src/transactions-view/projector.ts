@@ -4,6 +4,7 @@ import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { assertCheckpoint, storeIdentity } from '../event-store/store-identity.ts';
 import type { Log } from '../log.ts';
+import { untilAvailable } from '../patience.ts';
 import { pause } from '../pause.ts';
 import { projectEvent } from './project-event.ts';
 import type { Checkpoint, TransactionsView } from './transactions-view.ts';
@@ -29,20 +30,29 @@ export interface ProjectorOptions {
 /**
  * Keeps the transactions view up with the log until `signal` aborts: in batches when behind, at once when
  * live. Of several projectors the holder of the lease works and the others stand by; one that is killed is
- * replaced within 4 s. Should two ever work at once, the revisions of the rows keep the view right.
- * Rejects with `STORE_MISMATCH` when the view was made from another store, and with what a store rejects with.
+ * replaced within 4 s. Should two ever work at once, the revisions of the rows keep the view right. While an
+ * engine is away it waits and goes on from the checkpoint. Rejects with `STORE_MISMATCH` when the view was made
+ * from another store, and with what else a store rejects with.
  */
 export async function runProjector(options: ProjectorOptions): Promise<void> {
   const { coordination, holder, signal, log } = options;
-  while (!signal.aborted) {
-    if (await coordination.acquire(PROJECTOR_LEASE, holder, LEASE_MS)) {
-      log.info({ holder }, 'projector is active');
-      await projectWhileHolding(options);
-    } else {
-      await pause(STANDBY_CHECK_MS, signal);
-    }
+  while (!signal.aborted) await untilAvailable(() => takeTurn(options), { log, signal, who: 'projector' });
+  try {
+    await coordination.release(PROJECTOR_LEASE, holder);
+  } catch (error) {
+    log.warn({ err: error }, 'projector could not give its lease back: it ends by itself');
   }
-  await coordination.release(PROJECTOR_LEASE, holder);
+}
+
+/** Works while it holds the lease, or waits a moment as a standby. */
+async function takeTurn(options: ProjectorOptions): Promise<void> {
+  const { coordination, holder, signal, log } = options;
+  if (await coordination.acquire(PROJECTOR_LEASE, holder, LEASE_MS)) {
+    log.info({ holder }, 'projector is active');
+    await projectWhileHolding(options);
+  } else {
+    await pause(STANDBY_CHECK_MS, signal);
+  }
 }
 
 async function projectWhileHolding(options: ProjectorOptions): Promise<void> {

@@ -71,7 +71,7 @@ export class PushService {
   async customer(account: number, { driverMobile = false } = {}): Promise<Customer> {
     const path = `/hook/${account}`;
     const config = this.#config();
-    const writer = { store: this.#stores(config).store(), clock: systemClock, author: AUTHOR };
+    const writer = { store: (await this.#stores(config)).store(), clock: systemClock, author: AUTHOR };
     await changeAccount(writer, account, [
       { type: 'OpenAccount', accountId: account, name: `Customer ${account}` },
       { type: 'EnableIntegration', accountId: account },
@@ -135,7 +135,7 @@ export class PushService {
 
   /** Waits until the account has so many deliveries, all in this state. Reads the log itself, which is quicker. */
   async settled(account: number, state: DeliveryState, count = 1, withinMs = 8_000): Promise<void> {
-    const queue = this.#stores(this.#config()).queue();
+    const queue = (await this.#stores(this.#config())).queue();
     await until(async () => {
       const listed = await queue.list({ accountId: account }, { limit: 1_000 });
       return listed.length === count && listed.every((delivery) => delivery.state === state);
@@ -144,7 +144,7 @@ export class PushService {
 
   /** Waits until the account has so many deliveries in this state, whatever others it has. */
   async reached(account: number, state: DeliveryState, count: number, withinMs = 8_000): Promise<void> {
-    const queue = this.#stores(this.#config()).queue();
+    const queue = (await this.#stores(this.#config())).queue();
     await until(async () => {
       const listed = await queue.list({ accountId: account, state }, { limit: 1_000 });
       return listed.length === count;
@@ -161,8 +161,8 @@ export class PushService {
     return loadConfig({ ...this.#env, FUEL_DATA_DIR: this.service.dataDir }, 'command');
   }
 
-  #stores(config: Config): Engines {
-    this.#engines ??= openEngines(config, systemClock);
+  async #stores(config: Config): Promise<Engines> {
+    this.#engines ??= await openEngines(config, systemClock);
     return this.#engines;
   }
 }
