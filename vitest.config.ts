@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     passWithNoTests: false,
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    testTimeout: 40_000,
+    hookTimeout: 40_000,
     globalSetup: ['test/support/engines-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,

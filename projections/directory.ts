@@ -29,16 +29,17 @@ export interface DirectoryKey {
   readonly key: AccountKey;
 }
 
-/** The draft is the directory's own; others see it as a readonly `Account`. */
-interface Entry {
-  readonly id: number;
-  account: AccountDraft | undefined;
-  position: number;
-  revision: number;
-  unreadable: { readonly position: number; readonly reason: string } | null;
+/**
+ * All that a directory keeps of one account, so that another can go on from there. It is the directory's own and
+ * changes in place; others see the draft as a readonly `Account`.
+ */
+export interface AccountState extends DirectoryAccount {
+  readonly account: AccountDraft | undefined;
   /** Keys of an unreadable account, kept so that their prefixes are still found. */
-  lastKeys: Map<string, AccountKey> | undefined;
+  readonly lastKeys: Map<string, AccountKey> | undefined;
 }
+
+type Entry = { -readonly [Field in keyof AccountState]: AccountState[Field] };
 
 const ACCOUNT_STREAM = new RegExp(`^${ACCOUNT_STREAMS}(0|[1-9][0-9]*)$`);
 
@@ -79,6 +80,34 @@ export class Directory {
     return entry === undefined || key === undefined ? undefined : { entry, key };
   }
 
+  /** For a snapshot, in the order of `accounts`; accounts that come while it is read are among them. */
+  states(): Iterable<AccountState> {
+    return this.#entries.values();
+  }
+
+  /**
+   * Takes over the states of another directory. `position` is where that one stood when the first of them was
+   * read: it may have moved on meanwhile, since the events behind it are applied again, and change nothing twice.
+   * Unreadable accounts then have to be folded anew, up to `position`.
+   */
+  restore(states: Iterable<AccountState>, position: number): void {
+    for (const { id, account, position: at, revision, unreadable, lastKeys } of states) {
+      const entry: Entry = { id, account, position: at, revision, unreadable, lastKeys };
+      this.#entries.set(id, entry);
+      for (const prefix of (account?.keys ?? lastKeys)?.keys() ?? []) this.#owners.set(prefix, entry);
+    }
+    this.advance(position);
+  }
+
+  /** Forgets what is known of an unreadable account and applies these events of its stream, from the first on. */
+  foldAnew(id: number, events: Iterable<DirectoryEvent>): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.unreadable === null) return;
+    for (const prefix of entry.lastKeys?.keys() ?? []) this.#owners.delete(prefix);
+    Object.assign(entry, unseen(id));
+    for (const event of events) this.apply(event);
+  }
+
   /**
    * Applies the next event of an account stream; returns the account where this event closed it. A stream that
    * is not named after an account changes none.
@@ -102,7 +131,7 @@ export class Directory {
   #entry(id: number): Entry {
     let entry = this.#entries.get(id);
     if (entry === undefined) {
-      entry = { id, account: undefined, position: 0, revision: -1, unreadable: null, lastKeys: undefined };
+      entry = unseen(id);
       this.#entries.set(id, entry);
     }
     return entry;
@@ -139,6 +168,10 @@ export class Directory {
     this.#owners.set(key.prefix, entry);
     entry.lastKeys?.set(key.prefix, key);
   }
+}
+
+function unseen(id: number): Entry {
+  return { id, account: undefined, position: 0, revision: -1, unreadable: null, lastKeys: undefined };
 }
 
 /** Whether this was what closed it. */

@@ -1,14 +1,20 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DirectorySnapshots } from './access/directory-snapshots.ts';
+import { openSqliteDirectorySnapshots } from './access/sqlite-directory-snapshots.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { Coordination } from './coordination/coordination.ts';
 import { openSqliteCoordination } from './coordination/sqlite.ts';
+import type { DeliveryLogCopy } from './delivery/delivery-log-copy.ts';
 import type { DeliveryQueue } from './delivery/delivery-queue.ts';
 import { openSqliteDeliveryQueue } from './delivery/sqlite.ts';
+import { createMemoryRateWindows } from './edge/memory-rate-windows.ts';
+import type { RateWindows } from './edge/rate-windows.ts';
 import type { EventStore, PersistentSubscriptions } from './event-store/event-store.ts';
-import { openSqliteEventStore } from './event-store/sqlite.ts';
+import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlite.ts';
 import { openSqliteSubscriptions } from './event-store/sqlite-subscriptions.ts';
+import { createLog, type Log } from './log.ts';
 import { openSqliteView } from './transactions-view/sqlite.ts';
 import type { TransactionsView } from './transactions-view/transactions-view.ts';
 
@@ -19,6 +25,7 @@ export const EMBEDDED_FILES = {
   deliveries: 'deliveries.db',
   subscriptions: 'subscriptions.db',
   control: 'control.db',
+  directory: 'directory.db',
 } as const;
 
 /** The name of the event store among the engines outside this process. */
@@ -31,48 +38,145 @@ export interface RemoteEngine {
   readonly check: () => Promise<void>;
 }
 
-/** The stores behind the ports, as the configuration picks them. Each is opened when first asked for. */
-export interface Engines {
+interface EventEngine {
   store(): EventStore;
   subscriptions(): PersistentSubscriptions;
+}
+
+interface ViewEngine {
   view(): TransactionsView;
   queue(): DeliveryQueue;
+  /** The queue's log as `fuel store copy` reads and writes it; it ends with the queue. */
+  deliveryLog(): DeliveryLogCopy;
   coordination(): Coordination;
+  snapshots(): DirectorySnapshots;
+  /** The keys' windows of requests, shared by all processes where the engine is. */
+  rateWindows(): RateWindows;
+}
+
+/** The stores behind the ports, as the configuration picks them. Each is opened when first asked for. */
+export interface Engines extends EventEngine, ViewEngine {
   /** None where everything is embedded. */
   readonly remote: readonly RemoteEngine[];
   /** Closes what was opened, in the reverse order. */
   close(): Promise<void>;
 }
 
-/** The only place that picks adapters. */
-export async function openEngines(config: Config, clock: Clock): Promise<Engines> {
-  const opened: { close(): Promise<void> }[] = [];
-  const file = (name: string): { path: string; clock: Clock } => {
-    mkdirSync(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
-    return { path: join(config.FUEL_DATA_DIR, name), clock };
-  };
-  const once = <T extends { close(): Promise<void> }>(open: () => T): (() => T) => {
+interface Closable {
+  close(): Promise<void>;
+}
+
+/** What opens engines: each once, and all of them closed together. */
+class Opening {
+  readonly #opened: Closable[] = [];
+
+  once<T extends Closable>(open: () => T): () => T {
     let engine: T | undefined;
     return () => {
       if (engine === undefined) {
         engine = open();
-        opened.push(engine);
+        this.#opened.push(engine);
       }
       return engine;
     };
-  };
-  const store = once(() => openSqliteEventStore(file(EMBEDDED_FILES.events)));
+  }
+
+  async close(): Promise<void> {
+    for (const engine of this.#opened.splice(0).reverse()) await engine.close();
+  }
+}
+
+/**
+ * The only place that picks adapters: those of the engines whose connection strings are set, and the embedded ones
+ * for the rest. `log` hears of engines that go away and come back; commands have none.
+ */
+export async function openEngines(
+  config: Config,
+  clock: Clock,
+  log: Log = createLog('silent'),
+): Promise<Engines> {
+  const opening = new Opening();
+  const { EVENTSTORE_URL: eventStoreUrl, MONGODB_URL: mongodbUrl } = config;
+  const remote: RemoteEngine[] = [];
+  const events =
+    eventStoreUrl === undefined
+      ? embeddedEvents(config, clock, opening)
+      : await eventStoreDb({ url: eventStoreUrl, clock, log }, opening, remote);
+  const view =
+    mongodbUrl === undefined
+      ? embeddedView(config, clock, opening)
+      : await mongoDb({ url: mongodbUrl, database: config.MONGODB_DATABASE }, clock, opening, remote);
+  return { ...events, ...view, remote, close: () => opening.close() };
+}
+
+/** The embedded event store by itself, with what only it can tell: for `fuel store copy`. */
+export function openEmbeddedEvents(config: Config, clock: Clock): SqliteEventStore {
+  return openSqliteEventStore(file(config, clock, EMBEDDED_FILES.events));
+}
+
+function file(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
+  mkdirSync(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
+  return { path: join(config.FUEL_DATA_DIR, name), clock };
+}
+
+function embeddedEvents(config: Config, clock: Clock, opening: Opening): EventEngine {
+  const store = opening.once(() => openEmbeddedEvents(config, clock));
   return {
     store,
-    subscriptions: once(() =>
-      openSqliteSubscriptions({ ...file(EMBEDDED_FILES.subscriptions), store: store() }),
+    subscriptions: opening.once(() =>
+      openSqliteSubscriptions({ ...file(config, clock, EMBEDDED_FILES.subscriptions), store: store() }),
     ),
-    queue: once(() => openSqliteDeliveryQueue(file(EMBEDDED_FILES.deliveries))),
-    view: once(() => openSqliteView(file(EMBEDDED_FILES.transactions))),
-    coordination: once(() => openSqliteCoordination(file(EMBEDDED_FILES.control))),
-    remote: [],
-    async close() {
-      for (const engine of opened.reverse()) await engine.close();
-    },
+  };
+}
+
+function embeddedView(config: Config, clock: Clock, opening: Opening): ViewEngine {
+  const at = (name: string) => file(config, clock, name);
+  const queue = opening.once(() => openSqliteDeliveryQueue(at(EMBEDDED_FILES.deliveries)));
+  return {
+    view: opening.once(() => openSqliteView(at(EMBEDDED_FILES.transactions))),
+    queue,
+    deliveryLog: () => queue().copy(),
+    coordination: opening.once(() => openSqliteCoordination(at(EMBEDDED_FILES.control))),
+    snapshots: opening.once(() => openSqliteDirectorySnapshots(at(EMBEDDED_FILES.directory))),
+    rateWindows: createMemoryRateWindows,
+  };
+}
+
+/** Drivers are loaded where they are used: most commands run without. */
+async function eventStoreDb(
+  options: { readonly url: string; readonly clock: Clock; readonly log: Log },
+  opening: Opening,
+  remote: RemoteEngine[],
+): Promise<EventEngine> {
+  const { openEventStoreDb } = await import('./event-store/eventstoredb.ts');
+  const store = opening.once(() => openEventStoreDb(options));
+  remote.push({ name: EVENT_STORE, check: () => store().ping() });
+  return { store, subscriptions: opening.once(() => store().subscriptions()) };
+}
+
+async function mongoDb(
+  place: { readonly url: string; readonly database: string },
+  clock: Clock,
+  opening: Opening,
+  remote: RemoteEngine[],
+): Promise<ViewEngine> {
+  const [{ MongoConnection }, views, queues, coordinations, snapshots, windows] = await Promise.all([
+    import('./mongodb/connection.ts'),
+    import('./transactions-view/mongodb.ts'),
+    import('./delivery/mongodb.ts'),
+    import('./coordination/mongodb.ts'),
+    import('./access/mongodb-directory-snapshots.ts'),
+    import('./edge/mongodb-rate-windows.ts'),
+  ]);
+  const connect = opening.once(() => new MongoConnection(place));
+  remote.push({ name: 'mongodb', check: () => connect().ping() });
+  const queue = opening.once(() => queues.openMongoDeliveryQueue({ connection: connect(), clock }));
+  return {
+    view: opening.once(() => views.openMongoView({ connection: connect(), clock })),
+    queue,
+    deliveryLog: queue,
+    coordination: opening.once(() => coordinations.openMongoCoordination({ connection: connect() })),
+    snapshots: opening.once(() => snapshots.openMongoDirectorySnapshots({ connection: connect() })),
+    rateWindows: () => windows.createMongoRateWindows({ connection: connect() }),
   };
 }

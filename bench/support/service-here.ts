@@ -1,7 +1,8 @@
 import { systemClock } from '../../src/clock.ts';
 import type { Config } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
-import { ROLES, type Service, startService } from '../../src/service/service.ts';
+import { ROLES } from '../../src/service/roles.ts';
+import { type Service, startService } from '../../src/service/service.ts';
 import { untilReady } from './serve.ts';
 
 /** Starts all roles of the service in this process and waits until they are ready. */

@@ -1,19 +1,35 @@
 import type { Directory } from '../../projections/directory.ts';
 import type { Clock } from '../clock.ts';
+import type { Coordination } from '../coordination/coordination.ts';
 import { ACCOUNT_STREAMS, type AccountEvent } from '../domain/account-events.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import { storeIdentity } from '../event-store/store-identity.ts';
 import type { Log } from '../log.ts';
+import { untilAvailable } from '../patience.ts';
 import { applyRead, readAccountEvent } from './apply-to-directory.ts';
+import type { PlacedEvent, SnapshotAnchor } from './directory-snapshot.ts';
+import { DirectorySnapshotKeeper } from './directory-snapshot-keeper.ts';
+import type { DirectorySnapshots } from './directory-snapshots.ts';
+import { LastKeyEvents } from './last-key-events.ts';
+import { restoreDirectory } from './restore-directory.ts';
 
 export interface LiveDirectoryOptions {
   readonly store: EventStore;
+  /** New: nothing was applied to it yet. */
   readonly directory: Directory;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
+  /** Where the directory begins, instead of with the first event of the log. */
+  readonly snapshots?: DirectorySnapshots;
+  /** Where this process saves snapshots too, in turn with others that do. */
+  readonly saving?: { readonly coordination: Coordination; readonly holder: string };
   /** Called whenever the directory has moved on or has heard from the store again. */
   readonly onMoved?: (position: number) => void;
-  /** Called with each event that could be read, history included, once the directory has it. */
+  /**
+   * Called with each event that could be read, history included, once the directory has it. Of the history before
+   * a snapshot only what `LastKeyEvents` keeps is told.
+   */
   readonly onEvent?: (event: AccountEvent, place: AccountEventPlace) => void;
 }
 
@@ -26,11 +42,27 @@ export interface AccountEventPlace {
 /** The in-memory directory of one process, kept up with the account streams. */
 export class LiveDirectory {
   readonly #options: LiveDirectoryOptions;
+  readonly #keeper: DirectorySnapshotKeeper | undefined;
+  #lastKeyEvents = new LastKeyEvents();
+  #anchor: SnapshotAnchor | undefined;
   #heardAtMs = Number.NEGATIVE_INFINITY;
   #caughtUp = false;
 
   constructor(options: LiveDirectoryOptions) {
     this.#options = options;
+    const { store, clock, log, signal, snapshots, saving } = options;
+    if (snapshots === undefined || saving === undefined) return;
+    const storeId = (): Promise<string> => storeIdentity(store, clock);
+    const content = () => this.#content();
+    this.#keeper = new DirectorySnapshotKeeper({
+      ...saving,
+      snapshots,
+      storeId,
+      content,
+      clock,
+      log,
+      signal,
+    });
   }
 
   get directory(): Directory {
@@ -50,27 +82,76 @@ export class LiveDirectory {
   /** Follows the account streams until the signal aborts. Rejects with what the store rejects with. */
   async run(): Promise<void> {
     const { store, directory, clock, log, signal, onMoved } = this.#options;
+    await this.#restore();
     const batches = store.subscribe({ prefixes: [ACCOUNT_STREAMS], after: directory.position, signal });
-    for await (const batch of batches) {
-      for (const event of batch.events) this.#apply(event);
-      directory.advance(batch.position);
-      this.#heardAtMs = clock.now();
-      if (batch.caughtUp && !this.#caughtUp) {
-        this.#caughtUp = true;
-        log.info({ position: batch.position }, 'directory caught up');
+    try {
+      for await (const batch of batches) {
+        for (const event of batch.events) this.#apply(event);
+        directory.advance(batch.position);
+        this.#heardAtMs = clock.now();
+        if (batch.caughtUp && !this.#caughtUp) {
+          this.#caughtUp = true;
+          log.info({ position: batch.position }, 'directory caught up');
+        }
+        this.#keeper?.applied(batch.events.length, this.#caughtUp);
+        onMoved?.(batch.position);
       }
-      onMoved?.(batch.position);
+    } finally {
+      await this.#keeper?.settle();
     }
   }
 
-  #apply(event: RecordedEvent): void {
-    const read = readAccountEvent(event);
-    const closed = applyRead(this.#options.directory, event, read);
-    if (read.ok) this.#options.onEvent?.(read.event, { position: event.position, atMs: read.atMs });
+  /** While an engine is away it waits: the log may be too long to be read instead. */
+  async #restore(): Promise<void> {
+    const { snapshots, log, signal, onEvent } = this.#options;
+    if (snapshots === undefined) return;
+    const restoring = await untilAvailable(() => restoreDirectory({ ...this.#options, snapshots }), {
+      log,
+      signal,
+      who: 'directory',
+    });
+    if (restoring === undefined || restoring.kind === 'none') return;
+    const { header } = restoring;
+    if (header !== undefined) this.#keeper?.found(header);
+    if (restoring.kind === 'unusable') {
+      const { reason } = restoring;
+      const position = header?.position;
+      log.warn({ position, reason }, 'directory snapshot can not be used: reading every account event');
+      return;
+    }
+    this.#anchor = restoring.anchor;
+    this.#lastKeyEvents = restoring.lastKeyEvents;
+    for (const { event, ...place } of restoring.lastKeyEvents.inOrder()) onEvent?.(event, place);
+    log.info({ position: restoring.header.position }, 'directory restored from its snapshot');
+  }
+
+  #apply(recorded: RecordedEvent): void {
+    const { position, stream, revision, id: eventId } = recorded;
+    const read = readAccountEvent(recorded);
+    const closed = applyRead(this.#options.directory, recorded, read);
+    this.#anchor = { position, stream, revision, eventId };
+    if (read.ok) this.#tell({ event: read.event, position, atMs: read.atMs });
     if (closed === undefined) return;
     this.#options.log.error(
       { account: closed.id, ...closed.unreadable },
       'account closed: an event of it can not be read',
     );
+  }
+
+  #tell(placed: PlacedEvent): void {
+    const { event, ...place } = placed;
+    this.#lastKeyEvents.seen(placed);
+    this.#options.onEvent?.(event, place);
+  }
+
+  #content() {
+    const { directory } = this.#options;
+    if (this.#anchor === undefined) throw new Error('a directory without events has nothing to save');
+    return {
+      position: directory.position,
+      anchor: this.#anchor,
+      events: this.#lastKeyEvents.events(),
+      accounts: directory.states(),
+    };
   }
 }

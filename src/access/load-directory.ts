@@ -1,16 +1,35 @@
 import { Directory } from '../../projections/directory.ts';
+import { systemClock } from '../clock.ts';
 import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
 import type { EventStore } from '../event-store/event-store.ts';
+import { isUnavailable } from '../patience.ts';
 import { applyToDirectory } from './apply-to-directory.ts';
+import type { DirectorySnapshots } from './directory-snapshots.ts';
+import { restoreDirectory } from './restore-directory.ts';
 
-/** The directory as of now, for a command that ends: every account event up to the present end of the log. */
-export async function loadDirectory(store: EventStore): Promise<Directory> {
+/**
+ * The directory as of now, for a command that ends: every account event up to the present end of the log. With
+ * `snapshots` it begins where the last one stands; where that can't be used, or its store is away, with the first
+ * event. Rejects with what the event store rejects with.
+ */
+export async function loadDirectory(store: EventStore, snapshots?: DirectorySnapshots): Promise<Directory> {
   const directory = new Directory();
+  if (snapshots !== undefined) await begin(directory, snapshots, store);
   const { signal } = new AbortController();
-  for await (const batch of store.subscribe({ prefixes: [ACCOUNT_STREAMS], after: 0, signal })) {
+  const after = directory.position;
+  for await (const batch of store.subscribe({ prefixes: [ACCOUNT_STREAMS], after, signal })) {
     for (const event of batch.events) applyToDirectory(directory, event);
     directory.advance(batch.position);
     if (batch.caughtUp) break;
   }
   return directory;
+}
+
+/** Access must be changeable while nothing but the event store is up: then reading takes longer. */
+async function begin(directory: Directory, snapshots: DirectorySnapshots, store: EventStore): Promise<void> {
+  try {
+    await restoreDirectory({ directory, snapshots, store, clock: systemClock });
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+  }
 }

@@ -28,7 +28,7 @@ function addShowingCommands(account: Command): void {
     summary: 'list every account',
     example: 'fuel account list --json',
     async work({ engines, clock, out }) {
-      for (const entry of (await loadDirectory(engines.store())).accounts()) {
+      for (const entry of (await loadDirectory(engines.store(), engines.snapshots())).accounts()) {
         const { id, account: known, unreadable } = entry;
         const access = known !== undefined && activeProfile(known, clock.now()) !== undefined;
         const line = {
@@ -50,7 +50,7 @@ function addShowingCommands(account: Command): void {
     summary: 'show one account with its profiles, groups, corporates and keys',
     example: 'fuel account show 7',
     async work({ engines, out }, [id = '']) {
-      const entry = (await loadDirectory(engines.store())).account(idOption(id));
+      const entry = (await loadDirectory(engines.store(), engines.snapshots())).account(idOption(id));
       if (entry === undefined)
         throw new FuelError('REFUSED', `account ${id} is not known: fuel account list`);
       const document = accountJson(entry);

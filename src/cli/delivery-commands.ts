@@ -138,7 +138,7 @@ async function redeliver(
       ? await redeliverByIds(ids, force === true, work)
       : await redeliverFailed(
           {
-            accountId: (await findKey(engines.store(), key)).entry.id,
+            accountId: (await findKey(engines, key)).entry.id,
             prefix: key,
             sinceMs: since ?? null,
             untilMs: until ?? null,

@@ -1,12 +1,15 @@
 import type { DirectoryKey } from '../../projections/directory.ts';
 import { loadDirectory } from '../access/load-directory.ts';
+import type { Engines } from '../app.ts';
 import type { Account, AccountKey } from '../domain/account.ts';
 import { FuelError } from '../errors.ts';
-import type { EventStore } from '../event-store/event-store.ts';
 
 /** The key with this prefix as the directory has it now. Throws `REFUSED` where there is none. */
-export async function findKey(store: EventStore, prefix: string): Promise<DirectoryKey> {
-  const found = (await loadDirectory(store)).key(prefix);
+export async function findKey(
+  engines: Pick<Engines, 'store' | 'snapshots'>,
+  prefix: string,
+): Promise<DirectoryKey> {
+  const found = (await loadDirectory(engines.store(), engines.snapshots())).key(prefix);
   if (found === undefined) throw unknownKey(prefix);
   return found;
 }

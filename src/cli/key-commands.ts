@@ -4,7 +4,7 @@ import { issueKey } from '../access/issue-key.ts';
 import { loadDirectory } from '../access/load-directory.ts';
 import type { AccountCommand } from '../domain/account-commands.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
-import { unknownKey } from './find-key.ts';
+import { findKey, unknownKey } from './find-key.ts';
 import { edgeKeyJson, keyJson } from './key-json.ts';
 import { allowListOption, countOption, idOption, onOff } from './options.ts';
 import { webhookOptions } from './webhook-options.ts';
@@ -96,7 +96,7 @@ function addShowingCommands(key: Command): void {
         .option('--account <id>', 'keys of this account', idOption)
         .option('--edge', 'only what an external gateway needs for the edge checks'),
     async work({ engines, out }, _args, options) {
-      for (const entry of (await loadDirectory(engines.store())).accounts()) {
+      for (const entry of (await loadDirectory(engines.store(), engines.snapshots())).accounts()) {
         if (options.account !== undefined && entry.id !== options.account) continue;
         for (const listed of entry.account?.keys.values() ?? []) {
           const line = options.edge ? edgeKeyJson(listed) : keyJson(entry.id, listed);
@@ -116,7 +116,7 @@ function addShowingCommands(key: Command): void {
     summary: 'show one key, without its secret',
     example: 'fuel key show a1b2c3d4e5',
     async work({ engines, out }, [prefix = '']) {
-      const found = (await loadDirectory(engines.store())).key(prefix);
+      const found = (await loadDirectory(engines.store(), engines.snapshots())).key(prefix);
       if (found === undefined) throw unknownKey(prefix);
       const document = keyJson(found.entry.id, found.key);
       out.result(document, JSON.stringify(document, null, 2));
@@ -174,9 +174,7 @@ function addKeyChange(key: Command, { usage, summary, example, command }: KeyCha
     async work({ engines, clock, author, out }, [prefix = '', value = '']) {
       const store = engines.store();
       command({ accountId: 0, prefix }, value); // a value that does not fit is wrong usage, whatever the key
-      const found = (await loadDirectory(store)).key(prefix);
-      if (found === undefined) throw unknownKey(prefix);
-      const accountId = found.entry.id;
+      const accountId = (await findKey(engines, prefix)).entry.id;
       const { changed, account } = await changeAccount({ store, clock, author }, accountId, [
         command({ accountId, prefix }, value),
       ]);

@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts';
 import { loadConfig } from '../config.ts';
 import { FuelError } from '../errors.ts';
 import { createLog } from '../log.ts';
-import { ROLES, type Role, startService } from '../service/service.ts';
+import { ROLES, type Role } from '../service/roles.ts';
 
 export function addServeCommand(program: Command): void {
   program
@@ -20,6 +20,8 @@ export function addServeCommand(program: Command): void {
 async function serve(roles: readonly Role[]): Promise<number> {
   const config = loadConfig(process.env, 'serve');
   const log = createLog(config.FUEL_LOG_LEVEL);
+  // Loaded here: no other command needs its servers, and reading them takes longer than most commands do.
+  const { startService } = await import('../service/service.ts');
   const stopping = new AbortController();
   const asked = new Promise<'asked'>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve('asked'));

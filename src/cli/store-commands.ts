@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { backupDataDir } from '../backup/backup.ts';
 import { formatDateTime } from '../domain/date-time.ts';
 import { addCommand, addNoun } from './command.ts';
+import { addStoreCopyCommand } from './store-copy-command.ts';
 
 export function addStoreCommands(program: Command): void {
   const store = addNoun(program, {
@@ -20,4 +21,5 @@ export function addStoreCommands(program: Command): void {
       return 0;
     },
   });
+  addStoreCopyCommand(store);
 }

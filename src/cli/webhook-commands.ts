@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { changeAccount } from '../access/change-account.ts';
 import { openMasterKeys } from '../access/master-key.ts';
 import { setWebhook } from '../access/set-webhook.ts';
-import { configuredSender } from '../delivery/configured-sender.ts';
 import type { WebhookHealth } from '../delivery/delivery-queue.ts';
 import { testWebhook } from '../delivery/test-webhook.ts';
 import type { AccountKey } from '../domain/account.ts';
@@ -41,7 +40,7 @@ export function addWebhookCommands(program: Command): void {
     summary: "show a key's webhook, whether it is on, and its run of failures",
     example: 'fuel webhook show a1b2c3d4e5',
     async work({ engines, out }, [prefix = '']) {
-      const { entry, key } = await findKey(engines.store(), prefix);
+      const { entry, key } = await findKey(engines, prefix);
       const document = webhookJson(entry.id, key, await engines.queue().health(prefix));
       out.result(document, JSON.stringify(document, null, 2));
       return 0;
@@ -93,7 +92,7 @@ function addStateCommand(
       const { engines, clock, author, out } = session;
       const store = engines.store();
       const queue = engines.queue();
-      const accountId = (await findKey(store, prefix)).entry.id;
+      const accountId = (await findKey(engines, prefix)).entry.id;
       const change = command({ accountId, prefix }, await queue.health(prefix));
       const { changed, account } = await changeAccount({ store, clock, author }, accountId, [change]);
       if (changed) await afterwards?.(session, prefix);
@@ -107,7 +106,7 @@ function addStateCommand(
 async function set(session: Session, [prefix = '', url = '']: readonly string[]): Promise<number> {
   const { config, engines, clock, author, out } = session;
   const store = engines.store();
-  const accountId = (await findKey(store, prefix)).entry.id;
+  const accountId = (await findKey(engines, prefix)).entry.id;
   const ref = { accountId, prefix };
   const { changed, webhookSecret, warning, account } = await setWebhook(
     { store, clock, author },
@@ -126,7 +125,9 @@ async function set(session: Session, [prefix = '', url = '']: readonly string[])
 async function test(session: Session, [prefix = '']: readonly string[]): Promise<number> {
   const { config, engines, clock, author, out } = session;
   const store = engines.store();
-  const accountId = (await findKey(store, prefix)).entry.id;
+  const accountId = (await findKey(engines, prefix)).entry.id;
+  // Loaded here: no other command sends anything, and reading the HTTP client takes long.
+  const { configuredSender } = await import('../delivery/configured-sender.ts');
   const sender = await configuredSender(config);
   try {
     const parts = { writer: { store, clock, author }, masterKeys: openMasterKeys(config), sender };

@@ -1,7 +1,7 @@
-import { hostname } from 'node:os';
 import type { Clock } from '../clock.ts';
 import { Database } from '../sqlite/database.ts';
 import type { Coordination, Lease, LiveProcess } from './coordination.ts';
+import { mayBeAlive } from './may-be-alive.ts';
 
 const MIGRATIONS = [
   `CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT;
@@ -37,6 +37,7 @@ export function openSqliteCoordination(options: {
       await db.write(() => drop.run(lease, holder));
     },
     async holder(lease): Promise<Lease | undefined> {
+      db.assertOpen();
       const row = current.get(lease, clock.now());
       return row && { holder: row.holder as string, expiresAtMs: row.expires_at as number };
     },
@@ -50,6 +51,7 @@ export function openSqliteCoordination(options: {
       await db.write(() => forget.run(processId));
     },
     async live(maxAgeMs) {
+      db.assertOpen();
       return seen
         .all(clock.now() - maxAgeMs)
         .map(toProcess)
@@ -71,15 +73,4 @@ function toProcess(row: Readonly<Record<string, unknown>>): LiveProcess {
     seenAtMs: row.seen_at as number,
     directoryPosition: row.directory_position as number | null,
   };
-}
-
-/** A process of this machine that was killed is known to be gone before its last report grows old. */
-function mayBeAlive(candidate: LiveProcess): boolean {
-  if (candidate.host !== hostname()) return true;
-  try {
-    process.kill(candidate.pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
-  }
 }

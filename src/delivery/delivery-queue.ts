@@ -138,19 +138,20 @@ export interface WorkListener {
 /**
  * The delivery log and the work that is left in it.
  *
- * - `enqueue` stores deliveries, durably and all together; one whose id is there already changes nothing. They
- *   are due at `createdAtMs`. One whose transaction was withdrawn is stored as `withdrawn`. With `claimFor` those
- *   that are new are claimed in the same commit (at most the lane's capacity): the first attempt costs no second
- *   commit.
+ * - `enqueue` stores deliveries, durably; one whose id is there already changes nothing, so that what an
+ *   interruption left of a batch is stored by the same call made again. They are due at `createdAtMs`. One whose
+ *   transaction was withdrawn is stored as `withdrawn`. With `claimFor` those that are new are claimed in the same
+ *   step (at most the lane's capacity): the first attempt costs no second commit.
  * - `claim` hands out due deliveries, each to one dispatcher at a time, oldest due first within a lane, lanes
  *   that wait longest first; a lane never takes more than its capacity, so that a dead receiver's backlog does
  *   not stand before others'. A claim whose lease ended without a report is due again, same attempt number. It
  *   reads one index entry for each lane with something due, and no delivery but those it hands out.
- * - `report` records outcomes, durably and all together, in the order given, and returns the health of each lane
- *   whose run changed, as it stands after the last of them. It counts while the claim's token is the delivery's
- *   last, also when its lease has ended and nobody else took it. What another token holds, or has ended
- *   meanwhile, is left as it is, except that a success in the delivery's present cycle is recorded as delivered,
- *   also of a failed or withdrawn one. `delivered` ends the lane's run; `failed` with an attempt counts one more.
+ * - `report` records outcomes, durably, in the order given, each once however often it is reported, and returns
+ *   the health of each lane whose run changed, as it stands after the last of them. It counts while the claim's
+ *   token is the delivery's last, also when its lease has ended and nobody else took it. What another token holds,
+ *   or has ended meanwhile, is left as it is, except that a success in the delivery's present cycle is recorded as
+ *   delivered, also of a failed or withdrawn one. `delivered` ends the lane's run; `failed` with an attempt counts
+ *   one more.
  * - `resume` makes an account's held deliveries due at `nowMs`, attempts left as they were, and ends the time
  *   (not the count) of their lanes' runs. Says how many. In batches: what an interruption leaves is still held.
  * - `endLane` ends everything pending or held of a lane as failed with the reason; not counted in the run. In

@@ -44,10 +44,19 @@ export class HeldAccounts {
       if (opensAtMs <= nowMs) this.#changed.add(accountId);
     for (const accountId of [...this.#changed]) {
       const access = accessAt(this.#directory.account(accountId), nowMs);
-      if (access.open) await this.#queue.resume(accountId, nowMs);
-      this.#changed.delete(accountId);
+      this.#changed.delete(accountId); // first: what is held while others resume is looked at again
+      if (access.open) await this.#resume(accountId, nowMs);
       if (access.open || access.opensAtMs === undefined) this.#opensAtMs.delete(accountId);
       else this.#opensAtMs.set(accountId, access.opensAtMs);
+    }
+  }
+
+  async #resume(accountId: number, nowMs: number): Promise<void> {
+    try {
+      await this.#queue.resume(accountId, nowMs);
+    } catch (error) {
+      this.#changed.add(accountId);
+      throw error;
     }
   }
 }

@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { ClaimedDelivery, ClaimOptions, NewDelivery } from './delivery-queue.ts';
-import { type Statements, WITHDRAWN } from './sqlite-statements.ts';
+import { newLease } from './lease.ts';
+import type { Statements } from './sqlite-statements.ts';
+import { WITHDRAWN } from './withdrawal.ts';
 
 /** What became of a batch; deliveries that were there already are in none of it. */
 export interface StoredNew {
@@ -8,11 +9,6 @@ export interface StoredNew {
   readonly claimed: readonly ClaimedDelivery[];
   /** Stored as pending and left for `claim`. */
   readonly unclaimed: number;
-}
-
-/** A token that nobody else has; it names the holder for whoever reads the file. */
-export function newLease(holder: string): string {
-  return `${holder}/${randomUUID()}`;
 }
 
 /** Stores the deliveries that are new and claims as many as their lanes take. Belongs in a transaction. */

@@ -1,10 +1,8 @@
 import type { StatementSync } from 'node:sqlite';
 import type { Database } from '../sqlite/database.ts';
-import type { Attempt, WebhookHealth } from './delivery-queue.ts';
+import type { WebhookHealth } from './delivery-queue.ts';
+import { healthy } from './health-run.ts';
 import type { Row } from './sqlite-rows.ts';
-
-const MOST_ANSWERS = 5;
-const healthy = (): WebhookHealth => ({ failedInARow: 0, failingSinceMs: null, lastAnswers: [] });
 
 /** The lanes' table: when each lane is next due, and its run of failures. Writes belong in a transaction. */
 export class SqliteLanes {
@@ -71,59 +69,4 @@ export class SqliteLanes {
   endRunInTime(prefix: string): void {
     this.#endTime.run(prefix);
   }
-}
-
-/** The runs of one batch of reports: each lane is read once and written once. */
-export class HealthRuns {
-  readonly #lanes: SqliteLanes;
-  readonly #seen = new Map<string, WebhookHealth>();
-  readonly #changed = new Map<string, WebhookHealth>();
-
-  constructor(lanes: SqliteLanes) {
-    this.#lanes = lanes;
-  }
-
-  delivered(prefix: string): void {
-    const { failedInARow, failingSinceMs } = this.#of(prefix);
-    if (failedInARow > 0 || failingSinceMs !== null) this.#set(prefix, healthy());
-  }
-
-  failed(prefix: string, attempt: Attempt): void {
-    const before = this.#of(prefix);
-    this.#set(prefix, {
-      failedInARow: before.failedInARow + 1,
-      failingSinceMs: before.failingSinceMs ?? endOf(attempt),
-      lastAnswers: [answerOf(attempt), ...before.lastAnswers].slice(0, MOST_ANSWERS),
-    });
-  }
-
-  /** Writes the runs that changed and says how they stand. */
-  store(): Map<string, WebhookHealth> {
-    for (const [prefix, health] of this.#changed) this.#lanes.setHealth(prefix, health);
-    return this.#changed;
-  }
-
-  #of(prefix: string): WebhookHealth {
-    const known = this.#seen.get(prefix);
-    if (known !== undefined) return known;
-    const health = this.#lanes.health(prefix);
-    this.#seen.set(prefix, health);
-    return health;
-  }
-
-  #set(prefix: string, health: WebhookHealth): void {
-    this.#seen.set(prefix, health);
-    this.#changed.set(prefix, health);
-  }
-}
-
-/** The moment an attempt ended, in whole milliseconds. */
-export function endOf({ startedAtMs, durationMs }: Attempt): number {
-  return Math.round(startedAtMs + durationMs);
-}
-
-function answerOf({ outcome }: Attempt): string {
-  if (outcome.ok) return String(outcome.answer.status);
-  if (outcome.kind === 'status' && outcome.answer !== null) return String(outcome.answer.status);
-  return `${outcome.kind}: ${outcome.detail}`;
 }

@@ -1,5 +1,5 @@
 import type { DeliveryReport } from './delivery-queue.ts';
-import { endOf } from './sqlite-lanes.ts';
+import { endOf } from './health-run.ts';
 import type { Standing, StandingRow } from './sqlite-rows.ts';
 
 /**

@@ -1,9 +1,6 @@
 import type { Database } from '../sqlite/database.ts';
 import { RECORD_COLUMNS, SUMMARY_COLUMNS } from './sqlite-rows.ts';
 
-/** The reason of a delivery whose transaction is not to be pushed any more. */
-export const WITHDRAWN = 'the transaction was voided or cancelled';
-
 export type Statements = ReturnType<typeof prepareStatements>;
 
 const STANDING = `state = $state, reason = $reason, ended_at = $endedAtMs, cycle = $cycle,

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { CommitWatch } from '../event-store/commit-watch.ts';
 import { Database } from '../sqlite/database.ts';
+import type { DeliveryLogCopy } from './delivery-log-copy.ts';
 import type {
   ClaimedDelivery,
   ClaimOptions,
@@ -16,13 +17,17 @@ import type {
   WebhookHealth,
   WorkSignal,
 } from './delivery-queue.ts';
-import { newLease, storeNew } from './sqlite-enqueue.ts';
-import { HealthRuns, SqliteLanes } from './sqlite-lanes.ts';
+import { HealthRuns } from './health-run.ts';
+import { newLease } from './lease.ts';
+import { storeNew } from './sqlite-enqueue.ts';
+import { SqliteLanes } from './sqlite-lanes.ts';
+import { SqliteLogCopy } from './sqlite-log-copy.ts';
 import { SqliteDeliveryReader } from './sqlite-reader.ts';
 import { standingAfter } from './sqlite-report.ts';
 import { attemptValues, type Row, type StandingRow, toClaimed } from './sqlite-rows.ts';
 import { deliveryMigrations } from './sqlite-schema.ts';
-import { prepareStatements, type Statements, WITHDRAWN } from './sqlite-statements.ts';
+import { prepareStatements, type Statements } from './sqlite-statements.ts';
+import { WITHDRAWN } from './withdrawal.ts';
 
 /** Deliveries that one commit of a bulk change touches: some milliseconds of the event loop. */
 const BULK_ROWS = 500;
@@ -67,6 +72,11 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     return { id: row.id as string, startedAtMs: row.started_at as number };
   }
 
+  /** The same log as `fuel store copy` reads and writes it; it ends with the queue. */
+  copy(): DeliveryLogCopy {
+    return new SqliteLogCopy(this.#db);
+  }
+
   async enqueue(
     deliveries: readonly NewDelivery[],
     claimFor?: Omit<ClaimOptions, 'limit'>,
@@ -106,8 +116,8 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
 
   async report(reports: readonly DeliveryReport[]): Promise<ReadonlyMap<string, WebhookHealth>> {
     let due = false;
-    const runs = new HealthRuns(this.#lanes);
-    const changed = await this.#db.write(() => {
+    const runs = new HealthRuns((prefix) => this.#lanes.health(prefix));
+    await this.#db.write(() => {
       const nowMs = this.#clock.now();
       const lanes = new Set<string>();
       for (const report of reports) {
@@ -125,10 +135,10 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
         if (report.kind === 'failed') runs.failed(prefix, attempt);
       }
       this.#lanes.refresh(lanes);
-      return runs.store();
+      for (const [prefix, health] of runs.changed) this.#lanes.setHealth(prefix, health);
     });
     if (due) this.#commits.ring();
-    return changed;
+    return runs.changed;
   }
 
   async resume(accountId: number, nowMs: number): Promise<number> {

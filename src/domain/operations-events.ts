@@ -8,7 +8,12 @@ export const operationsEvents = {
   ViewRebuilt: type({ view: string(), reason: string() }),
   AgreementRepaired: type({ what: string(), repaired: integer }),
   ParkedRetried: type({ projection: string(), positions: array(integer) }),
-  StoreCopied: type({ from_store_id: string(), events: integer }),
+  /** What was no part of the copy is null. */
+  StoreCopied: type({
+    from_store_id: string(),
+    events: nullable(integer),
+    deliveries: nullable(integer),
+  }),
   TransactionErased: type({ transaction_id: id, account_id: nullable(id), reason: string() }),
 } as const;
 

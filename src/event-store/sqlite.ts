@@ -127,6 +127,12 @@ export class SqliteEventStore implements EventStore {
     return this.#stateOf(stream).erased;
   }
 
+  /** Every stream that was erased, by name. */
+  async erasedStreams(): Promise<readonly string[]> {
+    const rows = this.#db.prepare('SELECT stream FROM erased_streams ORDER BY stream').all();
+    return rows.map((row) => row.stream as string);
+  }
+
   async *subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch, void, undefined> {
     const { prefixes, signal, batchSize: limit = BATCH_SIZE } = options;
     const bell = new Bell();

@@ -1,10 +1,11 @@
 import { type Db, MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { FuelError } from '../errors.ts';
+import { inTime } from './in-time.ts';
 
 /** To find a server that takes the operation: what asks for a page is answered within 2 s all the same. */
 const SELECTION_MS = 1_500;
-/** An operation that says nothing else ends after this, its retries included. */
-const OPERATION_MS = 20_000;
+/** A connection on which nothing comes for so long is given up, and what was asked on it. */
+const SOCKET_MS = 30_000;
 /** Not master, shutting down, interrupted at shutdown, stepping down, …: another server will take it, or soon this one. */
 const UNAVAILABLE_CODES = new Set([6, 7, 89, 91, 133, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
 const UNAVAILABLE_NAMES = new Set([
@@ -15,6 +16,7 @@ const UNAVAILABLE_NAMES = new Set([
   'MongoNotConnectedError',
   'MongoPoolClearedError',
 ]);
+const SOCKET_CODES = new Set(['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'ETIMEDOUT']);
 
 export interface MongoConnectionOptions {
   /** `mongodb://…` or `mongodb+srv://…`; credentials, TLS and the replica set come from it. */
@@ -26,6 +28,7 @@ export interface MongoConnectionOptions {
 export class MongoConnection {
   readonly #client: MongoClient;
   readonly #db: Db;
+  #connecting: Promise<unknown> | undefined;
   #replicated: Promise<boolean> | undefined;
   #closed = false;
 
@@ -34,7 +37,8 @@ export class MongoConnection {
       appName: 'fuel',
       serverSelectionTimeoutMS: SELECTION_MS,
       connectTimeoutMS: SELECTION_MS,
-      timeoutMS: OPERATION_MS,
+      socketTimeoutMS: SOCKET_MS,
+      waitQueueTimeoutMS: SELECTION_MS,
       writeConcern: { w: 'majority' }, // what is acknowledged outlives a failover
       ignoreUndefined: true,
     });
@@ -53,10 +57,25 @@ export class MongoConnection {
   async use<T>(work: (db: Db) => Promise<T>): Promise<T> {
     if (this.#closed) throw closed();
     try {
+      await this.#connected();
       return await work(this.#db);
     } catch (error) {
       if (this.#closed) throw closed(error);
       throw isUnavailable(error) ? unavailable(error as Error) : error;
+    }
+  }
+
+  /**
+   * Connects once, by itself: a client that connects on the way of an operation and finds no server then is of no
+   * use ever after ("Topology is closed"). From the first time on the driver reconnects alone.
+   */
+  async #connected(): Promise<void> {
+    this.#connecting ??= this.#client.connect();
+    try {
+      await this.#connecting;
+    } catch (error) {
+      this.#connecting = undefined;
+      throw error;
     }
   }
 
@@ -76,7 +95,7 @@ export class MongoConnection {
 
   /** Resolves when the server that takes writes answers, within 2 s either way. */
   async ping(): Promise<void> {
-    await this.use((db) => db.command({ ping: 1 }, { timeoutMS: SELECTION_MS }));
+    await inTime(SELECTION_MS, () => this.use((db) => db.command({ ping: 1 })));
   }
 
   async close(): Promise<void> {
@@ -86,7 +105,8 @@ export class MongoConnection {
 }
 
 function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof MongoError)) return false;
+  // The driver hands some errors of a socket on as they are: writing to one that the server has just closed.
+  if (!(error instanceof MongoError)) return SOCKET_CODES.has(String((error as { code?: unknown }).code));
   if (error instanceof MongoNetworkError || UNAVAILABLE_NAMES.has(error.name)) return true;
   if (error instanceof MongoServerError && UNAVAILABLE_CODES.has(Number(error.code))) return true;
   return error.cause !== undefined && isUnavailable(error.cause);

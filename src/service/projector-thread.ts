@@ -15,14 +15,15 @@ const { config, holder } = workerData as ProjectorThreadData;
 const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
 
-const engines = await openEngines(config, systemClock);
+const log = createLog(config.FUEL_LOG_LEVEL, { role: 'projector' });
+const engines = await openEngines(config, systemClock, log);
 try {
   await runProjector({
     store: engines.store(),
     view: engines.view(),
     coordination: engines.coordination(),
     clock: systemClock,
-    log: createLog(config.FUEL_LOG_LEVEL, { role: 'projector' }),
+    log,
     holder,
     signal: stopping.signal,
   });

@@ -109,6 +109,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
   const live: LiveDirectory = new LiveDirectory({
     store,
     directory,
+    snapshots: engines.snapshots(),
     clock: systemScheduler,
     log,
     signal: own.following,

@@ -10,17 +10,16 @@ import { assertCheckpoint, storeIdentity } from '../event-store/store-identity.t
 import { createOpsServer, type Readiness } from '../http/ops-server.ts';
 import type { Log } from '../log.ts';
 import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../metrics.ts';
+import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../transactions-view/projector.ts';
 import { Availability } from './availability.ts';
 import { EngineHealth } from './engine-health.ts';
 import { ProcessReport } from './process-report.ts';
+import type { Role } from './roles.ts';
 import { startApi } from './start-api.ts';
 import { startNotices } from './start-notices.ts';
 import { startProjector } from './start-projector.ts';
 import { type RunningWebhooks, startWebhooks } from './start-webhooks.ts';
-
-export const ROLES = ['api', 'projector', 'webhooks', 'notices'] as const;
-export type Role = (typeof ROLES)[number];
 
 export interface ServiceOptions {
   readonly config: Config;
@@ -52,7 +51,7 @@ type Stop = () => Promise<void> | void;
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, clock, log, signal = new AbortController().signal } = options;
-  const engines = await openEngines(config, clock);
+  const engines = await openEngines(config, clock, log);
   const stops: Stop[] = [() => engines.close()];
   const stopAll = async (): Promise<void> => {
     for (const stop of stops.splice(0).reverse()) await stop();
@@ -109,6 +108,7 @@ async function startParts(
 ): Promise<Omit<Service, 'stop' | 'opsUrl'>> {
   const { config, roles, log, clock } = options;
   const { metrics } = operations;
+  await assertNoUnfinishedCopy(engines.coordination());
   await checkView(engines, clock);
   addProjectionMetrics(metrics.registry, () => readProjection(engines));
   const name = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
@@ -123,6 +123,8 @@ async function startParts(
   const live = new LiveDirectory({
     store: engines.store(),
     directory: new Directory(),
+    snapshots: engines.snapshots(),
+    saving: { coordination: engines.coordination(), holder: name },
     clock,
     log,
     signal: following.signal,

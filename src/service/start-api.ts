@@ -45,7 +45,7 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
     environment: config.FUEL_ENVIRONMENT,
     directory,
     availability: () => availability.state(),
-    edge: edgeOptions(config),
+    edge: edgeOptions(config, engines),
     proxies,
     tlsTerminated: terminated,
     view: engines.view(),
@@ -71,12 +71,12 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   };
 }
 
-function edgeOptions(config: Config): EdgeOptions {
+function edgeOptions(config: Config, engines: Engines): EdgeOptions {
   if (config.FUEL_EDGE === 'external') return { kind: 'external', tokens: config.FUEL_EDGE_TOKEN ?? [] };
   return {
     kind: 'embedded',
     windows: {
-      keys: createMemoryRateWindows(),
+      keys: engines.rateWindows(),
       unproven: createMemoryRateWindows({ maxIds: MAX_UNPROVEN_KEYS }),
     },
   };

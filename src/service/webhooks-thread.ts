@@ -25,12 +25,13 @@ const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
 const tell = (news: WebhooksThreadNews): void => parentPort?.postMessage(news);
 
-const engines = await openEngines(config, systemClock);
+const log = createLog(config.FUEL_LOG_LEVEL, { role: 'webhooks' });
+const engines = await openEngines(config, systemClock, log);
 try {
   await runWebhooks({
     config,
     engines,
-    log: createLog(config.FUEL_LOG_LEVEL, { role: 'webhooks' }),
+    log,
     holder,
     signal: stopping.signal,
     onConnected: () => tell({ kind: 'connected' }),

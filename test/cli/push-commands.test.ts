@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createReceiver, type Receiver, type WebhookEvent } from '../../examples/receiver/receiver.ts';
+import type { DeliveryState, DeliverySummary } from '../../src/delivery/delivery-queue.ts';
 import { makeCertificate } from '../support/certificate.ts';
-import { confirmed, linesOf, openAccount, voided } from '../support/e2e-samples.ts';
+import { confirmed, type EventLine, importEvents, openAccount, voided } from '../support/e2e-samples.ts';
 import { folder, ServiceProcess } from '../support/service-process.ts';
 import { startSmtpServer } from '../support/smtp.ts';
 import { until } from '../support/waiting.ts';
@@ -33,7 +34,7 @@ beforeAll(async () => {
     },
   });
   await service.start();
-  ({ prefix } = await openAccount(service, { keyArgs: [] }));
+  ({ prefix } = await openAccount(service));
   const first = await service.done(['webhook', 'set', prefix, 'https://127.0.0.1:9/', '--json', '--wait']);
   secret = first.json.webhook_secret;
   receiver = createReceiver({ secret, ...certificate, onEvent: (event) => events.push(event) });
@@ -48,20 +49,21 @@ afterAll(() => {
   receiver.server.closeAllConnections();
 });
 
-const record = (...lines: Parameters<typeof linesOf>[0]) =>
-  service.done(['transaction', 'import', '-', '--wait'], { stdin: linesOf(lines) });
+const record = (...events: readonly EventLine[]) => importEvents(service, events);
 const confirm = (id: number) => record(confirmed(id, LATER));
 
 /** The delivery of a transaction once it is in this state. */
-async function delivery(transactionId: number, state: string) {
-  // biome-ignore lint/suspicious/noExplicitAny: read as an operator's script would
-  let found: any;
-  await until(async () => {
-    const { json } = await service.done(['transaction', 'show', String(transactionId), '--json']);
-    [found] = json.deliveries;
-    return found?.state === state;
-  }, 5_000);
-  return found;
+async function delivery(transactionId: number, state: DeliveryState): Promise<DeliverySummary> {
+  return service.operator.with(async (engines) => {
+    let found: DeliverySummary | undefined;
+    await until(async () => {
+      const listed = await engines.queue().list({ accountId: 7 }, { limit: 1_000 });
+      found = listed.find((candidate) => candidate.transactionId === transactionId);
+      return found?.state === state;
+    }, 15_000);
+    if (found === undefined) throw new Error(`no delivery of ${transactionId}`);
+    return found;
+  });
 }
 
 describe('fuel webhook', () => {
@@ -137,8 +139,10 @@ describe('fuel delivery', () => {
   });
 
   test('lists newest first, by key, account, state and time, page by page', async () => {
-    for (const id of [210, 211, 212]) await confirm(id);
-    await delivery(212, 'delivered');
+    for (const id of [210, 211, 212]) {
+      await confirm(id);
+      await delivery(id, 'delivered');
+    }
     const list = async (...args: string[]) =>
       (await service.done(['delivery', 'list', '--json', ...args])).lines;
     const all = await list('--key', prefix, '--account', '7');
@@ -170,7 +174,7 @@ describe('fuel delivery', () => {
     expect([delivered.code, delivered.stderr]).toEqual([1, expect.stringContaining('--force')]);
     const before = events.filter((event) => event.id === id).length;
     await service.done(['delivery', 'redeliver', id, '--force']);
-    await until(async () => events.filter((event) => event.id === id).length > before, 5_000);
+    await until(async () => events.filter((event) => event.id === id).length > before, 15_000);
     await record(voided(220));
     const gone = await service.fuel(['delivery', 'redeliver', id, '--force']);
     expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('voided or cancelled')]);
@@ -207,7 +211,7 @@ test('a service with a mail server tells contacts and operator when a webhook is
   const env = { FUEL_SMTP_URL: smtp.url, FUEL_OPERATOR_EMAIL: 'operator@fuel.example' };
   const mailing = new ServiceProcess({ env: { ...env, FUEL_WEBHOOK_ALLOW_PRIVATE: 'true' } });
   await mailing.start();
-  const { prefix: key } = await openAccount(mailing, { keyArgs: ['--webhook-url', 'https://127.0.0.1:9/'] });
+  const { prefix: key } = await openAccount(mailing, { webhookUrl: 'https://127.0.0.1:9/' });
   await mailing.done(['account', 'contact', '7', '--email', 'fleet@customer.example']);
   await mailing.done(['webhook', 'disable', key]);
   const mails = await smtp.received(2);

@@ -139,7 +139,8 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
   });
 
   test('who listens hears of new work by this process and by another, not of what was handed out', async () => {
-    const { queue, second, claim } = await opened();
+    const { queue, second, claim, clock } = await opened();
+    const nowMs = clock.now(); // what is not due by it is nothing that a look for other processes' work finds
     const other = second();
     let rings = 0;
     let heard = Promise.withResolvers<void>();
@@ -150,19 +151,19 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       },
     };
     queue.changed.add(listener);
-    const claimed = await queue.enqueue([one], claimOptions(1_000));
-    await queue.report([failed(claimed[0] as ClaimedDelivery, 1_000)]);
+    const claimed = await queue.enqueue([{ ...one, createdAtMs: nowMs }], claimOptions(nowMs));
+    await queue.report([failed(claimed[0] as ClaimedDelivery, nowMs)]);
     expect(rings).toBe(0);
-    await queue.redeliver(one.id, { force: false, dueAtMs: 1_000 });
+    await queue.redeliver(one.id, { force: false, dueAtMs: nowMs + 1_000 });
     expect(rings).toBe(1);
-    await queue.report((await claim(1_000)).map((entry) => retryAt(entry, 1_000, 2_000)));
+    await queue.report((await claim(nowMs + 1_000)).map((entry) => retryAt(entry, nowMs, nowMs + 2_000)));
     expect(rings).toBe(2);
     heard = Promise.withResolvers<void>();
-    await other.enqueue([newDelivery(2)]);
+    await other.enqueue([newDelivery(2, { createdAtMs: nowMs })]);
     await heard.promise;
     queue.changed.remove(listener);
     const before = rings;
-    await queue.enqueue([newDelivery(3)]);
+    await queue.enqueue([newDelivery(3, { createdAtMs: nowMs })]);
     expect(rings).toBe(before);
   });
 
@@ -177,6 +178,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.resume(7, 1_000),
       (closed) => closed.endLane(one.prefix, 'x', 1_000),
       (closed) => closed.withdraw(1, 1_000),
+      (closed) => closed.erase(1, 1_000),
       (closed) => closed.redeliver(one.id, { force: true, dueAtMs: 1_000 }),
       (closed) => closed.nextDueAtMs(),
       (closed) => closed.health(one.prefix),

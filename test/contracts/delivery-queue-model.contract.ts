@@ -66,7 +66,10 @@ const operation = fc.oneof(
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
 /** Any sequence of calls on two openings of one log, late and doubled reports among them, has the model's answers. */
-export function deliveryQueueModelContract(open: () => Promise<QueueUnderTest>): void {
+export function deliveryQueueModelContract(
+  open: () => Promise<QueueUnderTest>,
+  { numRuns = 80 }: { readonly numRuns?: number } = {},
+): void {
   test('the delivery queue answers as a naive model of its rules does, whatever is done in whatever order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 10, maxLength: 50 }), async (operations) => {
@@ -81,7 +84,7 @@ export function deliveryQueueModelContract(open: () => Promise<QueueUnderTest>):
           await queue.close();
         }
       }),
-      { numRuns: 80 },
+      { numRuns },
     );
   });
 }

@@ -54,8 +54,8 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
       const claimed = await queue.enqueue([...batch, other], claimOptions(1_000, { laneCapacity }));
       expect(claimed.map(({ id }) => id)).toEqual([batch[0]?.id, batch[1]?.id]);
       expect(claimed[0]).toEqual({ ...one, cycle: 1, attemptNumber: 1, lease: expect.any(String) });
-      expect(ids(await claim(5_999))).toEqual(ids([...batch.slice(2), other]));
-      expect(ids(await claim(6_000))).toEqual(ids(batch.slice(0, 2)));
+      expect(ids(await claim(5_999)).sort()).toEqual(ids([...batch.slice(2), other]).sort());
+      expect(ids(await claim(6_000)).sort()).toEqual(ids(batch.slice(0, 2)).sort());
     });
 
     test('stores all of a batch or nothing', async () => {
@@ -127,16 +127,24 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
 
     test('does not let ten thousand deliveries of one lane stand before the single one of another', async () => {
       const { queue, claim } = await opened();
+      const single = newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 2_000 });
+      const laneCapacity = (prefix: string) => (prefix === single.prefix ? 10 : 0);
+      const medianMs = async (): Promise<number> => {
+        const tookMs: number[] = [];
+        for (let n = 0; n < 51; n++) {
+          const start = performance.now();
+          expect(await claim(2_000, { laneCapacity })).toEqual([]);
+          tookMs.push(performance.now() - start);
+        }
+        return tookMs.sort((a, b) => a - b)[25] as number;
+      };
+      const roundTripMs = await medianMs();
       for (let batch = 0; batch < 20; batch++) {
         await queue.enqueue(Array.from({ length: 500 }, (_, n) => newDelivery(batch * 500 + n)));
       }
-      const single = newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 2_000 });
       await queue.enqueue([single]);
-      const laneCapacity = (prefix: string) => (prefix === single.prefix ? 10 : 0);
       expect(ids(await claim(2_000, { laneCapacity }))).toEqual([single.id]);
-      const start = performance.now();
-      for (let n = 0; n < 100; n++) expect(await claim(2_000, { laneCapacity })).toEqual([]);
-      expect((performance.now() - start) / 100).toBeLessThan(5); // reading the backlog takes far more
+      expect(await medianMs()).toBeLessThan(5 + 5 * roundTripMs); // reading the backlog takes far more
     });
   });
 

@@ -4,6 +4,7 @@ import type {
   GroupConsumer,
   GroupEvent,
   GroupSettings,
+  ParkedEvent,
   PersistentSubscriptions,
 } from '../../src/event-store/event-store.ts';
 import { nameOf, record } from '../support/store-events.ts';
@@ -14,11 +15,17 @@ export interface SubscriptionsUnderTest {
   readonly subscriptions: PersistentSubscriptions;
   /** Lets time pass for both. */
   readonly pass: (ms: number) => Promise<void>;
+  /** How much time the suite's shortest delay is; five of them are the groups' ack timeout. 1 s unless given. */
+  readonly unitMs?: number;
+  /** How long a consumer is watched before it counts as having been handed nothing. 60 ms unless given. */
+  readonly quietMs?: number;
+  /** When what was parked or replayed shows at the latest; at once unless given. */
+  readonly lagMs?: number;
+  /** Waits until what was acknowledged outlives a change of the group's settings; it does at once unless given. */
+  readonly settled?: (group: string) => Promise<void>;
 }
 
-/** How long a consumer is watched before it counts as having been handed nothing. */
-const QUIET_MS = 60;
-const SETTINGS: GroupSettings = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
+const SETTINGS = { prefixes: ['transaction-'], maxRetries: 3 };
 const GROUP = 'fan-out';
 
 /** A consumer that is pulled one event at a time. */
@@ -26,9 +33,14 @@ class Puller {
   readonly consumer: GroupConsumer;
   readonly #events: AsyncIterator<GroupEvent>;
   readonly #end: AbortController;
+  readonly #quietMs: number;
   #pending: Promise<IteratorResult<GroupEvent>> | undefined;
 
-  constructor(subscriptions: PersistentSubscriptions, bufferSize: number) {
+  constructor(
+    subscriptions: PersistentSubscriptions,
+    { bufferSize, quietMs }: { readonly bufferSize: number; readonly quietMs: number },
+  ) {
+    this.#quietMs = quietMs;
     this.#end = new AbortController();
     this.consumer = subscriptions.consume(GROUP, { bufferSize, signal: this.#end.signal });
     this.#events = this.consumer[Symbol.asyncIterator]();
@@ -52,7 +64,7 @@ class Puller {
   /** Whether nothing is handed out for a while; what comes later is kept for `next`. */
   async isQuiet(): Promise<boolean> {
     this.#pending ??= this.#events.next();
-    const quiet = new Promise<true>((resolve) => setTimeout(resolve, QUIET_MS, true));
+    const quiet = new Promise<true>((resolve) => setTimeout(resolve, this.#quietMs, true));
     return Promise.race([quiet, this.#pending.then(() => false)]);
   }
 
@@ -66,14 +78,25 @@ class Puller {
 /** What competing consumers rely on. `open` gives an empty store and its groups; the suite closes both. */
 export function persistentSubscriptionsContract(open: () => Promise<SubscriptionsUnderTest>): void {
   const opened = async (settings: Partial<GroupSettings> = {}) => {
-    const { store, subscriptions, pass } = await open();
+    const under = await open();
+    const { store, subscriptions, pass, unitMs = 1_000, quietMs = 60, lagMs = 0 } = under;
     onTestFinished(async () => {
       await subscriptions.close();
       await store.close();
     });
-    await subscriptions.ensureGroup(GROUP, { ...SETTINGS, ...settings });
-    const consume = (bufferSize = 10): Puller => new Puller(subscriptions, bufferSize);
-    return { store, subscriptions, pass, consume };
+    const ackTimeoutMs = 5 * unitMs;
+    await subscriptions.ensureGroup(GROUP, { ...SETTINGS, ackTimeoutMs, ...settings });
+    const consume = (bufferSize = 10): Puller => new Puller(subscriptions, { bufferSize, quietMs });
+    const parked = async (count: number): Promise<ParkedEvent[]> => {
+      const endMs = performance.now() + lagMs;
+      for (;;) {
+        const found = await subscriptions.parked(GROUP);
+        if (found.length === count || performance.now() >= endMs) return found;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    };
+    const settled = async (): Promise<void> => under.settled?.(GROUP);
+    return { store, subscriptions, pass, unitMs, ackTimeoutMs, consume, parked, settled };
   };
   const names = (events: readonly GroupEvent[]): string[] => events.map(({ event }) => nameOf(event)).sort();
 
@@ -129,60 +152,60 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
     });
 
     test('hands out again what its consumer did not end in time, to another', async () => {
-      const { store, pass, consume } = await opened();
+      const { store, pass, unitMs, ackTimeoutMs, consume } = await opened();
       await record(store, 'transaction-1', 'a');
       const dead = consume();
       await dead.next();
       const other = consume();
-      await pass(SETTINGS.ackTimeoutMs - 1_000);
+      await pass(ackTimeoutMs - unitMs);
       expect(await other.isQuiet()).toBe(true);
       await dead.stop(); // it never acknowledged
-      await pass(1_000);
+      await pass(unitMs);
       expect(await other.next()).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
     });
 
     test('ignores what a consumer says of an event that another holds by now', async () => {
-      const { store, subscriptions, pass, consume } = await opened();
+      const { store, pass, ackTimeoutMs, consume, parked } = await opened();
       await record(store, 'transaction-1', 'a');
       const slow = consume();
       const held = await slow.next();
       await slow.stop();
-      await pass(SETTINGS.ackTimeoutMs);
+      await pass(ackTimeoutMs);
       const other = consume();
       const taken = await other.next();
       await slow.consumer.ack([held]);
       await slow.consumer.retry(held, { reason: 'late', delayMs: 0 });
       await slow.consumer.park(held, 'late');
-      expect(await subscriptions.parked(GROUP)).toEqual([]);
       expect(await other.isQuiet()).toBe(true);
+      expect(await parked(0)).toEqual([]);
       await other.consumer.park(taken, 'by its holder');
-      expect(await subscriptions.parked(GROUP)).toMatchObject([{ reason: 'by its holder' }]);
+      expect(await parked(1)).toMatchObject([{ reason: 'by its holder' }]);
     });
 
     test('never hands out again what was acknowledged', async () => {
-      const { store, pass, consume } = await opened();
+      const { store, pass, ackTimeoutMs, consume } = await opened();
       await record(store, 'transaction-1', 'a', 'b');
       const first = consume();
       await first.consumer.ack(await first.take(2));
       await first.stop();
       const later = consume();
-      await pass(SETTINGS.ackTimeoutMs * 2);
+      await pass(ackTimeoutMs * 2);
       expect(await later.isQuiet()).toBe(true);
     });
 
     test('hands out a retried event after its delay, not before', async () => {
-      const { store, pass, consume } = await opened();
+      const { store, pass, unitMs, consume } = await opened();
       await record(store, 'transaction-1', 'a');
       const puller = consume();
-      await puller.consumer.retry(await puller.next(), { reason: 'not yet', delayMs: 2_000 });
-      await pass(1_000);
+      await puller.consumer.retry(await puller.next(), { reason: 'not yet', delayMs: 2 * unitMs });
+      await pass(unitMs);
       expect(await puller.isQuiet()).toBe(true);
-      await pass(1_000);
+      await pass(unitMs);
       expect(await puller.next()).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
     });
 
     test('parks an event with the reason, and goes on with the others', async () => {
-      const { store, subscriptions, pass, consume } = await opened();
+      const { store, pass, consume, parked } = await opened();
       await record(store, 'transaction-1', 'a', 'b', 'c');
       const puller = consume();
       const [a, b] = await puller.take(3);
@@ -190,8 +213,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       await puller.consumer.park(b, 'second');
       await pass(10);
       await puller.consumer.park(a, 'first');
-      const parked = await subscriptions.parked(GROUP);
-      expect(parked.map(({ event, reason }) => [nameOf(event), reason])).toEqual([
+      expect((await parked(2)).map(({ event, reason }) => [nameOf(event), reason])).toEqual([
         [nameOf(b.event), 'second'],
         [nameOf(a.event), 'first'],
       ]);
@@ -199,21 +221,21 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
     });
 
     test('replays what was parked, as new', async () => {
-      const { store, subscriptions, consume } = await opened();
+      const { store, subscriptions, consume, parked } = await opened();
       await record(store, 'transaction-1', 'a', 'b', 'c');
       const puller = consume();
       const events = await puller.take(3);
       for (const event of events) await puller.consumer.park(event, 'set aside');
-      expect(await subscriptions.parked(GROUP)).toHaveLength(3);
+      expect(await parked(3)).toHaveLength(3);
       expect(await subscriptions.replayParked(GROUP)).toBe(3);
       const replayed = await puller.take(3);
       expect(replayed.map(({ event }) => event)).toEqual(events.map(({ event }) => event));
       expect(replayed.map(({ retryCount }) => retryCount)).toEqual([0, 0, 0]);
-      expect(await subscriptions.parked(GROUP)).toEqual([]);
+      expect(await parked(0)).toEqual([]);
     });
 
     test('parks an event that was retried as often as allowed, with the last reason', async () => {
-      const { store, subscriptions, consume } = await opened({ maxRetries: 3 });
+      const { store, consume, parked } = await opened({ maxRetries: 3 });
       await record(store, 'transaction-1', 'a');
       const puller = consume();
       for (let time = 0; time < 3; time++) {
@@ -222,46 +244,46 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
         await puller.consumer.retry(event, { reason: `failure ${time}`, delayMs: 0 });
       }
       expect(await puller.isQuiet()).toBe(true);
-      expect(await subscriptions.parked(GROUP)).toMatchObject([
-        { event: { data: { name: 'a' } }, reason: 'failure 2' },
-      ]);
+      expect(await parked(1)).toMatchObject([{ event: { data: { name: 'a' } }, reason: 'failure 2' }]);
     });
 
     test('parks an event whose consumers die again and again', async () => {
-      const { store, subscriptions, pass, consume } = await opened({ maxRetries: 2 });
+      const { store, pass, ackTimeoutMs, consume, parked } = await opened({ maxRetries: 2 });
       await record(store, 'transaction-1', 'a');
       for (let time = 0; time < 2; time++) {
         const doomed = consume();
         expect((await doomed.next()).retryCount).toBe(time);
         await doomed.stop();
-        await pass(SETTINGS.ackTimeoutMs);
+        await pass(ackTimeoutMs);
       }
       expect(await consume().isQuiet()).toBe(true);
-      expect(await subscriptions.parked(GROUP)).toMatchObject([{ event: { data: { name: 'a' } } }]);
+      expect(await parked(1)).toMatchObject([{ event: { data: { name: 'a' } } }]);
     });
 
     test('never moves when it is ensured again, and takes the new settings', async () => {
-      const { store, subscriptions, pass, consume } = await opened();
+      const { store, subscriptions, pass, unitMs, consume, settled } = await opened();
       await record(store, 'transaction-1', 'a');
       const puller = consume();
       await puller.consumer.ack([await puller.next()]);
-      await subscriptions.ensureGroup(GROUP, { ...SETTINGS, ackTimeoutMs: 1_000 });
+      await settled();
+      await subscriptions.ensureGroup(GROUP, { ...SETTINGS, ackTimeoutMs: unitMs });
       await record(store, 'transaction-2', 'b');
       const held = await puller.next();
       expect(nameOf(held.event)).toBe('b');
       await puller.stop();
-      await pass(1_000);
+      await pass(unitMs);
       expect(await consume().next()).toMatchObject({ event: { data: { name: 'b' } }, retryCount: 1 });
     });
 
     test('leaves out what was erased before it was handed out again', async () => {
-      const { store, subscriptions, consume } = await opened();
+      const { store, subscriptions, consume, parked } = await opened();
       await record(store, 'transaction-1', 'a');
       await record(store, 'transaction-2', 'b');
       const puller = consume();
       for (const event of await puller.take(2)) await puller.consumer.park(event, 'set aside');
+      expect(await parked(2)).toHaveLength(2);
       await store.erase('transaction-1');
-      expect((await subscriptions.parked(GROUP)).map(({ event }) => nameOf(event))).toEqual(['b']);
+      expect((await parked(1)).map(({ event }) => nameOf(event))).toEqual(['b']);
       await subscriptions.replayParked(GROUP);
       expect(names(await puller.take(1))).toEqual(['b']);
       expect(await puller.isQuiet()).toBe(true);
@@ -277,14 +299,16 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
     });
 
     test('rejects every call after it was closed', async () => {
-      const { subscriptions } = await opened();
+      const { subscriptions, ackTimeoutMs } = await opened();
       const signal = new AbortController().signal;
       const consumer = subscriptions.consume(GROUP, { bufferSize: 1, signal });
       const closed = { code: 'STORE_CLOSED' };
       const waiting = expect(consumer[Symbol.asyncIterator]().next()).rejects.toMatchObject(closed);
       await subscriptions.close();
       await waiting;
-      await expect(subscriptions.ensureGroup(GROUP, SETTINGS)).rejects.toMatchObject(closed);
+      await expect(subscriptions.ensureGroup(GROUP, { ...SETTINGS, ackTimeoutMs })).rejects.toMatchObject(
+        closed,
+      );
       await expect(subscriptions.parked(GROUP)).rejects.toMatchObject(closed);
       await expect(subscriptions.replayParked(GROUP)).rejects.toMatchObject(closed);
       await expect(consumer.ack([])).rejects.toMatchObject(closed);

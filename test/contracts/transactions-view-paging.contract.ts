@@ -1,46 +1,70 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { VisibleStatus } from '../../projections/transactions.ts';
-import type { PageQuery, TransactionsView } from '../../src/transactions-view/transactions-view.ts';
-import { openedView } from '../support/opened-view.ts';
+import type {
+  PageQuery,
+  TransactionsView,
+  ViewChange,
+} from '../../src/transactions-view/transactions-view.ts';
+import { type OpenedView, openedView } from '../support/opened-view.ts';
 import { hiding, type SampleRow, showing } from '../support/records.ts';
 
 /** Pages of random records, filters, sizes, arrivals and voids against the list as its rules read. */
 export function transactionsViewPagingContract(open: () => Promise<TransactionsView>): void {
   test('pages with any filters, sizes, arrivals and voids between them equal a naive list', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(sample, { maxLength: 40 }), query, fc.array(step), agreesWithModel),
-      {
-        numRuns: 60,
-      },
+    const opened = await openedView(open);
+    let run = 0;
+    const property = fc.asyncProperty(
+      fc.array(sample, { maxLength: 40 }),
+      query,
+      fc.array(step),
+      (samples, filter, steps) => agreesWithModel({ ...opened, run: run++ }, { samples, filter, steps }),
     );
+    await fc.assert(property, { numRuns: 60 });
+    await opened.view.close();
   });
+}
 
-  async function agreesWithModel(samples: SampleRow[], filter: Filter, steps: Step[]): Promise<void> {
-    const { view, apply } = await openedView(open);
-    const model = new Map<number, ModelRow | 'hidden'>();
-    const arrive = async (row: SampleRow): Promise<void> => {
-      if (model.has(row.id)) return;
-      model.set(row.id, row as ModelRow);
-      await apply(showing(row));
-    };
-    for (const row of samples) await arrive(row);
-    let after: { createdAtMs: number; id: number } | undefined;
-    for (const next of [...steps, ...Array<Step>(20).fill({ kind: 'none' })]) {
-      const page = await view.page({ ...filter, accountId: 7, after });
-      const expected = naivePage([...model.values()], filter, after);
-      expect({ ids: page.rows.map((row) => row.id), more: page.hasMore }).toEqual(expected);
-      const last = page.rows.at(-1);
-      if (last === undefined) break;
-      after = { createdAtMs: last.createdAtMs, id: last.id };
-      if (next.kind === 'arrive') await arrive(next.row);
-      const known = next.kind === 'hide' ? model.get(next.id) : undefined;
-      if (next.kind === 'hide' && known !== undefined && known !== 'hidden') {
-        model.set(next.id, 'hidden');
-        await apply(hiding(next.id, { accountId: known.accountId }));
-      }
+interface Scenario {
+  readonly samples: readonly SampleRow[];
+  readonly filter: Filter;
+  readonly steps: readonly Step[];
+}
+
+/** Each run has accounts and transactions of its own, among those of the runs before it. */
+async function agreesWithModel(
+  { view, apply, run }: OpenedView & { readonly run: number },
+  { samples, filter, steps }: Scenario,
+): Promise<void> {
+  const idOf = (id: number): number => run * 1_000 + id;
+  const accountOf = (id: number): number => run * 10 + id;
+  const accountId = accountOf(7);
+  const model = new Map<number, ModelRow | 'hidden'>();
+  const arrive = async (...rows: readonly SampleRow[]): Promise<void> => {
+    const arrived: ViewChange[] = [];
+    for (const row of rows) {
+      const own = { ...row, id: idOf(row.id), accountId: accountOf(row.accountId ?? 7) } as ModelRow;
+      if (model.has(own.id)) continue;
+      model.set(own.id, own);
+      arrived.push(showing(own));
     }
-    await view.close();
+    await apply(...arrived);
+  };
+  await arrive(...samples);
+  let after: { createdAtMs: number; id: number } | undefined;
+  for (const next of [...steps, ...Array<Step>(20).fill({ kind: 'none' })]) {
+    const page = await view.page({ ...filter, accountId, after });
+    const expected = naivePage([...model.values()], { accountId, filter, after });
+    expect({ ids: page.rows.map((row) => row.id), more: page.hasMore }).toEqual(expected);
+    const last = page.rows.at(-1);
+    if (last === undefined) break;
+    after = { createdAtMs: last.createdAtMs, id: last.id };
+    if (next.kind === 'arrive') await arrive(next.row);
+    const known = next.kind === 'hide' ? model.get(idOf(next.id)) : undefined;
+    if (known !== undefined && known !== 'hidden') {
+      model.set(known.id, 'hidden');
+      await apply(hiding(known.id, { accountId: known.accountId }));
+    }
   }
 }
 
@@ -74,13 +98,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** The list as its rules read, slowly: filter all, sort all, cut. */
 function naivePage(
   rows: readonly (ModelRow | 'hidden')[],
-  filter: Filter,
-  after: { createdAtMs: number; id: number } | undefined,
+  { accountId, filter, after }: { accountId: number; filter: Filter; after: PageQuery['after'] },
 ): { ids: number[]; more: boolean } {
   const found = rows
     .filter((row) => row !== 'hidden')
     .filter(
-      (row) => row.accountId === 7 && row.createdAtMs >= filter.fromMs && row.createdAtMs <= filter.toMs,
+      (row) =>
+        row.accountId === accountId && row.createdAtMs >= filter.fromMs && row.createdAtMs <= filter.toMs,
     )
     .filter((row) => filter.statuses.includes(row.status))
     .filter(

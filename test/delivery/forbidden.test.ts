@@ -1,26 +1,13 @@
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSender } from '../../src/delivery/sender.ts';
-import {
-  OK,
-  openReceiver,
-  type ReceiverCertificate,
-  receiverCertificate,
-  sendRequest,
-} from '../support/tls-receiver.ts';
+import { receiverTrust } from '../support/test-sender.ts';
+import { OK, openReceiver, sendRequest } from '../support/tls-receiver.ts';
 
-let certificate: ReceiverCertificate;
-beforeAll(async () => {
-  certificate = await receiverCertificate();
-});
+const { certificate, sender } = receiverTrust();
 
 async function outcomeOf(url: string, addresses: readonly string[] = []) {
-  const sender = createSender({
-    allowPrivate: false,
-    extraCa: certificate.cert,
-    resolve: async () => addresses,
-  });
-  onTestFinished(() => sender.close());
-  return (await sender.send(sendRequest(url))).outcome;
+  const strict = sender({ allowPrivate: false, resolve: async () => addresses });
+  return (await strict.send(sendRequest(url))).outcome;
 }
 
 const FORBIDDEN = { ok: false, kind: 'forbidden', answer: null };
@@ -87,8 +74,8 @@ test('the refusal names the address', async () => {
 });
 
 test('where the operator allows it, private addresses and other ports may be called', async () => {
-  const receiver = await openReceiver(certificate, ({ socket }) => socket.write(OK));
-  const sender = createSender({ allowPrivate: true, extraCa: certificate.cert });
+  const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
+  const sender = createSender({ allowPrivate: true, extraCa: certificate().cert });
   onTestFinished(() => sender.close());
   for (const host of ['127.0.0.1', 'localhost', '2130706433']) {
     const { outcome } = await sender.send(sendRequest(`https://${host}:${receiver.port}/`));

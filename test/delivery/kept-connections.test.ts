@@ -1,37 +1,22 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { connect } from 'node:tls';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { Exchange } from '../../src/delivery/exchange.ts';
 import { keepIdleMs, receiverConnection } from '../../src/delivery/receiver-connection.ts';
-import { createSender, type SenderOptions } from '../../src/delivery/sender.ts';
 import { readTarget } from '../../src/delivery/target.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import {
-  OK,
-  openReceiver,
-  type ReceiverCertificate,
-  receiverCertificate,
-  sendRequest,
-} from '../support/tls-receiver.ts';
+import { receiverTrust } from '../support/test-sender.ts';
+import { OK, openReceiver, sendRequest } from '../support/tls-receiver.ts';
 
-let certificate: ReceiverCertificate;
-beforeAll(async () => {
-  certificate = await receiverCertificate();
-});
-
-function sender(options: Partial<SenderOptions> = {}) {
-  const made = createSender({ allowPrivate: true, extraCa: certificate.cert, ...options });
-  onTestFinished(() => made.close());
-  return made;
-}
+const { certificate, sender } = receiverTrust();
 
 /** Turns the loop until what has happened on the sockets is known everywhere. */
 const settle = (ms = 20) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('a connection', () => {
   test('is kept for the next request, and one more is opened only beside it', async () => {
-    const receiver = await openReceiver(certificate, ({ socket }) => socket.write(OK));
+    const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
     const kept = sender();
     for (let i = 0; i < 20; i++) await kept.send(sendRequest(receiver.url));
     expect(receiver.connections()).toBe(1);
@@ -41,7 +26,7 @@ describe('a connection', () => {
 
   test('carries on after a failure that came as a whole answer', async () => {
     const answer = 'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n';
-    const receiver = await openReceiver(certificate, ({ socket }) => socket.write(answer));
+    const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(answer));
     const kept = sender();
     for (let i = 0; i < 3; i++) await kept.send(sendRequest(receiver.url));
     expect(receiver.connections()).toBe(1);
@@ -50,7 +35,7 @@ describe('a connection', () => {
   test('is not used again where the receiver says so', async () => {
     for (const header of ['Connection: close', 'Keep-Alive: timeout=1']) {
       const answer = `HTTP/1.1 200 OK\r\n${header}\r\nContent-Length: 0\r\n\r\n`;
-      const receiver = await openReceiver(certificate, ({ socket }) => socket.write(answer));
+      const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(answer));
       const kept = sender();
       await kept.send(sendRequest(receiver.url));
       await receiver.closed(1);
@@ -65,7 +50,7 @@ describe('a connection', () => {
       ['Keep-Alive: timeout=3', 2_000],
     ] as const) {
       const answer = `HTTP/1.1 200 OK\r\n${header}\r\nContent-Length: 0\r\n\r\n`;
-      const receiver = await openReceiver(certificate, ({ socket }) => socket.write(answer));
+      const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(answer));
       const clock = new FakeClock();
       const kept = sender({ clock });
       await kept.send(sendRequest(receiver.url));
@@ -79,16 +64,16 @@ describe('a connection', () => {
   });
 
   test('closes by itself when it is idle', async () => {
-    const receiver = await openReceiver(certificate, ({ socket }) => socket.write(OK));
+    const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
     await sender().send(sendRequest(receiver.url));
     const idleSince = performance.now();
     await receiver.closed(1);
     expect(performance.now() - idleSince).toBeGreaterThan(3_500);
-    expect(performance.now() - idleSince).toBeLessThan(5_500);
+    expect(performance.now() - idleSince).toBeLessThan(10_000);
   });
 
   test('that the receiver closed while it was idle is replaced within the same attempt', async () => {
-    const receiver = await openReceiver(certificate, ({ socket, connection }) => {
+    const receiver = await openReceiver(certificate(), ({ socket, connection }) => {
       socket.write(OK, () => void (connection === 1 && socket.end()));
     });
     const kept = sender();
@@ -99,11 +84,11 @@ describe('a connection', () => {
   });
 
   test('that closes between being taken and the first byte of a request has sent nothing', async () => {
-    const receiver = await openReceiver(certificate, ({ socket }) => socket.write(OK));
+    const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
     const read = readTarget(receiver.url, true);
     if (!read.ok) throw new Error(read.reason);
     const { target } = read;
-    const socket = connect({ host: '127.0.0.1', port: target.port, ca: certificate.cert });
+    const socket = connect({ host: '127.0.0.1', port: target.port, ca: certificate().cert });
     onTestFinished(() => void socket.destroy());
     await once(socket, 'secureConnect');
     const connection = receiverConnection(target, '127.0.0.1', socket);
@@ -116,7 +101,7 @@ describe('a connection', () => {
   });
 
   test('that is reset after the request was written is a failure, not a second request', async () => {
-    const receiver = await openReceiver(certificate, ({ socket, number, reset }) =>
+    const receiver = await openReceiver(certificate(), ({ socket, number, reset }) =>
       number === 1 ? socket.write(OK) : reset(),
     );
     const kept = sender();
@@ -127,7 +112,7 @@ describe('a connection', () => {
   });
 
   test('on which something unasked arrived is not used again', async () => {
-    const receiver = await openReceiver(certificate, ({ socket }) => socket.write(OK + OK));
+    const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK + OK));
     const kept = sender();
     await kept.send(sendRequest(receiver.url));
     await settle();
@@ -137,7 +122,7 @@ describe('a connection', () => {
 
   test('to an address that the name no longer has is not used', async () => {
     let addresses = ['127.0.0.1'];
-    const receiver = await openReceiver(certificate, ({ socket }) => socket.write(OK));
+    const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
     const clock = new FakeClock();
     const kept = sender({ resolve: async () => addresses, clock });
     const url = `https://hook.test:${receiver.port}/`;
@@ -152,13 +137,14 @@ describe('a connection', () => {
     const silent = createServer((socket) => void socket.on('error', () => undefined)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     onTestFinished(() => void silent.close());
-    const receiver = await openReceiver(certificate, ({ socket }) => socket.write(OK));
+    const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
     const both = sender();
     const { port } = silent.address() as AddressInfo;
     const hanging = Array.from({ length: 50 }, () => both.send(sendRequest(`https://127.0.0.1:${port}/`)));
-    const { outcome, durationMs } = await both.send(sendRequest(receiver.url));
+    const askedMs = performance.now();
+    const { outcome } = await both.send(sendRequest(receiver.url));
     expect(outcome.ok).toBe(true);
-    expect(durationMs).toBeLessThan(300);
+    expect(performance.now() - askedMs).toBeLessThan(2_000); // one after the other they take 25 s
     for (const { outcome: late } of await Promise.all(hanging)) expect(late.ok).toBe(false);
   });
 });

@@ -14,7 +14,7 @@ describe('fuel audit', () => {
   beforeAll(async () => {
     await service.start();
     ({ prefix } = await openAccount(service));
-    await openAccount(service, { id: 8 });
+    await service.done(['account', 'open', '8', '--name', 'Eight']);
     await importEvents(service, [confirmed(501), confirmed(502, { account_id: 8 }), voided(501)]);
     await service.done(['key', 'off', prefix, '--actor', 'Ada Lovelace']);
   });
@@ -81,9 +81,9 @@ describe('fuel audit', () => {
     const args = ['audit', '--json', '--follow', '--transaction', '503'];
     const following = startFuel(args, { dataDir: service.dataDir });
     await importEvents(service, [confirmed(503), confirmed(504)]);
-    await until(async () => following.stdout().includes('TransactionConfirmed'), 5_000);
+    await until(async () => following.stdout().includes('TransactionConfirmed'), 15_000);
     await service.done(['transaction', 'import', '-'], { stdin: linesOf([voided(503), voided(504)]) });
-    await until(async () => following.stdout().includes('TransactionVoided'), 5_000);
+    await until(async () => following.stdout().includes('TransactionVoided'), 15_000);
     following.child.kill('SIGINT');
     const { code, lines } = await following.result;
     expect([code, lines.map(({ type }) => type)]).toEqual([0, ['TransactionConfirmed', 'TransactionVoided']]);

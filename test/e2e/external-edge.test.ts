@@ -20,9 +20,7 @@ describe('behind an external edge', () => {
       ca: certificate.pem,
     });
     await service.start();
-    ({ key, prefix } = await openAccount(service, {
-      keyArgs: ['--allow', '203.0.113.7', '--rate-limit', '1'],
-    }));
+    ({ key, prefix } = await openAccount(service, { allowList: ['203.0.113.7'], rateLimit: 1 }));
   });
 
   it.each(TOKENS)(

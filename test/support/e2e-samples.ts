@@ -1,3 +1,5 @@
+import type { AccountCommand } from '../../src/domain/account-commands.ts';
+import { type KeyWishes, openForUse } from './operator.ts';
 import { confirmedData, externalData } from './records.ts';
 import type { ServiceProcess } from './service-process.ts';
 
@@ -59,36 +61,39 @@ export function minutely(count: number, firstId = 1): EventLine[] {
   );
 }
 
-export interface AccountOptions {
+export interface AccountOptions extends KeyWishes {
   readonly id?: number;
-  readonly keyArgs?: readonly string[];
   /** Group 3 and corporates 31 and 32 in it, and 51 in none; `false` leaves them out. */
   readonly structure?: boolean;
 }
 
-/** Opens an account for use, by the commands that an operator gives, once the service knows it; returns its key. */
+/** Opens an account for use; resolves with its key once every process of the service knows it. */
 export async function openAccount(
   service: ServiceProcess,
-  { id = 7, keyArgs = ['--rate-limit', '100000'], structure = false }: AccountOptions = {},
+  { id = 7, structure = false, ...wishes }: AccountOptions = {},
 ): Promise<{ key: string; prefix: string }> {
-  const account = String(id);
-  await service.done(['account', 'open', account, '--name', `Customer ${id}`]);
-  await service.done(['account', 'integration', account, 'on']);
-  await service.done(['account', 'profile', account, '--profile', 'basic', '--from', '2026-01-01T00:00:00Z']);
-  if (structure) {
-    await service.done(['account', 'group', account, '3', '--name', GROUP.name]);
-    for (const { id: corporate, name } of CORPORATES) {
-      const group = corporate === 51 ? ['--no-group'] : ['--group', '3'];
-      await service.done(['account', 'corporate', account, String(corporate), '--name', name, ...group]);
-    }
-  }
-  const issued = await service.done(['key', 'issue', account, '--json', '--wait', ...keyArgs]);
-  return issued.json;
+  const commands = [...openForUse(id), ...(structure ? structureOf(id) : [])];
+  return service.operator.provision(id, commands, wishes);
 }
 
-/** Imports the events and waits until the service shows them. */
+function structureOf(accountId: number): AccountCommand[] {
+  return [
+    { type: 'SetCorporateGroup', accountId, groupId: GROUP.id, name: GROUP.name },
+    ...CORPORATES.map(
+      ({ id, name }): AccountCommand => ({
+        type: 'SetCorporate',
+        accountId,
+        corporateId: id,
+        name,
+        groupId: id === 51 ? null : GROUP.id,
+      }),
+    ),
+  ];
+}
+
+/** Records the events and waits until the service shows them. */
 export async function importEvents(service: ServiceProcess, events: readonly EventLine[]): Promise<void> {
-  await service.done(['transaction', 'import', '-', '--wait'], { stdin: linesOf(events) });
+  await service.operator.import(linesOf(events), { wait: true });
 }
 
 export const idsOf = (body: { data: readonly { id: number }[] }): number[] => body.data.map(({ id }) => id);

@@ -88,19 +88,27 @@ export class Mongod {
   }
 
   async #ready(replicaSet: boolean): Promise<void> {
-    const client = new MongoClient(this.url, { serverSelectionTimeoutMS: 2_000, heartbeatFrequencyMS: 500 });
+    await until(async () => {
+      const child = this.#child;
+      if (child?.exitCode !== null || child.signalCode !== null) {
+        throw new Error(`mongod ended; see ${join(this.folder, 'log')}`);
+      }
+      return this.#isPrimary(replicaSet);
+    }, STARTED_WITHIN_MS);
+  }
+
+  /** With a client of its own: one that was made before the server listened may never find it. */
+  async #isPrimary(replicaSet: boolean): Promise<boolean> {
+    const client = new MongoClient(this.url, { serverSelectionTimeoutMS: 500, connectTimeoutMS: 500 });
     const admin = client.db('admin');
     const members = [{ _id: 0, host: `127.0.0.1:${this.port}` }];
     try {
-      await until(async () => {
-        if (this.#child?.exitCode !== null) throw new Error(`mongod ended; see ${join(this.folder, 'log')}`);
-        const hello = await admin.command({ hello: 1 }).catch(() => undefined); // not up yet
-        if (hello === undefined) return false;
-        if (replicaSet && hello.setName === undefined) {
-          await admin.command({ replSetInitiate: { _id: 'rs0', members } }).catch(() => undefined); // begun before
-        }
-        return hello.isWritablePrimary === true;
-      }, STARTED_WITHIN_MS);
+      const hello = await admin.command({ hello: 1 }).catch(() => undefined); // not up yet
+      if (hello === undefined) return false;
+      if (replicaSet && hello.setName === undefined) {
+        await admin.command({ replSetInitiate: { _id: 'rs0', members } }).catch(() => undefined); // begun before
+      }
+      return hello.isWritablePrimary === true;
     } finally {
       await client.close();
     }

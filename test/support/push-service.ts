@@ -1,19 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { changeAccount } from '../../src/access/change-account.ts';
-import { issueKey } from '../../src/access/issue-key.ts';
 import { type Engines, openEngines } from '../../src/app.ts';
-import { webhookOptions } from '../../src/cli/webhook-options.ts';
 import { systemClock } from '../../src/clock.ts';
-import { type Config, loadConfig } from '../../src/config.ts';
 import type { DeliveryState } from '../../src/delivery/delivery-queue.ts';
 import { confirmed, type EventLine, linesOf } from './e2e-samples.ts';
+import { openForUse } from './operator.ts';
 import { type Env, folder, ServiceProcess } from './service-process.ts';
 import { until } from './waiting.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
 
-const AUTHOR = { actor: 'test', command: 'test' };
+/** Long enough for a machine that is busy with other tests; what takes longer hangs. */
+const SOON_MS = 15_000;
 export const RETRY_DELAYS_MS = [200, 400] as const;
 
 export interface Customer {
@@ -35,12 +33,10 @@ afterAll(async () => {
 export class PushService {
   readonly service: ServiceProcess;
   readonly receiver: WebhookReceiver;
-  readonly #env: Env;
   #engines: Engines | undefined;
   #transactionId = 1_000;
 
-  private constructor(service: ServiceProcess, receiver: WebhookReceiver, env: Env) {
-    this.#env = env;
+  private constructor(service: ServiceProcess, receiver: WebhookReceiver) {
     this.service = service;
     this.receiver = receiver;
   }
@@ -56,7 +52,7 @@ export class PushService {
       FUEL_WEBHOOK_RETRY_DELAYS: RETRY_DELAYS_MS.map((delay) => `${delay}ms`).join(','),
       ...env,
     };
-    const push = new PushService(new ServiceProcess({ env: settings }), receiver, settings);
+    const push = new PushService(new ServiceProcess({ env: settings }), receiver);
     opened.push(push);
     return push;
   }
@@ -67,25 +63,11 @@ export class PushService {
     return push;
   }
 
-  /** An account with access, and a key whose webhook leads to a path of its own. */
+  /** An account with access, and a key whose webhook leads to a path of its own; every process knows it. */
   async customer(account: number, { driverMobile = false } = {}): Promise<Customer> {
     const path = `/hook/${account}`;
-    const config = this.#config();
-    const writer = { store: (await this.#stores(config)).store(), clock: systemClock, author: AUTHOR };
-    await changeAccount(writer, account, [
-      { type: 'OpenAccount', accountId: account, name: `Customer ${account}` },
-      { type: 'EnableIntegration', accountId: account },
-      { type: 'SetChargingProfile', accountId: account, profile: 'basic', fromMs: 0, toMs: null },
-    ]);
-    const issued = await issueKey(writer, {
-      accountId: account,
-      environment: 'staging',
-      label: null,
-      allowList: [],
-      rateLimit: 100_000,
-      driverMobile,
-      webhook: webhookOptions(config, systemClock, this.receiver.url(path)),
-    });
+    const wishes = { driverMobile, webhookUrl: this.receiver.url(path) };
+    const issued = await this.service.operator.provision(account, openForUse(account), wishes);
     return { account, key: issued.key, prefix: issued.prefix, secret: issued.webhookSecret ?? '', path };
   }
 
@@ -103,8 +85,9 @@ export class PushService {
     });
   }
 
-  record(events: readonly EventLine[]): Promise<unknown> {
-    return this.service.done(['transaction', 'import', '-'], { stdin: linesOf(events) });
+  /** Records the events; unless told not to wait, resolves once the pull channel shows them. */
+  async record(events: readonly EventLine[], { wait = true } = {}): Promise<void> {
+    await this.service.operator.import(linesOf(events), { wait });
   }
 
   /** Records new transactions of the account; their ids. */
@@ -134,17 +117,26 @@ export class PushService {
   }
 
   /** Waits until the account has so many deliveries, all in this state. Reads the log itself, which is quicker. */
-  async settled(account: number, state: DeliveryState, count = 1, withinMs = 8_000): Promise<void> {
-    const queue = (await this.#stores(this.#config())).queue();
+  async settled(account: number, state: DeliveryState, count = 1, withinMs = SOON_MS): Promise<void> {
+    const queue = (await this.#stores()).queue();
     await until(async () => {
       const listed = await queue.list({ accountId: account }, { limit: 1_000 });
       return listed.length === count && listed.every((delivery) => delivery.state === state);
     }, withinMs);
   }
 
+  /** Waits until the account has so many deliveries, whatever became of them. */
+  async enqueued(account: number, count: number): Promise<void> {
+    const queue = (await this.#stores()).queue();
+    await until(
+      async () => (await queue.list({ accountId: account }, { limit: 1_000 })).length === count,
+      SOON_MS,
+    );
+  }
+
   /** Waits until the account has so many deliveries in this state, whatever others it has. */
-  async reached(account: number, state: DeliveryState, count: number, withinMs = 8_000): Promise<void> {
-    const queue = (await this.#stores(this.#config())).queue();
+  async reached(account: number, state: DeliveryState, count: number, withinMs = SOON_MS): Promise<void> {
+    const queue = (await this.#stores()).queue();
     await until(async () => {
       const listed = await queue.list({ accountId: account, state }, { limit: 1_000 });
       return listed.length === count;
@@ -157,12 +149,8 @@ export class PushService {
     this.#engines = undefined;
   }
 
-  #config(): Config {
-    return loadConfig({ ...this.#env, FUEL_DATA_DIR: this.service.dataDir }, 'command');
-  }
-
-  async #stores(config: Config): Promise<Engines> {
-    this.#engines ??= await openEngines(config, systemClock);
+  async #stores(): Promise<Engines> {
+    this.#engines ??= await openEngines(this.service.operator.config, systemClock);
     return this.#engines;
   }
 }

@@ -21,6 +21,7 @@ export interface QueueUnderTest {
 /** A queue with what a test says most often about it; closed, with its other openings, when the test is over. */
 export interface OpenedQueue {
   readonly queue: DeliveryQueue;
+  readonly clock: FakeClock;
   readonly second: () => DeliveryQueue;
   readonly claim: (nowMs: number, overrides?: Partial<ClaimOptions>) => Promise<readonly ClaimedDelivery[]>;
   /** The only one that is due. */
@@ -32,11 +33,12 @@ export async function openQueue(
   open: () => Promise<QueueUnderTest>,
   enqueued: readonly NewDelivery[],
 ): Promise<OpenedQueue> {
-  const { queue, again } = await open();
+  const { queue, again, clock } = await open();
   onTestFinished(() => queue.close());
   await queue.enqueue(enqueued);
   return {
     queue,
+    clock,
     second: () => {
       const other = again();
       onTestFinished(() => other.close());

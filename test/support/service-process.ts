@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Agent } from 'undici';
 import { afterAll } from 'vitest';
 import { type Answer, fetchAnswer } from './fetch-answer.ts';
+import { Operator } from './operator.ts';
 import { until, within } from './waiting.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/fuel', import.meta.url));
@@ -138,6 +139,11 @@ export class ServiceProcess {
     return this.#child?.pid ?? 0;
   }
 
+  /** Who works on its stores without a process of his own. */
+  get operator(): Operator {
+    return new Operator({ ...this.#options.env, FUEL_DATA_DIR: this.dataDir });
+  }
+
   /** Everything the process has written, for what a log must not hold. */
   get output(): string {
     return this.#output;
@@ -185,7 +191,7 @@ export class ServiceProcess {
   /** Waits for a line of the log. Throws with all the output when the process ends, or the time is up. */
   async logged(
     wanted: (line: Record<string, unknown>) => boolean,
-    withinMs = 5_000,
+    withinMs = 15_000,
   ): Promise<Record<string, unknown>> {
     let found: Record<string, unknown> | undefined;
     try {

@@ -84,7 +84,7 @@ export class WebhookReceiver {
   }
 
   /** Waits until the path has had so many requests. */
-  async received(path: string, count: number, withinMs = 5_000): Promise<Hook[]> {
+  async received(path: string, count: number, withinMs = 15_000): Promise<Hook[]> {
     await until(async () => this.to(path).length >= count, withinMs);
     return this.to(path);
   }

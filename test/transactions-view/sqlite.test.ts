@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { openSqliteView, type SqliteTransactionsView } from '../../src/transactions-view/sqlite.ts';
 import { runQuery } from '../../src/transactions-view/sqlite-schema.ts';
 import { transactionsViewContract } from '../contracts/transactions-view.contract.ts';
+import { transactionsViewAtOnceContract } from '../contracts/transactions-view-at-once.contract.ts';
 import { showing } from '../support/records.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -15,6 +16,10 @@ function openIn(folder: string): SqliteTransactionsView {
 
 describe('the transactions view on SQLite', () => {
   transactionsViewContract(async () => openIn(temporaryFolder()));
+  transactionsViewAtOnceContract(async () => {
+    const folder = temporaryFolder();
+    return [openIn(folder), openIn(folder)];
+  });
 
   test.each([
     { group: false, corporate: false, index: 'by_account', equals: ['account_id', 'status'] },

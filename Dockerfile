@@ -1,0 +1,29 @@
+# The service and its command line: docs/operations.md, "In containers". Node is the version that
+# package-lock.json pins; its development dependency is left out, so bin/fuel finds the image's own.
+FROM node:24.21-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM node:24.21-slim
+ENV NODE_ENV=production
+ENV FUEL_DATA_DIR=/data
+ENV FUEL_LISTEN=0.0.0.0:8443
+ENV FUEL_OPS_LISTEN=0.0.0.0:9464
+WORKDIR /app
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY package.json ./
+COPY bin ./bin
+COPY projections ./projections
+COPY src ./src
+COPY deploy/health-check.js ./deploy/health-check.js
+RUN ln -s /app/bin/fuel /usr/local/bin/fuel
+# A new volume takes its owner and mode from here.
+RUN mkdir -m 700 /data && chown node:node /data
+USER node
+VOLUME ["/data"]
+EXPOSE 8443 9464
+# Whether the process lives, not whether it is ready: an engine that is away is no reason to replace it.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["node", "/app/deploy/health-check.js", "/healthz"]
+ENTRYPOINT ["/app/bin/fuel"]
+CMD ["serve"]

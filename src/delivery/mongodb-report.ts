@@ -1,0 +1,147 @@
+import type { AnyBulkWriteOperation, ClientSession, Filter, UpdateFilter } from 'mongodb';
+import { ObjectId } from 'mongodb';
+import type { Attempt, DeliveryReport } from './delivery-queue.ts';
+import { endOf, type HealthRuns } from './health-run.ts';
+import type { DeliveryCollections, DeliveryDocument } from './mongodb-collections.ts';
+import { toAttemptDocument } from './mongodb-documents.ts';
+import { readLease } from './mongodb-lease.ts';
+import { recordSuccesses, type Success } from './mongodb-successes.ts';
+import { NO_MORE_DUE } from './mongodb-withdrawals.ts';
+
+/** One report as it is written. */
+export interface Settlement {
+  readonly report: DeliveryReport;
+  /** The lane of the claim. */
+  readonly prefix: string;
+  /** Marks the attempt that it records. */
+  readonly by: ObjectId;
+  /** When it came: the time of what has none of its own. */
+  readonly nowMs: number;
+}
+
+/** What reports come to, in their order. Throws where one could not be stored. */
+export function settlementsOf(reports: readonly DeliveryReport[], nowMs: number): Settlement[] {
+  return reports.map((report) => {
+    assertStorable(report);
+    return { report, prefix: readLease(report.lease).prefix, by: new ObjectId(), nowMs };
+  });
+}
+
+/** Whether the lane's run counts it: a failure at its last attempt, or a success. */
+export function movesRun({ report }: Settlement): boolean {
+  return report.kind === 'delivered' || (report.kind === 'failed' && report.attempt !== null);
+}
+
+export function isFailure(settlement: Settlement): boolean {
+  return settlement.report.kind === 'failed' && movesRun(settlement);
+}
+
+/** Tells the runs of reports that counted, in their order. */
+export function moveRuns(runs: HealthRuns, settlements: readonly Settlement[]): void {
+  for (const { report, prefix } of settlements) {
+    if (report.kind === 'delivered') runs.delivered(prefix);
+    if (report.kind === 'failed' && report.attempt !== null) runs.failed(prefix, report.attempt);
+  }
+}
+
+/**
+ * Writes them in a round trip or two; returns those of them that moved a run and counted. A report of what another
+ * claim has, or of what has ended, matches nothing.
+ */
+export async function settle(
+  { deliveries }: DeliveryCollections,
+  settlements: readonly Settlement[],
+  session?: ClientSession,
+): Promise<readonly Settlement[]> {
+  const within = session === undefined ? {} : { session };
+  const { together, oneByOne } = parted(settlements);
+  let matched = await recordSuccesses(deliveries, together, within);
+  if (oneByOne.length > 0) {
+    const writes = oneByOne.map(writeOf);
+    matched += (await deliveries.bulkWrite(writes, { ordered: true, ...within })).matchedCount;
+  }
+  const moving = settlements.filter(movesRun);
+  if (matched === settlements.length || moving.length === 0) return moving;
+  const ids = [...new Set(moving.map(({ report }) => report.id))];
+  const projection = { 'attempts.by': 1 };
+  const found = await deliveries.find({ _id: { $in: ids } }, { projection, ...within }).toArray();
+  const counted = new Set(found.flatMap(({ attempts }) => attempts.map(({ by }) => by.toHexString())));
+  return moving.filter(({ by }) => counted.has(by.toHexString()));
+}
+
+/** Successes of one cycle, and the rest; where a delivery is reported twice its order matters: then all the rest. */
+function parted(settlements: readonly Settlement[]): {
+  readonly together: readonly Success[];
+  readonly oneByOne: readonly Settlement[];
+} {
+  const ids = new Set(settlements.map(({ report }) => report.id));
+  if (ids.size < settlements.length) return { together: [], oneByOne: settlements };
+  const together: Success[] = [];
+  const oneByOne: Settlement[] = [];
+  for (const settlement of settlements) {
+    const { report, by } = settlement;
+    const cycle = together[0]?.cycle;
+    if (report.kind === 'delivered' && report.attempt.cycle === (cycle ?? report.attempt.cycle)) {
+      const { id, attempt } = report;
+      const stored = toAttemptDocument(attempt, by);
+      together.push({ id, cycle: attempt.cycle, endedAtMs: endOf(attempt), attempt: stored });
+    } else oneByOne.push(settlement);
+  }
+  return { together, oneByOne };
+}
+
+/**
+ * An `updateMany`, though it names one id: the driver would have the server keep books of every `updateOne` to be
+ * able to try it again, a tenth of the work, where the guards make a second report harmless.
+ */
+function writeOf({ report, by, nowMs }: Settlement): AnyBulkWriteOperation<DeliveryDocument> {
+  const filter = guardOf(report, readLease(report.lease).token);
+  return { updateMany: { filter, update: changeOf(report, by, nowMs), hint: '_id_' } };
+}
+
+/** A success counts while its cycle lasts, whoever claimed it since: the receiver has it. */
+function guardOf(report: DeliveryReport, token: string): Filter<DeliveryDocument> {
+  if (report.kind === 'delivered') {
+    return { _id: report.id, state: { $ne: 'delivered' }, cycle: report.attempt.cycle };
+  }
+  return { _id: report.id, state: 'pending', lease: token };
+}
+
+function changeOf(report: DeliveryReport, by: ObjectId, nowMs: number): UpdateFilter<DeliveryDocument> {
+  switch (report.kind) {
+    case 'delivered': {
+      const end = { state: 'delivered', reason: null, ended_at: endOf(report.attempt) } as const;
+      return { $set: end, $unset: NO_MORE_DUE, ...attemptOf(report.attempt, by) };
+    }
+    case 'retry':
+      return { $set: { due_at: report.dueAtMs }, $unset: { lease: '' }, ...attemptOf(report.attempt, by) };
+    case 'failed': {
+      const { attempt, reason } = report;
+      const endedAtMs = attempt === null ? nowMs : endOf(attempt);
+      const recorded = attempt === null ? {} : attemptOf(attempt, by);
+      return { $set: { state: 'failed', reason, ended_at: endedAtMs }, $unset: NO_MORE_DUE, ...recorded };
+    }
+    case 'held':
+      return { $set: { state: 'held' }, $unset: NO_MORE_DUE };
+    case 'released':
+      return { $set: { due_at: nowMs }, $unset: { lease: '' } };
+    default:
+      return report satisfies never;
+  }
+}
+
+function attemptOf(attempt: Attempt, by: ObjectId): UpdateFilter<DeliveryDocument> {
+  return { $inc: { attempts_in_cycle: 1 }, $push: { attempts: toAttemptDocument(attempt, by) } };
+}
+
+/** The engine itself would take anything. */
+function assertStorable(report: DeliveryReport): void {
+  const attempt = 'attempt' in report ? report.attempt : null;
+  const times = [
+    report.kind === 'retry' ? report.dueAtMs : 0,
+    attempt?.startedAtMs ?? 0,
+    attempt?.durationMs ?? 0,
+  ];
+  if (!times.every(Number.isFinite))
+    throw new RangeError(`a time of the report on ${report.id} is not a number`);
+}

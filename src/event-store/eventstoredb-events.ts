@@ -1,0 +1,81 @@
+import {
+  type AllStreamResolvedEvent,
+  type Filter,
+  type RecordedEvent as StoredEvent,
+  streamNameFilter,
+} from '@eventstore/db-client';
+import {
+  ERASED_REVISION,
+  type Position,
+  type RecordedEvent,
+  STREAM_ERASED,
+  Unreadable,
+} from './event-store.ts';
+
+/** Every stream but the server's own. */
+const USER_STREAMS = '^[^\\$]';
+/** The server looks at this many events before it says how far it got; more at once keep its readers busy. */
+const SEARCH_WINDOW = 2_000;
+
+export interface FilterOptions {
+  /** As in `SubscribeOptions`. */
+  readonly prefixes: readonly string[];
+  readonly checkpointReached?: Filter['checkpointReached'];
+}
+
+/** The server's own filter for these streams. */
+export function filterOf({ prefixes, checkpointReached }: FilterOptions): Filter {
+  const rest = {
+    maxSearchWindow: SEARCH_WINDOW,
+    checkpointInterval: 1,
+    ...(checkpointReached === undefined ? {} : { checkpointReached }),
+  };
+  return prefixes.length === 0
+    ? streamNameFilter({ regex: USER_STREAMS, ...rest })
+    : streamNameFilter({ prefixes: [...prefixes], ...rest });
+}
+
+/** Undefined where the server did not say it: it does so for a link whose event it can no longer find. */
+export function recordedOf({ event }: Pick<AllStreamResolvedEvent, 'event'>): RecordedEvent | undefined {
+  return event === undefined ? undefined : toRecorded(event);
+}
+
+export function toRecorded(event: StoredEvent): RecordedEvent {
+  const { type, streamId: stream, id, position } = event;
+  const erasure = type === STREAM_ERASED;
+  return {
+    position: position === undefined ? Number.NaN : toPosition(position.commit),
+    stream,
+    revision: erasure ? ERASED_REVISION : toSafe(event.revision),
+    id,
+    type,
+    data: erasure ? null : readable(event),
+    metadata: erasure ? null : readableMetadata(event.metadata),
+    recordedAtMs: event.created.getTime(),
+  };
+}
+
+/** Commit and prepare position are the same for all that this service appends. */
+export function toPosition(commit: bigint): Position {
+  return toSafe(commit);
+}
+
+export function toSafe(value: bigint | string): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number)) throw new RangeError(`${value} is not a safe integer`);
+  return number;
+}
+
+/**
+ * The driver hands out bytes for what was not appended as JSON, and the text itself where it can not be parsed.
+ * The data of this service's events is an object, never a text.
+ */
+function readable({ isJson, data }: StoredEvent): unknown {
+  if (!isJson) return new Unreadable('data is not JSON: it was appended as bytes');
+  if (typeof data === 'string') return new Unreadable('data is not JSON, or nothing but a text');
+  return data;
+}
+
+function readableMetadata(metadata: unknown): unknown {
+  return metadata instanceof Uint8Array ? new Unreadable('metadata is not JSON') : (metadata ?? null);
+}

@@ -1,0 +1,160 @@
+import { AccessDeniedError } from '@eventstore/db-client';
+import type { Clock } from '../clock.ts';
+import { FuelError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { pause } from '../pause.ts';
+import { Bell } from './commit-watch.ts';
+import { type GroupConsumer, type GroupEvent, type RecordedEvent, STREAM_ERASED } from './event-store.ts';
+import { type EventStoreDbConnection, NoAnswer } from './eventstoredb-connection.ts';
+import { recordedOf } from './eventstoredb-events.ts';
+import { EventStoreDbGroupLink } from './eventstoredb-group-link.ts';
+import { limitsOf } from './eventstoredb-group-settings.ts';
+import { type Delivery, type Ended, EventStoreDbHandedEvents } from './eventstoredb-handed-events.ts';
+import { EventStoreDbOutage } from './eventstoredb-outage.ts';
+import { readRange } from './eventstoredb-reads.ts';
+
+/** Events that a consumer holds back for a later try, besides those in its buffer; further ones are parked. */
+const MOST_HELD = 1_000;
+const CONFIRMATION_MS = 5_000;
+/** How long the clock is not looked at, at most. */
+const SLEEP_MS = 1_000;
+
+export interface GroupConsumerOptions {
+  readonly connection: EventStoreDbConnection;
+  readonly group: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly bufferSize: number;
+  readonly signal: AbortSignal;
+  /** Aborts when the subscriptions are closed. */
+  readonly closed: AbortSignal;
+}
+
+/** One of the consumers that compete for a group's events. */
+export class EventStoreDbGroupConsumer implements GroupConsumer {
+  readonly #options: GroupConsumerOptions;
+  readonly #bell = new Bell();
+  readonly #handed: EventStoreDbHandedEvents;
+  readonly #outage: EventStoreDbOutage;
+  #link: EventStoreDbGroupLink | undefined;
+
+  constructor(options: GroupConsumerOptions) {
+    this.#options = options;
+    this.#handed = new EventStoreDbHandedEvents(options.bufferSize);
+    this.#outage = new EventStoreDbOutage(options.log, { group: options.group });
+  }
+
+  /** Rejects with `REFUSED` where there is no such group. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<GroupEvent, void, undefined> {
+    const { signal, closed } = this.#options;
+    const ended = AbortSignal.any([signal, closed]);
+    const ring = (): void => this.#bell.ring();
+    ended.addEventListener('abort', ring);
+    try {
+      while (!signal.aborted) {
+        this.#assertOpen();
+        try {
+          yield* this.#connected(ended);
+        } catch (error) {
+          if (signal.aborted) return;
+          this.#assertOpen();
+          if (error instanceof AccessDeniedError) throw error;
+          if (error instanceof FuelError && error.code === 'REFUSED') throw error;
+          this.#outage.began(error);
+        }
+        await pause(this.#outage.nextPauseMs(), ended);
+      }
+    } finally {
+      ended.removeEventListener('abort', ring);
+    }
+  }
+
+  async ack(events: readonly GroupEvent[]): Promise<void> {
+    this.#assertOpen();
+    const nowMs = this.#options.clock.now();
+    const deliveries = events
+      .map((event) => this.#handed.end(event, nowMs))
+      .filter((delivery) => delivery !== undefined);
+    if (deliveries.length > 0) await this.#link?.ack(deliveries);
+    this.#bell.ring(); // there is room for more
+  }
+
+  async retry(
+    event: GroupEvent,
+    { reason, delayMs }: { readonly reason: string; readonly delayMs: number },
+  ): Promise<void> {
+    this.#assertOpen();
+    const nowMs = this.#options.clock.now();
+    await this.#park(this.#handed.hold(event, { reason, delayMs, nowMs, most: MOST_HELD }));
+    this.#bell.ring();
+  }
+
+  async park(event: GroupEvent, reason: string): Promise<void> {
+    this.#assertOpen();
+    const delivery = this.#handed.end(event, this.#options.clock.now());
+    await this.#park(delivery && { delivery, reason });
+    this.#bell.ring();
+  }
+
+  /** Hands events out over one connection. Ends when it is asked to; rejects when the connection breaks. */
+  async *#connected(ended: AbortSignal): AsyncGenerator<GroupEvent, void, undefined> {
+    const { connection, group, bufferSize, clock } = this.#options;
+    this.#handed.limits = await limitsOf(connection, group, ended);
+    const link = new EventStoreDbGroupLink(connection, {
+      group,
+      bufferSize: bufferSize + MOST_HELD,
+      bell: this.#bell,
+    });
+    this.#link = link;
+    const confirmUntilMs = performance.now() + CONFIRMATION_MS;
+    try {
+      while (!ended.aborted) {
+        this.#bell.reset();
+        await this.#receive(link);
+        const next = this.#handed.next(clock.now());
+        if (next !== undefined) {
+          yield next;
+        } else if (link.error !== undefined) {
+          throw link.error;
+        } else {
+          if (link.isConfirmed) this.#outage.over();
+          else if (performance.now() > confirmUntilMs) throw new NoAnswer(CONFIRMATION_MS);
+          await this.#bell.wait(Math.min(this.#handed.quietMs(clock.now()), SLEEP_MS));
+        }
+      }
+    } finally {
+      link.close();
+      this.#link = undefined;
+      this.#handed.disconnected();
+    }
+  }
+
+  /** Takes in all that has arrived; the server bounds how much that is. */
+  async #receive(link: EventStoreDbGroupLink): Promise<void> {
+    for (let delivery = link.take(); delivery !== undefined; delivery = link.take()) {
+      const event = await this.#eventOf(delivery);
+      if (event === undefined || event.type === STREAM_ERASED) await link.ack([delivery]);
+      else await this.#park(this.#handed.arrive(event, delivery, this.#options.clock.now()));
+    }
+  }
+
+  /** What was replayed comes by a link, whose position is not the event's; undefined where it was erased. */
+  async #eventOf(delivery: Delivery): Promise<RecordedEvent | undefined> {
+    const event = recordedOf(delivery);
+    if (event === undefined || delivery.link === undefined) return event;
+    const place = { fromRevision: event.revision, most: 1 };
+    const found = await readRange(this.#options.connection, event.stream, place);
+    return found === 'erased' ? undefined : found[0];
+  }
+
+  async #park(ended: Ended | undefined): Promise<void> {
+    if (ended !== undefined) await this.#link?.park(ended);
+  }
+
+  #assertOpen(): void {
+    this.#options.connection.assertOpen();
+    if (this.#options.closed.aborted) {
+      throw new FuelError('STORE_CLOSED', 'the persistent subscriptions were closed');
+    }
+  }
+}

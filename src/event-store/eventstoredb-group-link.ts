@@ -1,0 +1,76 @@
+import type { PersistentSubscriptionToAll } from '@eventstore/db-client';
+import type { Bell } from './commit-watch.ts';
+import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
+import type { Delivery } from './eventstoredb-handed-events.ts';
+
+export interface GroupLinkOptions {
+  readonly group: string;
+  /** Events that the server hands over before it wants answers. */
+  readonly bufferSize: number;
+  /** Rung when there may be something to take, or an error. */
+  readonly bell: Pick<Bell, 'ring'>;
+}
+
+/** One connection of a consumer to its group, until it breaks. */
+export class EventStoreDbGroupLink {
+  readonly #subscription: PersistentSubscriptionToAll;
+  readonly #broken = Promise.withResolvers<void>();
+  #isConfirmed = false;
+  #error: Error | undefined;
+
+  constructor({ client }: EventStoreDbConnection, { group, bufferSize, bell }: GroupLinkOptions) {
+    this.#subscription = client.subscribeToPersistentSubscriptionToAll(
+      group,
+      { bufferSize },
+      { highWaterMark: bufferSize },
+    );
+    const end = (error: Error): void => {
+      this.#error ??= error;
+      this.#broken.resolve();
+      bell.ring();
+    };
+    this.#subscription.on('confirmation', () => {
+      this.#isConfirmed = true;
+      bell.ring();
+    });
+    this.#subscription.on('readable', () => bell.ring());
+    this.#subscription.on('error', end);
+    this.#subscription.on('end', () => end(new Error('the server ended the subscription')));
+  }
+
+  get isConfirmed(): boolean {
+    return this.#isConfirmed;
+  }
+
+  get error(): Error | undefined {
+    return this.#error;
+  }
+
+  /** What has arrived next; undefined where nothing has. */
+  take(): Delivery | undefined {
+    return this.#subscription.read() ?? undefined;
+  }
+
+  /** Resolves when it is sent, and also where the connection breaks first: then the events come again. */
+  async ack(deliveries: readonly Delivery[]): Promise<void> {
+    await this.#sent(this.#subscription.ack(...deliveries));
+  }
+
+  /** As `ack`. */
+  async park({ delivery, reason }: { readonly delivery: Delivery; readonly reason: string }): Promise<void> {
+    await this.#sent(this.#subscription.nack('park', reason, delivery));
+  }
+
+  close(): void {
+    this.#broken.resolve();
+    this.#subscription.unsubscribe().catch(() => undefined); // where there is no connection there is none to end
+  }
+
+  async #sent(sending: Promise<void>): Promise<void> {
+    try {
+      await Promise.race([sending, this.#broken.promise]);
+    } catch (error) {
+      if (this.#error === undefined) throw error;
+    }
+  }
+}

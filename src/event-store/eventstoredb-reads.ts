@@ -1,0 +1,87 @@
+import {
+  BACKWARDS,
+  END,
+  FORWARDS,
+  START,
+  StreamDeletedError,
+  type StreamingRead,
+  StreamNotFoundError,
+} from '@eventstore/db-client';
+import type { Position, RecordedEvent } from './event-store.ts';
+import type { EventStoreDbConnection, Patience } from './eventstoredb-connection.ts';
+import { toPosition, toRecorded } from './eventstoredb-events.ts';
+
+export interface StreamRange {
+  /** The first revision to read; 0 unless given. */
+  readonly fromRevision?: number;
+  /** All unless given. */
+  readonly most?: number;
+}
+
+/** The stream's events in order; `erased` where it takes no more. Nothing for a stream that does not exist. */
+export async function readRange(
+  connection: EventStoreDbConnection,
+  stream: string,
+  { fromRevision = 0, most }: StreamRange = {},
+  patience?: Patience,
+): Promise<RecordedEvent[] | 'erased'> {
+  const range = {
+    direction: FORWARDS,
+    fromRevision: fromRevision === 0 ? START : BigInt(fromRevision),
+    ...(most === undefined ? {} : { maxCount: most }),
+  } as const;
+  return await knownStream(() =>
+    connection.use(async (client, givenUp) => {
+      const events = await all(client.readStream(stream, range), givenUp);
+      return events.flatMap(({ event }) => (event === undefined ? [] : [toRecorded(event)]));
+    }, patience),
+  );
+}
+
+/** The position of the last event of all, the server's own included; 0 where there is none. */
+export function readHead(connection: EventStoreDbConnection, patience?: Patience): Promise<Position> {
+  const last = { direction: BACKWARDS, fromPosition: END, maxCount: 1 } as const;
+  return connection.use(async (client, givenUp) => {
+    const [found] = await all(client.readAll(last), givenUp);
+    return found?.event === undefined ? 0 : toPosition(found.event.position.commit);
+  }, patience);
+}
+
+/** What a read brings, to its end. */
+export function all<E>(read: StreamingRead<E>, givenUp: AbortSignal): Promise<E[]> {
+  return new Promise((resolve, reject) => {
+    const found: E[] = [];
+    read.on('data', (event) => found.push(event));
+    read.on('end', () => resolve(found));
+    read.on('error', reject);
+    givenUp.addEventListener('abort', () => {
+      read.cancel().catch(reject);
+    });
+  });
+}
+
+/** `[]` for a stream that is not there, `erased` for one that was. */
+export async function knownStream<T>(read: () => Promise<T[]>): Promise<T[] | 'erased'> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof StreamNotFoundError) return [];
+    if (error instanceof StreamDeletedError) return 'erased';
+    throw error;
+  }
+}
+
+/** Does `work` for every item, at most `limit` at once. Rejects with the first error. */
+export async function inParallel<T, R>(
+  items: readonly T[],
+  limit: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results = new Array<R>(items.length);
+  const rest = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of rest) results[index] = await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+  return results;
+}

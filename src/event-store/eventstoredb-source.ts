@@ -1,0 +1,104 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type AllStreamResolvedEvent, type AllStreamSubscription, START } from '@eventstore/db-client';
+import type { Bell } from './commit-watch.ts';
+import type { Position, RecordedEvent, SubscriptionBatch } from './event-store.ts';
+import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
+import { filterOf, recordedOf } from './eventstoredb-events.ts';
+
+/** Events that are fetched ahead of who reads them; further ones wait at the server. */
+const BUFFER = 1_000;
+
+/** What stands among the events in the buffer, so that its order to them is kept. */
+interface Marker {
+  readonly marker: 'caughtUp' | Position;
+}
+
+export interface SourceOptions {
+  /** As in `SubscribeOptions`. */
+  readonly prefixes: readonly string[];
+  readonly after: Position;
+  /** Rung when there may be something to take, or an error. */
+  readonly bell: Pick<Bell, 'ring'>;
+}
+
+/** One subscription on the server, until it breaks. */
+export class EventStoreDbSource {
+  readonly #subscription: AllStreamSubscription;
+  #live = false;
+  #error: Error | undefined;
+
+  constructor({ client }: EventStoreDbConnection, { prefixes, after, bell }: SourceOptions) {
+    const mark = (marker: Marker['marker']): void => {
+      this.#subscription.push({ marker });
+    };
+    this.#subscription = client.subscribeToAll(
+      {
+        fromPosition: after === 0 ? START : { commit: BigInt(after), prepare: BigInt(after) },
+        filter: filterOf({ prefixes, checkpointReached: (_, { commit }) => mark(Number(commit)) }),
+      },
+      { highWaterMark: BUFFER },
+    );
+    const end = (error: Error): void => {
+      this.#error ??= error;
+      bell.ring();
+    };
+    this.#subscription.on('caughtUp', () => mark('caughtUp'));
+    this.#subscription.on('readable', () => bell.ring());
+    this.#subscription.on('error', end);
+    this.#subscription.on('end', () => end(new Error('the server ended the subscription')));
+  }
+
+  /** Set once it has broken; what arrived before can still be taken. */
+  get error(): Error | undefined {
+    return this.#error;
+  }
+
+  /** The server has told all that there was when it was subscribed to, and it was taken. */
+  get isLive(): boolean {
+    return this.#live;
+  }
+
+  /**
+   * Waits while each turn of the event loop brings more, up to `limit`: events arrive one by one, many to a packet,
+   * and cost their reader much less in batches.
+   */
+  async gather(limit: number): Promise<void> {
+    for (let had = 0; ; ) {
+      const has = this.#subscription.readableLength;
+      if (has === had || has >= limit) return;
+      had = has;
+      await nextTurn();
+    }
+  }
+
+  get isDrained(): boolean {
+    return this.#subscription.readableLength === 0;
+  }
+
+  /** What has arrived, at most `limit` events; undefined where nothing has. `after` is where the last batch ended. */
+  take(limit: number, after: Position): SubscriptionBatch | undefined {
+    const events: RecordedEvent[] = [];
+    let position = after;
+    let taken = false;
+    while (events.length < limit) {
+      const next: AllStreamResolvedEvent | Marker | null = this.#subscription.read();
+      if (next === null) break;
+      taken = true;
+      if ('marker' in next) {
+        if (next.marker === 'caughtUp') this.#live = true;
+        else position = Math.max(position, next.marker);
+      } else {
+        const event = recordedOf(next);
+        if (event === undefined) continue;
+        events.push(event);
+        position = event.position;
+      }
+    }
+    return taken ? { events, position, caughtUp: this.#live && this.isDrained } : undefined;
+  }
+
+  close(): void {
+    // Its answer is of no interest: where there is no connection there is nothing to end.
+    this.#subscription.unsubscribe().catch(() => undefined);
+  }
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../clock.ts';
+import { FuelError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { pause } from '../pause.ts';
+import type { GroupConsumer, GroupSettings, ParkedEvent, PersistentSubscriptions } from './event-store.ts';
+import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
+import { EventStoreDbGroupConsumer } from './eventstoredb-group-consumer.ts';
+import { ensureGroup } from './eventstoredb-group-settings.ts';
+import { readParked } from './eventstoredb-parked.ts';
+
+/** A group that the server is still loading ignores a replay: it is asked again. */
+const REPLAY_AGAIN_MS = 1_000;
+const REPLAY_WITHIN_MS = 10_000;
+const LOOK_MS = 50;
+
+export interface EventStoreDbSubscriptionsOptions {
+  /** The event store's; it is not closed with the subscriptions. */
+  readonly connection: EventStoreDbConnection;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Groups are EventStoreDB's persistent subscriptions to `$all`. What is told to the server is not answered: an
+ * event that was parked shows in `parked` a moment later, and an acknowledgement is lost with its connection.
+ */
+export class EventStoreDbSubscriptions implements PersistentSubscriptions {
+  readonly #options: EventStoreDbSubscriptionsOptions;
+  readonly #closing = new AbortController();
+
+  constructor(options: EventStoreDbSubscriptionsOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with `REFUSED` where the group was made with other prefixes, which the server can not change. */
+  async ensureGroup(group: string, settings: GroupSettings): Promise<void> {
+    this.#assertOpen();
+    await ensureGroup(this.#options.connection, group, settings);
+  }
+
+  /** The iteration rejects with `REFUSED` where there is no such group. */
+  consume(
+    group: string,
+    { bufferSize, signal }: { readonly bufferSize: number; readonly signal: AbortSignal },
+  ): GroupConsumer {
+    const closed = this.#closing.signal;
+    return new EventStoreDbGroupConsumer({ ...this.#options, group, bufferSize, signal, closed });
+  }
+
+  /** Reading it needs the rights of an administrator, where the server asks for any. */
+  async parked(group: string): Promise<ParkedEvent[]> {
+    this.#assertOpen();
+    const { events } = await readParked(this.#options.connection, group);
+    return events;
+  }
+
+  async replayParked(group: string): Promise<number> {
+    this.#assertOpen();
+    const { connection } = this.#options;
+    const { count, lastLink } = await readParked(connection, group);
+    if (lastLink === undefined) return 0;
+    const endMs = performance.now() + REPLAY_WITHIN_MS;
+    let askAtMs = 0;
+    for (;;) {
+      if (performance.now() >= askAtMs) {
+        await connection.use((client) => client.replayParkedMessagesToAll(group));
+        askAtMs = performance.now() + REPLAY_AGAIN_MS;
+      }
+      const { firstLink } = await readParked(connection, group);
+      if (firstLink === undefined || firstLink > lastLink) return count;
+      if (performance.now() > endMs) {
+        throw new FuelError('STORE_UNAVAILABLE', `EventStoreDB does not replay what ${group} parked`);
+      }
+      await pause(LOOK_MS, this.#closing.signal);
+      this.#assertOpen();
+    }
+  }
+
+  /** Ends the consumers; the event store stays open. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+  }
+
+  #assertOpen(): void {
+    this.#options.connection.assertOpen();
+    if (this.#closing.signal.aborted) {
+      throw new FuelError('STORE_CLOSED', 'the persistent subscriptions were closed');
+    }
+  }
+}

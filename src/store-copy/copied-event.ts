@@ -1,0 +1,40 @@
+import { formatDateTime, parseDateTime } from '../domain/date-time.ts';
+import type { EventMetadata } from '../domain/events.ts';
+import { sameJson } from '../domain/same-json.ts';
+import { FuelError } from '../errors.ts';
+import { type NewEvent, type RecordedEvent, Unreadable } from '../event-store/event-store.ts';
+
+/** Where an event stands in its stream, the same in every store that has it: `account-7@3`. */
+export function placeOf({ stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>): string {
+  return `${stream}@${revision}`;
+}
+
+/**
+ * The event as a copy of it is appended: as it is. Where its metadata does not say when it happened, it is given
+ * the time at which its store took it: the target's own time would make old events look new, and webhooks and
+ * notices would act on them. Throws `REFUSED` for an event that is not JSON.
+ */
+export function toCopied(event: RecordedEvent): NewEvent {
+  const { id, type, data, metadata } = event;
+  const fault = [data, metadata].find((part) => part instanceof Unreadable);
+  if (fault !== undefined) {
+    throw new FuelError('REFUSED', `${placeOf(event)} can't be copied: ${fault.reason}`);
+  }
+  return { id, type, data, metadata: dated(metadata, event.recordedAtMs) as EventMetadata };
+}
+
+/** What of a copied event is not as it was, `undefined` where all is. */
+export function differenceBetween(source: RecordedEvent, target: RecordedEvent): string | undefined {
+  const copied = toCopied(source);
+  if (copied.id !== target.id) return 'it is another event';
+  if (copied.type !== target.type) return `its type is ${target.type} and should be ${copied.type}`;
+  if (!sameJson(copied.data, target.data)) return 'its data differs';
+  return sameJson(copied.metadata, target.metadata) ? undefined : 'its metadata differs';
+}
+
+function dated(metadata: unknown, recordedAtMs: number): unknown {
+  const members = typeof metadata === 'object' && metadata !== null ? metadata : {};
+  const at = 'at' in members ? members.at : undefined;
+  if (typeof at === 'string' && parseDateTime(at) !== undefined) return metadata;
+  return { ...members, at: formatDateTime(recordedAtMs) };
+}

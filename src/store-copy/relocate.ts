@@ -1,0 +1,23 @@
+import type { StoredDelivery } from '../delivery/delivery-log-copy.ts';
+import { transactionStream } from '../domain/transaction-events.ts';
+import type { EventStore, Position } from '../event-store/event-store.ts';
+
+const RECORDINGS = new Set(['TransactionConfirmed', 'ExternalTransactionRecorded']);
+/** Of a delivery whose transaction was erased: before everything; it is never attempted again. */
+const NOWHERE: Position = 0;
+
+/** The deliveries, each at the position that its transaction's event has in `store`. */
+export async function relocated(
+  deliveries: readonly StoredDelivery[],
+  store: EventStore,
+): Promise<readonly StoredDelivery[]> {
+  const ids = [...new Set(deliveries.map(({ transactionId }) => transactionId))];
+  const histories = await store.readStreams(ids.map(transactionStream));
+  const positions = new Map(
+    ids.map((id, index) => [id, histories[index]?.find(({ type }) => RECORDINGS.has(type))?.position]),
+  );
+  return deliveries.map((delivery) => ({
+    ...delivery,
+    position: positions.get(delivery.transactionId) ?? NOWHERE,
+  }));
+}

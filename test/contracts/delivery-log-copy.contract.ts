@@ -1,0 +1,233 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { DeliveryLogCopy, StoredDelivery } from '../../src/delivery/delivery-log-copy.ts';
+import type { ClaimedDelivery, DeliveryQueue, NewDelivery } from '../../src/delivery/delivery-queue.ts';
+import {
+  attemptOf,
+  claimOptions,
+  delivered,
+  failed,
+  held,
+  newDelivery,
+  retryAt,
+} from '../support/deliveries.ts';
+
+/** One delivery log, as the service works on it and as a copy reads and writes it. */
+export interface CopiedLog {
+  readonly queue: DeliveryQueue;
+  readonly log: DeliveryLogCopy;
+}
+
+/** Reading a whole log and writing it elsewhere. `open` gives an empty log; the suite closes its queue. */
+export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
+  const opened = async (): Promise<CopiedLog> => {
+    const found = await open();
+    onTestFinished(() => found.queue.close());
+    return found;
+  };
+
+  describe('a delivery log, read and written whole', () => {
+    test('is handed out with every delivery’s standing and attempts, in order of id', async () => {
+      const { queue, log } = await opened();
+      const deliveries = await inEveryState(queue);
+      const read = await allOf(log.deliveries());
+      expect(read.map(({ id }) => id)).toEqual(deliveries.map(({ id }) => id).sort());
+      for (const { endedAtMs, ...delivery } of read) {
+        expect(delivery).toEqual(await queue.find(delivery.id));
+        expect(endedAtMs === null).toBe(delivery.state === 'pending' || delivery.state === 'held');
+      }
+      const ends = read.filter(({ state }) => state === 'delivered').map(({ endedAtMs }) => endedAtMs);
+      expect(ends).toEqual([2_250]);
+    });
+
+    test('stands in an empty log as it stood in its own', async () => {
+      const [source, target] = [await opened(), await opened()];
+      await inEveryState(source.queue);
+      await copy(source.log, target.log);
+      expect(await contentOf(target.log)).toEqual(await contentOf(source.log));
+      for (const filter of [{}, { state: 'failed' }, { transactionId: 3 }, { prefix: OTHER }] as const) {
+        expect(await target.queue.countByState(filter)).toEqual(await source.queue.countByState(filter));
+        expect(await target.queue.list(filter, { limit: 100 })).toEqual(
+          await source.queue.list(filter, { limit: 100 }),
+        );
+      }
+      expect(await target.queue.heldAccounts()).toEqual(await source.queue.heldAccounts());
+      expect(await target.queue.health(OTHER)).toMatchObject({ failedInARow: 1, failingSinceMs: 2_250 });
+      expect(await target.queue.nextDueAtMs()).toBe(await source.queue.nextDueAtMs());
+    });
+
+    test('goes on in the other log: what is due there is due, what has ended is not made again', async () => {
+      const [source, target] = [await opened(), await opened()];
+      const deliveries = await inEveryState(source.queue);
+      await copy(source.log, target.log);
+      await target.queue.enqueue(deliveries);
+      expect(await contentOf(target.log)).toEqual(await contentOf(source.log));
+      const due = await target.queue.claim(claimOptions(1_000_000));
+      expect(due.map(({ transactionId, attemptNumber }) => [transactionId, attemptNumber]).sort()).toEqual([
+        [4, 2], // due again after a failed attempt
+        [6, 1], // its lease in the source belongs to nobody here
+        [7, 1],
+      ]);
+      expect(await target.queue.resume(8, 1_000_001)).toBe(1);
+      expect(await target.queue.claim(claimOptions(1_000_001))).toHaveLength(1);
+      const late = newDelivery(5, { prefix: OTHER });
+      await target.queue.enqueue([late]);
+      expect((await target.queue.find(late.id))?.state).toBe('withdrawn');
+    });
+
+    test('is the same after it was stored twice, and takes the last that was stored', async () => {
+      const [source, target] = [await opened(), await opened()];
+      const [one] = await inEveryState(source.queue);
+      await copy(source.log, target.log);
+      const [pending] = await source.queue.claim(claimOptions(1_000_000, { limit: 1 }));
+      await source.queue.report([delivered(pending as ClaimedDelivery, 1_000_000)]);
+      await source.queue.redeliver((one as NewDelivery).id, { force: true, dueAtMs: 1_000_500 });
+      await source.queue.resetHealth(OTHER);
+      await copy(source.log, target.log);
+      await copy(source.log, target.log);
+      expect(await contentOf(target.log)).toEqual(await contentOf(source.log));
+      expect(await target.queue.nextDueAtMs()).toBe(await source.queue.nextDueAtMs());
+    });
+
+    test('takes a claimed delivery from whoever held it when it is stored', async () => {
+      const { queue, log } = await opened();
+      const delivery = newDelivery(1);
+      await queue.enqueue([delivery]);
+      const [before] = await allOf(log.deliveries());
+      const [claimed] = await queue.claim(claimOptions(2_000, { leaseMs: 60_000 }));
+      await log.store([{ ...(before as StoredDelivery), position: 77 }]);
+      await queue.report([retryAt(claimed as ClaimedDelivery, 2_000, 30_000)]);
+      expect(await queue.find(delivery.id)).toMatchObject({ attempts: [], dueAtMs: 1_000, position: 77 });
+      expect(await queue.claim(claimOptions(2_001))).toHaveLength(1);
+    });
+
+    test('is read in batches, each delivery once, also behind any of them', async () => {
+      const { queue, log } = await opened();
+      const deliveries = Array.from({ length: 1_203 }, (_, n) => newDelivery(n));
+      await queue.enqueue(deliveries);
+      const ids = deliveries.map(({ id }) => id).sort();
+      const read = async (after?: string): Promise<string[]> =>
+        (await allOf(log.deliveries({ after }))).map(({ id }) => id);
+      expect(await read()).toEqual(ids);
+      for (const at of [0, 499, 500, 1_201, 1_202]) expect(await read(ids[at])).toEqual(ids.slice(at + 1));
+      let batches = 0;
+      for await (const batch of log.deliveries()) {
+        expect(batch.length).toBeGreaterThan(0);
+        batches++;
+      }
+      expect(batches).toBeGreaterThan(1);
+    });
+
+    test('hands out every withdrawal once, however many', async () => {
+      const [source, target] = [await opened(), await opened()];
+      const ids = Array.from({ length: 1_203 }, (_, n) => n * 3);
+      await source.log.storeWithdrawals(ids);
+      for await (const batch of source.log.withdrawals()) await target.log.storeWithdrawals(batch);
+      expect((await allOf(target.log.withdrawals())).sort((a, b) => a - b)).toEqual(ids);
+    });
+  });
+
+  describe('the name of a delivery log', () => {
+    const name = { id: 'e4f2cf5e-8d1e-4c2f-9a3a-2f1de1a3b111', startedAtMs: 123_456 };
+
+    test('is taken over by an empty log, and again without a change', async () => {
+      const { queue, log } = await opened();
+      await log.adopt(name);
+      expect(await queue.logId()).toEqual(name);
+      await queue.enqueue([newDelivery(1)]);
+      await log.adopt(name);
+      expect(await log.logId()).toEqual(name);
+    });
+
+    test('is not taken from a log that holds deliveries', async () => {
+      const { queue, log } = await opened();
+      const own = await queue.logId();
+      await queue.enqueue([newDelivery(1)]);
+      await expect(log.adopt(name)).rejects.toMatchObject({ code: 'REFUSED' });
+      expect(await queue.logId()).toEqual(own);
+    });
+  });
+
+  test('a copy of a closed log can neither read nor write it', async () => {
+    const { queue, log } = await opened();
+    await queue.enqueue([newDelivery(1)]);
+    const [stored] = await allOf(log.deliveries());
+    const { id, startedAtMs } = await log.logId();
+    await queue.close();
+    const calls = [
+      () => log.logId(),
+      () => log.adopt({ id, startedAtMs }),
+      () => allOf(log.deliveries()),
+      () => allOf(log.withdrawals()),
+      () => allOf(log.runs()),
+      () => log.store([stored as StoredDelivery]),
+      () => log.storeWithdrawals([1]),
+      () =>
+        log.storeRuns([{ prefix: 'x', health: { failedInARow: 1, failingSinceMs: null, lastAnswers: [] } }]),
+    ];
+    for (const call of calls) {
+      await expect(call(), call.toString()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+    }
+  });
+}
+
+const OTHER = 'bbbbbbbbbb';
+
+/** Transactions 1 to 8, a delivery each; 5 was withdrawn, and 6 is claimed for a short while. */
+async function inEveryState(queue: DeliveryQueue): Promise<readonly NewDelivery[]> {
+  const record = { head: '{', mobileNumber: '+1', fees: '{}', pump: null, odometer: 'o' };
+  const deliveries = [1, 2, 3, 4, 5, 6, 7, 8].map((n) =>
+    newDelivery(n, {
+      createdAtMs: 1_000 + n,
+      ...(n === 2 && { accountId: 8 }),
+      ...(n === 3 && { prefix: OTHER, type: 'transaction.external' }),
+      ...(n === 7 && { record }),
+    }),
+  );
+  const of = (...transactions: readonly number[]) =>
+    deliveries.filter(({ transactionId }) => transactions.includes(transactionId));
+  const claiming = { holder: 'one', leaseMs: 5_000, laneCapacity: () => 100 };
+  const claimed = await queue.enqueue(of(1, 2, 3, 4, 8), { ...claiming, nowMs: 2_000 });
+  const claimOf = (transaction: number): ClaimedDelivery => {
+    const found = claimed.find(({ transactionId }) => transactionId === transaction);
+    if (found === undefined) throw new Error(`transaction ${transaction} was not claimed`);
+    return found;
+  };
+  const { id, lease } = claimOf(8);
+  const unknownHost = { ok: false, kind: 'dns', detail: 'none', answer: null } as const;
+  const attempt = { ...attemptOf(claimOf(8), 2_000, unknownHost), durationMs: 0.125 };
+  await queue.report([
+    delivered(claimOf(1), 2_000),
+    held(claimOf(2)),
+    failed(claimOf(3), 2_000),
+    retryAt(claimOf(4), 2_000, 32_000),
+    { kind: 'failed', id, lease, attempt, reason: 'x' },
+  ]);
+  await queue.enqueue(of(5, 7));
+  await queue.withdraw(5, 2_500);
+  await queue.enqueue(of(6), { ...claiming, nowMs: 3_000 });
+  return deliveries;
+}
+
+async function copy(source: DeliveryLogCopy, target: DeliveryLogCopy): Promise<void> {
+  for await (const batch of source.withdrawals()) await target.storeWithdrawals(batch);
+  for await (const batch of source.deliveries()) await target.store(batch);
+  for await (const batch of source.runs()) await target.storeRuns(batch);
+}
+
+/** Everything in the log but its name; lanes without a run are left out. */
+async function contentOf(log: DeliveryLogCopy) {
+  const runs = await allOf(log.runs());
+  return {
+    deliveries: await allOf(log.deliveries()),
+    withdrawals: (await allOf(log.withdrawals())).sort((a, b) => a - b),
+    runs: runs
+      .filter(({ health }) => health.failedInARow > 0 || health.failingSinceMs !== null)
+      .sort((a, b) => (a.prefix < b.prefix ? -1 : 1)),
+  };
+}
+
+async function allOf<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const batch of batches) all.push(...batch);
+  return all;
+}

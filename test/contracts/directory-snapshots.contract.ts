@@ -1,0 +1,124 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type {
+  DirectorySnapshots,
+  SnapshotHeader,
+  StoredSnapshot,
+} from '../../src/access/directory-snapshots.ts';
+
+export interface SnapshotsUnderTest {
+  readonly snapshots: DirectorySnapshots;
+  /** As another process opens it. */
+  readonly second: () => DirectorySnapshots;
+  /** Whether what is stored shall lose a part, or change in one. */
+  readonly damage: (how: 'lose' | 'change') => Promise<void>;
+  /** How many snapshots have something stored. */
+  readonly generations: () => Promise<number>;
+}
+
+/** What a process that starts relies on. `open` gives an empty one; the suite closes it. */
+export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTest>): void {
+  async function opened() {
+    const { snapshots, second, ...rest } = await open();
+    onTestFinished(() => snapshots.close());
+    const other = second();
+    onTestFinished(() => other.close());
+    return { snapshots, other, ...rest };
+  }
+  const at = (position: number): SnapshotHeader => ({ version: 3, storeId: '$store', position });
+  const tenParts = (name: string) => Array.from({ length: 10 }, (_, n) => `${name} ${n}`);
+
+  async function textOf(stored: StoredSnapshot | undefined): Promise<string[] | undefined> {
+    return stored && Array.fromAsync(stored.parts);
+  }
+
+  test('where nothing was saved there is nothing', async () => {
+    const { snapshots } = await opened();
+    expect(await snapshots.load()).toBeUndefined();
+  });
+
+  test('what one process saves another loads: the header, and every part as it was, in order', async () => {
+    const { snapshots, other } = await opened();
+    const long = `${'x'.repeat(8 * 1024 * 1024 - 1)}öß€😀`; // cut within a character
+    const parts = ['first', '', long, 'Öffi\n\u0000\u2028', 'last'];
+    await snapshots.save(at(2 ** 40), parts);
+    const stored = await other.load();
+    expect(stored?.header).toEqual(at(2 ** 40));
+    expect((await textOf(stored))?.map((text) => text.length)).toEqual(parts.map((text) => text.length));
+    expect(await textOf(await other.load())).toEqual(parts);
+  });
+
+  test('one that is saved later takes its place, wherever it stands', async () => {
+    const { snapshots, other } = await opened();
+    for (const position of [10, 20, 5]) await snapshots.save(at(position), tenParts(`${position}`));
+    const stored = await other.load();
+    expect(stored?.header).toEqual(at(5));
+    expect(await textOf(stored)).toEqual(tenParts('5'));
+  });
+
+  test('one that is replaced while it is loaded is still read whole', async () => {
+    const { snapshots, other } = await opened();
+    await snapshots.save(at(10), tenParts('10'));
+    const loading = await other.load();
+    await snapshots.save(at(20), tenParts('20'));
+    expect(await textOf(loading)).toEqual(tenParts('10'));
+  });
+
+  test('of two that are saved at once the one with the later position stays, whole', async () => {
+    for (const [mine, yours] of [
+      [10, 20],
+      [20, 10],
+    ] as const) {
+      const { snapshots, other } = await opened();
+      const saving = [
+        snapshots.save(at(mine), tenParts(`${mine}`)),
+        other.save(at(yours), tenParts(`${yours}`)),
+      ];
+      await Promise.all(saving);
+      const stored = await snapshots.load();
+      expect(stored?.header).toEqual(at(20));
+      expect(await textOf(stored)).toEqual(tenParts('20'));
+    }
+  });
+
+  test('one whose parts fail while it is saved rejects with their error and changes nothing', async () => {
+    const { snapshots, generations } = await opened();
+    await snapshots.save(at(10), tenParts('10'));
+    const failure = new Error('stopped');
+    const failing = function* () {
+      yield 'first';
+      throw failure;
+    };
+    await expect(snapshots.save(at(20), failing())).rejects.toBe(failure);
+    expect(await textOf(await snapshots.load())).toEqual(tenParts('10'));
+    expect(await generations()).toBe(1);
+  });
+
+  test('no more than the present one and the one before it are kept', async () => {
+    const { snapshots, other, generations } = await opened();
+    for (const position of [1, 2, 3, 4, 5]) {
+      await (position % 2 === 0 ? snapshots : other).save(at(position), tenParts(`${position}`));
+    }
+    expect(await generations()).toBe(2);
+  });
+
+  describe('reading the parts rejects', () => {
+    test.each(['lose', 'change'] as const)('where one does not come back as it was: %s', async (how) => {
+      const { snapshots, other, damage } = await opened();
+      await snapshots.save(at(10), tenParts('10'));
+      await damage(how);
+      await expect(textOf(await other.load())).rejects.toThrow(/not as it was saved/);
+    });
+  });
+
+  test('after it is closed every call rejects with STORE_CLOSED', async () => {
+    const { snapshots, other } = await opened();
+    await snapshots.save(at(10), tenParts('10'));
+    const loading = await snapshots.load();
+    await snapshots.close();
+    const closed = { code: 'STORE_CLOSED' };
+    await expect(snapshots.load()).rejects.toMatchObject(closed);
+    await expect(snapshots.save(at(20), ['x'])).rejects.toMatchObject(closed);
+    await expect(textOf(loading)).rejects.toMatchObject(closed);
+    expect(await textOf(await other.load())).toEqual(tenParts('10'));
+  });
+}

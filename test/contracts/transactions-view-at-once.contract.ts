@@ -1,0 +1,167 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type {
+  PageQuery,
+  TransactionsView,
+  ViewChange,
+} from '../../src/transactions-view/transactions-view.ts';
+import { hiding, sampleRow, showing } from '../support/records.ts';
+
+const WHOLE: PageQuery = {
+  accountId: 7,
+  fromMs: 0,
+  toMs: 10_000,
+  statuses: ['CONFIRMED', 'EXTERNAL'],
+  limit: 50,
+};
+const REBUILDS = 4;
+
+/** What holds while two processes use one view. `open` gives two of them on an empty place of their own. */
+export function transactionsViewAtOnceContract(
+  open: () => Promise<readonly [TransactionsView, TransactionsView]>,
+): void {
+  describe('two processes at once', () => {
+    test('projectors that apply the same events in any order, batches and repetition make the same view', async () => {
+      const views = await open();
+      const { generation } = await views[0].begin('store-1', 0);
+      let run = 0;
+      const property = fc.asyncProperty(
+        fc.array(history, { minLength: 1, maxLength: 6 }),
+        shuffles,
+        (...drawn) => endAsModel(views, { generation, firstId: 100 * run++ }, drawn),
+      );
+      await fc.assert(property, { numRuns: 12 });
+      await close(views);
+    });
+
+    test('an erasure holds against a void that is applied at the same moment', async () => {
+      const views = await open();
+      const { generation } = await views[0].begin('store-1', 0);
+      const ids = Array.from({ length: 20 }, (_, n) => n + 1);
+      await views[0].apply(
+        ids.map((id) => showing({ id })),
+        { generation, position: 1 },
+      );
+      const voids = ids.map((id) => views[0].apply([hiding(id)], { generation, position: 2 }));
+      await Promise.all([...voids, ...ids.map((id) => views[1].erase(id))]);
+      const again = ids.map((id) => showing({ id }, { revision: 5 }));
+      // Behind a void it would be set aside; of an erased transaction nothing counts any more.
+      expect(await views[0].apply(again, { generation, position: 3 })).toEqual([]);
+      await close(views);
+    });
+
+    test('of two beginnings one stays, and what the other one goes on with is refused', async () => {
+      const views = await open();
+      const begun = await Promise.all(views.map((view) => view.begin('store-1', 0)));
+      const stays = await views[0].checkpoint();
+      expect(begun.map(({ generation }) => generation)).toContain(stays?.generation);
+      expect(new Set(begun.map(({ generation }) => generation)).size).toBe(2);
+      for (const { generation } of begun) {
+        const applied = await views[1].apply([showing({ id: generation })], { generation, position: 1 });
+        expect(applied).toEqual(generation === stays?.generation ? [] : 'begun anew');
+      }
+      expect((await views[0].page(WHOLE)).rows.map((row) => row.id)).toEqual([stays?.generation]);
+      await close(views);
+    });
+
+    test('a view that the other one begins anew is not served until it is complete again', async () => {
+      const [one, other] = await open();
+      await one.begin('store-1', 0);
+      expect((await other.page(WHOLE)).rows).toEqual([]);
+      const { generation } = await one.begin('store-1', 2);
+      await expect(other.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      await one.apply([showing({ id: 1 })], { generation, position: 1 });
+      await expect(other.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      await one.apply([showing({ id: 2 })], { generation, position: 2 });
+      expect((await other.page(WHOLE)).rows.map((row) => row.id)).toEqual([2, 1]);
+      await close([one, other]);
+    });
+
+    test('while one rebuilds, over and over, the other one never serves a part of the list', async () => {
+      const [one, other] = await open();
+      const served = new Set<string>();
+      const serve = async (): Promise<void> => {
+        const page = await other.page(WHOLE).catch(unlessUnavailable);
+        served.add(page?.rows.map((row) => row.id).join(' ') ?? 'unavailable');
+      };
+      let rebuilding = true;
+      const serving = (async () => {
+        while (rebuilding) await Promise.all([serve(), serve()]);
+      })();
+      for (let n = 0; n < REBUILDS; n++) {
+        const { generation } = await one.begin('store-1', 3);
+        for (const id of [1, 2, 3]) await one.apply([showing({ id })], { generation, position: id });
+        await serve();
+      }
+      rebuilding = false;
+      await serving;
+      served.delete('unavailable');
+      expect([...served]).toEqual(['3 2 1']);
+      await close([one, other]);
+    });
+  });
+}
+
+/** What happens to one transaction, in its order: none of it is illegal, however it arrives. */
+type History = readonly ('record' | 'record again' | 'void' | 'erase')[];
+
+const history: fc.Arbitrary<History> = fc.constantFrom<History>(
+  ['record'],
+  ['record', 'record again'],
+  ['record', 'void'],
+  ['record', 'record again', 'void'],
+  ['record', 'void', 'erase'],
+  ['record', 'erase'],
+);
+
+/** For each projector a seed of the order, and the size of its batches. */
+const shuffles = fc.tuple(
+  ...[1, 2].map(() =>
+    fc.record({ order: fc.infiniteStream(fc.nat({ max: 1_000 })), size: fc.integer({ min: 1, max: 6 }) }),
+  ),
+);
+
+async function endAsModel(
+  views: readonly [TransactionsView, TransactionsView],
+  { generation, firstId }: { readonly generation: number; readonly firstId: number },
+  [histories, drawn]: readonly [readonly History[], readonly { order: Iterator<number>; size: number }[]],
+): Promise<void> {
+  const transactions = histories.map((steps, index) => ({ id: firstId + index + 1, steps }));
+  const changes = transactions.flatMap(({ id, steps }) =>
+    steps.map((step, revision) => changeOf(id, step, revision)),
+  );
+  await Promise.all(
+    drawn.map(async ({ order, size }, index) => {
+      const rest = [...changes, ...changes];
+      const view = views[index];
+      while (rest.length > 0 && view !== undefined) {
+        const batch = Array.from({ length: Math.min(size, rest.length) }, () => {
+          const [next] = rest.splice(Number(order.next().value) % rest.length, 1);
+          return next as ViewChange;
+        });
+        expect(await view.apply(batch, { generation, position: 1 })).toEqual([]);
+      }
+    }),
+  );
+  for (const { id, steps } of transactions) {
+    const isShown = !steps.includes('void') && !steps.includes('erase');
+    expect(await views[0].find(id)).toEqual(isShown ? sampleRow({ id }) : 'hidden');
+  }
+}
+
+function changeOf(id: number, step: History[number], revision: number): ViewChange {
+  const position = 10 * id + revision;
+  if (step === 'void') return hiding(id, { revision, position });
+  if (step !== 'erase') return showing({ id }, { revision, position });
+  const change = { kind: 'erase', revision: Number.MAX_SAFE_INTEGER, id } as const;
+  return { position, stream: `transaction-${id}`, type: '$streamDeleted', change };
+}
+
+function unlessUnavailable(error: unknown): undefined {
+  if ((error as { code?: unknown }).code !== 'STORE_UNAVAILABLE') throw error;
+  return undefined;
+}
+
+async function close(views: readonly TransactionsView[]): Promise<void> {
+  for (const view of views) await view.close();
+}

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface ComposeService {
+  readonly image: string;
+  readonly build?: string;
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly healthcheck?: { readonly test: readonly string[] };
+  readonly networks?: readonly string[];
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly deploy?: { readonly replicas: number };
+}
+
+export interface ComposeFile {
+  readonly services: Readonly<Record<string, ComposeService>>;
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+}
+
+/** docker-compose.yml as it is written: variables stand in it as `${…}`. */
+export function composeFile(): ComposeFile {
+  return parse(readFileSync(`${ROOT}/docker-compose.yml`, 'utf8'), { merge: true });
+}
+
+const VARIABLE = /\$(?:\{(\w+)(?::([-?])([^}]*))?\}|(\$))/g;
+
+/** What Compose makes of a text: `${NAME}`, `${NAME:-default}`, `${NAME:?message}` (throws it) and `$$`. */
+export function interpolate(text: string, env: Readonly<Record<string, string>>): string {
+  return text.replace(VARIABLE, (_, name: string, kind: string, rest: string, dollar: string) => {
+    if (dollar !== undefined) return '$';
+    const given = env[name];
+    if (given !== undefined && given !== '') return given;
+    if (kind === '?') throw new Error(`${name}: ${rest}`);
+    return kind === '-' ? rest : '';
+  });
+}
+
+/** The names in the `${…}` of a text. */
+export function variablesIn(text: string): string[] {
+  return [...text.matchAll(VARIABLE)].flatMap(([, name]) => (name === undefined ? [] : [name]));
+}
+
+/** A service's environment with every variable filled in. */
+export function environmentOf(
+  service: ComposeService,
+  env: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(service.environment ?? {}).map(([name, text]) => [name, interpolate(text, env)]),
+  );
+}

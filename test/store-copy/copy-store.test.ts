@@ -1,0 +1,270 @@
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { newEvent } from '../../src/event-store/new-event.ts';
+import { storeIdentity } from '../../src/event-store/store-identity.ts';
+import { assertNoUnfinishedCopy } from '../../src/store-copy/unfinished-copy.ts';
+import { newDelivery } from '../support/deliveries.ts';
+import { copyFrom, type EmbeddedEnd, kept, logOf, newEnd, RealisticStore } from '../support/store-copy.ts';
+import { named, record } from '../support/store-events.ts';
+
+const PROCESS = { id: 'p', pid: process.pid, host: 'elsewhere', roles: ['api'], directoryPosition: 1 };
+
+/** A store with a name, an account, three transactions, one of them erased. */
+async function sample(): Promise<EmbeddedEnd> {
+  const end = newEnd();
+  await record(end.store, 'account-7', 'opened', 'key');
+  await storeIdentity(end.store, systemClock);
+  for (const id of [1, 2, 3]) await record(end.store, `transaction-${id}`, `${id}`);
+  await end.store.erase('transaction-2');
+  return end;
+}
+
+const operations = (end: EmbeddedEnd) => end.store.readStream('operations');
+const lives = (end: EmbeddedEnd, seenAtMs = Date.now()) =>
+  end.coordination.report({ ...PROCESS, startedAtMs: seenAtMs, seenAtMs });
+
+describe('a copy', () => {
+  test('keeps the name of the store and goes on record once, at the end', async () => {
+    const [source, target] = [await sample(), newEnd()];
+    const storeId = await storeIdentity(source.store, systemClock);
+    expect(await copyFrom(source, target)).toEqual({
+      events: 5,
+      deliveries: 0,
+      copiedBefore: false,
+      faults: [],
+    });
+    expect(await storeIdentity(target.store, systemClock)).toBe(storeId);
+    const recorded = await operations(target);
+    expect(recorded.map(({ type }) => type)).toEqual(['StoreNamed', 'StoreCopied']);
+    expect(recorded[1]).toMatchObject({
+      data: { from_store_id: storeId, events: 5, deliveries: 0 },
+      metadata: { actor: 'test', command: 'fuel store copy' },
+    });
+    expect(await target.store.isErased('transaction-2')).toBe(true);
+    expect(await operations(source)).toHaveLength(1);
+  });
+
+  test('gives an event that does not say when it happened the time at which it was recorded', async () => {
+    const [source, target] = [await sample(), newEnd()];
+    const undated = { ...named('undated'), metadata: { note: 'from elsewhere' } as never };
+    await source.store.append([{ stream: 'transaction-9', expected: 'none', events: [undated] }]);
+    expect((await copyFrom(source, target)).faults).toEqual([]);
+    const [event] = await source.store.readStream('transaction-9');
+    const at = new Date(event?.recordedAtMs ?? 0).toISOString();
+    expect(await target.store.readStream('transaction-9')).toMatchObject([
+      { metadata: { note: 'from elsewhere', at } },
+    ]);
+  });
+
+  test('of what was copied before only compares, and leaves alone what the target has done since', async () => {
+    const [source, target] = [await sample(), newEnd()];
+    const [before, after] = [newDelivery(1), newDelivery(5)];
+    await source.queue.enqueue([before]);
+    await copyFrom(source, target);
+    await record(target.store, 'transaction-5', 'recorded there');
+    await target.store.erase('transaction-3');
+    await target.queue.enqueue([after]);
+    await target.queue.withdraw(1, 5_000);
+    await lives(target);
+    const log = (await logOf(target.store)).map(kept);
+    expect(await copyFrom(source, target)).toEqual({
+      events: 4,
+      deliveries: 1,
+      copiedBefore: true,
+      faults: [],
+    });
+    expect((await logOf(target.store)).map(kept)).toEqual(log);
+    expect((await target.queue.find(before.id))?.state).toBe('withdrawn');
+    expect(await target.queue.find(after.id)).toBeDefined();
+  });
+
+  test('names what the embedded store has recorded since it was copied, and copies none of it', async () => {
+    const [source, target] = [await sample(), newEnd()];
+    await copyFrom(source, target);
+    await record(source.store, 'transaction-8', 'too late');
+    await source.store.erase('transaction-1');
+    const { faults } = await copyFrom(source, target);
+    expect(faults).toEqual([
+      'transaction-8@0 (AccountOpened) is not in the target',
+      'transaction-1 is erased here and not in the target',
+    ]);
+    expect(await target.store.readStream('transaction-8')).toEqual([]);
+  });
+
+  test('erases in the target what was erased after a first run was interrupted', async () => {
+    const [source, into] = [await sample(), newEnd()];
+    const target = { ...into, store: new RealisticStore(into.store) };
+    target.store.appendsLeft = 4;
+    await expect(copyFrom(source, target)).rejects.toThrow('went away');
+    await source.store.erase('transaction-1');
+    target.store.appendsLeft = Infinity;
+    expect(await copyFrom(source, target)).toMatchObject({ events: 4, faults: [] });
+    expect(await into.erasedStreams()).toEqual(['transaction-1', 'transaction-2']);
+  });
+});
+
+describe('a copy is refused', () => {
+  const refused = (message: RegExp) =>
+    expect.objectContaining({ code: 'REFUSED', message: expect.stringMatching(message) });
+
+  test('while a process lives on either end', async () => {
+    const [source, target] = [await sample(), newEnd()];
+    await lives(source);
+    await expect(copyFrom(source, target)).rejects.toEqual(
+      refused(/elsewhere still works on the store that/),
+    );
+    await source.coordination.leave(PROCESS.id);
+    await lives(target);
+    await expect(copyFrom(source, target)).rejects.toEqual(refused(/elsewhere still works on the target/));
+    expect(await logOf(target.store)).toEqual([]);
+  });
+
+  test('where the target is another store, or holds events that have no name', async () => {
+    const [source, target, nameless] = [await sample(), newEnd(), newEnd()];
+    const ids = [
+      await storeIdentity(target.store, systemClock),
+      await storeIdentity(source.store, systemClock),
+    ];
+    await record(nameless.store, 'account-1', 'opened');
+    await expect(copyFrom(source, target)).rejects.toEqual(refused(new RegExp(ids.join('.*'))));
+    await expect(copyFrom(source, nameless)).rejects.toEqual(refused(/account-1@0/));
+    for (const end of [target, nameless]) {
+      expect(await logOf(end.store)).toHaveLength(1);
+      await assertNoUnfinishedCopy(end.coordination); // it can be used as before
+    }
+  });
+
+  test('where the delivery log of the target belongs to others', async () => {
+    const [source, target] = [await sample(), newEnd()];
+    await target.queue.enqueue([newDelivery(77)]);
+    await expect(copyFrom(source, target)).rejects.toEqual(refused(/holds deliveries/));
+    await assertNoUnfinishedCopy(target.coordination);
+  });
+
+  test('where an event was recorded while it ran', async () => {
+    const [source, target] = [await sample(), newEnd()];
+    await source.queue.enqueue([newDelivery(1)]);
+    let late: Promise<unknown> | undefined;
+    const onProgress = () => {
+      late ??= record(source.store, 'transaction-8', 'while it is copied');
+    };
+    await expect(copyFrom(source, target, { onProgress })).rejects.toEqual(refused(/run the copy again/));
+    await late;
+    expect(await copyFrom(source, target)).toMatchObject({ events: 6, faults: [] });
+  });
+
+  test('where nothing but what it is copied from is named as its target', async () => {
+    const source = await sample();
+    await expect(copyFrom(source, source)).rejects.toEqual(refused(/EVENTSTORE_URL, MONGODB_URL/));
+  });
+});
+
+describe('events that the target should not have', () => {
+  const begun = async (): Promise<[EmbeddedEnd, EmbeddedEnd]> => {
+    const [source, target] = [await sample(), newEnd()];
+    const [first] = await operations(source);
+    if (first === undefined) throw new Error('no name');
+    const { id, type, data, metadata } = first;
+    const events = [{ id, type, data, metadata: metadata as never }];
+    await target.store.append([{ stream: 'operations', expected: 'none', events }]);
+    return [source, target];
+  };
+
+  test('are named, and nothing is copied to it', async () => {
+    const [source, target] = await begun();
+    await record(target.store, 'account-9', 'its own');
+    await record(target.store, 'transaction-1', 'its own');
+    const { faults } = await copyFrom(source, target);
+    expect(faults.toSorted()).toEqual([
+      'account-9@0 (AccountOpened) is in the target only',
+      'transaction-1@0 (AccountOpened): it is another event',
+    ]);
+    expect(await logOf(target.store)).toHaveLength(3);
+    await expect(assertNoUnfinishedCopy(target.coordination)).rejects.toMatchObject({ code: 'REFUSED' });
+  });
+
+  test.each([
+    ['type', { type: 'AccountClosed' }],
+    ['data', { data: { account_id: 1, name: 'changed' } }],
+    ['metadata', { metadata: { at: '2026-09-03T08:00:00.000Z' } as never }],
+  ])('are told by their %s', async (what, change) => {
+    const [source, target] = await begun();
+    const [event] = await source.store.readStream('account-7');
+    if (event === undefined) throw new Error('no event');
+    const { id, type, data, metadata } = event;
+    const changed = { id, type, data, metadata: metadata as never, ...change };
+    await target.store.append([{ stream: 'account-7', expected: 'none', events: [changed] }]);
+    const { faults } = await copyFrom(source, target);
+    expect(faults).toEqual([expect.stringMatching(`^account-7@0 .*its ${what}`)]);
+    expect(await operations(target)).toHaveLength(1);
+  });
+
+  test('that were lost by it on the way are named too', async () => {
+    const [source, into] = [await sample(), newEnd()];
+    const lossy = new RealisticStore(into.store);
+    const append = lossy.append.bind(lossy);
+    lossy.append = async (appends) => {
+      const results = await append(appends.filter(({ stream }) => stream !== 'transaction-3'));
+      return appends.map((_, index) => results[index] ?? { kind: 'appended', revision: 0, position: 1 });
+    };
+    const { faults } = await copyFrom(source, { ...into, store: lossy });
+    expect(faults).toEqual(['transaction-3@0 (AccountOpened) is not in the target']);
+    expect(await operations(into)).toHaveLength(1);
+    await expect(assertNoUnfinishedCopy(into.coordination)).rejects.toMatchObject({ code: 'REFUSED' });
+  });
+});
+
+describe('a part that stays where it is', () => {
+  test('the delivery log alone is copied with its positions, and that goes on record in the source', async () => {
+    const [source, target] = [await sample(), newEnd()];
+    const delivery = newDelivery(1, { position: 4 });
+    await source.queue.enqueue([delivery]);
+    const ends = { ...target, store: source.store };
+    expect(await copyFrom(source, ends)).toMatchObject({ events: null, deliveries: 1, faults: [] });
+    expect(await target.queue.find(delivery.id)).toEqual(await source.queue.find(delivery.id));
+    const recorded = (await operations(source)).at(-1);
+    expect(recorded).toMatchObject({ type: 'StoreCopied', data: { events: null, deliveries: 1 } });
+    await target.queue.withdraw(1, 5_000);
+    expect(await copyFrom(source, ends)).toMatchObject({ deliveries: 1, copiedBefore: true });
+    expect((await target.queue.find(delivery.id))?.state).toBe('withdrawn');
+  });
+
+  test('the delivery log gets the positions of the events that were copied', async () => {
+    const [source, target] = [await sample(), newEnd()];
+    await record(target.store, '$stats', 'moves', 'every', 'position');
+    const delivery = await deliveryOf(source, 11);
+    const { faults } = await copyFrom(source, { ...target, deliveries: source.deliveries });
+    expect(faults).toEqual([]);
+    const [event] = await target.store.readStream('transaction-11');
+    expect((await source.queue.find(delivery.id))?.position).toBe(event?.position);
+    expect(event?.position).not.toBe(delivery.position);
+  });
+
+  test('what was copied in two steps is not copied a third time: the later log is the one that counts', async () => {
+    const [source, mongodb, eventStore] = [await sample(), newEnd(), newEnd()];
+    const delivery = await deliveryOf(source, 11);
+    await copyFrom(source, { ...mongodb, store: source.store });
+    await mongodb.queue.withdraw(11, 5_000);
+    await record(eventStore.store, '$stats', 'moves', 'every', 'position');
+    const ends = { ...mongodb, store: eventStore.store };
+    expect(await copyFrom(source, ends)).toMatchObject({ faults: [], copiedBefore: false });
+    const [event] = await eventStore.store.readStream('transaction-11');
+    const found = await mongodb.queue.find(delivery.id);
+    expect(found).toMatchObject({ state: 'withdrawn', position: event?.position });
+    await expect(copyFrom(source, { ...eventStore, deliveries: source.deliveries })).rejects.toMatchObject({
+      message: expect.stringMatching(/MONGODB_URL/),
+    });
+  });
+});
+
+/** A confirmed transaction, with a delivery of it in the log. */
+async function deliveryOf(end: EmbeddedEnd, transactionId: number) {
+  const data = { transaction_id: transactionId } as never;
+  const event = newEvent({ type: 'TransactionConfirmed', data }, { actor: 'test', command: 'test' }, 0);
+  const append = { stream: `transaction-${transactionId}`, expected: 'none', events: [event] } as const;
+  const [result] = await end.store.append([append]);
+  if (result?.kind !== 'appended') throw new Error(JSON.stringify(result));
+  const delivery = newDelivery(transactionId, { position: result.position });
+  await end.queue.enqueue([delivery]);
+  return delivery;
+}

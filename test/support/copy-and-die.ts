@@ -1,0 +1,19 @@
+import { copyFrom, openEnd, RealisticStore } from './store-copy.ts';
+
+// Run as a process of its own: copies the stores of SOURCE into TARGET and is killed in the middle of an append
+// after so many EVENTS, or of storing deliveries after so many BATCHES.
+const [from, to, events, batches] = process.argv.slice(2);
+if (from === undefined || to === undefined)
+  throw new Error('usage: copy-and-die.ts SOURCE TARGET EVENTS BATCHES');
+const [source, target] = [openEnd(from), openEnd(to)];
+const store = new RealisticStore(target.store, 3);
+store.appendsLeft = Number(events);
+store.onAway = () => process.kill(process.pid, 'SIGKILL');
+let batchesLeft = Number(batches);
+const deliveries = target.deliveries;
+const storing = deliveries.store.bind(deliveries);
+deliveries.store = async (batch) => {
+  if (batchesLeft-- === 0) process.kill(process.pid, 'SIGKILL');
+  await storing(batch);
+};
+await copyFrom(source, { ...target, store });

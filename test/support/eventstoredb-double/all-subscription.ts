@@ -1,0 +1,128 @@
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import { status } from '@grpc/grpc-js';
+import { fault, type ReadCall, send, toReadEvent } from './answers.ts';
+import type { DoubleLog } from './double-log.ts';
+import { type EventFilter, eventFilter, filterSettings } from './event-filter.ts';
+import type { LogRecord } from './log-record.ts';
+
+export interface ReadContext {
+  readonly log: DoubleLog;
+  /** The subscriptions that are live. */
+  readonly followers: Set<ReadCall>;
+}
+
+/** The server reads so many matching events at a time while it catches up. */
+const PAGE = 32;
+
+/**
+ * A subscription to `$all`: catch-up in pages, `CaughtUp`, then live. With a filter it tells checkpoints every
+ * `interval × window` events that it looked at, and at the end of a page while it catches up: none comes merely
+ * because the log's end was reached.
+ */
+export async function followAll(
+  { log, followers }: ReadContext,
+  call: ReadCall,
+  options: streams.ReadReq.Options,
+): Promise<void> {
+  const filter = options.getFilter();
+  const window = filter?.hasMax() === true ? filter.getMax() : PAGE;
+  const checkpointEvery = filter === undefined ? Infinity : window * filter.getCheckpointintervalmultiplier();
+  const passes = eventFilter(filterSettings(filter));
+  const sendEvent = (record: LogRecord): Promise<boolean> => {
+    const event = toReadEvent(log.index.resolved(record, options.getResolveLinks()));
+    return send(call, new streams.ReadResp().setEvent(event));
+  };
+  let next = startOf(log, options.getAll());
+  const confirmation = new streams.ReadResp.SubscriptionConfirmation();
+  confirmation.setSubscriptionId(crypto.randomUUID());
+  await send(call, new streams.ReadResp().setConfirmation(confirmation));
+
+  let looked = 0;
+  for (let isEnd = false; !isEnd && !call.cancelled; ) {
+    const page = readPage(log.index.records, { from: next, window, passes });
+    for (const record of page.events) if (!(await sendEvent(record))) return;
+    looked += page.looked;
+    isEnd = page.isEnd;
+    if (!isEnd && looked >= checkpointEvery) {
+      looked %= checkpointEvery;
+      const at = page.events.at(-1) ?? log.index.records[next];
+      if (at !== undefined) await sendCheckpoint(call, at);
+    }
+    next += page.looked;
+  }
+  await send(call, new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()));
+  followers.add(call);
+  call.once('close', () => followers.delete(call)).once('cancelled', () => followers.delete(call));
+  for await (const record of liveFrom(log, call, next)) {
+    if (passes(record)) await sendEvent(record);
+    if (++looked < checkpointEvery) continue;
+    looked = 0;
+    await sendCheckpoint(call, record);
+  }
+}
+
+/** The place behind the position that the subscriber has seen. */
+function startOf(log: DoubleLog, options: streams.ReadReq.Options.AllOptions | undefined): number {
+  if (options === undefined || options.hasStart()) return 0;
+  if (options.hasEnd()) return log.index.records.length;
+  const seen = log.index.indexAt(Number(options.getPosition()?.getCommitPosition()));
+  if (seen === undefined) throw fault(status.UNKNOWN, 'Exception was thrown by handler.');
+  return Math.min(seen + 1, log.index.records.length);
+}
+
+interface Page {
+  readonly events: readonly LogRecord[];
+  readonly looked: number;
+  readonly isEnd: boolean;
+}
+
+function readPage(
+  records: readonly LogRecord[],
+  { from, window, passes }: { readonly from: number; readonly window: number; readonly passes: EventFilter },
+): Page {
+  const events: LogRecord[] = [];
+  let looked = 0;
+  while (looked < window && events.length < PAGE) {
+    const record = records[from + looked];
+    if (record === undefined) return { events, looked, isEnd: true };
+    if (passes(record)) events.push(record);
+    looked++;
+  }
+  return { events, looked, isEnd: false };
+}
+
+/** Drops a live subscription as the server does when the caller reads more slowly than events come. */
+export function dropAsTooSlow(call: ReadCall): void {
+  const why = 'Consumer too slow to handle event while live. Client resubscription required.';
+  call.emit('error', fault(status.ABORTED, `Operation timed out: ${why}`));
+}
+
+/** Every event from the place on as it is written, until the caller leaves. */
+async function* liveFrom(log: DoubleLog, call: ReadCall, from: number): AsyncGenerator<LogRecord> {
+  let ring = (): void => undefined;
+  const wake = (): void => ring();
+  const forget = log.onCommit(wake);
+  call.on('cancelled', wake).on('error', wake);
+  try {
+    for (let next = from; !call.cancelled && !call.writableEnded; ) {
+      const record = log.index.records[next];
+      if (record !== undefined) {
+        next++;
+        yield record;
+        continue;
+      }
+      await new Promise<void>((resolve) => {
+        ring = resolve;
+      });
+    }
+  } finally {
+    forget();
+  }
+}
+
+async function sendCheckpoint(call: ReadCall, { position }: LogRecord): Promise<void> {
+  const checkpoint = new streams.ReadResp.Checkpoint();
+  checkpoint.setCommitPosition(`${position}`);
+  checkpoint.setPreparePosition(`${position}`);
+  await send(call, new streams.ReadResp().setCheckpoint(checkpoint));
+}

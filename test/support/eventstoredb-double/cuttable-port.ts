@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A port of its own in front of another, so that connections can be cut or held as when a node dies or hangs. */
+export class CuttablePort {
+  /** 0 until it listens. */
+  port = 0;
+  readonly #server: Server;
+  readonly #target: number;
+  /** Each connection with its other half. */
+  readonly #pairs = new Set<readonly [Socket, Socket]>();
+  #isFrozen = false;
+
+  private constructor(target: number) {
+    this.#target = target;
+    this.#server = createServer((socket) => this.#join(socket));
+  }
+
+  /** Listens on 127.0.0.1; port 0 takes a free one. */
+  static async open({
+    port,
+    target,
+  }: {
+    readonly port: number;
+    readonly target: number;
+  }): Promise<CuttablePort> {
+    const front = new CuttablePort(target);
+    front.#server.listen(port, '127.0.0.1');
+    await once(front.#server, 'listening');
+    front.port = (front.#server.address() as AddressInfo).port;
+    return front;
+  }
+
+  /** No byte passes any more; new connections are accepted and hear nothing. */
+  freeze(): void {
+    this.#isFrozen = true;
+    for (const [near, far] of this.#pairs) {
+      near.unpipe(far).pause();
+      far.unpipe(near).pause();
+    }
+  }
+
+  thaw(): void {
+    this.#isFrozen = false;
+    for (const [near, far] of this.#pairs) {
+      near.pipe(far);
+      far.pipe(near);
+    }
+  }
+
+  /** Cuts every connection and accepts no other. */
+  async close(): Promise<void> {
+    this.#server.close();
+    for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
+    await once(this.#server, 'close');
+  }
+
+  #join(near: Socket): void {
+    const far = connect(this.#target, '127.0.0.1');
+    const pair = [near, far] as const;
+    this.#pairs.add(pair);
+    const end = (): void => {
+      this.#pairs.delete(pair);
+      for (const socket of pair) socket.destroy();
+    };
+    // A connection that breaks on one side is to break on the other: that is all there is to an error here.
+    for (const socket of pair) socket.on('error', end).on('close', end).setNoDelay(true);
+    if (this.#isFrozen) return;
+    near.pipe(far);
+    far.pipe(near);
+  }
+}

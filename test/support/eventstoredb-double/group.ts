@@ -1,0 +1,207 @@
+import persistent from '@eventstore/db-client/generated/persistent_pb.js';
+import { groupFault, type SubscriptionCall, toSubscriptionEvent } from './answers.ts';
+import type { DoubleLog } from './double-log.ts';
+import { type EventFilter, eventFilter, isHidden } from './event-filter.ts';
+import { GroupCheckpoint } from './group-checkpoint.ts';
+import { type GroupSettings, type GroupStatistics, parsePosition } from './group-settings.ts';
+import type { LogRecord, Resolved } from './log-record.ts';
+import { ParkedStream } from './parked-stream.ts';
+
+/** An event on its way to a consumer and back. */
+interface Message {
+  /** Of the event, or of the link where it is replayed: what consumers answer with. */
+  readonly id: string;
+  readonly resolved: Resolved;
+  readonly retryCount: number;
+  /** Its number among the events that the group has looked at; none for a replayed one. */
+  readonly sequence: number | undefined;
+  readonly sentTo: GroupClient | undefined;
+  readonly expiresMs: number;
+}
+
+export interface GroupClient {
+  readonly call: SubscriptionCall;
+  readonly name: string;
+  readonly bufferSize: number;
+  inFlight: number;
+}
+
+export type Nack = 'park' | 'retry' | 'skip';
+
+/**
+ * One persistent subscription to `$all`: hands events to its clients in turn, counts retries and times out as the
+ * server does. Where the server fills a buffer ahead of its clients, it reads the log as they take.
+ */
+export class Group {
+  readonly settings: GroupSettings;
+  readonly #log: DoubleLog;
+  readonly #passes: EventFilter;
+  readonly #parked: ParkedStream;
+  readonly #checkpoint: GroupCheckpoint;
+  readonly #forgetLog: () => void;
+  readonly #timer: NodeJS.Timeout;
+  readonly #out = new Map<string, Message>();
+  #retry: Message[] = [];
+  #clients: GroupClient[] = [];
+  #next: number;
+  #sent = 0;
+
+  constructor(log: DoubleLog, settings: GroupSettings, { tickMs }: { readonly tickMs: number }) {
+    this.settings = settings;
+    this.#log = log;
+    this.#passes = eventFilter(settings.filter);
+    this.#parked = new ParkedStream(log, settings.group);
+    this.#checkpoint = new GroupCheckpoint(log, settings);
+    const { position } = this.#checkpoint;
+    this.#next = log.index.indexFrom(
+      position === undefined ? parsePosition(settings.startPosition) : position + 1,
+    );
+    this.#forgetLog = log.onCommit(() => this.#push());
+    this.#timer = setInterval(() => this.#tick(), tickMs);
+  }
+
+  add(client: GroupClient): void {
+    this.#clients.push(client);
+    this.#push();
+  }
+
+  /** What it held is handed out again at once, whatever its retries. */
+  remove(client: GroupClient): void {
+    this.#clients = this.#clients.filter((other) => other !== client);
+    for (const message of this.#out.values()) if (message.sentTo === client) this.#again(message);
+    this.#push();
+  }
+
+  /** As on the server, any client may end what another holds. */
+  ack(ids: readonly string[]): void {
+    for (const id of ids) this.#end(id);
+    this.#settle();
+  }
+
+  nack(ids: readonly string[], action: Nack, reason: string): void {
+    for (const id of ids) {
+      const message = this.#out.get(id);
+      if (message === undefined) continue;
+      if (action === 'retry') this.#retryOrPark(message);
+      else if (action === 'park') this.#park(message, `Client explicitly NAK'ed message.\n${reason}`);
+      else this.#end(id);
+    }
+    this.#settle();
+  }
+
+  async replayParked(stopAt: bigint | undefined): Promise<void> {
+    const replayed = await this.#parked.takeAll(stopAt);
+    for (const resolved of replayed) {
+      const id = resolved.link?.id ?? '';
+      const fresh = { id, resolved, retryCount: 0, sequence: undefined, sentTo: undefined, expiresMs: 0 };
+      this.#retry.push(fresh);
+    }
+    this.#push();
+  }
+
+  statistics(): GroupStatistics {
+    const clients = this.#clients.map(({ name, inFlight, bufferSize }) => {
+      return { name, inFlight, room: bufferSize - inFlight };
+    });
+    const known = this.#log.index.records.findLast(this.#passes)?.position;
+    const checkpoint = this.#checkpoint.position;
+    const counts = { sent: this.#sent, outstanding: this.#out.size, retrying: this.#retry.length };
+    return { clients, ...counts, parked: this.#parked.count(), checkpoint, known };
+  }
+
+  /** Stops handing out; `isDropped` tells the clients so. */
+  close({ isDropped }: { readonly isDropped: boolean }): void {
+    clearInterval(this.#timer);
+    this.#forgetLog();
+    const clients = this.#clients;
+    this.#clients = [];
+    if (!isDropped) return;
+    for (const { call } of clients) {
+      call.emit('error', groupFault('persistent-subscription-dropped', this.settings.group));
+    }
+  }
+
+  /** Deletes its streams. The group is closed. */
+  async forget(): Promise<void> {
+    await this.#checkpoint.forget();
+    await this.#parked.forget();
+  }
+
+  #push(): void {
+    for (;;) {
+      const client = this.#clients.find(({ inFlight, bufferSize }) => inFlight < bufferSize);
+      if (client === undefined) return;
+      const message = this.#retry.shift() ?? this.#nextOfLog();
+      if (message === undefined) return;
+      this.#clients = [...this.#clients.filter((other) => other !== client), client];
+      this.#sent++;
+      if (!this.#out.has(message.id)) {
+        const expiresMs = Date.now() + this.settings.messageTimeout;
+        this.#out.set(message.id, { ...message, sentTo: client, expiresMs });
+        client.inFlight++;
+      } // of two events with one id, both are handed out and one is waited for
+      const event = toSubscriptionEvent(message.resolved, message.retryCount);
+      client.call.write(new persistent.ReadResp().setEvent(event));
+    }
+  }
+
+  #nextOfLog(): Message | undefined {
+    for (;;) {
+      const record = this.#log.index.records[this.#next];
+      if (record === undefined) return undefined;
+      this.#next++;
+      if (isHidden(record)) continue; // or each checkpoint would call for the next
+      const sequence = this.#checkpoint.looked(record);
+      if (this.#passes(record)) return this.#fresh(record, sequence);
+    }
+  }
+
+  #fresh(record: LogRecord, sequence: number): Message {
+    const resolved = this.#log.index.resolved(record, this.settings.resolveLinkTos);
+    return { id: record.id, resolved, retryCount: 0, sequence, sentTo: undefined, expiresMs: 0 };
+  }
+
+  #retryOrPark(message: Message): void {
+    const { maxRetryCount } = this.settings;
+    if (message.retryCount < maxRetryCount) this.#again(message);
+    else this.#park(message, `Reached retry count of ${maxRetryCount}`);
+  }
+
+  /** In the order of the log; replayed ones behind. */
+  #again(message: Message): void {
+    this.#end(message.id);
+    const again = { ...message, retryCount: message.retryCount + 1 };
+    const { sequence } = again;
+    const place = this.#retry.findIndex((other) => (other.sequence ?? Infinity) > (sequence ?? Infinity));
+    this.#retry.splice(place === -1 ? this.#retry.length : place, 0, again);
+  }
+
+  #park(message: Message, reason: string): void {
+    this.#end(message.id);
+    void this.#parked.add(message.resolved, reason);
+  }
+
+  #end(id: string): void {
+    const message = this.#out.get(id);
+    if (message?.sentTo !== undefined) message.sentTo.inFlight--;
+    this.#out.delete(id);
+  }
+
+  #tick(): void {
+    const nowMs = Date.now();
+    for (const message of this.#out.values()) if (message.expiresMs <= nowMs) this.#retryOrPark(message);
+    this.#push();
+    this.#checkpoint.mark(this.#lowest(), { isTick: true });
+  }
+
+  #settle(): void {
+    this.#checkpoint.mark(this.#lowest(), { isTick: false });
+    this.#push();
+  }
+
+  /** The first event that is out or waits to be. */
+  #lowest(): number {
+    const sequences = [...this.#out.values(), ...this.#retry].map(({ sequence }) => sequence ?? Infinity);
+    return Math.min(...sequences);
+  }
+}

@@ -1,0 +1,136 @@
+import persistent from '@eventstore/db-client/generated/persistent_pb.js';
+import { groupFault, invalidArgument, type SubscriptionCall } from './answers.ts';
+import type { DoubleLog } from './double-log.ts';
+import { filterSettings } from './event-filter.ts';
+import { Group, type Nack } from './group.ts';
+import { type GroupSettings, positionText, readSettings, toSubscriptionInfo } from './group-settings.ts';
+import { jsonOf, systemRecord } from './log-record.ts';
+
+const CONFIGURATION = '$persistentSubscriptionConfig';
+const ACTIONS: Readonly<Record<number, Nack>> = { 0: 'retry', 1: 'park', 2: 'retry', 3: 'skip', 4: 'skip' };
+
+/** The persistent subscriptions to `$all`. Their settings stand in the log, so that they outlive the double. */
+export class Groups {
+  readonly #log: DoubleLog;
+  readonly #timing: { readonly tickMs: number };
+  readonly #groups = new Map<string, Group>();
+
+  constructor(log: DoubleLog, timing: { readonly tickMs: number }) {
+    this.#log = log;
+    this.#timing = timing;
+    const last = log.index.all(CONFIGURATION).at(-1);
+    const { entries } = last === undefined ? { entries: [] } : (jsonOf(last) as { entries: GroupSettings[] });
+    for (const entry of entries) this.#groups.set(entry.group, new Group(log, entry, timing));
+  }
+
+  async create(options: persistent.CreateReq.Options | undefined): Promise<void> {
+    const all = options?.getAll();
+    if (options === undefined || all === undefined) throw invalidArgument('groups of $all only');
+    const group = options.getGroupName();
+    if (this.#groups.has(group)) throw groupFault('persistent-subscription-exists', group);
+    const filter = filterSettings(all.getFilter());
+    const startPosition = this.#placeOf(all);
+    const settings = readSettings(options.getSettings(), { group, filter, startPosition });
+    this.#groups.set(group, new Group(this.#log, settings, this.#timing));
+    await this.#save();
+  }
+
+  /** Consumers are dropped; the filter stays, and the place where there is a checkpoint. */
+  async update(options: persistent.UpdateReq.Options | undefined): Promise<void> {
+    const old = this.#find(options?.getGroupName());
+    const { group, filter } = old.settings;
+    old.close({ isDropped: true });
+    const startPosition = this.#placeOf(options?.getAll());
+    const settings = readSettings(options?.getSettings(), { group, filter, startPosition });
+    this.#groups.set(group, new Group(this.#log, settings, this.#timing));
+    await this.#save();
+  }
+
+  async delete(options: persistent.DeleteReq.Options | undefined): Promise<void> {
+    const group = this.#find(options?.getGroupName());
+    group.close({ isDropped: true });
+    this.#groups.delete(group.settings.group);
+    await group.forget();
+    await this.#save();
+  }
+
+  async replayParked(options: persistent.ReplayParkedReq.Options | undefined): Promise<void> {
+    const group = this.#find(options?.getGroupName());
+    await group.replayParked(options?.hasStopAt() === true ? BigInt(options.getStopAt()) : undefined);
+  }
+
+  info(options: persistent.GetInfoReq.Options | undefined): persistent.SubscriptionInfo {
+    return infoOf(this.#find(options?.getGroupName()));
+  }
+
+  list(): persistent.SubscriptionInfo[] {
+    return [...this.#groups.values()].map(infoOf);
+  }
+
+  /**
+   * Serves one consumer until it leaves. An error goes to the call: to throw while reading it would end it without
+   * an answer.
+   */
+  read(call: SubscriptionCall): void {
+    let group: Group | undefined;
+    call.on('data', (message: persistent.ReadReq) => {
+      const options = message.getOptions();
+      if (options === undefined) return answered(message, group);
+      try {
+        group = this.#join(call, options);
+      } catch (error) {
+        call.emit('error', error);
+      }
+    });
+    call.once('end', () => call.end());
+  }
+
+  #join(call: SubscriptionCall, options: persistent.ReadReq.Options): Group {
+    const group = this.#find(options.getGroupName());
+    const [name = '<unknown>'] = call.metadata.get('connection-name').map(String);
+    const client = { call, name, bufferSize: options.getBufferSize(), inFlight: 0 };
+    const leave = (): void => group.remove(client);
+    call.once('cancelled', leave).once('end', leave);
+    const confirmation = new persistent.ReadResp.SubscriptionConfirmation();
+    confirmation.setSubscriptionId(`$all::${options.getGroupName()}`);
+    call.write(new persistent.ReadResp().setSubscriptionConfirmation(confirmation));
+    group.add(client);
+    return group;
+  }
+
+  /** As when the process dies: nothing more is handed out or written. */
+  close(): void {
+    for (const group of this.#groups.values()) group.close({ isDropped: false });
+  }
+
+  #placeOf(all: persistent.CreateReq.AllOptions | persistent.UpdateReq.AllOptions | undefined): string {
+    const end = (this.#log.index.records.at(-1)?.position ?? -1) + 1;
+    const given = Number(all?.getPosition()?.getCommitPosition() ?? 0);
+    return positionText(all?.hasEnd() === true ? end : given);
+  }
+
+  #find(group = ''): Group {
+    const found = this.#groups.get(group);
+    if (found === undefined) throw groupFault('persistent-subscription-does-not-exist', group);
+    return found;
+  }
+
+  async #save(): Promise<void> {
+    const entries = [...this.#groups.values()].map(({ settings }) => settings);
+    const event = systemRecord('$PersistentConfig', JSON.stringify({ version: '2', entries }));
+    await this.#log.write({ stream: CONFIGURATION, expected: 'any', events: [event] });
+  }
+}
+
+function answered(message: persistent.ReadReq, group: Group | undefined): void {
+  const ack = message.getAck();
+  const nack = message.getNack();
+  if (ack !== undefined) group?.ack(ack.getIdsList().map((id) => id.getString()));
+  if (nack === undefined) return;
+  const ids = nack.getIdsList().map((id) => id.getString());
+  group?.nack(ids, ACTIONS[nack.getAction()] ?? 'skip', nack.getReason());
+}
+
+function infoOf(group: Group): persistent.SubscriptionInfo {
+  return toSubscriptionInfo(group.settings, group.statistics());
+}

@@ -1,0 +1,39 @@
+/** One event as the double keeps it: the bytes as they came, so that what is not JSON stays so. */
+export interface LogRecord {
+  /** Commit and prepare position in one: they are equal for events that are written at once. */
+  readonly position: number;
+  readonly stream: string;
+  readonly revision: bigint;
+  readonly id: string;
+  readonly type: string;
+  readonly isJson: boolean;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+  readonly createdMs: number;
+}
+
+export type ProposedRecord = Pick<LogRecord, 'id' | 'type' | 'isJson' | 'data' | 'metadata'>;
+
+/** What is handed out: an event, the link that was resolved to it, or a link whose event is gone. */
+export interface Resolved {
+  readonly event: LogRecord | undefined;
+  readonly link: LogRecord | undefined;
+}
+
+/** The revision of a tombstone: the largest that the protocol's signed number holds. */
+export const TOMBSTONE_REVISION = 2n ** 63n - 1n;
+
+/** An event that the server itself writes. */
+export function systemRecord(
+  type: string,
+  data: string,
+  { isJson = true, metadata = '' }: { readonly isJson?: boolean; readonly metadata?: string } = {},
+): ProposedRecord {
+  const id = crypto.randomUUID();
+  return { id, type, isJson, data: Buffer.from(data), metadata: Buffer.from(metadata) };
+}
+
+/** What JSON.parse makes of a system event's data. */
+export function jsonOf(record: LogRecord): unknown {
+  return JSON.parse(Buffer.from(record.data).toString('utf8'));
+}

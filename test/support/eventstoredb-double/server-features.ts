@@ -1,0 +1,36 @@
+import features from '@eventstore/db-client/generated/serverfeatures_pb.js';
+
+const PACKAGE = 'event_store.client';
+const SERVICES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'persistent_subscriptions.persistentsubscriptions': {
+    create: ['stream', 'all'],
+    update: ['stream', 'all'],
+    delete: ['stream', 'all'],
+    read: ['stream', 'all'],
+    getinfo: ['stream', 'all'],
+    replayparked: ['stream', 'all'],
+    list: ['stream', 'all'],
+  },
+  'streams.streams': {
+    read: ['position', 'events'],
+    append: [],
+    delete: [],
+    tombstone: [],
+    batchappend: ['deadline_duration'],
+  },
+  'gossip.gossip': { read: [] },
+  'server_features.serverfeatures': { getsupportedmethods: [] },
+};
+
+/** What EventStoreDB 23.10 says that it can do, as far as the double can. */
+export function supportedMethods(): features.SupportedMethods {
+  const methods = Object.entries(SERVICES).flatMap(([service, byName]) =>
+    Object.entries(byName).map(([name, list]) =>
+      new features.SupportedMethod()
+        .setServiceName(`${PACKAGE}.${service}`)
+        .setMethodName(name)
+        .setFeaturesList([...list]),
+    ),
+  );
+  return new features.SupportedMethods().setEventStoreServerVersion('23.10.6').setMethodsList(methods);
+}

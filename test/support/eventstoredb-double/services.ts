@@ -1,0 +1,125 @@
+import gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import groupService from '@eventstore/db-client/generated/persistent_grpc_pb.js';
+import persistent from '@eventstore/db-client/generated/persistent_pb.js';
+import featureService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import streamService from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
+import {
+  Server,
+  type ServerDuplexStream,
+  type ServerReadableStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
+import type { ReadContext } from './all-subscription.ts';
+import type { SubscriptionCall } from './answers.ts';
+import type { Groups } from './groups.ts';
+import { read } from './reads.ts';
+import { supportedMethods } from './server-features.ts';
+import { append, batchAppend, type MayAnswer, remove } from './writes.ts';
+
+export interface Backend extends ReadContext {
+  readonly groups: Groups;
+  readonly mayAnswer: MayAnswer;
+  /** Where the node says that it is. */
+  readonly port: () => number;
+}
+
+const LONGEST_MESSAGE_BYTES = 17 * 1024 * 1024;
+
+/** The gRPC server with the services that the client calls. */
+export function createGrpcServer(backend: Backend): Server {
+  const { log, groups, mayAnswer, port } = backend;
+  const server = new Server({ 'grpc.max_receive_message_length': LONGEST_MESSAGE_BYTES });
+  const writes = { log, mayAnswer };
+  server.addService(streamService.StreamsService, {
+    read: streaming((call: ServerWritableStream<streams.ReadReq, streams.ReadResp>) => read(backend, call)),
+    append: (
+      call: ServerReadableStream<streams.AppendReq, streams.AppendResp>,
+      answer: sendUnaryData<streams.AppendResp>,
+    ) => {
+      append(writes, call).then((response) => response !== undefined && answer(null, response), answer);
+    },
+    batchAppend: streaming((call: ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>) =>
+      batchAppend(writes, call),
+    ),
+    tombstone: unary(async (request: streams.TombstoneReq) => {
+      const position = `${await remove(log, request.getOptions(), { isFinal: true })}`;
+      const place = new streams.TombstoneResp.Position();
+      place.setCommitPosition(position).setPreparePosition(position);
+      return new streams.TombstoneResp().setPosition(place);
+    }),
+    delete: unary(async (request: streams.DeleteReq) => {
+      const position = `${await remove(log, request.getOptions(), { isFinal: false })}`;
+      const place = new streams.DeleteResp.Position();
+      place.setCommitPosition(position).setPreparePosition(position);
+      return new streams.DeleteResp().setPosition(place);
+    }),
+  });
+  addGroupService(server, groups);
+  server.addService(featureService.ServerFeaturesService, {
+    getSupportedMethods: unary(async () => supportedMethods()),
+  });
+  server.addService(gossipService.GossipService, { read: unary(async () => cluster(port())) });
+  return server;
+}
+
+function addGroupService(server: Server, groups: Groups): void {
+  server.addService(groupService.PersistentSubscriptionsService, {
+    create: unary(async (request: persistent.CreateReq) => {
+      await groups.create(request.getOptions());
+      return new persistent.CreateResp();
+    }),
+    update: unary(async (request: persistent.UpdateReq) => {
+      await groups.update(request.getOptions());
+      return new persistent.UpdateResp();
+    }),
+    delete: unary(async (request: persistent.DeleteReq) => {
+      await groups.delete(request.getOptions());
+      return new persistent.DeleteResp();
+    }),
+    replayParked: unary(async (request: persistent.ReplayParkedReq) => {
+      await groups.replayParked(request.getOptions());
+      return new persistent.ReplayParkedResp();
+    }),
+    getInfo: unary(async (request: persistent.GetInfoReq) =>
+      new persistent.GetInfoResp().setSubscriptionInfo(groups.info(request.getOptions())),
+    ),
+    list: unary(async () => new persistent.ListResp().setSubscriptionsList(groups.list())),
+    read: (call: SubscriptionCall) => groups.read(call),
+    restartSubsystem: unary(async () => new shared.Empty()),
+  });
+}
+
+/** A cluster of one: this node leads it. */
+function cluster(port: number): gossip.ClusterInfo {
+  const endPoint = new gossip.EndPoint().setAddress('127.0.0.1').setPort(port);
+  const member = new gossip.MemberInfo()
+    .setInstanceId(new shared.UUID().setString(crypto.randomUUID()))
+    .setState(gossip.MemberInfo.VNodeState.LEADER)
+    .setIsAlive(true)
+    .setHttpEndPoint(endPoint);
+  return new gossip.ClusterInfo().setMembersList([member]);
+}
+
+function unary<Request, Response>(
+  handle: (request: Request) => Promise<Response>,
+): (call: ServerUnaryCall<Request, Response>, answer: sendUnaryData<Response>) => void {
+  return (call, answer) => {
+    handle(call.request).then((response) => answer(null, response), answer);
+  };
+}
+
+function streaming<Call extends { end(): void; emit(event: 'error', error: unknown): boolean }>(
+  handle: (call: Call) => Promise<void>,
+): (call: Call) => void {
+  return (call) => {
+    handle(call).then(
+      () => call.end(),
+      (error: unknown) => call.emit('error', error),
+    );
+  };
+}

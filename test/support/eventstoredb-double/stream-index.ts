@@ -1,0 +1,135 @@
+import { jsonOf, type LogRecord, type Resolved, TOMBSTONE_REVISION } from './log-record.ts';
+
+export type Expected = 'any' | 'no_stream' | 'stream_exists' | bigint;
+
+export type Decision =
+  | { readonly kind: 'write'; readonly softDeleted: boolean }
+  /** These events stand there already; `last` is the last of them. */
+  | { readonly kind: 'idempotent'; readonly last: LogRecord }
+  /** `current` is -1 where there is no stream. */
+  | { readonly kind: 'wrong'; readonly current: bigint }
+  | { readonly kind: 'deleted' };
+
+export type Readable =
+  | { readonly kind: 'found'; readonly records: readonly LogRecord[] }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'deleted' };
+
+interface StreamMetadata {
+  readonly $tb?: number;
+  readonly $maxCount?: number;
+}
+
+/** The truncation that a soft delete writes, as a number it is parsed to. */
+const SOFT_DELETED = Number(TOMBSTONE_REVISION);
+
+/** All events in memory: in the order of the log, and by stream. Decides writes as the server's own index does. */
+export class StreamIndex {
+  readonly records: LogRecord[] = [];
+  readonly #streams = new Map<string, LogRecord[]>();
+  /** As in the server, only events written since the start are known by their id alone, each by its first place. */
+  readonly #recent = new Map<string, LogRecord>();
+
+  add(record: LogRecord, { isRecent }: { readonly isRecent: boolean }): void {
+    this.records.push(record);
+    const stream = this.#streams.get(record.stream);
+    if (stream === undefined) this.#streams.set(record.stream, [record]);
+    else stream.push(record);
+    if (isRecent && !this.#recent.has(record.id)) this.#recent.set(record.id, record);
+  }
+
+  /** Every event of the stream, those that are truncated and the tombstone too. */
+  all(stream: string): readonly LogRecord[] {
+    return this.#streams.get(stream) ?? [];
+  }
+
+  /** What a reader of the stream sees. */
+  readable(stream: string): Readable {
+    const records = this.all(stream);
+    const last = records.at(-1);
+    if (last?.revision === TOMBSTONE_REVISION) return { kind: 'deleted' };
+    if (last === undefined || this.isSoftDeleted(stream)) return { kind: 'missing' };
+    const { $tb = 0, $maxCount = Infinity } = this.#metadata(stream);
+    const first = Math.max($tb, records.length - $maxCount);
+    return { kind: 'found', records: first > 0 ? records.slice(first) : records };
+  }
+
+  isSoftDeleted(stream: string): boolean {
+    return this.#metadata(stream).$tb === SOFT_DELETED;
+  }
+
+  /** The event with what it links to, where that is asked for. */
+  resolved(record: LogRecord, resolveLinks: boolean): Resolved {
+    if (!resolveLinks || record.type !== '$>') return { event: record, link: undefined };
+    return { event: this.#linked(record), link: record };
+  }
+
+  /**
+   * The place in `records` of the event at the position, or their end where it lies behind all. As the server
+   * does, it reads nowhere but where an event begins.
+   */
+  indexAt(position: number): number | undefined {
+    const place = this.indexFrom(position);
+    const found = this.records[place];
+    return found === undefined || found.position === position ? place : undefined;
+  }
+
+  /** The place in `records` of the first event at or behind the position. */
+  indexFrom(position: number): number {
+    let low = 0;
+    let high = this.records.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.records[middle]?.position ?? Infinity) < position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  decide(stream: string, expected: Expected, ids: readonly string[]): Decision {
+    const records = this.all(stream);
+    const current = records.at(-1)?.revision ?? -1n;
+    if (current === TOMBSTONE_REVISION) return { kind: 'deleted' };
+    const softDeleted = this.isSoftDeleted(stream);
+    if (expected === 'stream_exists') {
+      if (softDeleted) return { kind: 'deleted' };
+      if (current < 0n && this.all(`$$${stream}`).length === 0) return { kind: 'wrong', current };
+    }
+    if (expected === 'any' || expected === 'stream_exists') {
+      return this.#decideById(stream, ids) ?? { kind: 'write', softDeleted };
+    }
+    const after = expected === 'no_stream' ? -1n : expected;
+    if (after === current) return { kind: 'write', softDeleted };
+    const there = records.slice(Number(after) + 1, Number(after) + 1 + ids.length);
+    const last = there.at(-1);
+    if (last !== undefined && ids.every((id, place) => there[place]?.id === id)) {
+      return { kind: 'idempotent', last };
+    }
+    const isNew = expected === 'no_stream' && softDeleted && there[0]?.id !== ids[0];
+    return isNew ? { kind: 'write', softDeleted } : { kind: 'wrong', current };
+  }
+
+  #decideById(stream: string, ids: readonly string[]): Decision | undefined {
+    const known = ids.map((id) => this.#recent.get(id)).map((record) => record?.stream === stream && record);
+    if (known[0] === undefined || known[0] === false) return undefined;
+    const last = known.at(-1);
+    if (last === undefined || last === false || known.includes(false)) {
+      return { kind: 'wrong', current: this.all(stream).at(-1)?.revision ?? -1n };
+    }
+    return { kind: 'idempotent', last };
+  }
+
+  /** The event that a link (`revision@stream`) points at; `undefined` where it can't be read any more. */
+  #linked(link: LogRecord): LogRecord | undefined {
+    const text = Buffer.from(link.data).toString('utf8');
+    const at = text.indexOf('@');
+    const target = this.readable(text.slice(at + 1));
+    if (target.kind !== 'found') return undefined;
+    return target.records.find(({ revision }) => revision === BigInt(text.slice(0, at)));
+  }
+
+  #metadata(stream: string): StreamMetadata {
+    const record = this.all(`$$${stream}`).at(-1);
+    return record === undefined ? {} : (jsonOf(record) as StreamMetadata);
+  }
+}

@@ -1,0 +1,25 @@
+import { beforeAll, onTestFinished } from 'vitest';
+import { createSender, type SenderOptions } from '../../src/delivery/sender.ts';
+import type { Sender } from '../../src/delivery/sender-port.ts';
+import { type ReceiverCertificate, receiverCertificate } from './tls-receiver.ts';
+
+/** A certificate for the receivers of this file's tests, and senders that trust it. */
+export function receiverTrust() {
+  let made: ReceiverCertificate | undefined;
+  beforeAll(async () => {
+    made = await receiverCertificate();
+  });
+  const certificate = (): ReceiverCertificate => {
+    if (made === undefined) throw new Error('asked for before the tests began');
+    return made;
+  };
+  return {
+    certificate,
+    /** May go to private addresses unless told otherwise; closed when the test is over. */
+    sender(options: Partial<SenderOptions> = {}): Sender {
+      const opened = createSender({ allowPrivate: true, extraCa: certificate().cert, ...options });
+      onTestFinished(() => opened.close());
+      return opened;
+    },
+  };
+}
