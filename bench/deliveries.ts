@@ -1,23 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { type Engines, openEngines } from '../src/app.ts';
+import { openEngines } from '../src/app.ts';
 import { systemClock } from '../src/clock.ts';
-import { importSample } from './support/import-sample.ts';
+import { deliver, rateOf } from './support/deliver.ts';
 import { print, reportRatio, runPairs } from './support/pairs.ts';
 import type { Arrival, KeptRequest } from './support/receiver.ts';
 import { type Receivers, startReceivers } from './support/receivers.ts';
 import { inScratchFolder } from './support/scratch.ts';
 import { startServe } from './support/serve.ts';
-import { setUpWebhooks, type WebhookTransaction } from './support/webhook-sample.ts';
+import { setUpWebhooks } from './support/webhook-sample.ts';
 
 const TRANSACTIONS = Number(process.env.BENCH_DELIVERIES ?? 10_000);
 const WEBHOOKS = 10;
 const BARE_IN_FLIGHT = 64;
 const PAIRS = 5;
-const CHUNK_LINES = 200;
-const LONGEST_SETTLE_MS = 60_000;
 
 interface BareDelivery extends KeptRequest {
   readonly id: string;
@@ -40,8 +37,8 @@ export async function run(): Promise<boolean> {
       print(`  ${TRANSACTIONS.toLocaleString('en')} transactions a run, ${meanBytes(requests)} bytes each`);
       const pairs = await runPairs({
         pairs: PAIRS,
-        baseline: async () => rate(await bare.send(requests)),
-        ours: async () => rate(await deliver(engines, receivers, next(TRANSACTIONS))),
+        baseline: async () => rateOf(await bare.send(requests)),
+        ours: async () => rateOf(await deliver(engines, receivers, next(TRANSACTIONS))),
       });
       const target = { ratio: 0.15, is: 'at least' } as const;
       return reportRatio({ what: 'deliveries', unit: 'deliveries/s', pairs, target });
@@ -52,62 +49,6 @@ export async function run(): Promise<boolean> {
       await receivers.stop();
     }
   });
-}
-
-/** Imports transactions beside the running service; resolves when each delivery arrived once and is recorded. */
-async function deliver(
-  engines: Engines,
-  receivers: Receivers,
-  transactions: readonly WebhookTransaction[],
-): Promise<readonly Arrival[]> {
-  const input = chunksOf(transactions);
-  await importSample({ store: engines.store(), input, lines: transactions.length });
-  const arrivals = await receivers.takeExactly(new Set(transactions.map(({ deliveryId }) => deliveryId)));
-  await settled(engines);
-  await nothingCameAgain(engines, receivers);
-  return arrivals;
-}
-
-/** A retry arrives half a minute after the rest: says why the attempt before it did not count. */
-async function nothingCameAgain(engines: Engines, receivers: Receivers): Promise<void> {
-  const again = await receivers.take(0);
-  const [first] = again;
-  if (first === undefined) return;
-  const attempts = (await engines.queue().find(first.id))?.attempts ?? [];
-  const told = attempts.map(({ durationMs, outcome }) =>
-    outcome.ok
-      ? `delivered in ${durationMs} ms`
-      : `${outcome.kind} after ${durationMs} ms: ${outcome.detail}`,
-  );
-  throw new Error(`${again.length} deliveries came again, one of them after: ${told.join('; ')}`);
-}
-
-async function* chunksOf(transactions: readonly WebhookTransaction[]): AsyncGenerator<Buffer> {
-  for (let from = 0; from < transactions.length; from += CHUNK_LINES) {
-    const lines = transactions
-      .slice(from, from + CHUNK_LINES)
-      .map(({ event }) => `${JSON.stringify(event)}\n`);
-    yield Buffer.from(lines.join(''));
-  }
-}
-
-/** What is done behind the last arrival must not weigh on the next run. */
-async function settled(engines: Engines): Promise<void> {
-  const head = await engines.store().head();
-  for (const deadline = Date.now() + LONGEST_SETTLE_MS; ; ) {
-    const { pending, failed } = await engines.queue().countByState({});
-    if (failed > 0) throw new Error(`${failed} deliveries failed`);
-    const projectedTo = (await engines.view().checkpoint())?.position ?? 0;
-    if (pending === 0 && projectedTo >= head) return;
-    if (Date.now() > deadline) throw new Error(`${pending} deliveries are still pending`);
-    await sleep(50);
-  }
-}
-
-/** From the first arrival to the last. */
-function rate(arrivals: readonly Arrival[]): number {
-  const times = arrivals.map(({ atMs }) => atMs).sort((a, b) => a - b);
-  return ((times.length - 1) * 1_000) / ((times.at(-1) ?? 0) - (times[0] ?? 0));
 }
 
 function bareDelivery({ id, receiver, request }: Arrival): BareDelivery {

@@ -1,8 +1,8 @@
 import {
+  type AppendExpectedRevision,
   EventStoreDBClient,
   jsonEvent,
   NO_STREAM,
-  type AppendExpectedRevision,
   StreamNotFoundError,
 } from '@eventstore/db-client';
 import { systemClock } from '../../src/clock.ts';

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { importSample } from './import-sample.ts';
+import { progress } from './progress.ts';
 import { projectAll } from './project-all.ts';
 import { type Customer, provision } from './provision.ts';
 import { ACCOUNTS, sampleFile } from './sample-events.ts';
@@ -27,14 +28,4 @@ export async function buildData(dataDir: string, lines: number): Promise<[Custom
   await projectAll({ ...projected, onProgress: (position) => say('projected', position) });
   await engines.close();
   return [first, ...rest];
-}
-
-/** One line each ten per cent, for work that takes minutes. */
-function progress(lines: number): (what: string, count: number) => void {
-  let said = '';
-  return (what, count) => {
-    const line = `  ${what} ${Math.floor((count * 10) / lines) * 10} % of ${lines.toLocaleString('en')}\n`;
-    if (lines >= 500_000 && line !== said) process.stderr.write(line);
-    said = line;
-  };
 }

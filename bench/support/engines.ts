@@ -5,12 +5,10 @@ import { findMongod, Mongod } from '../../test/support/mongod.ts';
 import { engineUrls } from './engine-urls.ts';
 import { inScratchFolder } from './scratch.ts';
 
-/** The settings by which the service finds the engines; the database is a new one. */
-export interface EngineEnv extends Readonly<Record<string, string>> {
-  readonly EVENTSTORE_URL: string;
-  readonly MONGODB_URL: string;
-  readonly MONGODB_DATABASE: string;
-}
+/** The settings by which the service finds MongoDB; the database is a new one. */
+export type MongodbEnv = Readonly<Record<'MONGODB_URL' | 'MONGODB_DATABASE', string>>;
+/** Those by which it finds both engines. */
+export type EngineEnv = MongodbEnv & Readonly<Record<'EVENTSTORE_URL', string>>;
 
 export type Verdict = boolean | 'not run';
 
@@ -30,7 +28,7 @@ export async function withEngines(
 
 /** The same with a MongoDB alone. */
 export async function withMongodb(
-  work: (env: Omit<EngineEnv, 'EVENTSTORE_URL'>, folder: string) => Promise<boolean>,
+  work: (env: MongodbEnv, folder: string) => Promise<boolean>,
 ): Promise<Verdict> {
   const { MONGODB_URL } = engineUrls;
   const binary = MONGODB_URL === undefined ? findMongod() : undefined;

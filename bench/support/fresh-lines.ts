@@ -14,7 +14,11 @@ export function freshRecordings(count: number, firstId: number): Recording[] {
   const options = { seed: 1, count: 2 * count, days: DAYS, endMs: END_MS, accountIds: ACCOUNTS };
   for (const event of generateTransactions(options)) {
     if (event.type !== 'TransactionConfirmed' && event.type !== 'ExternalTransactionRecorded') continue;
-    const data = { ...event.data, transaction_id: firstId + recordings.length, correction_reference_id: null };
+    const data = {
+      ...event.data,
+      transaction_id: firstId + recordings.length,
+      correction_reference_id: null,
+    };
     recordings.push({ ...event, data } as Recording);
     if (recordings.length === count) break;
   }

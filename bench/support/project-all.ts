@@ -14,8 +14,10 @@ export async function projectAll(options: {
   readonly view: TransactionsView;
   readonly coordination: Coordination;
   readonly onProgress?: (position: Position) => void;
+  /** How often the view is asked how far it is; each time costs a round trip where it is on a server. */
+  readonly lookEveryMs?: number;
 }): Promise<void> {
-  const { store, view, coordination } = options;
+  const { store, view, coordination, lookEveryMs = LOOK_EVERY_MS } = options;
   const target = await store.head();
   const done = new AbortController();
   const projecting = runProjector({
@@ -32,7 +34,7 @@ export async function projectAll(options: {
       const position = (await view.checkpoint())?.position ?? 0;
       options.onProgress?.(position);
       if (position >= target) return;
-      await sleep(LOOK_EVERY_MS);
+      await sleep(lookEveryMs);
     }
   })();
   try {

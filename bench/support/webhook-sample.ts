@@ -42,9 +42,23 @@ export interface WebhookSetUp {
   next(count: number): WebhookTransaction[];
 }
 
+export interface WebhookPlace {
+  /** Of the engines, where they are not the embedded ones. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The first ids, where the engines may hold others' events. */
+  readonly firstAccount?: number;
+  readonly firstTransaction?: number;
+}
+
 /** Opens one account with access, a key and a webhook for each receiver, in a new data directory. */
-export async function setUpWebhooks(dataDir: string, receivers: Receivers): Promise<WebhookSetUp> {
+export async function setUpWebhooks(
+  dataDir: string,
+  receivers: Receivers,
+  place: WebhookPlace = {},
+): Promise<WebhookSetUp> {
+  const { firstAccount = FIRST_ACCOUNT, firstTransaction = FIRST_TRANSACTION } = place;
   const env = {
+    ...place.env,
     FUEL_DATA_DIR: dataDir,
     FUEL_LISTEN: '127.0.0.1:0',
     FUEL_OPS_LISTEN: '127.0.0.1:0',
@@ -54,8 +68,8 @@ export async function setUpWebhooks(dataDir: string, receivers: Receivers): Prom
   mkdirSync(dataDir, { recursive: true });
   // A log line of each delivery would stand between the figures where the service runs in this process.
   const config = loadConfig({ ...env, FUEL_LOG_LEVEL: 'warn' }, 'serve');
-  const customers = await openCustomers(config, receivers);
-  let firstId = FIRST_TRANSACTION;
+  const customers = await openCustomers(config, receivers, firstAccount);
+  let firstId = firstTransaction;
   return {
     config,
     env,
@@ -67,11 +81,15 @@ export async function setUpWebhooks(dataDir: string, receivers: Receivers): Prom
   };
 }
 
-async function openCustomers(config: Config, { urls }: Receivers): Promise<WebhookCustomer[]> {
+async function openCustomers(
+  config: Config,
+  { urls }: Receivers,
+  firstAccount: number,
+): Promise<WebhookCustomer[]> {
   const engines = await openEngines(config, systemClock);
   const store = engines.store();
   await storeIdentity(store, systemClock);
-  const accountIds = urls.map((_, index) => FIRST_ACCOUNT + index);
+  const accountIds = urls.map((_, index) => firstAccount + index);
   const writer = { store, clock: systemClock, author: { actor: 'bench', command: 'bench' } };
   const options = {
     allowPrivate: true,

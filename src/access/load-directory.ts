@@ -2,6 +2,7 @@ import { Directory } from '../../projections/directory.ts';
 import { systemClock } from '../clock.ts';
 import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
 import type { EventStore } from '../event-store/event-store.ts';
+import { readToEnd } from '../event-store/read-to-end.ts';
 import { isUnavailable } from '../patience.ts';
 import { applyToDirectory } from './apply-to-directory.ts';
 import type { DirectorySnapshots } from './directory-snapshots.ts';
@@ -15,12 +16,9 @@ import { restoreDirectory } from './restore-directory.ts';
 export async function loadDirectory(store: EventStore, snapshots?: DirectorySnapshots): Promise<Directory> {
   const directory = new Directory();
   if (snapshots !== undefined) await begin(directory, snapshots, store);
-  const { signal } = new AbortController();
-  const after = directory.position;
-  for await (const batch of store.subscribe({ prefixes: [ACCOUNT_STREAMS], after, signal })) {
+  for await (const batch of readToEnd(store, { prefixes: [ACCOUNT_STREAMS], after: directory.position })) {
     for (const event of batch.events) applyToDirectory(directory, event);
     directory.advance(batch.position);
-    if (batch.caughtUp) break;
   }
   return directory;
 }

@@ -4,6 +4,7 @@ import { isOperationsEventType, OPERATIONS_STREAM } from '../domain/operations-e
 import { TRANSACTION_STREAMS, transactionStream } from '../domain/transaction-events.ts';
 import { recordedAt } from '../event-store/codec.ts';
 import { type EventStore, type RecordedEvent, Unreadable } from '../event-store/event-store.ts';
+import { readToEnd } from '../event-store/read-to-end.ts';
 
 /** All that is given must hold. */
 export interface AuditFilter {
@@ -56,10 +57,10 @@ async function* candidates(
   }
   const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM];
   if (!isElsewhere(filter.type)) prefixes.push(TRANSACTION_STREAMS);
-  for await (const batch of store.subscribe({ prefixes, after: 0, signal: options.signal })) {
-    yield* batch.events;
-    if (batch.caughtUp && !options.follow) return;
-  }
+  const { follow, signal } = options;
+  const range = { prefixes, after: 0, signal };
+  const batches = follow ? store.subscribe(range) : readToEnd(store, range);
+  for await (const batch of batches) yield* batch.events;
 }
 
 /** A type that never stands in a transaction's stream: an auditor of an account then skips those. */

@@ -6,6 +6,7 @@ import { parseDateTime } from '../domain/date-time.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../domain/transaction-events.ts';
 import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import { readToEnd } from '../event-store/read-to-end.ts';
 import { AccountHistory } from './account-history.ts';
 import type { DeliveryQueue, DeliveryState, NewDelivery } from './delivery-queue.ts';
 import { FanOut } from './fan-out.ts';
@@ -95,10 +96,8 @@ class Verification {
   async run(): Promise<DeliveryAgreement> {
     await this.#readLog();
     const { store } = this.#options;
-    const { signal } = new AbortController();
-    for await (const batch of store.subscribe({ prefixes: [TRANSACTION_STREAMS], after: 0, signal })) {
-      await this.#judge(batch.events);
-      if (batch.caughtUp) break;
+    for await (const { events } of readToEnd(store, { prefixes: [TRANSACTION_STREAMS], after: 0 })) {
+      await this.#judge(events);
     }
     await this.#lookAgain();
     const surplus = await this.#surplus();

@@ -4,6 +4,7 @@ import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
+import { readToEnd } from '../event-store/read-to-end.ts';
 import { projectEvent } from './project-event.ts';
 import { PROJECTOR_LEASE, VIEW_NAME } from './projector.ts';
 import type { TransactionsView } from './transactions-view.ts';
@@ -32,14 +33,11 @@ export async function projectionStatus(
   const position = (await view.checkpoint())?.position ?? 0;
   let behind = 0;
   let oldestMs: number | undefined;
-  const counting = new AbortController();
-  const subscription = { prefixes: [TRANSACTION_STREAMS], after: position, signal: counting.signal };
-  for await (const batch of store.subscribe(subscription)) {
-    oldestMs ??= batch.events[0]?.recordedAtMs;
-    behind += batch.events.length;
-    if (batch.caughtUp || behind > MOST_COUNTED) break;
+  for await (const { events } of readToEnd(store, { prefixes: [TRANSACTION_STREAMS], after: position })) {
+    oldestMs ??= events[0]?.recordedAtMs;
+    behind += events.length;
+    if (behind > MOST_COUNTED) break;
   }
-  counting.abort();
   return {
     name: VIEW_NAME,
     position,

@@ -11,6 +11,7 @@ import { sameJson } from '../domain/same-json.ts';
 import { TRANSACTION_STREAMS, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
 import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import { readToEnd } from '../event-store/read-to-end.ts';
 import { projectEvent } from './project-event.ts';
 import type { Place, TransactionsView } from './transactions-view.ts';
 
@@ -88,10 +89,9 @@ async function compareStreams(options: VerifyViewOptions) {
   const shown = new Set<number>();
   const accounts = new Set<number>();
   const suspects = new Set<number>();
-  const { signal } = new AbortController();
   let checked = 0;
-  const batches = store.subscribe({ prefixes: [TRANSACTION_STREAMS], after: 0, signal, batchSize: PAGE });
-  for await (const { events, caughtUp } of batches) {
+  const log = { prefixes: [TRANSACTION_STREAMS], after: 0, batchSize: PAGE };
+  for await (const { events } of readToEnd(store, log)) {
     const first = events.filter(({ revision }) => revision === 0);
     const histories = await store.readStreams(first.map(({ stream }) => stream));
     for (const [index, event] of first.entries()) {
@@ -106,7 +106,6 @@ async function compareStreams(options: VerifyViewOptions) {
       if (id !== undefined && compare(row, await view.find(id)) !== undefined) suspects.add(id);
     }
     onProgress?.(checked);
-    if (caughtUp) break;
   }
   return { checked, shown, accounts, suspects };
 }

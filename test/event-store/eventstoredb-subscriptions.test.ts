@@ -37,7 +37,7 @@ describe('a group on EventStoreDB', () => {
       await running.double.stop();
       running.double = await startEventStoreDbDouble({ folder, port });
     };
-    return { store, subscriptions, consumer, next, restart };
+    return { running, store, subscriptions, consumer, next, restart };
   }
 
   test('goes on by itself when its node was killed and is back', async () => {
@@ -70,10 +70,18 @@ describe('a group on EventStoreDB', () => {
   });
 
   test('is refused with other prefixes than it was made with', async () => {
-    const { subscriptions } = await opened();
-    await expect(
-      subscriptions.ensureGroup('g', { ...SETTINGS, prefixes: ['account-'] }),
-    ).rejects.toMatchObject({ code: 'REFUSED' });
+    const { subscriptions, running } = await opened();
+    const filter = { context: 'streamid', type: 'prefix', data: 'transaction-' };
+    // The real server keeps its groups' filters in this stream.
+    await running.double.record('$persistentSubscriptionConfig', {
+      type: 'PersistentConfig1',
+      isJson: true,
+      data: Buffer.from(JSON.stringify({ entries: [{ stream: '$all', group: 'g', filter }] })),
+      metadata: new Uint8Array(),
+    });
+    await subscriptions.ensureGroup('g', SETTINGS);
+    const others = { ...SETTINGS, prefixes: ['account-'] };
+    await expect(subscriptions.ensureGroup('g', others)).rejects.toMatchObject({ code: 'REFUSED' });
   });
 
   test('that was never made is refused', async () => {

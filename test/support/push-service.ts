@@ -33,10 +33,13 @@ afterAll(async () => {
 export class PushService {
   readonly service: ServiceProcess;
   readonly receiver: WebhookReceiver;
+  /** What the service runs with, for further processes beside it. */
+  readonly env: Env;
   #engines: Engines | undefined;
   #transactionId = 1_000;
 
-  private constructor(service: ServiceProcess, receiver: WebhookReceiver) {
+  private constructor(service: ServiceProcess, receiver: WebhookReceiver, env: Env) {
+    this.env = env;
     this.service = service;
     this.receiver = receiver;
   }
@@ -52,7 +55,7 @@ export class PushService {
       FUEL_WEBHOOK_RETRY_DELAYS: RETRY_DELAYS_MS.map((delay) => `${delay}ms`).join(','),
       ...env,
     };
-    const push = new PushService(new ServiceProcess({ env: settings }), receiver);
+    const push = new PushService(new ServiceProcess({ env: settings }), receiver, settings);
     opened.push(push);
     return push;
   }
@@ -123,6 +126,11 @@ export class PushService {
       const listed = await queue.list({ accountId: account }, { limit: 1_000 });
       return listed.length === count && listed.every((delivery) => delivery.state === state);
     }, withinMs);
+  }
+
+  /** How many attempts of the delivery are on record. */
+  async attemptsOf(id: string): Promise<number> {
+    return (await (await this.#stores()).queue().find(id))?.attempts.length ?? 0;
   }
 
   /** Waits until the account has so many deliveries, whatever became of them. */

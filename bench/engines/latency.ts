@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openEngines } from '../../src/app.ts';
+import { systemClock } from '../../src/clock.ts';
+import { appendSteadily } from '../support/append-steadily.ts';
+import { startEngineWebhooks } from '../support/engine-webhooks.ts';
+import { type Verdict, withEngines } from '../support/engines.ts';
+import { percentile, print, reportBelow, show } from '../support/pairs.ts';
+import { processorTimeMs } from '../support/process-figures.ts';
+import { type Receivers, startReceivers } from '../support/receivers.ts';
+import { startServe } from '../support/serve.ts';
+import type { WebhookSetUp } from '../support/webhook-sample.ts';
+
+const WEBHOOKS = 10;
+const PER_SECOND = 100;
+const SECONDS = 10;
+const WARM_UP = 500;
+const SETTLE_MS = 5_000;
+const IDLE_MS = 20_000;
+
+/** On the engines: from the call of `append` to the request at the receiver, and what an idle service costs. */
+export async function run(): Promise<Verdict> {
+  return withEngines(async (env, folder) => {
+    const receivers = await startReceivers(folder, WEBHOOKS);
+    const dataDir = join(folder, 'data');
+    const setUp = await startEngineWebhooks(dataDir, receivers, env);
+    const serve = await startServe({ dataDir, env: setUp.env });
+    try {
+      const timesMs = await measure(setUp, receivers);
+      const [p50 = Number.NaN, p99 = Number.NaN, longest = Number.NaN] = [50, 99, 100].map((percent) =>
+        percentile(timesMs, percent),
+      );
+      print(`  longest ${show(longest)} ms, ${timesMs.length} events`);
+      const idle = await idleShare(serve.pid);
+      return [
+        reportBelow({ what: 'append to arrival on the engines, p50', value: p50, unit: 'ms', limit: 30 }),
+        reportBelow({ what: 'append to arrival on the engines, p99', value: p99, unit: 'ms', limit: 100 }),
+        reportBelow({ what: 'idle fuel serve on the engines', value: idle, unit: '% of a core', limit: 2 }),
+      ].every((met) => met);
+    } finally {
+      await serve.stop();
+      await receivers.stop();
+    }
+  });
+}
+
+async function measure({ config, next }: WebhookSetUp, receivers: Receivers): Promise<number[]> {
+  const engines = await openEngines(config, systemClock);
+  const load = async (count: number): Promise<number[]> => {
+    const transactions = next(count);
+    const appendedAtMs = await appendSteadily(engines.store(), transactions, { perSecond: PER_SECOND });
+    const arrivals = await receivers.takeExactly(new Set(appendedAtMs.keys()));
+    return arrivals.map(({ id, atMs }) => atMs - (appendedAtMs.get(id) ?? Number.NaN));
+  };
+  try {
+    await load(WARM_UP);
+    return await load(PER_SECOND * SECONDS);
+  } finally {
+    await engines.close();
+  }
+}
+
+async function idleShare(pid: number): Promise<number> {
+  await sleep(SETTLE_MS);
+  const beforeMs = processorTimeMs(pid);
+  await sleep(IDLE_MS);
+  return (100 * (processorTimeMs(pid) - beforeMs)) / IDLE_MS;
+}

@@ -1,0 +1,35 @@
+import { openEngines } from '../../src/app.ts';
+import { systemClock } from '../../src/clock.ts';
+import { type Config, loadConfig } from '../../src/config.ts';
+import { formatDateTime } from '../../src/domain/date-time.ts';
+import { OPERATIONS_STREAM } from '../../src/domain/operations-events.ts';
+import { newEvent } from '../../src/event-store/new-event.ts';
+import { storeIdentity } from '../../src/event-store/store-identity.ts';
+import { type EngineEnv, freshId } from './engines.ts';
+import type { Receivers } from './receivers.ts';
+import { setUpWebhooks, type WebhookSetUp } from './webhook-sample.ts';
+
+const AUTHOR = { actor: 'bench', command: 'bench' };
+
+/** Webhooks on the engines, for accounts and transactions that no earlier run had. */
+export async function startEngineWebhooks(
+  dataDir: string,
+  receivers: Receivers,
+  env: EngineEnv,
+): Promise<WebhookSetUp> {
+  await beginDeliveryLog(loadConfig({ FUEL_DATA_DIR: dataDir, ...env }, 'command'));
+  const firstAccount = Math.floor(Date.now() / 1_000);
+  return setUpWebhooks(dataDir, receivers, { env, firstAccount, firstTransaction: freshId() });
+}
+
+/** The node may belong to the delivery log of an earlier run, which is gone: from here on this one counts. */
+async function beginDeliveryLog(config: Config): Promise<void> {
+  const engines = await openEngines(config, systemClock);
+  const store = engines.store();
+  await storeIdentity(store, systemClock);
+  const { id, startedAtMs } = await engines.queue().logId();
+  const data = { log_id: id, started_at: formatDateTime(startedAtMs) };
+  const event = newEvent({ type: 'DeliveryLogStarted', data }, AUTHOR, systemClock.now());
+  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+  await engines.close();
+}

@@ -1,0 +1,19 @@
+import type { EventStore, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
+
+/**
+ * What matches behind `after`, to the end of the log. Rejects with `STORE_UNAVAILABLE` where the engine is away at
+ * the beginning, which a subscription would wait for: whoever asks for what there is wants to be told.
+ */
+export async function* readToEnd(
+  store: Pick<EventStore, 'head' | 'subscribe'>,
+  {
+    signal = new AbortController().signal,
+    ...options
+  }: Omit<SubscribeOptions, 'signal'> & { readonly signal?: AbortSignal },
+): AsyncGenerator<SubscriptionBatch, void> {
+  await store.head();
+  for await (const batch of store.subscribe({ ...options, signal })) {
+    yield batch;
+    if (batch.caughtUp) return;
+  }
+}
