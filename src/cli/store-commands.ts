@@ -16,6 +16,11 @@ export function addStoreCommands(program: Command): void {
       'copy the embedded files, consistently, while the service runs; the copy can be used as FUEL_DATA_DIR',
     example: 'fuel store backup /backups/2026-09-03',
     async work({ config, clock, out }, [dir = '']) {
+      if (config.EVENTSTORE_URL !== undefined || config.MONGODB_URL !== undefined) {
+        out.note(
+          'only the embedded files are copied: engines are backed up by their own tools, see docs/operations.md',
+        );
+      }
       const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
       out.result({ dir, ...manifest }, `copied ${manifest.files.join(', ')} to ${dir}`);
       return 0;

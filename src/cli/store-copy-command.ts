@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { EMBEDDED_FILES, openEmbeddedEvents, openEngines } from '../app.ts';
 import type { Config } from '../config.ts';
 import { FuelError } from '../errors.ts';
+import { storeIdentity } from '../event-store/store-identity.ts';
 import type { CopyReport } from '../store-copy/copy-store.ts';
 import { addCommand, type Output, type Session } from './command.ts';
 import { progressLine } from './progress.ts';
@@ -57,6 +58,10 @@ async function copy({ config, engines, clock, author, out }: Session): Promise<n
     progress.end();
     tell(report, config, out);
     if (store !== events) {
+      if (config.MONGODB_URL === undefined && !report.copiedBefore && report.faults.length === 0) {
+        // Its checkpoint counts in the embedded log's positions, which mean nothing in the other one.
+        await embedded.view().begin(await storeIdentity(store, clock), await store.head());
+      }
       for (const { group, parked } of await parkedByGroup(embedded.subscriptions())) {
         out.note(`${parked} events are parked in the group ${group} here: it is handed them again there`);
       }
@@ -78,8 +83,8 @@ function tell(report: CopyReport, config: Config, out: Output): void {
   }
   if (config.MONGODB_URL === undefined) {
     out.note(
-      'MONGODB_URL is not set: the delivery log stays where it is and goes with the copied events from now on; ' +
-        'run "fuel projection rebuild transactions" to build the view from them',
+      'MONGODB_URL is not set: the delivery log stays where it is and goes with the copied events from now on; the view ' +
+        'is built from them when the service starts',
     );
   }
   const verified = faults.length === 0;
