@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: ['test/e2e-engines/**'], // minutes, of which most is waiting: `npm run test:engines`
     passWithNoTests: false,
     testTimeout: 40_000,
     hookTimeout: 40_000,

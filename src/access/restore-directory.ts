@@ -67,10 +67,8 @@ async function misfitOf(
   }
   const id = await storeIdentity(store, clock);
   if (storeId !== id) return `it was made from event store ${storeId} and this one is ${id}`;
-  const head = await store.head();
-  return position > head
-    ? `it stands at position ${position} and the event store ends at ${head}`
-    : undefined;
+  if (await store.hasReached(position)) return undefined;
+  return `it stands at position ${position} and the event store ends at ${await store.head()}`;
 }
 
 async function restoreFrom(

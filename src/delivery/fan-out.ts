@@ -9,7 +9,7 @@ import type { Clock } from '../clock.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { parseDateTime } from '../domain/date-time.ts';
 import { recordedAt } from '../event-store/codec.ts';
-import type { EventStore, GroupEvent, RecordedEvent } from '../event-store/event-store.ts';
+import type { EventStore, GroupEvent, Position, RecordedEvent } from '../event-store/event-store.ts';
 import { projectEvent } from '../transactions-view/project-event.ts';
 import type { ViewChange } from '../transactions-view/transactions-view.ts';
 import type { AccountHistory } from './account-history.ts';
@@ -23,6 +23,10 @@ export interface FanOutOptions {
   readonly store: EventStore;
   readonly queue: Pick<DeliveryQueue, 'withdraw'>;
   readonly history: AccountHistory;
+  /**
+   * Waits a moment for the directory to be at a position: given where a look into the history instead costs more.
+   */
+  readonly directoryAt?: ((position: Position) => Promise<void>) | undefined;
   /** Stores deliveries durably, and may begin with them at once. */
   readonly accept: (deliveries: readonly NewDelivery[]) => Promise<void>;
   readonly clock: Clock;
@@ -68,6 +72,7 @@ export class FanOut {
         settlements.push({ kind: 'ack', event });
       }
     }
+    await this.#options.directoryAt?.(Math.max(0, ...shown.map(({ event }) => event.event.position)));
     const deliveries: NewDelivery[] = [];
     for (const { event, row } of shown) {
       const owed = await this.#owedBy(event.event, row);

@@ -151,7 +151,9 @@ export async function insertMissing<T extends { readonly _id: string | number }>
   } catch (error) {
     if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError() !== undefined)
       throw error;
-    for (const { code, index } of [error.writeErrors].flat()) {
+    const failures = [error.writeErrors].flat();
+    if (failures.length === 0) throw error; // one of the connection: nothing is known of any document
+    for (const { code, index } of failures) {
       const document = documents[index];
       if (code !== DUPLICATE_KEY || document === undefined) throw error;
       there.add(document._id);

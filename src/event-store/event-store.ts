@@ -99,7 +99,9 @@ export interface SubscribeOptions {
  *   there reads it off that. While the engine is away it waits, tries again and goes on where it was.
  * - `erase`: removes the stream's events for good; the stream takes no event again. An engine may keep the bytes
  *   until its log is cleaned up, and `subscribe` may hand them out until then (see `STREAM_ERASED`).
- * - `head`: the position of the last event, 0 for an empty store.
+ * - `head`: the position of the last event that can be read, 0 for an empty store.
+ * - `hasReached`: whether the log is that long. Of a position that `subscribe` or `append` told it is true for ever,
+ *   also where it lies behind `head`, among the engine's own records; false tells of another log, or an older copy.
  * - While the engine can't be reached the other calls reject with `STORE_UNAVAILABLE`; an append that was
  *   answered so may have been recorded, and is safe to repeat with the same event ids.
  * - After `close` every call rejects with `STORE_CLOSED`.
@@ -112,6 +114,7 @@ export interface EventStore {
   isErased(stream: string): Promise<boolean>;
   subscribe(options: SubscribeOptions): AsyncIterable<SubscriptionBatch>;
   head(): Promise<Position>;
+  hasReached(position: Position): Promise<boolean>;
   erase(stream: string): Promise<void>;
   close(): Promise<void>;
 }

@@ -64,7 +64,7 @@ export class EventStoreDbAppends {
   /** Where exactly these events stand already; undefined where they do not. */
   async #standing({ stream, expected, events }: BatchAppend): Promise<AppendResult | undefined> {
     const range = expected === 'any' ? {} : { fromRevision: firstRevision(expected), most: events.length };
-    const found = await readRange(this.#connection, stream, range);
+    const found = await readRange(this.#connection, stream, range, { patienceMs: 0 }); // whoever asks has its own
     if (found === 'erased') return { kind: 'erased' };
     const first = found.findIndex(({ id }) => id === events[0]?.id);
     const place = first < 0 ? [] : found.slice(first, first + events.length);

@@ -14,19 +14,24 @@ import {
 
 /** Every stream but the server's own. */
 const USER_STREAMS = '^[^\\$]';
-/** The server looks at this many events before it says how far it got; more at once keep its readers busy. */
-const SEARCH_WINDOW = 2_000;
+/**
+ * How many events the server looks at before it says how far it got: many while it reads what is stored, so that
+ * its readers are kept busy; each one while events come as they are recorded.
+ */
+const SEARCH_WINDOW = { stored: 2_000, live: 1 } as const;
 
 export interface FilterOptions {
   /** As in `SubscribeOptions`. */
   readonly prefixes: readonly string[];
   readonly checkpointReached?: Filter['checkpointReached'];
+  /** Which the subscription is for; `stored` unless given. */
+  readonly pace?: keyof typeof SEARCH_WINDOW;
 }
 
 /** The server's own filter for these streams. */
-export function filterOf({ prefixes, checkpointReached }: FilterOptions): Filter {
+export function filterOf({ prefixes, checkpointReached, pace = 'stored' }: FilterOptions): Filter {
   const rest = {
-    maxSearchWindow: SEARCH_WINDOW,
+    maxSearchWindow: SEARCH_WINDOW[pace],
     checkpointInterval: 1,
     ...(checkpointReached === undefined ? {} : { checkpointReached }),
   };

@@ -19,7 +19,8 @@ export class EventStoreDbOutage {
   began(error: unknown): void {
     if (this.#sinceMs !== undefined) return;
     this.#sinceMs = performance.now();
-    this.#log.warn({ ...this.#fields, err: error }, 'EventStoreDB is away: the subscription waits for it');
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#log.warn({ ...this.#fields, reason }, 'EventStoreDB is away: the subscription waits for it');
   }
 
   over(): void {

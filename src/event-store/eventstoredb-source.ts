@@ -17,6 +17,8 @@ export interface SourceOptions {
   /** As in `SubscribeOptions`. */
   readonly prefixes: readonly string[];
   readonly after: Position;
+  /** `live` tells its position with each event of the log, and is slow where much is stored behind `after`. */
+  readonly pace: 'stored' | 'live';
   /** Rung when there may be something to take, or an error. */
   readonly bell: Pick<Bell, 'ring'>;
 }
@@ -27,14 +29,14 @@ export class EventStoreDbSource {
   #live = false;
   #error: Error | undefined;
 
-  constructor({ client }: EventStoreDbConnection, { prefixes, after, bell }: SourceOptions) {
+  constructor({ client }: EventStoreDbConnection, { prefixes, after, pace, bell }: SourceOptions) {
     const mark = (marker: Marker['marker']): void => {
       this.#subscription.push({ marker });
     };
     this.#subscription = client.subscribeToAll(
       {
         fromPosition: after === 0 ? START : { commit: BigInt(after), prepare: BigInt(after) },
-        filter: filterOf({ prefixes, checkpointReached: (_, { commit }) => mark(Number(commit)) }),
+        filter: filterOf({ prefixes, pace, checkpointReached: (_, { commit }) => mark(Number(commit)) }),
       },
       { highWaterMark: BUFFER },
     );

@@ -9,18 +9,14 @@ import { readHead } from './eventstoredb-reads.ts';
 import { EventStoreDbSource } from './eventstoredb-source.ts';
 
 const BATCH_SIZE = 500;
+/** While nothing comes. */
 const HEARTBEAT_MS = 1_000;
-/** While the log grows by what does not match, its end is told so much sooner. */
-const BUSY_HEARTBEAT_MS = 250;
-/** After events: the server's own ones often follow. */
-const AFTER_EVENTS_MS = 100;
-const PROOF_MS = 5_000;
 
 export interface CatchUpOptions extends SubscribeOptions {
   readonly log: Log;
 }
 
-/** The port's `subscribe`: one server subscription after the other, each from where the last one ended. */
+/** The port's `subscribe`, across lost connections: each time from where the last one ended. */
 export async function* subscribe(
   connection: EventStoreDbConnection,
   options: CatchUpOptions,
@@ -35,9 +31,9 @@ export async function* subscribe(
   try {
     while (!signal.aborted) {
       connection.assertOpen();
-      const source = new EventStoreDbSource(connection, { prefixes, after: position, bell });
+      const catchUp = new CatchUp(connection, { ...options, after: position }, bell);
       try {
-        for await (const batch of new CatchUp(connection, options, source, bell).from(position)) {
+        for await (const batch of catchUp.batches()) {
           outage.over();
           position = batch.position;
           yield batch;
@@ -49,7 +45,7 @@ export async function* subscribe(
         // A reader that was slow for long is cut off by the server: nobody has to know.
         if (!(error instanceof TimeoutError)) outage.began(error);
       } finally {
-        source.close();
+        catchUp.close();
       }
       await pause(outage.nextPauseMs(), AbortSignal.any([signal, connection.closed]));
     }
@@ -59,84 +55,75 @@ export async function* subscribe(
   }
 }
 
-/** Follows one server subscription. */
+/**
+ * Follows the log by two server subscriptions, one after the other: one that reads what is stored, and, once that
+ * has caught up, one that tells its position with each event of the log. So nothing waits for a match to know how
+ * far it is.
+ */
 class CatchUp {
   readonly #connection: EventStoreDbConnection;
   readonly #options: CatchUpOptions;
-  readonly #source: EventStoreDbSource;
   readonly #bell: Bell;
+  #source: EventStoreDbSource;
+  /** Where the log ended before the live subscription began: once that has caught up, it is there at least. */
+  #end: Position | undefined;
 
-  constructor(
-    connection: EventStoreDbConnection,
-    options: CatchUpOptions,
-    source: EventStoreDbSource,
-    bell: Bell,
-  ) {
+  constructor(connection: EventStoreDbConnection, options: CatchUpOptions, bell: Bell) {
     this.#connection = connection;
     this.#options = options;
-    this.#source = source;
     this.#bell = bell;
+    this.#source = this.#open('stored', options.after);
   }
 
-  /** Ends when the signal aborts; rejects when the subscription breaks. */
-  async *from(after: Position): AsyncGenerator<SubscriptionBatch, void, undefined> {
-    const { signal, batchSize = BATCH_SIZE } = this.#options;
+  /** Ends when the signal aborts; rejects when a subscription breaks. */
+  async *batches(): AsyncGenerator<SubscriptionBatch, void, undefined> {
+    const { signal, after, batchSize = BATCH_SIZE } = this.#options;
     let position = after;
     let lookAtMs = performance.now() + HEARTBEAT_MS;
+    let missing: Position | undefined;
     while (!signal.aborted) {
       this.#connection.assertOpen();
       this.#bell.reset();
-      const wasLive = this.#source.isLive;
       await this.#source.gather(batchSize);
       const batch = this.#source.take(batchSize, position);
       if (batch !== undefined) {
-        if (batch.position > position) {
-          position = batch.position;
-          yield batch;
-        }
-        lookAtMs = performance.now() + (wasLive ? AFTER_EVENTS_MS : this.#source.isLive ? 0 : HEARTBEAT_MS);
+        const caughtUp = batch.caughtUp && this.#end !== undefined;
+        const reached = caughtUp ? Math.max(batch.position, this.#end ?? 0) : batch.position;
+        if (reached > position || caughtUp) yield { events: batch.events, position: reached, caughtUp };
+        position = reached;
+        lookAtMs = performance.now() + HEARTBEAT_MS;
       } else if (this.#source.error !== undefined) {
         throw this.#source.error;
+      } else if (this.#source.isLive && this.#end === undefined) {
+        await this.#goLive(position);
       } else if (performance.now() < lookAtMs) {
         await this.#bell.wait(lookAtMs - performance.now());
       } else {
-        const end = await this.#emptyUpTo(position);
-        const moved = end !== undefined && end > position;
-        if (end !== undefined && this.#source.isDrained) {
-          position = Math.max(position, end);
-          yield { events: [], position, caughtUp: true };
-        }
-        lookAtMs = performance.now() + (moved ? BUSY_HEARTBEAT_MS : HEARTBEAT_MS);
+        const end = await readHead(this.#connection, { patienceMs: 0, signal });
+        lookAtMs = performance.now() + HEARTBEAT_MS;
+        if (!this.#source.isLive || !this.#source.isDrained) continue; // but the node is there
+        if (end <= position) yield { events: [], position, caughtUp: true };
+        // What came between its reading and its listening is told only if it matches.
+        else if (end === missing) await this.#goLive(position);
+        missing = end;
       }
     }
   }
 
-  /** The log's end, where nothing that matches stands between `after` and it; rejects where no node answers. */
-  async #emptyUpTo(after: Position): Promise<Position | undefined> {
-    const { prefixes, signal } = this.#options;
-    const end = await readHead(this.#connection, { patienceMs: 0, signal });
-    if (!this.#source.isLive) return undefined; // but the node is there
-    if (end <= after) return end;
-    const proof = new EventStoreDbSource(this.#connection, { prefixes, after, bell: this.#bell });
-    try {
-      return (await this.#isEmpty(proof, after)) ? end : undefined;
-    } finally {
-      proof.close();
-    }
+  close(): void {
+    this.#source.close();
   }
 
-  /** Whether the server has told all that there was, and that was nothing. */
-  async #isEmpty(proof: EventStoreDbSource, after: Position): Promise<boolean> {
-    const endMs = performance.now() + PROOF_MS;
-    while (this.#source.isDrained && performance.now() < endMs && !this.#options.signal.aborted) {
-      this.#connection.assertOpen();
-      this.#bell.reset();
-      const batch = proof.take(1, after);
-      if (batch !== undefined && batch.events.length > 0) return false;
-      if (proof.isLive) return true;
-      if (proof.error !== undefined) throw proof.error;
-      await this.#bell.wait(endMs - performance.now());
-    }
-    return false;
+  async #goLive(position: Position): Promise<void> {
+    const { signal } = this.#options;
+    const end = await readHead(this.#connection, { patienceMs: 0, signal });
+    this.#source.close();
+    this.#source = this.#open('live', position);
+    this.#end = end;
+  }
+
+  #open(pace: 'stored' | 'live', after: Position): EventStoreDbSource {
+    const { prefixes } = this.#options;
+    return new EventStoreDbSource(this.#connection, { prefixes, after, pace, bell: this.#bell });
   }
 }

@@ -12,6 +12,7 @@ import type {
 } from './event-store.ts';
 import { EventStoreDbAppends } from './eventstoredb-append.ts';
 import { EventStoreDbConnection } from './eventstoredb-connection.ts';
+import { readGroupsEnd } from './eventstoredb-groups-end.ts';
 import { inParallel, readHead, readRange } from './eventstoredb-reads.ts';
 import { subscribe } from './eventstoredb-subscribe.ts';
 import { EventStoreDbSubscriptions } from './eventstoredb-subscriptions.ts';
@@ -81,6 +82,11 @@ export class EventStoreDb implements EventStore {
 
   head(): Promise<Position> {
     return readHead(this.#connection);
+  }
+
+  /** The server's records of its groups are no events of `$all`, but take places in the log. */
+  async hasReached(position: Position): Promise<boolean> {
+    return position <= (await this.head()) || position <= (await readGroupsEnd(this.#connection));
   }
 
   /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */

@@ -176,6 +176,10 @@ export class SqliteEventStore implements EventStore {
     return this.end();
   }
 
+  async hasReached(position: Position): Promise<boolean> {
+    return position <= this.end();
+  }
+
   /** As `head`, read on the calling thread. */
   end(): Position {
     this.#db.assertOpen();

@@ -39,27 +39,27 @@ async function readIdentity(store: EventStore): Promise<string | undefined> {
 }
 
 /**
- * Throws `STORE_MISMATCH`, naming the ways out, when a projection's checkpoint was made from another event
+ * Rejects with `STORE_MISMATCH`, naming the ways out, when a projection's checkpoint was made from another event
  * store or lies ahead of its end, as after an older backup was restored: going on would skip events.
  * `projection` is the name that `fuel projection rebuild` knows it by.
  */
-export function assertCheckpoint(
+export async function assertCheckpoint(
   checkpoint: { readonly storeId: string; readonly position: Position },
-  store: { readonly storeId: string; readonly head: Position },
+  { store, storeId }: { readonly store: EventStore; readonly storeId: string },
   projection: string,
-): void {
+): Promise<void> {
   const rebuild = `run "fuel projection rebuild ${projection}"`;
-  if (checkpoint.storeId !== store.storeId) {
+  if (checkpoint.storeId !== storeId) {
     throw new FuelError(
       'STORE_MISMATCH',
-      `${projection} was made from event store ${checkpoint.storeId} and this one is ${store.storeId}: ` +
+      `${projection} was made from event store ${checkpoint.storeId} and this one is ${storeId}: ` +
         `connect the event store it was made from, or ${rebuild}`,
     );
   }
-  if (checkpoint.position > store.head) {
+  if (!(await store.hasReached(checkpoint.position))) {
     throw new FuelError(
       'STORE_MISMATCH',
-      `${projection} stands at position ${checkpoint.position} and the event store ends at ${store.head}: ` +
+      `${projection} stands at position ${checkpoint.position} and the event store ends at ${await store.head()}: ` +
         `restore the backup of the event store that belongs to it, or ${rebuild}`,
     );
   }

@@ -108,7 +108,11 @@ function isUnavailable(error: unknown): boolean {
   // The driver hands some errors of a socket on as they are: writing to one that the server has just closed.
   if (!(error instanceof MongoError)) return SOCKET_CODES.has(String((error as { code?: unknown }).code));
   if (error instanceof MongoNetworkError || UNAVAILABLE_NAMES.has(error.name)) return true;
-  if (error instanceof MongoServerError && UNAVAILABLE_CODES.has(Number(error.code))) return true;
+  if (error instanceof MongoServerError) {
+    if (UNAVAILABLE_CODES.has(Number(error.code))) return true;
+    const within: unknown = error.errorResponse; // a bulk write hands on an error of its connection as one of the server
+    if (within instanceof Error && isUnavailable(within)) return true;
+  }
   return error.cause !== undefined && isUnavailable(error.cause);
 }
 

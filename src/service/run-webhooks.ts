@@ -1,7 +1,8 @@
 import { Directory } from '../../projections/directory.ts';
+import { DirectoryReach } from '../access/directory-reach.ts';
 import { LiveDirectory } from '../access/live-directory.ts';
 import { openMasterKeys } from '../access/master-key.ts';
-import type { Engines } from '../app.ts';
+import { type Engines, EVENT_STORE } from '../app.ts';
 import type { Config } from '../config.ts';
 import { AccountHistory } from '../delivery/account-history.ts';
 import { configuredSender } from '../delivery/configured-sender.ts';
@@ -96,10 +97,13 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     log,
     holder,
   });
+  const reach = new DirectoryReach();
+  const isRemote = engines.remote.some(({ name }) => name === EVENT_STORE);
   const fanOut = new FanOut({
     store,
     queue,
     history: new AccountHistory({ store, directory }),
+    directoryAt: isRemote ? (position) => reach.reach(position) : undefined,
     accept: (deliveries) => dispatcher.accept(deliveries),
     clock: systemScheduler,
     environment,
@@ -116,6 +120,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     onEvent: (event, place) => dispatcher.accountEvent(event, place),
     onMoved(position) {
       if (live.isCaughtUp) resolve();
+      reach.moved(position);
       dispatcher.directoryMoved();
       onMoved(position);
     },

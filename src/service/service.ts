@@ -201,7 +201,7 @@ async function checkView(engines: Engines, clock: Clock): Promise<void> {
   const storeId = await storeIdentity(engines.store(), clock);
   const checkpoint = await engines.view().checkpoint();
   if (checkpoint === undefined) return;
-  assertCheckpoint(checkpoint, { storeId, head: await engines.store().head() }, VIEW_NAME);
+  await assertCheckpoint(checkpoint, { store: engines.store(), storeId }, VIEW_NAME);
 }
 
 async function readProjection(engines: Engines): Promise<ProjectionReading> {

@@ -112,9 +112,8 @@ export async function prepareView(
 ): Promise<Checkpoint> {
   const { store, view, clock } = options;
   const storeId = await storeIdentity(store, clock);
-  const head = await store.head();
   const checkpoint = await view.checkpoint();
-  if (checkpoint === undefined) return view.begin(storeId, head);
-  assertCheckpoint(checkpoint, { storeId, head }, VIEW_NAME);
+  if (checkpoint === undefined) return view.begin(storeId, await store.head());
+  await assertCheckpoint(checkpoint, { store, storeId }, VIEW_NAME);
   return checkpoint;
 }

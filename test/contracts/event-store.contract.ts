@@ -113,6 +113,14 @@ export function eventStoreContract(open: () => Promise<EventStore>, { sharedLog 
       else expect(read?.position).toBe(end);
     });
 
+    test('knows which positions the log has reached', async () => {
+      const store = await opened();
+      const position = await record(store, 'account-1', 'a');
+      expect(await store.hasReached(0)).toBe(true);
+      expect(await store.hasReached(position)).toBe(true);
+      expect(await store.hasReached((await store.head()) + 1_000_000)).toBe(false);
+    });
+
     test('starts a stream where it is told to', async () => {
       const store = await opened();
       await record(store, 'account-1', 'a', 'b', 'c');

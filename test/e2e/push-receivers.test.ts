@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { deliveryId } from '../../src/delivery/delivery-id.ts';
+import type { Delivery } from '../../src/delivery/delivery-queue.ts';
 import type { EventLine } from '../support/e2e-samples.ts';
 import { type Customer, PushService } from '../support/push-service.ts';
 import { until } from '../support/waiting.ts';
@@ -8,9 +10,13 @@ const TIMEOUT_MS = 500;
 const SUCCESSES = [200, 201, 202, 204, 299];
 const FAILURES = [300, 302, 304, 307, 308, 400, 404, 410, 429, 500, 503];
 
+/** So often a transaction is sent in place of one whose attempts ran out of time on a busy machine. */
+const MOST_ROUNDS = 6;
+
 let push: PushService;
-// biome-ignore lint/suspicious/noExplicitAny: a test reads the output as an operator's script would
-let listed: any[] = [];
+const customers = new Map<number, Customer>();
+/** The transaction of each case, and of each status. */
+const transactions = new Map<string, number>();
 
 const answeredAfter =
   (delayMs: number): HookAnswer =>
@@ -86,57 +92,94 @@ const STATUSES = 20;
 
 beforeAll(async () => {
   push = await PushService.start();
-  const events: EventLine[] = [];
-  for (const { account, ...how } of Object.values<Case>(cases)) {
-    const customer = await push.customer(account);
+  for (const [name, { account, ...how }] of Object.entries<Case>(cases)) {
+    const customer = await opened(account);
     if (how.answer !== undefined) push.receiver.answer(customer.path, how.answer);
     if (how.url !== undefined) await setUrl(customer, how.url());
-    events.push(...push.made(account, 1));
+    add(name, account);
   }
-  const statuses = await push.customer(STATUSES);
+  const statuses = await opened(STATUSES);
   push.receiver.answer(statuses.path, (response, hook) => {
     const status = hook.body.data.transaction.odometer_reading;
     answerWith(status, status === 204 || status === 304 ? '' : '<html>not read</html>')(response, hook);
   });
-  for (const status of [...SUCCESSES, ...FAILURES]) {
-    events.push(...push.made(STATUSES, 1, { odometer_reading: status }));
-  }
+  for (const status of [...SUCCESSES, ...FAILURES]) add(`${status}`, STATUSES, { odometer_reading: status });
   await push.record(events);
-  await until(async () => {
-    listed = await push.list('--limit', '1000');
-    return listed.length === events.length && listed.every(({ state }) => state !== 'pending');
-  }, 20_000);
 });
+
+const events: EventLine[] = [];
+
+function add(name: string, account: number, overrides: Readonly<Record<string, unknown>> = {}): void {
+  const made = push.made(account, 1, overrides);
+  events.push(...made);
+  transactions.set(name, Number(made[0]?.data.transaction_id));
+}
+
+async function opened(account: number): Promise<Customer> {
+  const customer = await push.customer(account);
+  customers.set(account, customer);
+  return customer;
+}
 
 function setUrl({ account, prefix }: Customer, url: string): Promise<unknown> {
   return push.service.operator.setWebhook({ accountId: account, prefix }, url);
 }
 
-async function outcome(name: keyof typeof cases) {
+/** The delivery of the transaction, once it has ended. */
+async function ended(account: number, transactionId: number): Promise<Delivery> {
+  const id = deliveryId(customers.get(account)?.prefix ?? '', transactionId);
+  let delivery: Delivery | undefined;
+  await until(async () => {
+    delivery = await push.found(id);
+    return delivery !== undefined && delivery.state !== 'pending';
+  }, 20_000);
+  if (delivery === undefined) throw new Error(`there is no delivery ${id}`);
+  return delivery;
+}
+
+/**
+ * As `ended`. The time of an attempt is too short for a machine that is very busy: where one of them ran out of it,
+ * the delivery of another transaction that is like it.
+ */
+async function endedInTime(
+  name: string,
+  account: number,
+  overrides: Readonly<Record<string, unknown>> = {},
+): Promise<Delivery> {
+  let transactionId = transactions.get(name) ?? 0;
+  for (let round = 1; round <= MOST_ROUNDS; round++) {
+    const delivery = await ended(account, transactionId);
+    if (delivery.attempts.every(({ outcome }) => outcome.ok || outcome.kind !== 'timeout')) return delivery;
+    [transactionId = 0] = await push.push(account, 1, overrides);
+  }
+  throw new Error(`attempts of ${name} ran out of time in each of ${MOST_ROUNDS} rounds`);
+}
+
+async function outcome(name: keyof typeof cases, { timesOut = false } = {}) {
   const { account } = cases[name];
-  const line = listed.find((delivery) => delivery.account === account);
-  const { attempts } = await push.show(line.id);
-  expect(attempts).toHaveLength(line.state === 'delivered' ? 1 : 3);
+  const delivery = timesOut
+    ? await ended(account, transactions.get(name) ?? 0)
+    : await endedInTime(name, account);
+  const { attempts, state } = await push.show(delivery.id);
+  expect(attempts).toHaveLength(state === 'delivered' ? 1 : 3);
   // biome-ignore lint/suspicious/noExplicitAny: a test reads the output as an operator's script would
   const kinds = attempts.map((attempt: any) => attempt.error?.kind);
-  return { state: line.state, kinds, first: attempts[0] };
+  return { state, kinds, first: attempts[0] };
 }
 
 describe('what a receiver answers', () => {
   it('is a success with any 2xx whatever its body, and a failure with any other status', async () => {
-    const sent = push.receiver.to(`/hook/${STATUSES}`);
-    const states = new Map(listed.map(({ id, state }) => [id, state]));
-    const attempts = new Map<number, { state: string; count: number }>();
-    for (const { body } of sent) {
-      const status = body.data.transaction.odometer_reading;
-      const count = (attempts.get(status)?.count ?? 0) + 1;
-      attempts.set(status, { state: states.get(body.id) ?? 'missing', count });
+    const sent = new Map<number, { state: string; count: number }>();
+    for (const status of [...SUCCESSES, ...FAILURES]) {
+      const { id, state } = await endedInTime(`${status}`, STATUSES, { odometer_reading: status });
+      const count = push.receiver.to(`/hook/${STATUSES}`).filter(({ body }) => body.id === id).length;
+      sent.set(status, { state, count });
     }
     const expected = [
       ...SUCCESSES.map((status) => [status, { state: 'delivered', count: 1 }] as const),
       ...FAILURES.map((status) => [status, { state: 'failed', count: 3 }] as const),
     ];
-    expect(attempts).toEqual(new Map<number, { state: string; count: number }>(expected));
+    expect(sent).toEqual(new Map<number, { state: string; count: number }>(expected));
   });
 
   it('is not followed where it redirects, and is kept with its headers', async () => {
@@ -161,7 +204,7 @@ describe('what a receiver answers', () => {
   it.each(['endless', 'flood', 'late', 'silent'] as const)(
     'is a timeout at 500 ms when it is %s, also where it began with 200',
     async (name) => {
-      const { state, kinds, first } = await outcome(name);
+      const { state, kinds, first } = await outcome(name, { timesOut: true });
       expect([state, kinds]).toEqual(['failed', ['timeout', 'timeout', 'timeout']]);
       expect(first.duration_ms).toBeGreaterThanOrEqual(TIMEOUT_MS - 10);
       expect(first.duration_ms).toBeLessThan(TIMEOUT_MS + 1_000);

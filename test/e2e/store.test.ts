@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { idsOf, importEvents, linesOf, minutely, openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
 import { folder, fuel, ServiceProcess } from '../support/service-process.ts';
+import { onServers } from '../support/test-engines.ts';
 
-describe('fuel store backup', () => {
+// A backup is one of embedded files; servers have their own ways.
+describe.skipIf(onServers)('fuel store backup', () => {
   const service = new ServiceProcess();
   let key = '';
 

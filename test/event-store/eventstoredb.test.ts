@@ -1,7 +1,8 @@
-import { describe, inject } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { eventStoreContract } from '../contracts/event-store.contract.ts';
 import { eventStoreDbAt, eventStoreDbOnDouble } from '../support/eventstoredb-under-test.ts';
 import { ScopedStore } from '../support/scoped-store.ts';
+import { record } from '../support/store-events.ts';
 
 const realUrl = inject('eventstoreUrl');
 
@@ -10,3 +11,56 @@ describe('on the double', () => eventStoreContract(eventStoreDbOnDouble));
 describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () =>
   eventStoreContract(() => ScopedStore.open(eventStoreDbAt(realUrl ?? '')), { sharedLog: true }),
 );
+
+describe('a subscription that has caught up', () => {
+  it('is told its position by an event that does not match, long before its next heartbeat', async () => {
+    const store = await eventStoreDbOnDouble();
+    const ending = new AbortController();
+    const batches = store
+      .subscribe({ prefixes: ['account-'], after: 0, signal: ending.signal })
+      [Symbol.asyncIterator]();
+    const first = await batches.next();
+    expect(first.value).toMatchObject({ events: [], caughtUp: true });
+    for (const stream of ['transaction-1', 'transaction-2', 'transaction-3']) {
+      const position = await record(store, stream, 'a');
+      const appendedAtMs = performance.now();
+      const next = await batches.next();
+      expect(next.value).toMatchObject({ events: [], position });
+      expect(performance.now() - appendedAtMs).toBeLessThan(500);
+    }
+    ending.abort();
+    await store.close();
+  });
+
+  const urls = realUrl === undefined ? ['the double'] : ['the double', realUrl];
+  it.each(urls)(
+    'has reached every position that it was told, also among the records of groups, on %s',
+    async (url) => {
+      const store = url === realUrl ? eventStoreDbAt(url) : await eventStoreDbOnDouble();
+      const ending = new AbortController();
+      onTestFinished(async () => {
+        ending.abort();
+        await store.close();
+      });
+      const { signal } = ending;
+      const scope = `${crypto.randomUUID().slice(0, 8)}.`;
+      await record(store, `${scope}account-1`, 'a');
+      const batches = store.subscribe({ prefixes: [scope], after: await store.head(), signal });
+      const told = batches[Symbol.asyncIterator]();
+      await told.next();
+      const groups = store.subscriptions();
+      await groups.ensureGroup(scope, { prefixes: [scope], ackTimeoutMs: 5_000, maxRetries: 10 });
+      const consumer = groups.consume(scope, { bufferSize: 10, signal });
+      for await (const event of consumer) {
+        await consumer.ack([event]);
+        break;
+      }
+      let position = 0;
+      do position = (await told.next()).value?.position ?? 0;
+      while (position <= (await store.head())); // the group's checkpoint follows
+      expect(await store.hasReached(position)).toBe(true);
+      expect(await store.hasReached(position + 1_000_000)).toBe(false);
+    },
+    20_000,
+  );
+});

@@ -52,19 +52,28 @@ describe('storeIdentity', () => {
 });
 
 describe('assertCheckpoint', () => {
-  const store = { storeId: 'here', head: 10 };
+  const ofTwoEvents = async () => {
+    const store = openAt(join(temporaryFolder(), 'events.db'));
+    const end = await record(store, 'account-1', 'a', 'b');
+    return { store, end, storeId: 'here' };
+  };
 
-  test('accepts a checkpoint of this store up to its end', () => {
-    expect(() => assertCheckpoint({ storeId: 'here', position: 10 }, store, 'transactions')).not.toThrow();
+  test('accepts a checkpoint of this store up to its end', async () => {
+    const { end, ...here } = await ofTwoEvents();
+    await assertCheckpoint({ storeId: 'here', position: end }, here, 'transactions');
   });
 
   test.each([
-    ['of another store', { storeId: 'elsewhere', position: 3 }],
-    ['ahead of the end', { storeId: 'here', position: 11 }],
-  ])('refuses a checkpoint %s and names the way out', (_, checkpoint) => {
-    const check = (): void => assertCheckpoint(checkpoint, store, 'transactions');
-    expect(check).toThrow(expect.objectContaining({ code: 'STORE_MISMATCH' }));
-    expect(check).toThrow('fuel projection rebuild transactions');
+    ['of another store', { storeId: 'elsewhere', beyond: 0 }],
+    ['ahead of the end', { storeId: 'here', beyond: 1 }],
+  ])('refuses a checkpoint %s and names the way out', async (_, { storeId, beyond }) => {
+    const { end, ...here } = await ofTwoEvents();
+    await expect(
+      assertCheckpoint({ storeId, position: end + beyond }, here, 'transactions'),
+    ).rejects.toMatchObject({
+      code: 'STORE_MISMATCH',
+      message: expect.stringContaining('fuel projection rebuild transactions'),
+    });
   });
 });
 

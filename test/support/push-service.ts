@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { type Engines, openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
-import type { DeliveryState } from '../../src/delivery/delivery-queue.ts';
+import type { Delivery, DeliveryState } from '../../src/delivery/delivery-queue.ts';
 import { confirmed, type EventLine, linesOf } from './e2e-samples.ts';
 import { openForUse } from './operator.ts';
 import { type Env, folder, ServiceProcess } from './service-process.ts';
@@ -44,8 +44,8 @@ export class PushService {
     this.receiver = receiver;
   }
 
-  /** Not started yet. */
-  static async prepare(env: Env = {}): Promise<PushService> {
+  /** Not started yet. All roles, unless `args` name some. */
+  static async prepare(env: Env = {}, args: readonly string[] = []): Promise<PushService> {
     const receiver = await WebhookReceiver.open();
     const ca = join(folder(), 'receiver-ca.pem');
     writeFileSync(ca, receiver.ca);
@@ -55,7 +55,7 @@ export class PushService {
       FUEL_WEBHOOK_RETRY_DELAYS: RETRY_DELAYS_MS.map((delay) => `${delay}ms`).join(','),
       ...env,
     };
-    const push = new PushService(new ServiceProcess({ env: settings }), receiver, settings);
+    const push = new PushService(new ServiceProcess({ env: settings, args }), receiver, settings);
     opened.push(push);
     return push;
   }
@@ -130,7 +130,12 @@ export class PushService {
 
   /** How many attempts of the delivery are on record. */
   async attemptsOf(id: string): Promise<number> {
-    return (await (await this.#stores()).queue().find(id))?.attempts.length ?? 0;
+    return (await this.found(id))?.attempts.length ?? 0;
+  }
+
+  /** The delivery as the log has it. */
+  async found(id: string): Promise<Delivery | undefined> {
+    return (await this.#stores()).queue().find(id);
   }
 
   /** Waits until the account has so many deliveries, whatever became of them. */

@@ -40,6 +40,7 @@ export class ScopedStore implements EventStore {
   isErased: EventStore['isErased'] = (stream) => this.#store.isErased(this.scope + stream);
   erase: EventStore['erase'] = (stream) => this.#store.erase(this.scope + stream);
   head: EventStore['head'] = () => this.#store.head();
+  hasReached: EventStore['hasReached'] = (position) => this.#store.hasReached(position);
   close: EventStore['close'] = () => this.#store.close();
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch> {

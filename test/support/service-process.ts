@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { Agent } from 'undici';
 import { afterAll } from 'vitest';
 import { type Answer, fetchAnswer } from './fetch-answer.ts';
 import { Operator } from './operator.ts';
+import { withEngines } from './test-engines.ts';
 import { until, within } from './waiting.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/fuel', import.meta.url));
@@ -37,7 +39,7 @@ const agents: Agent[] = [];
 
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
-  await Promise.all([...children].map(ended));
+  await Promise.all([...children].map((child) => once(child, 'close')));
   await Promise.all(agents.splice(0).map((agent) => agent.destroy()));
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
@@ -57,7 +59,7 @@ function environment(dataDir: string, env: Env): Env {
     FUEL_DATA_DIR: dataDir,
     FUEL_LISTEN: '127.0.0.1:0',
     FUEL_OPS_LISTEN: '127.0.0.1:0',
-    ...env,
+    ...withEngines(dataDir, env),
   };
 }
 
@@ -141,7 +143,10 @@ export class ServiceProcess {
 
   /** Who works on its stores without a process of his own. */
   get operator(): Operator {
-    return new Operator({ ...this.#options.env, FUEL_DATA_DIR: this.dataDir });
+    return new Operator({
+      ...withEngines(this.dataDir, this.#options.env ?? {}),
+      FUEL_DATA_DIR: this.dataDir,
+    });
   }
 
   /** Everything the process has written, for what a log must not hold. */
@@ -249,9 +254,8 @@ export class ServiceProcess {
   /** As `fuel`, for a step that must work before the test can begin. */
   async done(args: readonly string[], options: { stdin?: string } = {}): Promise<CommandResult> {
     const result = await this.fuel(args, options);
-    if (result.code !== 0)
-      throw new Error(`fuel ${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
-    return result;
+    if (result.code === 0) return result;
+    throw new Error(`fuel ${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
   }
 
   /** A path below the base address (`/transactions?…`), or one from the root that starts with `//`. */
@@ -293,9 +297,4 @@ function closed(child: ChildProcess): Promise<number | null> {
       resolve(code);
     });
   });
-}
-
-function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
-  return new Promise((resolve) => child.once('close', () => resolve()));
 }

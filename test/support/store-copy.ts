@@ -111,6 +111,9 @@ export class RealisticStore implements EventStore {
   head() {
     return this.#store.head();
   }
+  hasReached(position: number) {
+    return this.#store.hasReached(position);
+  }
   erase(stream: string) {
     return this.#store.erase(stream);
   }

@@ -46,6 +46,10 @@ export function groupFault(exception: keyof typeof GROUP_FAULTS, group: string):
   return fault(code, `Subscription group ${group} on stream $all ${what}`, trailers);
 }
 
+export function noGroups(): ServiceError {
+  return fault(status.NOT_FOUND, 'Subscription group  on stream $all does not exist.');
+}
+
 export function invalidArgument(what: string): ServiceError {
   return fault(status.INVALID_ARGUMENT, what);
 }

@@ -1,5 +1,5 @@
 import persistent from '@eventstore/db-client/generated/persistent_pb.js';
-import { groupFault, invalidArgument, type SubscriptionCall } from './answers.ts';
+import { groupFault, invalidArgument, noGroups, type SubscriptionCall } from './answers.ts';
 import type { DoubleLog } from './double-log.ts';
 import { filterSettings } from './event-filter.ts';
 import { Group, type Nack } from './group.ts';
@@ -63,7 +63,9 @@ export class Groups {
     return infoOf(this.#find(options?.getGroupName()));
   }
 
+  /** Where there is none at all, the server says so as of a group without a name, and names none. */
   list(): persistent.SubscriptionInfo[] {
+    if (this.#groups.size === 0) throw noGroups();
     return [...this.#groups.values()].map(infoOf);
   }
 
