@@ -14,7 +14,7 @@ import type { RateWindows } from './edge/rate-windows.ts';
 import type { EventStore, PersistentSubscriptions } from './event-store/event-store.ts';
 import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlite.ts';
 import { openSqliteSubscriptions } from './event-store/sqlite-subscriptions.ts';
-import { createLog, type Log } from './log.ts';
+import { type Log, silentLog } from './log.ts';
 import { openSqliteView } from './transactions-view/sqlite.ts';
 import type { TransactionsView } from './transactions-view/transactions-view.ts';
 
@@ -90,11 +90,7 @@ class Opening {
  * The only place that picks adapters: those of the engines whose connection strings are set, and the embedded ones
  * for the rest. `log` hears of engines that go away and come back; commands have none.
  */
-export async function openEngines(
-  config: Config,
-  clock: Clock,
-  log: Log = createLog('silent'),
-): Promise<Engines> {
+export async function openEngines(config: Config, clock: Clock, log: Log = silentLog): Promise<Engines> {
   const opening = new Opening();
   const { EVENTSTORE_URL: eventStoreUrl, MONGODB_URL: mongodbUrl } = config;
   const remote: RemoteEngine[] = [];

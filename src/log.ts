@@ -15,3 +15,6 @@ export function createLog(level: string, fields: Readonly<Record<string, unknown
     destination,
   );
 }
+
+/** For whoever has nobody to tell. */
+export const silentLog: Log = pino({ level: 'silent' });

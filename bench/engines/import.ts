@@ -9,7 +9,7 @@ import { systemClock } from '../../src/clock.ts';
 import { transactionStream } from '../../src/domain/transaction-events.ts';
 import { openEventStoreDb } from '../../src/event-store/eventstoredb.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { createLog } from '../../src/log.ts';
+import { silentLog } from '../../src/log.ts';
 import { freshId, type Verdict, withEngines } from '../support/engines.ts';
 import { freshRecordings, linesOf, type Recording } from '../support/fresh-lines.ts';
 import { importSample } from '../support/import-sample.ts';
@@ -23,7 +23,7 @@ const AUTHOR = { actor: 'bench', command: 'fuel transaction import' };
 /** Import into EventStoreDB, against a bare loop that reads each stream and appends to it with the plain client. */
 export async function run(): Promise<Verdict> {
   return withEngines(async ({ EVENTSTORE_URL: url }) => {
-    const store = openEventStoreDb({ url, clock: systemClock, log: createLog('silent') });
+    const store = openEventStoreDb({ url, clock: systemClock, log: silentLog });
     const client = EventStoreDBClient.connectionString(url);
     print(`  ${LINES.toLocaleString('en')} lines a run, ${IN_FLIGHT} appends in flight`);
     try {

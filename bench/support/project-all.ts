@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/clock.ts';
 import type { Coordination } from '../../src/coordination/coordination.ts';
 import type { EventStore, Position } from '../../src/event-store/event-store.ts';
-import { createLog } from '../../src/log.ts';
+import { silentLog } from '../../src/log.ts';
 import { runProjector } from '../../src/transactions-view/projector.ts';
 import type { TransactionsView } from '../../src/transactions-view/transactions-view.ts';
 
@@ -25,7 +25,7 @@ export async function projectAll(options: {
     view,
     coordination,
     clock: systemClock,
-    log: createLog('silent'),
+    log: silentLog,
     holder: 'bench',
     signal: done.signal,
   });

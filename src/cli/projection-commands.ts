@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { formatDateTime } from '../domain/date-time.ts';
 import { FuelError } from '../errors.ts';
-import { createLog } from '../log.ts';
+import { silentLog } from '../log.ts';
 import { type ProjectionStatus, projectionStatus, retryParked } from '../transactions-view/operate.ts';
 import { VIEW_NAME } from '../transactions-view/projector.ts';
 import { rebuildTransactions } from '../transactions-view/rebuild.ts';
@@ -45,7 +45,7 @@ async function rebuild({ engines, clock, author, out }: Session, [view]: readonl
     view: engines.view(),
     coordination: engines.coordination(),
     clock,
-    log: createLog('silent'),
+    log: silentLog,
     author,
     onProgress: ({ position, target }) => progress.show(`rebuilding: ${position} of ${target}`),
   });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { transactionStream } from '../../src/domain/transaction-events.ts';
 import { openEventStoreDb } from '../../src/event-store/eventstoredb.ts';
-import { createLog } from '../../src/log.ts';
+import { silentLog } from '../../src/log.ts';
 import { confirmed, idsOf, linesOf } from '../support/e2e-samples.ts';
 import { startEventStoreDbDouble } from '../support/eventstoredb-double/eventstoredb-double.ts';
 import { describeWithMongodb, freshDatabase, mongodbUrl } from '../support/mongodb.ts';
@@ -49,7 +49,7 @@ describeWithMongodb('fuel store copy into EventStoreDB (its double) and MongoDB'
       expect((await service.fuel(['store', 'copy'])).code).toBe(1); // no engine is named
 
       const killed = startFuel(['store', 'copy'], { dataDir: service.dataDir, env });
-      const target = openEventStoreDb({ url: double.url, clock: systemClock, log: createLog('silent') });
+      const target = openEventStoreDb({ url: double.url, clock: systemClock, log: silentLog });
       const half = transactionStream(FIRST + MANY / 2);
       await until(async () => (await target.readStream(half)).length > 0, 30_000);
       killed.child.kill('SIGKILL');
