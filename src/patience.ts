@@ -10,6 +10,11 @@ export function isUnavailable(error: unknown): boolean {
   return error instanceof FuelError && (error.code === 'STORE_UNAVAILABLE' || error.code === 'STORE_BUSY');
 }
 
+/** The level to log a failure at that is tried again: an engine that is away is no fault of this service. */
+export function levelOf(error: unknown): 'warn' | 'error' {
+  return isUnavailable(error) ? 'warn' : 'error';
+}
+
 export interface Patience {
   readonly log: Log;
   readonly signal: AbortSignal;

@@ -4,6 +4,7 @@ import type { Directory } from '../../projections/directory.ts';
 import type { AccountEventPlace } from '../access/live-directory.ts';
 import type { AccountEvent, Environment } from '../domain/account-events.ts';
 import type { Log } from '../log.ts';
+import { levelOf } from '../patience.ts';
 import { AccountReactions, disabledReason, type Reaction } from './account-reactions.ts';
 import { Attempts, type AttemptTerms } from './attempts.ts';
 import type { ClaimedDelivery, DeliveryQueue, NewDelivery, WebhookHealth } from './delivery-queue.ts';
@@ -173,7 +174,7 @@ export class Dispatcher {
       this.#pauseMs = FIRST_PAUSE_MS;
     } catch (error) {
       if (this.#stopping) return;
-      log.error({ err: error, pause_ms: this.#pauseMs }, 'dispatcher waits for its store');
+      log[levelOf(error)]({ err: error, pause_ms: this.#pauseMs }, 'dispatcher waits for its store');
       this.#rung = false;
       this.#sleep(this.#pauseMs);
       this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);

@@ -1,5 +1,6 @@
 import { FuelError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { levelOf } from '../patience.ts';
 import type { ClaimedDelivery, DeliveryQueue, DeliveryReport, WebhookHealth } from './delivery-queue.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -81,7 +82,10 @@ export class ReportBatch {
       health = await queue.report(outcomes.map(({ report }) => report));
     } catch (error) {
       if (error instanceof FuelError && error.code === 'STORE_CLOSED') this.#closed = true;
-      log.error({ err: error, outcomes: outcomes.length }, 'outcomes of attempts could not be recorded yet');
+      log[levelOf(error)](
+        { err: error, outcomes: outcomes.length },
+        'outcomes of attempts could not be recorded yet',
+      );
       return false;
     }
     onRecorded(outcomes, health);

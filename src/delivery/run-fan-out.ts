@@ -2,7 +2,7 @@ import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
 import { FuelError } from '../errors.ts';
 import type { GroupConsumer, GroupEvent, PersistentSubscriptions } from '../event-store/event-store.ts';
 import type { Log } from '../log.ts';
-import { untilAvailable } from '../patience.ts';
+import { levelOf, untilAvailable } from '../patience.ts';
 import { pause } from '../pause.ts';
 import type { FanOut, Settlement } from './fan-out.ts';
 import { inBatches } from './in-batches.ts';
@@ -71,7 +71,10 @@ async function handle(
       return await fanOut.handle(events);
     } catch (error) {
       if (error instanceof FuelError && error.code === 'STORE_CLOSED') throw error;
-      log.error({ err: error, events: events.length, pause_ms: pauseMs }, 'fan-out waits for a store');
+      log[levelOf(error)](
+        { err: error, events: events.length, pause_ms: pauseMs },
+        'fan-out waits for a store',
+      );
     }
     await pause(pauseMs, signal);
   }

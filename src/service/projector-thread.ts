@@ -10,6 +10,9 @@ export interface ProjectorThreadData {
   readonly holder: string;
 }
 
+/** Pages show a transaction so much later at most, while others are recorded all the time. */
+const GATHER_MS = 20;
+
 /** The projector's thread: its reads and writes are synchronous and must not delay the API's event loop. */
 const { config, holder } = workerData as ProjectorThreadData;
 const stopping = new AbortController();
@@ -26,6 +29,7 @@ try {
     log,
     holder,
     signal: stopping.signal,
+    gatherMs: config.MONGODB_URL === undefined ? 0 : GATHER_MS,
   });
 } finally {
   await engines.close();

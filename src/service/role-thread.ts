@@ -1,6 +1,10 @@
 import { Worker } from 'node:worker_threads';
+import type { Config } from '../config.ts';
 
+/** Small: on the embedded engines, which lie on one machine with everything else, memory is what is scarce. */
 const YOUNG_GENERATION_MB = 4;
+/** The drivers of remote engines make many short-lived objects for each event. */
+const YOUNG_GENERATION_REMOTE_MB = 32;
 
 export interface RoleThread {
   /** Rejects when the thread ends with an error or unasked; stays pending while it works. */
@@ -16,13 +20,18 @@ export interface RoleThread {
 export function startRoleThread<News = never>(options: {
   readonly role: string;
   readonly entry: URL;
-  readonly data: unknown;
+  readonly data: { readonly config: Config };
   /** Well above what the role needs: without a limit V8 would rather let its heap grow than clear it. */
   readonly heapMb: number;
   readonly onNews?: (news: News) => void;
 }): RoleThread {
   const { role, entry, data, heapMb, onNews } = options;
-  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB, maxOldGenerationSizeMb: heapMb };
+  const { EVENTSTORE_URL: eventStore, MONGODB_URL: mongodb } = data.config;
+  const isRemote = eventStore !== undefined || mongodb !== undefined;
+  const resourceLimits = {
+    maxYoungGenerationSizeMb: isRemote ? YOUNG_GENERATION_REMOTE_MB : YOUNG_GENERATION_MB,
+    maxOldGenerationSizeMb: heapMb,
+  };
   const worker = new Worker(entry, { workerData: data, resourceLimits });
   if (onNews !== undefined) worker.on('message', onNews);
   let stopping = false;

@@ -25,6 +25,8 @@ export interface ProjectorOptions {
   /** Names this projector among those that compete for the lease. */
   readonly holder: string;
   readonly signal: AbortSignal;
+  /** Live, what comes within this time of a write goes into the next one: for a view to which writing is a round trip. */
+  readonly gatherMs?: number;
 }
 
 /**
@@ -85,7 +87,7 @@ async function renewLease(options: ProjectorOptions, until: AbortSignal, lost: (
 
 /** Follows the log from the view's checkpoint; returns when `until` aborts or the view was begun anew. */
 async function project(options: ProjectorOptions, until: AbortSignal): Promise<void> {
-  const { store, view } = options;
+  const { store, view, gatherMs = 0 } = options;
   const checkpoint = await prepareView(options);
   const batches = store.subscribe({
     prefixes: [TRANSACTION_STREAMS],
@@ -93,6 +95,7 @@ async function project(options: ProjectorOptions, until: AbortSignal): Promise<v
     signal: until,
   });
   for await (const batch of batches) {
+    const beganAtMs = performance.now();
     const changes = batch.events.map(projectEvent);
     const { generation } = checkpoint;
     const setAside = await view.apply(changes, { generation, position: batch.position });
@@ -100,6 +103,8 @@ async function project(options: ProjectorOptions, until: AbortSignal): Promise<v
     for (const { parkedAtMs: _, ...event } of setAside) {
       options.log.error(event, 'event set aside: see fuel projection parked');
     }
+    const leftMs = beganAtMs + gatherMs - performance.now();
+    if (batch.caughtUp && leftMs > 0) await pause(leftMs, until);
   }
 }
 

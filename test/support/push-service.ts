@@ -150,10 +150,7 @@ export class PushService {
   /** Waits until the account has so many deliveries in this state, whatever others it has. */
   async reached(account: number, state: DeliveryState, count: number, withinMs = SOON_MS): Promise<void> {
     const queue = (await this.#stores()).queue();
-    await until(async () => {
-      const listed = await queue.list({ accountId: account, state }, { limit: 1_000 });
-      return listed.length === count;
-    }, withinMs);
+    await until(async () => (await queue.countByState({ accountId: account }))[state] === count, withinMs);
   }
 
   /** Lets go of the files, for a test that removes one. */
