@@ -33,6 +33,8 @@ export interface DispatcherOptions extends AttemptTerms {
   readonly log: Log;
   /** Names this process among those that claim. */
   readonly holder: string;
+  /** See `ReportBatchOptions`. */
+  readonly togetherMs?: number | undefined;
 }
 
 /**
@@ -69,6 +71,7 @@ export class Dispatcher {
       queue,
       scheduler,
       log,
+      togetherMs: options.togetherMs,
       onRecorded: (...all) => this.#recorded(...all),
     });
     this.#health = new HealthWatch({

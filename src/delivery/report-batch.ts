@@ -4,7 +4,6 @@ import { levelOf } from '../patience.ts';
 import type { ClaimedDelivery, DeliveryQueue, DeliveryReport, WebhookHealth } from './delivery-queue.ts';
 import type { Scheduler } from './scheduler.ts';
 
-/** Outcomes that arrive within this time are recorded in one commit. */
 const TOGETHER_MS = 2;
 const MOST_TOGETHER = 200;
 const FIRST_PAUSE_MS = 50;
@@ -19,6 +18,8 @@ export interface ReportBatchOptions {
   readonly queue: Pick<DeliveryQueue, 'report'>;
   readonly scheduler: Scheduler;
   readonly log: Log;
+  /** Outcomes that arrive within this time are recorded in one commit; 2 ms unless given. */
+  readonly togetherMs?: number | undefined;
   /** Called after outcomes are durable, with the health of the lanes whose run changed. */
   readonly onRecorded: (outcomes: readonly Outcome[], health: ReadonlyMap<string, WebhookHealth>) => void;
 }
@@ -40,7 +41,7 @@ export class ReportBatch {
 
   add(outcome: Outcome): void {
     this.#waiting.push(outcome);
-    if (this.#flushing === undefined) this.#flushIn(TOGETHER_MS);
+    if (this.#flushing === undefined) this.#flushIn(this.#options.togetherMs ?? TOGETHER_MS);
   }
 
   /** Records what is left, once: outcomes that can't be stored now are lost, and their attempts made again. */

@@ -23,6 +23,8 @@ export interface FanOutRun {
   readonly fanOut: FanOut;
   readonly log: Log;
   readonly signal: AbortSignal;
+  /** What comes within this time of a batch goes into the next one: for engines to which each batch is round trips. */
+  readonly gatherMs?: number | undefined;
   /** Called once the subscription is there. */
   readonly onConnected?: () => void;
 }
@@ -41,6 +43,7 @@ export async function runFanOut(run: FanOutRun): Promise<void> {
   const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until });
   onConnected?.();
   for await (const events of inBatches(consumer, BATCH)) {
+    const beganAtMs = performance.now();
     try {
       const settlements = await handle(run, events);
       if (settlements !== undefined) await settle(consumer, settlements, run.log);
@@ -48,6 +51,8 @@ export async function runFanOut(run: FanOutRun): Promise<void> {
       failed.abort(); // or else leaving the loop would wait for the next event
       throw error;
     }
+    const leftMs = beganAtMs + (run.gatherMs ?? 0) - performance.now();
+    if (leftMs > 0) await pause(leftMs, until);
   }
 }
 

@@ -19,6 +19,8 @@ import { configuredPresigner } from '../images/configured-presigner.ts';
 import type { Log } from '../log.ts';
 
 const DAY_MS = 86_400_000;
+/** So much later a delivery begins, or a slot is free again, at most, while many are under way. */
+const REMOTE_GATHER_MS = 10;
 
 export interface WebhooksRun {
   readonly config: Config;
@@ -56,6 +58,7 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
         fanOut,
         log,
         signal: until,
+        gatherMs: gatherMs(engines),
         onConnected,
       });
       try {
@@ -96,6 +99,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     scheduler: systemScheduler,
     log,
     holder,
+    togetherMs: gatherMs(engines),
   });
   const reach = new DirectoryReach();
   const isRemote = engines.remote.some(({ name }) => name === EVENT_STORE);
@@ -126,6 +130,11 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     },
   });
   return { dispatcher, fanOut, live, caughtUp };
+}
+
+/** Remote engines cost a round trip for each batch, small or large. */
+function gatherMs({ remote }: Engines): number | undefined {
+  return remote.length > 0 ? REMOTE_GATHER_MS : undefined;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
