@@ -27,16 +27,20 @@ export async function startEngineWebhooks(
   env: EngineEnv,
 ): Promise<WebhookSetUp> {
   await passOverHistory(env.EVENTSTORE_URL);
-  await beginDeliveryLog(loadConfig({ FUEL_DATA_DIR: dataDir, ...env }, 'command'));
+  await beginHere(loadConfig({ FUEL_DATA_DIR: dataDir, ...env }, 'command'));
   const firstAccount = Math.floor(Date.now() / 1_000);
   return setUpWebhooks(dataDir, receivers, { env, firstAccount, firstTransaction: freshId() });
 }
 
-/** The node may belong to the delivery log of an earlier run, which is gone: from here on this one counts. */
-async function beginDeliveryLog(config: Config): Promise<void> {
+/**
+ * The node may belong to the delivery log of an earlier run, which is gone: from here on this one counts. The view
+ * begins here too, or a projector that builds it from all that other benchmarks recorded would run beside.
+ */
+async function beginHere(config: Config): Promise<void> {
   const engines = await openEngines(config, systemClock);
   const store = engines.store();
-  await storeIdentity(store, systemClock);
+  const { generation } = await engines.view().begin(await storeIdentity(store, systemClock), 0);
+  await engines.view().apply([], { generation, position: await store.head() });
   const { id, startedAtMs } = await engines.queue().logId();
   const data = { log_id: id, started_at: formatDateTime(startedAtMs) };
   const event = newEvent({ type: 'DeliveryLogStarted', data }, AUTHOR, systemClock.now());

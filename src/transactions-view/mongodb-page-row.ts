@@ -8,6 +8,13 @@ const DATE = 0x09;
 const INT32 = 0x10;
 const INT64 = 0x12;
 const TWO_TO_32 = 0x1_0000_0000;
+/** The fields that a page shows, and those of a place, by their first two letters. */
+const WANTED = new Map(
+  ['_id', 'place', 'created_at', 'id', 'head', 'mobile_number', 'fees', 'pump', 'odometer'].map((name) => [
+    firstTwo(name.charCodeAt(0), name.charCodeAt(1)),
+    name,
+  ]),
+);
 
 type Value = string | number | Fields;
 type Fields = { [name: string]: Value | undefined };
@@ -37,33 +44,45 @@ function textOrNull(value: Value | undefined): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** The fields of the document at `start`; dates as milliseconds. Throws for a type that no row has. */
+/** The wanted fields of the document at `start`; dates as milliseconds. Throws for a type that no row has. */
 function readFields(bytes: Buffer, start: number): Fields {
   const fields: Fields = {};
   let at = start + 4; // behind the length
   for (let type = bytes[at]; type !== 0; type = bytes[at]) {
-    const nameEnd = bytes.indexOf(0, at + 1);
-    const name = bytes.toString('latin1', at + 1, nameEnd);
+    const nameStart = at + 1;
+    let nameEnd = nameStart;
+    while (bytes[nameEnd] !== 0) nameEnd++;
+    const name = wantedName(bytes, nameStart, nameEnd);
     at = nameEnd + 1;
     if (type === STRING) {
       const length = bytes.readInt32LE(at); // with the zero at its end
-      fields[name] = bytes.toString('utf8', at + 4, at + 3 + length);
+      if (name !== undefined) fields[name] = bytes.toString('utf8', at + 4, at + 3 + length);
       at += 4 + length;
     } else if (type === INT32) {
-      fields[name] = bytes.readInt32LE(at);
+      if (name !== undefined) fields[name] = bytes.readInt32LE(at);
       at += 4;
     } else if (type === DOUBLE) {
-      fields[name] = bytes.readDoubleLE(at);
+      if (name !== undefined) fields[name] = bytes.readDoubleLE(at);
       at += 8;
     } else if (type === DATE || type === INT64) {
-      fields[name] = bytes.readInt32LE(at + 4) * TWO_TO_32 + bytes.readUInt32LE(at);
+      if (name !== undefined) fields[name] = bytes.readInt32LE(at + 4) * TWO_TO_32 + bytes.readUInt32LE(at);
       at += 8;
     } else if (type === DOCUMENT) {
-      fields[name] = readFields(bytes, at);
+      if (name !== undefined) fields[name] = readFields(bytes, at);
       at += bytes.readInt32LE(at);
     } else {
-      throw new Error(`a row of the view has ${name} of BSON type ${type}, which nothing writes`);
+      throw new Error(`a row of the view has a field of BSON type ${type}, which nothing writes`);
     }
   }
   return fields;
+}
+
+/** Told by its first two letters and its length, which no other field of a row shares: most names are never read. */
+function wantedName(bytes: Buffer, start: number, end: number): string | undefined {
+  const name = WANTED.get(firstTwo(bytes[start], bytes[start + 1]));
+  return name?.length === end - start ? name : undefined;
+}
+
+function firstTwo(first = 0, second = 0): number {
+  return first * 256 + second;
 }
