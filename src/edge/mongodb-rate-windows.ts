@@ -7,7 +7,7 @@ import { PreparedCollections, retryUpsert } from '../mongodb/prepared-collection
 import { type RateVerdict, type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
 
 /** The API answers 503 within 2 s while MongoDB is away. */
-const ANSWER_MS = 1_500;
+const ANSWER_MS = 1_200;
 /** Keys at their limit that this process remembers; one that is forgotten costs a round trip again. */
 const MOST_REMEMBERED = 100_000;
 const WINDOW_MS = WINDOW_SECONDS * 1_000;

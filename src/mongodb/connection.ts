@@ -3,7 +3,7 @@ import { FuelError } from '../errors.ts';
 import { inTime } from './in-time.ts';
 
 /** To find a server that takes the operation: what asks for a page is answered within 2 s all the same. */
-const SELECTION_MS = 1_500;
+const SELECTION_MS = 1_200;
 /** A connection on which nothing comes for so long is given up, and what was asked on it. */
 const SOCKET_MS = 30_000;
 /** Not master, shutting down, interrupted at shutdown, stepping down, …: another server will take it, or soon this one. */
