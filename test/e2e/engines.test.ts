@@ -1,4 +1,4 @@
-import { expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { GROUP, idsOf, importEvents, minutely, openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
 import {
   type EventStoreDbDouble,
@@ -131,7 +131,8 @@ describeWithMongodb('roles on several machines', () => {
   }, 60_000);
 });
 
-describeWithMongodb('while an engine is away', () => {
+/** Needs a MongoDB that can be killed, not merely one that is there. */
+describe.runIf(inject('mongodBinary') !== undefined)('while an engine is away', () => {
   it('without MongoDB the API answers 503 within 2 s, killed or frozen; then all goes on, nothing doubled', async () => {
     const mongod = await ownMongod();
     const { env } = await engines(mongod.url);

@@ -1,5 +1,6 @@
 import type { Document } from 'mongodb';
 import { beforeAll, expect, test } from 'vitest';
+import type { MongoConnection } from '../../src/mongodb/connection.ts';
 import { openMongoView } from '../../src/transactions-view/mongodb.ts';
 import { pageSearches } from '../../src/transactions-view/mongodb-page.ts';
 import type { PageQuery } from '../../src/transactions-view/transactions-view.ts';
@@ -35,10 +36,11 @@ const queries = [undefined, 1].flatMap((corporateGroupId) =>
 );
 
 describeWithMongodb('finding a page in MongoDB', () => {
-  const connection = mongodb();
+  let connection: MongoConnection;
   let rows = '';
 
   beforeAll(async () => {
+    connection = mongodb();
     const view = openMongoView({ connection, clock: { now: () => 0 } });
     const { generation } = await view.begin('store-1', 0);
     const changes = Array.from({ length: ROWS }, (_, n) =>
