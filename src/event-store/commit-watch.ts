@@ -1,43 +1,11 @@
 import { resolve } from 'node:path';
 import { BroadcastChannel, isMainThread } from 'node:worker_threads';
+import type { Bell } from '../bell.ts';
 import type { Database } from '../sqlite/database.ts';
 
 const POLL_MS = 20; // seen within 25 ms, at half a percent of a core: what costs is waking up, not looking
 /** A thread hears from the main thread; it looks for itself only in case nobody else does. */
 const THREAD_POLL_MS = 500;
-
-/** Wakes one waiter. A ring while nobody waits is remembered, so that none is lost between read and wait. */
-export class Bell {
-  #rung = false;
-  #wake: (() => void) | undefined;
-
-  get hasRung(): boolean {
-    return this.#rung;
-  }
-
-  ring(): void {
-    this.#rung = true;
-    this.#wake?.();
-  }
-
-  /** Forgets earlier rings: call it before reading what they announced. */
-  reset(): void {
-    this.#rung = false;
-  }
-
-  /** Resolves at the next ring since `reset`, or after `timeoutMs`. */
-  async wait(timeoutMs: number): Promise<void> {
-    if (this.#rung) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    this.#wake = undefined;
-  }
-}
 
 /**
  * Rings every added bell when something may have been committed to a file: at once for a commit of this process

@@ -1,9 +1,9 @@
 import { AccessDeniedError } from '@eventstore/db-client';
+import { Bell } from '../bell.ts';
 import type { Clock } from '../clock.ts';
 import { FuelError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { pause } from '../pause.ts';
-import { Bell } from './commit-watch.ts';
 import { type GroupConsumer, type GroupEvent, type RecordedEvent, STREAM_ERASED } from './event-store.ts';
 import { type EventStoreDbConnection, NoAnswer } from './eventstoredb-connection.ts';
 import { recordedOf } from './eventstoredb-events.ts';

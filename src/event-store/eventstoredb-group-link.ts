@@ -1,5 +1,5 @@
 import type { PersistentSubscriptionToAll } from '@eventstore/db-client';
-import type { Bell } from './commit-watch.ts';
+import type { Bell } from '../bell.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import type { Delivery } from './eventstoredb-handed-events.ts';
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type AllStreamResolvedEvent, type AllStreamSubscription, START } from '@eventstore/db-client';
-import type { Bell } from './commit-watch.ts';
+import type { Bell } from '../bell.ts';
 import type { Position, RecordedEvent, SubscriptionBatch } from './event-store.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import { filterOf, recordedOf } from './eventstoredb-events.ts';

@@ -1,7 +1,7 @@
 import { AccessDeniedError, TimeoutError } from '@eventstore/db-client';
+import { Bell } from '../bell.ts';
 import type { Log } from '../log.ts';
 import { pause } from '../pause.ts';
-import { Bell } from './commit-watch.ts';
 import type { Position, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import { EventStoreDbOutage } from './eventstoredb-outage.ts';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Bell } from '../bell.ts';
 import type { Clock } from '../clock.ts';
-import { Bell, type CommitWatch } from './commit-watch.ts';
+import type { CommitWatch } from './commit-watch.ts';
 import type { GroupConsumer, GroupEvent } from './event-store.ts';
 import type { SqliteGroup } from './sqlite-group.ts';
 

@@ -1,8 +1,9 @@
 import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Bell } from '../bell.ts';
 import type { Clock } from '../clock.ts';
 import { Database } from '../sqlite/database.ts';
-import { Bell, CommitWatch } from './commit-watch.ts';
+import { CommitWatch } from './commit-watch.ts';
 import type {
   Append,
   AppendResult,
