@@ -1,18 +1,13 @@
 import { join } from 'node:path';
-import { openEngines } from '../src/app.ts';
-import { systemClock } from '../src/clock.ts';
-import { appendSteadily } from './support/append-steadily.ts';
+import { appendToArrival } from './support/append-to-arrival.ts';
 import { percentile, print, reportBelow, show } from './support/pairs.ts';
 import { type Receivers, startReceivers } from './support/receivers.ts';
 import { inScratchFolder } from './support/scratch.ts';
 import { startServe } from './support/serve.ts';
 import { startServiceHere } from './support/service-here.ts';
-import { setUpWebhooks, type WebhookSetUp } from './support/webhook-sample.ts';
+import { setUpWebhooks } from './support/webhook-sample.ts';
 
 const WEBHOOKS = 10;
-const PER_SECOND = 100;
-const SECONDS = 10;
-const WARM_UP = 500;
 
 /** From the call of `append` to the request at the receiver, appended in the serving process and in another. */
 export async function run(): Promise<boolean> {
@@ -45,7 +40,7 @@ async function appendedHere(dataDir: string, receivers: Receivers): Promise<numb
   const setUp = await setUpWebhooks(dataDir, receivers);
   const service = await startServiceHere(setUp.config);
   try {
-    return await measure(setUp, receivers);
+    return await appendToArrival(setUp, receivers);
   } finally {
     await service.stop();
   }
@@ -55,24 +50,8 @@ async function appendedElsewhere(dataDir: string, receivers: Receivers): Promise
   const setUp = await setUpWebhooks(dataDir, receivers);
   const serve = await startServe({ dataDir, env: setUp.env });
   try {
-    return await measure(setUp, receivers);
+    return await appendToArrival(setUp, receivers);
   } finally {
     await serve.stop();
-  }
-}
-
-async function measure({ config, next }: WebhookSetUp, receivers: Receivers): Promise<number[]> {
-  const engines = await openEngines(config, systemClock);
-  const load = async (count: number): Promise<number[]> => {
-    const transactions = next(count);
-    const appendedAtMs = await appendSteadily(engines.store(), transactions, { perSecond: PER_SECOND });
-    const arrivals = await receivers.takeExactly(new Set(appendedAtMs.keys()));
-    return arrivals.map(({ id, atMs }) => atMs - (appendedAtMs.get(id) ?? Number.NaN));
-  };
-  try {
-    await load(WARM_UP);
-    return await load(PER_SECOND * SECONDS);
-  } finally {
-    await engines.close();
   }
 }

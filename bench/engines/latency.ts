@@ -1,20 +1,14 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEngines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
-import { appendSteadily } from '../support/append-steadily.ts';
+import { appendToArrival } from '../support/append-to-arrival.ts';
 import { startEngineWebhooks } from '../support/engine-webhooks.ts';
 import { type Verdict, withEngines } from '../support/engines.ts';
 import { percentile, print, reportBelow, show } from '../support/pairs.ts';
 import { processorTimeMs } from '../support/process-figures.ts';
-import { type Receivers, startReceivers } from '../support/receivers.ts';
+import { startReceivers } from '../support/receivers.ts';
 import { startServe } from '../support/serve.ts';
-import type { WebhookSetUp } from '../support/webhook-sample.ts';
 
 const WEBHOOKS = 10;
-const PER_SECOND = 100;
-const SECONDS = 10;
-const WARM_UP = 500;
 const SETTLE_MS = 5_000;
 const IDLE_MS = 20_000;
 
@@ -26,7 +20,7 @@ export async function run(): Promise<Verdict> {
     const setUp = await startEngineWebhooks(dataDir, receivers, env);
     const serve = await startServe({ dataDir, env: setUp.env });
     try {
-      const timesMs = await measure(setUp, receivers);
+      const timesMs = await appendToArrival(setUp, receivers);
       const [p50 = Number.NaN, p99 = Number.NaN, longest = Number.NaN] = [50, 99, 100].map((percent) =>
         percentile(timesMs, percent),
       );
@@ -42,22 +36,6 @@ export async function run(): Promise<Verdict> {
       await receivers.stop();
     }
   });
-}
-
-async function measure({ config, next }: WebhookSetUp, receivers: Receivers): Promise<number[]> {
-  const engines = await openEngines(config, systemClock);
-  const load = async (count: number): Promise<number[]> => {
-    const transactions = next(count);
-    const appendedAtMs = await appendSteadily(engines.store(), transactions, { perSecond: PER_SECOND });
-    const arrivals = await receivers.takeExactly(new Set(appendedAtMs.keys()));
-    return arrivals.map(({ id, atMs }) => atMs - (appendedAtMs.get(id) ?? Number.NaN));
-  };
-  try {
-    await load(WARM_UP);
-    return await load(PER_SECOND * SECONDS);
-  } finally {
-    await engines.close();
-  }
 }
 
 async function idleShare(pid: number): Promise<number> {

@@ -6,9 +6,8 @@ import {
   type OptionalUnlessRequiredId,
 } from 'mongodb';
 import type { CollectionsPlan } from '../mongodb/collections.ts';
+import { DUPLICATE_KEY } from '../mongodb/prepared-collections.ts';
 import type { DeliveryState, NewDelivery } from './delivery-queue.ts';
-
-const DUPLICATE_KEY = 11_000;
 
 /** A delivery with its record and attempts. All times are milliseconds; what does not apply is absent. */
 export interface DeliveryDocument {

@@ -1,6 +1,4 @@
 import {
-  BACKWARDS,
-  END,
   type EventStoreDBClient,
   PersistentSubscriptionDoesNotExistError,
   PersistentSubscriptionExistsError,
@@ -13,7 +11,7 @@ import { FuelError } from '../errors.ts';
 import type { GroupSettings } from './event-store.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import { filterOf } from './eventstoredb-events.ts';
-import { all, knownStream } from './eventstoredb-reads.ts';
+import { readLast } from './eventstoredb-reads.ts';
 
 const MOST_RETRIES = 2 ** 31 - 1; // the server counts them in 32 bits
 /** Where the server keeps the groups' filters, which it tells nowhere else. */
@@ -116,9 +114,8 @@ async function assertFilter(
   client: EventStoreDBClient,
   { group, prefixes, givenUp }: { group: string; prefixes: readonly string[]; givenUp: AbortSignal },
 ): Promise<void> {
-  const last = { direction: BACKWARDS, fromRevision: END, maxCount: 1 } as const;
-  const found = await knownStream(() => all(client.readStream(CONFIGURATION_STREAM, last), givenUp));
-  const present = found === 'erased' ? undefined : prefixesIn(found[0]?.event?.data, group);
+  const last = await readLast(client, CONFIGURATION_STREAM, givenUp);
+  const present = prefixesIn(last?.data, group);
   if (present === undefined || present === listOf(prefixes)) return;
   throw new FuelError(
     'REFUSED',

@@ -1,8 +1,9 @@
-import { BACKWARDS, END, type EventStoreDBClient } from '@eventstore/db-client';
+import type { EventStoreDBClient } from '@eventstore/db-client';
 import type { Position } from './event-store.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import { toPosition } from './eventstoredb-events.ts';
-import { all, knownStream } from './eventstoredb-reads.ts';
+import { groupStream } from './eventstoredb-parked.ts';
+import { readLast } from './eventstoredb-reads.ts';
 
 /** Where the server keeps how far a group of `$all` is, and what it has parked: streams that `$all` does not show. */
 const RECORDS = ['checkpoint', 'parked'] as const;
@@ -12,9 +13,7 @@ const NOT_FOUND = 5;
 /** The position of the last record that the server made of its groups; 0 where there is none. */
 export async function readGroupsEnd(connection: EventStoreDbConnection): Promise<Position> {
   const groups = await connection.use(groupNames);
-  const streams = groups.flatMap((group) =>
-    RECORDS.map((record) => `$persistentsubscription-$all::${group}-${record}`),
-  );
+  const streams = groups.flatMap((group) => RECORDS.map((record) => groupStream(group, record)));
   return Math.max(0, ...(await Promise.all(streams.map((stream) => readEnd(connection, stream)))));
 }
 
@@ -29,10 +28,7 @@ async function groupNames(client: EventStoreDBClient): Promise<string[]> {
 }
 
 async function readEnd(connection: EventStoreDbConnection, stream: string): Promise<Position> {
-  const last = { direction: BACKWARDS, fromRevision: END, maxCount: 1 } as const;
-  const found = await knownStream(() =>
-    connection.use((client, givenUp) => all(client.readStream(stream, last), givenUp)),
-  );
-  const position = found === 'erased' ? undefined : found[0]?.event?.position;
+  const last = await connection.use((client, givenUp) => readLast(client, stream, givenUp));
+  const position = last?.position;
   return position === undefined ? 0 : toPosition(position.commit);
 }

@@ -17,9 +17,14 @@ export interface Parked {
   readonly lastLink: number | undefined;
 }
 
+/** Where the server keeps how far a group is, or what it has parked. */
+export function groupStream(group: string, record: 'checkpoint' | 'parked'): string {
+  return `$persistentsubscription-$all::${group}-${record}`;
+}
+
 /** What a group has set aside, oldest first. The server cuts its list off behind what was replayed. */
 export async function readParked(connection: EventStoreDbConnection, group: string): Promise<Parked> {
-  const stream = `$persistentsubscription-$all::${group}-parked`;
+  const stream = groupStream(group, 'parked');
   const found = await knownStream(() =>
     connection.use((client, givenUp) => all(client.readStream(stream, { resolveLinkTos: true }), givenUp)),
   );

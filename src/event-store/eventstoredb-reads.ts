@@ -1,8 +1,10 @@
 import {
   BACKWARDS,
   END,
+  type EventStoreDBClient,
   FORWARDS,
   START,
+  type RecordedEvent as StoredEvent,
   StreamDeletedError,
   type StreamingRead,
   StreamNotFoundError,
@@ -45,6 +47,17 @@ export function readHead(connection: EventStoreDbConnection, patience?: Patience
     const [found] = await all(client.readAll(last), givenUp);
     return found?.event === undefined ? 0 : toPosition(found.event.position.commit);
   }, patience);
+}
+
+/** The last event of a stream; undefined where it has none, or was erased. */
+export async function readLast(
+  client: EventStoreDBClient,
+  stream: string,
+  givenUp: AbortSignal,
+): Promise<StoredEvent | undefined> {
+  const last = { direction: BACKWARDS, fromRevision: END, maxCount: 1 } as const;
+  const found = await knownStream(() => all(client.readStream(stream, last), givenUp));
+  return found === 'erased' ? undefined : found[0]?.event;
 }
 
 /** What a read brings, to its end. */

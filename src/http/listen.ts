@@ -16,3 +16,8 @@ export async function listen(
   server.off('error', refuse);
   return server.address() as AddressInfo;
 }
+
+/** A host as it stands in a URL: IPv6 in brackets. */
+export function urlHost(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -5,7 +5,8 @@ import type { MongoConnection } from './connection.ts';
 import { inTime } from './in-time.ts';
 
 const PREPARED_WITHIN_MS = 10_000;
-const DUPLICATE_KEY = 11_000;
+/** What the server says of a document whose key another one has. */
+export const DUPLICATE_KEY = 11_000;
 /** An upsert that loses a race finds the winner's document with its next try. */
 const MOST_TRIES = 5;
 

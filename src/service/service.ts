@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { claimDeliveryLog } from '../delivery/delivery-log.ts';
 import { assertCheckpoint, storeIdentity } from '../event-store/store-identity.ts';
+import { urlHost } from '../http/listen.ts';
 import { createOpsServer, type Readiness } from '../http/ops-server.ts';
 import type { Log } from '../log.ts';
 import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../metrics.ts';
@@ -87,7 +88,7 @@ async function startOperations({ config, log }: ServiceOptions, health: EngineHe
   const { host } = config.FUEL_OPS_LISTEN;
   const { port } = await server.listen(config.FUEL_OPS_LISTEN);
   const operations: Operations = {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    url: `http://${urlHost(host)}:${port}`,
     metrics,
     readiness: async () => ({ ready: false, checks: { started: false, ...(await health.state()) } }),
     stop: () => server.stop(),

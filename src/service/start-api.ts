@@ -9,6 +9,7 @@ import type { EdgeOptions } from '../http/admission.ts';
 import { BASE_PATH, createApi } from '../http/app.ts';
 import { certificateFiles, readCertificate, watchCertificate } from '../http/certificate.ts';
 import { createCursors } from '../http/cursor.ts';
+import { urlHost } from '../http/listen.ts';
 import { createServer } from '../http/server.ts';
 import { configuredPresigner } from '../images/configured-presigner.ts';
 import type { Log } from '../log.ts';
@@ -63,7 +64,7 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   const { port } = await server.listen(config.FUEL_LISTEN);
   const watch = files && watchCertificate(files, log, (pem) => server.reload(pem));
   return {
-    url: `${terminated ? 'http' : 'https'}://${hostOf(config.FUEL_LISTEN.host)}:${port}${BASE_PATH}`,
+    url: `${terminated ? 'http' : 'https'}://${urlHost(config.FUEL_LISTEN.host)}:${port}${BASE_PATH}`,
     async stop() {
       watch?.stop();
       await server.stop(GRACE_MS);
@@ -80,8 +81,4 @@ function edgeOptions(config: Config, engines: Engines): EdgeOptions {
       unproven: createMemoryRateWindows({ maxIds: MAX_UNPROVEN_KEYS }),
     },
   };
-}
-
-function hostOf(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }

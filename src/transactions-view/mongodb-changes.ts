@@ -6,13 +6,13 @@ import {
   transition,
 } from '../../projections/transactions.ts';
 import { ERASED_REVISION } from '../event-store/event-store.ts';
+import { DUPLICATE_KEY } from '../mongodb/prepared-collections.ts';
 import { documentOf, stateOf, type TransactionDocument } from './mongodb-documents.ts';
 import type { Generation } from './mongodb-generations.ts';
 import type { ParkedTransactionEvent, ViewChange } from './transactions-view.ts';
 
 /** A race is lost to another writer's change of that row: there are at most as many as its stream has events. */
 const MOST_ROUNDS = 100;
-const DUPLICATE_KEY = 11_000;
 const UNKNOWN_ERROR = 8;
 /** Owns what was erased before it was known. */
 const NOBODY = 0;
