@@ -3,6 +3,9 @@ import type { Bell } from '../bell.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import type { Delivery } from './eventstoredb-handed-events.ts';
 
+/** What was sent gets this long to arrive before the call is cancelled, which drops what is on its way. */
+const ARRIVAL_MS = 100;
+
 export interface GroupLinkOptions {
   readonly group: string;
   /** Events that the server hands over before it wants answers. */
@@ -16,6 +19,7 @@ export class EventStoreDbGroupLink {
   readonly #subscription: PersistentSubscriptionToAll;
   readonly #broken = Promise.withResolvers<void>();
   #isConfirmed = false;
+  #sentAtMs = Number.NEGATIVE_INFINITY;
   #error: Error | undefined;
 
   constructor({ client }: EventStoreDbConnection, { group, bufferSize, bell }: GroupLinkOptions) {
@@ -63,10 +67,16 @@ export class EventStoreDbGroupLink {
 
   close(): void {
     this.#broken.resolve();
-    this.#subscription.unsubscribe().catch(() => undefined); // where there is no connection there is none to end
+    const unsubscribe = (): void => {
+      this.#subscription.unsubscribe().catch(() => undefined); // where there is no connection there is none to end
+    };
+    const leftMs = this.#sentAtMs + ARRIVAL_MS - performance.now();
+    if (leftMs > 0) setTimeout(unsubscribe, leftMs).unref();
+    else unsubscribe();
   }
 
   async #sent(sending: Promise<void>): Promise<void> {
+    this.#sentAtMs = performance.now();
     try {
       await Promise.race([sending, this.#broken.promise]);
     } catch (error) {
