@@ -6,9 +6,10 @@ import type { Position } from '../event-store/event-store.ts';
 
 /**
  * Of the text below and of what accounts are folded to. Raise it when either changes: an `Account` with another
- * shape, or an event that comes to mean something else.
+ * shape, or an event that comes to mean something else. What version 1 holds may lack an event: it was saved by
+ * programs that could leave one out when they resumed a subscription to EventStoreDB.
  */
-export const DIRECTORY_SNAPSHOT_VERSION = 1;
+export const DIRECTORY_SNAPSHOT_VERSION = 2;
 /** A part costs the event loop a few milliseconds, to write or to read. */
 const PART_CHARACTERS = 128 * 1024;
 

@@ -40,6 +40,12 @@ export function filterOf({ prefixes, checkpointReached, pace = 'stored' }: Filte
     : streamNameFilter({ prefixes: [...prefixes], ...rest });
 }
 
+/** Whether the stream is one of those that `prefixes` stand for in `SubscribeOptions`, judged on this side. */
+export function isWanted(stream: string, prefixes: readonly string[]): boolean {
+  if (prefixes.length === 0) return !stream.startsWith('$');
+  return prefixes.some((prefix) => stream.startsWith(prefix));
+}
+
 /** Undefined where the server did not say it: it does so for a link whose event it can no longer find. */
 export function recordedOf({ event }: Pick<AllStreamResolvedEvent, 'event'>): RecordedEvent | undefined {
   return event === undefined ? undefined : toRecorded(event);

@@ -6,9 +6,9 @@ import type { Log } from '../log.ts';
 import { pause } from '../pause.ts';
 import { type GroupConsumer, type GroupEvent, type RecordedEvent, STREAM_ERASED } from './event-store.ts';
 import { type EventStoreDbConnection, NoAnswer } from './eventstoredb-connection.ts';
-import { recordedOf } from './eventstoredb-events.ts';
+import { isWanted, recordedOf } from './eventstoredb-events.ts';
 import { EventStoreDbGroupLink } from './eventstoredb-group-link.ts';
-import { limitsOf } from './eventstoredb-group-settings.ts';
+import { limitsOf, notEnsured } from './eventstoredb-group-settings.ts';
 import { type Delivery, type Ended, EventStoreDbHandedEvents } from './eventstoredb-handed-events.ts';
 import { EventStoreDbOutage } from './eventstoredb-outage.ts';
 import { readRange } from './eventstoredb-reads.ts';
@@ -22,6 +22,8 @@ const SLEEP_MS = 1_000;
 export interface GroupConsumerOptions {
   readonly connection: EventStoreDbConnection;
   readonly group: string;
+  /** As in `GroupSettings`; `undefined` where the group was not ensured. */
+  readonly prefixes: readonly string[] | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly bufferSize: number;
@@ -98,7 +100,8 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
 
   /** Hands events out over one connection. Ends when it is asked to; rejects when the connection breaks. */
   async *#connected(ended: AbortSignal): AsyncGenerator<GroupEvent, void, undefined> {
-    const { connection, group, bufferSize, clock } = this.#options;
+    const { connection, group, prefixes, bufferSize, clock } = this.#options;
+    if (prefixes === undefined) throw notEnsured(group);
     this.#handed.limits = await limitsOf(connection, group, ended);
     const link = new EventStoreDbGroupLink(connection, {
       group,
@@ -110,7 +113,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     try {
       while (!ended.aborted) {
         this.#bell.reset();
-        await this.#receive(link);
+        await this.#receive(link, prefixes);
         const next = this.#handed.next(clock.now());
         if (next !== undefined) {
           yield next;
@@ -129,13 +132,15 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     }
   }
 
-  /** Takes in all that has arrived; the server bounds how much that is. */
-  async #receive(link: EventStoreDbGroupLink): Promise<void> {
+  /** Takes in all that has arrived; the server bounds how much that is. What the group is not for ends here. */
+  async #receive(link: EventStoreDbGroupLink, prefixes: readonly string[]): Promise<void> {
+    const ended: Delivery[] = [];
     for (let delivery = link.take(); delivery !== undefined; delivery = link.take()) {
-      const event = await this.#eventOf(delivery);
-      if (event === undefined || event.type === STREAM_ERASED) await link.ack([delivery]);
+      const event = isFor(prefixes, delivery) ? await this.#eventOf(delivery) : undefined;
+      if (event === undefined || event.type === STREAM_ERASED) ended.push(delivery);
       else await this.#park(this.#handed.arrive(event, delivery, this.#options.clock.now()));
     }
+    if (ended.length > 0) await link.ack(ended);
   }
 
   /** What was replayed comes by a link, whose position is not the event's; undefined where it was erased. */
@@ -157,4 +162,9 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
       throw new FuelError('STORE_CLOSED', 'the persistent subscriptions were closed');
     }
   }
+}
+
+/** A link whose event is gone has no event. */
+function isFor(prefixes: readonly string[], { event }: Delivery): boolean {
+  return event !== undefined && isWanted(event.streamId, prefixes);
 }

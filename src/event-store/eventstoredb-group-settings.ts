@@ -5,17 +5,22 @@ import {
   type PersistentSubscriptionToAllSettings,
   ROUND_ROBIN,
   START,
+  type RecordedEvent as StoredEvent,
   UNBOUNDED,
 } from '@eventstore/db-client';
 import { FuelError } from '../errors.ts';
+import { pause } from '../pause.ts';
 import type { GroupSettings } from './event-store.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
-import { filterOf } from './eventstoredb-events.ts';
-import { readLast } from './eventstoredb-reads.ts';
+import { groupStream, readParked } from './eventstoredb-parked.ts';
+import { readEnd } from './eventstoredb-reads.ts';
 
-const MOST_RETRIES = 2 ** 31 - 1; // the server counts them in 32 bits
+const MAX_RETRIES = 2 ** 31 - 1; // the server counts them in 32 bits
 /** Where the server keeps the groups' filters, which it tells nowhere else. */
 const CONFIGURATION_STREAM = '$persistentSubscriptionConfig';
+
+/** While the streams of a deleted group are waited for. */
+const DELETED_LOOK_MS = 20;
 
 /** Settings that are the same for every group. */
 const FIXED = {
@@ -41,22 +46,25 @@ export interface GroupLimits {
   readonly maxRetries: number;
 }
 
-/** As `PersistentSubscriptions.ensureGroup`. Rejects with `REFUSED` where the group has other prefixes. */
+/**
+ * As `PersistentSubscriptions.ensureGroup`. The group has no filter on the server: with one, the server would lose
+ * events when it loads the group again (0049). So `settings.prefixes` are applied by the consumers, and a group that
+ * an earlier version made with a filter is replaced.
+ */
 export async function ensureGroup(
   connection: EventStoreDbConnection,
   group: string,
   settings: GroupSettings,
 ): Promise<void> {
   const wanted = settingsOf(settings);
-  await connection.use(async (client, givenUp) => {
-    const present = await settingsAt(client, group);
-    if (present === undefined) {
-      await create(client, group, settings);
-      return;
-    }
-    await assertFilter(client, { group, prefixes: settings.prefixes, givenUp });
-    if (differs(present, wanted)) await client.updatePersistentSubscriptionToAll(group, wanted);
-  });
+  const present = await connection.use((client) => settingsAt(client, group));
+  if (present === undefined) {
+    await connection.use((client) => create(client, group, wanted));
+  } else if (await connection.use((client, givenUp) => hasFilter(client, group, givenUp))) {
+    await replace(connection, group, wanted);
+  } else if (differs(present, wanted)) {
+    await connection.use((client) => client.updatePersistentSubscriptionToAll(group, wanted));
+  }
 }
 
 /** What the group's consumers go by. Rejects with `REFUSED` where there is no such group. */
@@ -66,17 +74,19 @@ export async function limitsOf(
   signal: AbortSignal,
 ): Promise<GroupLimits> {
   const settings = await connection.use((client) => settingsAt(client, group), { signal });
-  if (settings === undefined) {
-    throw new FuelError('REFUSED', `there is no group ${group}: ensure it first`);
-  }
+  if (settings === undefined) throw notEnsured(group);
   return { ackTimeoutMs: settings.messageTimeout, maxRetries: settings.maxRetryCount + 1 };
+}
+
+export function notEnsured(group: string): FuelError {
+  return new FuelError('REFUSED', `there is no group ${group}: ensure it first`);
 }
 
 function settingsOf({ ackTimeoutMs, maxRetries }: GroupSettings): PersistentSubscriptionToAllSettings {
   return {
     ...FIXED,
     messageTimeout: ackTimeoutMs,
-    maxRetryCount: Math.min(Math.max(maxRetries - 1, 0), MOST_RETRIES), // the first time is no retry
+    maxRetryCount: Math.min(Math.max(maxRetries - 1, 0), MAX_RETRIES), // the first time is no retry
   };
 }
 
@@ -92,10 +102,13 @@ async function settingsAt(
   }
 }
 
-async function create(client: EventStoreDBClient, group: string, settings: GroupSettings): Promise<void> {
+async function create(
+  client: EventStoreDBClient,
+  group: string,
+  settings: PersistentSubscriptionToAllSettings,
+): Promise<void> {
   try {
-    const filter = filterOf({ prefixes: settings.prefixes });
-    await client.createPersistentSubscriptionToAll(group, settingsOf(settings), { filter });
+    await client.createPersistentSubscriptionToAll(group, settings);
   } catch (error) {
     if (!(error instanceof PersistentSubscriptionExistsError)) throw error; // another process was first
   }
@@ -109,37 +122,46 @@ function differs(
   return Object.entries(wanted).some(([name, value]) => present[name as keyof typeof wanted] !== value);
 }
 
-/** The server can not change a filter. Where it does not tell the present one, it is taken to be right. */
-async function assertFilter(
-  client: EventStoreDBClient,
-  { group, prefixes, givenUp }: { group: string; prefixes: readonly string[]; givenUp: AbortSignal },
-): Promise<void> {
-  const last = await readLast(client, CONFIGURATION_STREAM, givenUp);
-  const present = prefixesIn(last?.data, group);
-  if (present === undefined || present === listOf(prefixes)) return;
-  throw new FuelError(
-    'REFUSED',
-    `EventStoreDB can not change for which streams a group is: ${group} is for ${present || 'all'}, not for ` +
-      `${listOf(prefixes)}. Delete the group there, and it is made anew, from the start of the log`,
-  );
-}
-
-/** The prefixes that the server's own record of its groups has for this one. */
-function prefixesIn(configuration: unknown, group: string): string | undefined {
-  const { entries = [] } = (configuration ?? {}) as GroupConfiguration;
-  const filter = entries.find((entry) => entry.stream === '$all' && entry.group === group)?.filter;
-  if (filter === undefined) return undefined;
-  return filter.type === 'prefix' ? listOf(filter.data.split(',')) : '';
+/** Where the server does not show its own record of its groups, there is taken to be none. */
+async function hasFilter(client: EventStoreDBClient, group: string, givenUp: AbortSignal): Promise<boolean> {
+  const last = await readEnd(client, { stream: CONFIGURATION_STREAM, end: 'last' }, givenUp);
+  const { entries = [] } = (last?.data ?? {}) as GroupConfiguration;
+  const entry = entries.find(({ stream, group: name }) => stream === '$all' && name === group);
+  return entry?.filter !== undefined && entry.filter !== null;
 }
 
 interface GroupConfiguration {
   readonly entries?: readonly {
     readonly stream: string;
     readonly group: string;
-    readonly filter?: { readonly type: string; readonly data: string };
+    readonly filter?: object | null;
   }[];
 }
 
-function listOf(prefixes: readonly string[]): string {
-  return [...prefixes].sort().join(', ');
+/**
+ * Makes the group again, without a filter, from the first event that may not have ended: what its consumers are
+ * handed twice changes nothing. A crash in between leaves no group, and the next call makes it from the start of the
+ * log.
+ */
+async function replace(
+  connection: EventStoreDbConnection,
+  group: string,
+  wanted: PersistentSubscriptionToAllSettings,
+): Promise<void> {
+  const checkpoint = (): Promise<StoredEvent | undefined> =>
+    connection.use((client, givenUp) =>
+      readEnd(client, { stream: groupStream(group, 'checkpoint'), end: 'last' }, givenUp),
+    );
+  const parked = (await readParked(connection, group)).map(({ event }) => BigInt(event.position));
+  const first = [checkpointIn((await checkpoint())?.data), ...parked].reduce((a, b) => (b < a ? b : a));
+  await connection.use((client) => client.deletePersistentSubscriptionToAll(group));
+  // The server answers before the group's streams are gone: a group that still found them would go by them.
+  while ((await checkpoint()) !== undefined) await pause(DELETED_LOOK_MS, connection.closed);
+  const startFrom = first === 0n ? START : { commit: first, prepare: first };
+  await connection.use((client) => create(client, group, { ...wanted, startFrom }));
+}
+
+/** The place in the server's own record of how far a group is: `C:<commit>/P:<prepare>`. 0 where there is none. */
+function checkpointIn(data: unknown): bigint {
+  return BigInt(/^C:(\d+)\//.exec(String(data))?.[1] ?? 0);
 }

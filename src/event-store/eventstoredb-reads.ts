@@ -49,14 +49,37 @@ export function readHead(connection: EventStoreDbConnection, patience?: Patience
   }, patience);
 }
 
-/** The last event of a stream; undefined where it has none, or was erased. */
-export async function readLast(
+/**
+ * The position of the last event up to this one that `$all` shows; 0 where there is none. After this one, and no
+ * other, a subscription leaves nothing out: at any other position the server takes the next event for the one that
+ * its caller has seen.
+ */
+export async function lastShownUpTo(
+  connection: EventStoreDbConnection,
+  position: Position,
+  patience?: Patience,
+): Promise<Position> {
+  if (position === 0) return 0;
+  const at = { fromPosition: { commit: BigInt(position), prepare: BigInt(position) }, maxCount: 1 };
+  return connection.use(async (client, givenUp) => {
+    const [found] = await all(client.readAll({ ...at, direction: FORWARDS }), givenUp);
+    if (found?.event !== undefined && toPosition(found.event.position.commit) === position) return position;
+    const [before] = await all(client.readAll({ ...at, direction: BACKWARDS }), givenUp);
+    return before?.event === undefined ? 0 : toPosition(before.event.position.commit);
+  }, patience);
+}
+
+/** The first or the last event that can be read of a stream; undefined where it has none, or was erased. */
+export async function readEnd(
   client: EventStoreDBClient,
-  stream: string,
+  { stream, end }: { readonly stream: string; readonly end: 'first' | 'last' },
   givenUp: AbortSignal,
 ): Promise<StoredEvent | undefined> {
-  const last = { direction: BACKWARDS, fromRevision: END, maxCount: 1 } as const;
-  const found = await knownStream(() => all(client.readStream(stream, last), givenUp));
+  const from =
+    end === 'first'
+      ? ({ direction: FORWARDS, fromRevision: START } as const)
+      : ({ direction: BACKWARDS, fromRevision: END } as const);
+  const found = await knownStream(() => all(client.readStream(stream, { ...from, maxCount: 1 }), givenUp));
   return found === 'erased' ? undefined : found[0]?.event;
 }
 

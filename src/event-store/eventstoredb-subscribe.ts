@@ -5,7 +5,7 @@ import { pause } from '../pause.ts';
 import type { Position, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import { EventStoreDbOutage } from './eventstoredb-outage.ts';
-import { readHead } from './eventstoredb-reads.ts';
+import { lastShownUpTo, readHead } from './eventstoredb-reads.ts';
 import { EventStoreDbSource } from './eventstoredb-source.ts';
 
 const BATCH_SIZE = 500;
@@ -64,7 +64,7 @@ class CatchUp {
   readonly #connection: EventStoreDbConnection;
   readonly #options: CatchUpOptions;
   readonly #bell: Bell;
-  #source: EventStoreDbSource;
+  #source: EventStoreDbSource | undefined;
   /** Where the log ended before the live subscription began: once that has caught up, it is there at least. */
   #end: Position | undefined;
 
@@ -72,58 +72,62 @@ class CatchUp {
     this.#connection = connection;
     this.#options = options;
     this.#bell = bell;
-    this.#source = this.#open('stored', options.after);
   }
 
   /** Ends when the signal aborts; rejects when a subscription breaks. */
   async *batches(): AsyncGenerator<SubscriptionBatch, void, undefined> {
     const { signal, after, batchSize = BATCH_SIZE } = this.#options;
     let position = after;
+    let source = await this.#open('stored', position);
     let lookAtMs = performance.now() + HEARTBEAT_MS;
     let missing: Position | undefined;
     while (!signal.aborted) {
       this.#connection.assertOpen();
       this.#bell.reset();
-      await this.#source.gather(batchSize);
-      const batch = this.#source.take(batchSize, position);
+      await source.gather(batchSize);
+      const batch = source.take(batchSize, position);
       if (batch !== undefined) {
         const caughtUp = batch.caughtUp && this.#end !== undefined;
         const reached = caughtUp ? Math.max(batch.position, this.#end ?? 0) : batch.position;
         if (reached > position || caughtUp) yield { events: batch.events, position: reached, caughtUp };
         position = reached;
         lookAtMs = performance.now() + HEARTBEAT_MS;
-      } else if (this.#source.error !== undefined) {
-        throw this.#source.error;
-      } else if (this.#source.isLive && this.#end === undefined) {
-        await this.#goLive(position);
+      } else if (source.error !== undefined) {
+        throw source.error;
+      } else if (source.isLive && this.#end === undefined) {
+        source = await this.#goLive(position);
       } else if (performance.now() < lookAtMs) {
         await this.#bell.wait(lookAtMs - performance.now());
       } else {
         const end = await readHead(this.#connection, { patienceMs: 0, signal });
         lookAtMs = performance.now() + HEARTBEAT_MS;
-        if (!this.#source.isLive || !this.#source.isDrained) continue; // but the node is there
+        if (!source.isLive || !source.isDrained) continue; // but the node is there
         if (end <= position) yield { events: [], position, caughtUp: true };
         // What came between its reading and its listening is told only if it matches.
-        else if (end === missing) await this.#goLive(position);
+        else if (end === missing) source = await this.#goLive(position);
         missing = end;
       }
     }
   }
 
   close(): void {
-    this.#source.close();
+    this.#source?.close();
   }
 
-  async #goLive(position: Position): Promise<void> {
+  async #goLive(position: Position): Promise<EventStoreDbSource> {
     const { signal } = this.#options;
     const end = await readHead(this.#connection, { patienceMs: 0, signal });
-    this.#source.close();
-    this.#source = this.#open('live', position);
+    const source = await this.#open('live', position);
     this.#end = end;
+    return source;
   }
 
-  #open(pace: 'stored' | 'live', after: Position): EventStoreDbSource {
-    const { prefixes } = this.#options;
-    return new EventStoreDbSource(this.#connection, { prefixes, after, pace, bell: this.#bell });
+  /** In the place of the subscription before, if any. A position may be that of a record which `$all` does not show. */
+  async #open(pace: 'stored' | 'live', position: Position): Promise<EventStoreDbSource> {
+    const { prefixes, signal } = this.#options;
+    const after = await lastShownUpTo(this.#connection, position, { patienceMs: 0, signal });
+    this.#source?.close();
+    this.#source = new EventStoreDbSource(this.#connection, { prefixes, after, pace, bell: this.#bell });
+    return this.#source;
   }
 }

@@ -6,7 +6,7 @@ import type { GroupConsumer, GroupSettings, ParkedEvent, PersistentSubscriptions
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import { EventStoreDbGroupConsumer } from './eventstoredb-group-consumer.ts';
 import { ensureGroup } from './eventstoredb-group-settings.ts';
-import { readParked } from './eventstoredb-parked.ts';
+import { parkedLinkAt, readParked } from './eventstoredb-parked.ts';
 
 /** A group that the server is still loading ignores a replay: it is asked again. */
 const REPLAY_AGAIN_MS = 1_000;
@@ -27,38 +27,43 @@ export interface EventStoreDbSubscriptionsOptions {
 export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   readonly #options: EventStoreDbSubscriptionsOptions;
   readonly #closing = new AbortController();
+  /** Which streams each ensured group is for: the server is not told, see `EventStoreDbGroupConsumer`. */
+  readonly #prefixes = new Map<string, readonly string[]>();
 
   constructor(options: EventStoreDbSubscriptionsOptions) {
     this.#options = options;
   }
 
-  /** Rejects with `REFUSED` where the group was made with other prefixes, which the server can not change. */
   async ensureGroup(group: string, settings: GroupSettings): Promise<void> {
     this.#assertOpen();
     await ensureGroup(this.#options.connection, group, settings);
+    this.#prefixes.set(group, settings.prefixes);
   }
 
-  /** The iteration rejects with `REFUSED` where there is no such group. */
+  /** The iteration rejects with `REFUSED` where the group was not ensured here before. */
   consume(
     group: string,
     { bufferSize, signal }: { readonly bufferSize: number; readonly signal: AbortSignal },
   ): GroupConsumer {
     const closed = this.#closing.signal;
-    return new EventStoreDbGroupConsumer({ ...this.#options, group, bufferSize, signal, closed });
+    const prefixes = this.#prefixes.get(group);
+    return new EventStoreDbGroupConsumer({ ...this.#options, group, prefixes, bufferSize, signal, closed });
   }
 
   /** Reading it needs the rights of an administrator, where the server asks for any. */
   async parked(group: string): Promise<ParkedEvent[]> {
     this.#assertOpen();
-    const { events } = await readParked(this.#options.connection, group);
-    return events;
+    return await readParked(this.#options.connection, group);
   }
 
   async replayParked(group: string): Promise<number> {
     this.#assertOpen();
     const { connection } = this.#options;
-    const { count, lastLink } = await readParked(connection, group);
-    if (lastLink === undefined) return 0;
+    const [first, last] = await Promise.all([
+      parkedLinkAt(connection, group, 'first'),
+      parkedLinkAt(connection, group, 'last'),
+    ]);
+    if (first === undefined || last === undefined) return 0;
     const endMs = performance.now() + REPLAY_WITHIN_MS;
     let askAtMs = 0;
     for (;;) {
@@ -66,8 +71,8 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
         await connection.use((client) => client.replayParkedMessagesToAll(group));
         askAtMs = performance.now() + REPLAY_AGAIN_MS;
       }
-      const { firstLink } = await readParked(connection, group);
-      if (firstLink === undefined || firstLink > lastLink) return count;
+      const left = await parkedLinkAt(connection, group, 'first');
+      if (left === undefined || left > last) return last - first + 1;
       if (performance.now() > endMs) {
         throw new FuelError('STORE_UNAVAILABLE', `EventStoreDB does not replay what ${group} parked`);
       }

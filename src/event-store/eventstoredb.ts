@@ -12,7 +12,7 @@ import type {
 } from './event-store.ts';
 import { EventStoreDbAppends } from './eventstoredb-append.ts';
 import { EventStoreDbConnection } from './eventstoredb-connection.ts';
-import { readGroupsEnd } from './eventstoredb-groups-end.ts';
+import { readHiddenEnd } from './eventstoredb-hidden-end.ts';
 import { inParallel, readHead, readRange } from './eventstoredb-reads.ts';
 import { subscribe } from './eventstoredb-subscribe.ts';
 import { EventStoreDbSubscriptions } from './eventstoredb-subscriptions.ts';
@@ -84,9 +84,9 @@ export class EventStoreDb implements EventStore {
     return readHead(this.#connection);
   }
 
-  /** The server's records of its groups are no events of `$all`, but take places in the log. */
+  /** The server's own records that `$all` does not show take places in the log too. */
   async hasReached(position: Position): Promise<boolean> {
-    return position <= (await this.head()) || position <= (await readGroupsEnd(this.#connection));
+    return position <= (await this.head()) || position <= (await readHiddenEnd(this.#connection));
   }
 
   /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */

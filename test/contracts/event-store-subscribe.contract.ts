@@ -1,11 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { EventStore, SubscribeOptions, SubscriptionBatch } from '../../src/event-store/event-store.ts';
 import { collect, record } from '../support/store-events.ts';
+import type { EventStoreContractOptions } from './event-store.contract.ts';
 
 /** The part of the event store's contract that concerns subscriptions. `opened` gives an empty store. */
 export function subscribeContract(
   opened: () => Promise<EventStore>,
-  { sharedLog }: { readonly sharedLog: boolean },
+  { sharedLog = false, noiseOf }: EventStoreContractOptions,
 ): void {
   describe('subscribe', () => {
     const subscribed = (
@@ -46,6 +47,38 @@ export function subscribeContract(
       }
     });
 
+    test('resumes after each position that it ever reported, whatever stands between the events', async () => {
+      const store = await opened();
+      const engineNoise = (await noiseOf?.(store)) ?? (async () => undefined);
+      const noises = [
+        engineNoise,
+        () => record(store, 'transaction-1', 'x'),
+        () => store.erase(`transaction-${crypto.randomUUID()}`),
+        engineNoise,
+        engineNoise,
+      ];
+      const expected = noises.map((_, index) => `e${index}`);
+      const prefixes = ['account-'];
+      const following = collect(subscribed(store, { prefixes }), (names) => names.includes('end'));
+      for (const [index, noise] of noises.entries()) {
+        await noise();
+        await record(store, `account-${index}`, `e${index}`);
+        await noise();
+      }
+      await record(store, 'account-end', 'end');
+      const reported = new Map<number, number>([[0, 0]]);
+      let seen = 0;
+      for (const { events, position } of (await following).batches) {
+        seen += events.length;
+        reported.set(position, seen);
+      }
+      for (const [after, before] of reported) {
+        const rest = [...expected, 'end'].slice(before);
+        const resumed = collect(subscribed(store, { prefixes, after }), (_, last) => last.caughtUp);
+        expect({ after, names: (await resumed).names }).toEqual({ after, names: rest });
+      }
+    });
+
     test('loses nothing that is recorded while it reads', async () => {
       const store = await opened();
       const reading = collect(subscribed(store, { batchSize: 3 }), (names) => names.length === 60);
@@ -83,12 +116,13 @@ export function subscribeContract(
       const store = await opened();
       const end = await store.head();
       const batches = subscribed(store);
-      let position = sharedLog ? end : 0;
+      const isAlone = !sharedLog && noiseOf === undefined;
+      let position = isAlone ? 0 : end;
       for (let round = 0; round < 2; round++) {
         const startMs = performance.now();
         const { value } = await batches.next();
         expect(value).toMatchObject({ events: [], caughtUp: true });
-        if (sharedLog) expect(value.position).toBeGreaterThanOrEqual(position);
+        if (!isAlone) expect(value.position).toBeGreaterThanOrEqual(position);
         else expect(value.position).toBe(position);
         expect(performance.now() - startMs).toBeLessThan(3_000);
         position = value.position;

@@ -3,11 +3,24 @@ import type { EventStore } from '../../src/event-store/event-store.ts';
 import { named, nameOf, record } from '../support/store-events.ts';
 import { subscribeContract } from './event-store-subscribe.contract.ts';
 
-/**
- * What every event store must do. `open` gives an empty one; the suite closes it. `sharedLog`: the log has events
- * that the store given does not show, such as those of other tests: then it is not empty, and grows by itself.
- */
-export function eventStoreContract(open: () => Promise<EventStore>, { sharedLog = false } = {}): void {
+export interface EventStoreContractOptions {
+  /**
+   * The log has events that the store given does not show, such as those of other tests: then it is not empty, and
+   * grows by itself.
+   */
+  readonly sharedLog?: boolean;
+  /** What the engine writes into its log for itself, made to happen: given where it does so. */
+  readonly noiseOf?: (store: EventStore) => Promise<Noise>;
+}
+
+/** Puts something into the log that a subscription to accounts does not match. */
+export type Noise = () => Promise<void>;
+
+/** What every event store must do. `open` gives an empty one; the suite closes it. */
+export function eventStoreContract(
+  open: () => Promise<EventStore>,
+  { sharedLog = false, noiseOf }: EventStoreContractOptions = {},
+): void {
   const opened = async (): Promise<EventStore> => {
     const store = await open();
     onTestFinished(() => store.close());
@@ -161,7 +174,7 @@ export function eventStoreContract(open: () => Promise<EventStore>, { sharedLog 
     });
   });
 
-  subscribeContract(opened, { sharedLog });
+  subscribeContract(opened, { sharedLog, ...(noiseOf === undefined ? {} : { noiseOf }) });
 
   describe('erase', () => {
     test('removes the events, and the stream takes none again', async () => {

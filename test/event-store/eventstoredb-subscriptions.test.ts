@@ -1,10 +1,13 @@
+import { persistentSubscriptionToAllSettingsFromDefaults, streamNameFilter } from '@eventstore/db-client';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import type { GroupEvent } from '../../src/event-store/event-store.ts';
 import { persistentSubscriptionsContract } from '../contracts/persistent-subscriptions.contract.ts';
+import { openClient } from '../support/eventstoredb-double/engines-under-test.ts';
 import { startEventStoreDbDouble } from '../support/eventstoredb-double/eventstoredb-double.ts';
 import { eventStoreDbAt, groupsAt, groupsOnDouble } from '../support/eventstoredb-under-test.ts';
 import { nameOf, record } from '../support/store-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/waiting.ts';
 
 const realUrl = inject('eventstoreUrl');
 
@@ -69,19 +72,67 @@ describe('a group on EventStoreDB', () => {
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(2_190);
   });
 
-  test('is refused with other prefixes than it was made with', async () => {
-    const { subscriptions, running } = await opened();
-    const filter = { context: 'streamid', type: 'prefix', data: 'transaction-' };
-    // The real server keeps its groups' filters in this stream.
-    await running.double.record('$persistentSubscriptionConfig', {
-      type: 'PersistentConfig1',
-      isJson: true,
-      data: Buffer.from(JSON.stringify({ entries: [{ stream: '$all', group: 'g', filter }] })),
-      metadata: new Uint8Array(),
+  test('takes other prefixes, and is not moved by them', async () => {
+    const { store, subscriptions, consumer, next } = await opened();
+    await record(store, 'account-1', 'before');
+    await record(store, 'transaction-1', 'a');
+    await consumer.ack([await next()]);
+    await subscriptions.ensureGroup('g', { ...SETTINGS, prefixes: ['account-'] });
+    const end = new AbortController();
+    onTestFinished(() => end.abort());
+    const accounts = subscriptions.consume('g', { bufferSize: 2, signal: end.signal });
+    await record(store, 'transaction-2', 'b');
+    await record(store, 'account-2', 'after');
+    for await (const event of accounts) {
+      expect(nameOf(event.event)).toBe('after');
+      break;
+    }
+  });
+
+  test('that an earlier version made with a filter has none any more, and loses nothing', async () => {
+    const { store, subscriptions, running } = await opened();
+    const client = openClient(running.double.url);
+    const filter = streamNameFilter({ prefixes: ['transaction-'] });
+    const settings = persistentSubscriptionToAllSettingsFromDefaults({
+      startFrom: 'start',
+      checkPointAfter: 50,
+      checkPointLowerBound: 1,
     });
-    await subscriptions.ensureGroup('g', SETTINGS);
-    const others = { ...SETTINGS, prefixes: ['account-'] };
-    await expect(subscriptions.ensureGroup('g', others)).rejects.toMatchObject({ code: 'REFUSED' });
+    await client.createPersistentSubscriptionToAll('old', settings, { filter });
+    await record(store, 'transaction-1', 'a', 'parked', 'c');
+    const former = client.subscribeToPersistentSubscriptionToAll('old');
+    const handed: string[] = [];
+    former.on('data', (event) => {
+      const name = nameOf(event.event as { data: unknown });
+      handed.push(name);
+      void (name === 'parked' ? former.nack('park', 'not now', event) : former.ack(event));
+    });
+    await expect.poll(() => handed).toEqual(['a', 'parked', 'c']);
+    const isCheckpointed = async (): Promise<boolean> => {
+      const { stats } = await client.getPersistentSubscriptionToAllInfo('old');
+      const { lastCheckpointedEventPosition: at, lastKnownEventPosition: known } = stats;
+      return at !== undefined && at.commit === known?.commit;
+    };
+    await until(isCheckpointed, 5_000);
+    await former.unsubscribe();
+    await record(store, 'transaction-2', 'd');
+    await record(store, 'account-1', 'x');
+
+    await subscriptions.ensureGroup('old', SETTINGS);
+    const end = new AbortController();
+    onTestFinished(() => end.abort());
+    const consumer = subscriptions.consume('old', { bufferSize: 10, signal: end.signal });
+    const names: string[] = [];
+    for await (const event of consumer) {
+      names.push(nameOf(event.event));
+      await consumer.ack([event]);
+      if (names.at(-1) === 'd') break;
+    }
+    expect(names).toEqual(['parked', 'c', 'd']);
+    const configuration = await store.readStream('$persistentSubscriptionConfig');
+    expect(configuration.at(-1)?.data).toMatchObject({
+      entries: expect.arrayContaining([expect.not.objectContaining({ filter: expect.anything() })]),
+    });
   });
 
   test('that was never made is refused', async () => {

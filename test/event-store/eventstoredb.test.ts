@@ -1,16 +1,55 @@
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { eventStoreContract } from '../contracts/event-store.contract.ts';
+import {
+  type EventStoreDbDouble,
+  startEventStoreDbDouble,
+} from '../support/eventstoredb-double/eventstoredb-double.ts';
+import { groupNoise } from '../support/eventstoredb-noise.ts';
 import { eventStoreDbAt, eventStoreDbOnDouble } from '../support/eventstoredb-under-test.ts';
 import { ScopedStore } from '../support/scoped-store.ts';
 import { record } from '../support/store-events.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const realUrl = inject('eventstoreUrl');
 
-describe('on the double', () => eventStoreContract(eventStoreDbOnDouble));
+describe('on the double', () => {
+  const node = { folder: '', running: undefined as EventStoreDbDouble | undefined };
 
-describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () =>
-  eventStoreContract(() => ScopedStore.open(eventStoreDbAt(realUrl ?? '')), { sharedLog: true }),
-);
+  /** Started again in the same place it records that it leads. */
+  async function start(port?: number): Promise<EventStoreDbDouble> {
+    const { folder } = node;
+    node.running = await startEventStoreDbDouble({ folder, ...(port === undefined ? {} : { port }) });
+    return node.running;
+  }
+
+  eventStoreContract(
+    async () => {
+      node.folder = temporaryFolder();
+      const { url } = await start();
+      onTestFinished(async () => node.running?.stop());
+      return eventStoreDbAt(url);
+    },
+    {
+      noiseOf: async () => {
+        const { url, port } = node.running ?? (await start());
+        const ofGroup = await groupNoise(url);
+        return async () => {
+          await ofGroup();
+          await node.running?.stop();
+          await start(port);
+        };
+      },
+    },
+  );
+});
+
+describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () => {
+  const url = realUrl ?? '';
+  eventStoreContract(() => ScopedStore.open(eventStoreDbAt(url)), {
+    sharedLog: true,
+    noiseOf: () => groupNoise(url),
+  });
+});
 
 describe('a subscription that has caught up', () => {
   it('is told its position by an event that does not match, long before its next heartbeat', async () => {

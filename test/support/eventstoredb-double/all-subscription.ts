@@ -2,7 +2,7 @@ import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { status } from '@grpc/grpc-js';
 import { fault, type ReadCall, send, toReadEvent } from './answers.ts';
 import type { DoubleLog } from './double-log.ts';
-import { type EventFilter, eventFilter, filterSettings } from './event-filter.ts';
+import { type EventFilter, eventFilter, filterSettings, isHidden } from './event-filter.ts';
 import type { LogRecord } from './log-record.ts';
 
 export interface ReadContext {
@@ -61,13 +61,21 @@ export async function followAll(
   }
 }
 
-/** The place behind the position that the subscriber has seen. */
+/**
+ * The place after the first event that `$all` shows at or after the position. The server takes that event for the one
+ * which the subscriber has seen: where the position is a hidden record's, it is another one, which is never sent.
+ */
 function startOf(log: DoubleLog, options: streams.ReadReq.Options.AllOptions | undefined): number {
   if (options === undefined || options.hasStart()) return 0;
   if (options.hasEnd()) return log.index.records.length;
   const seen = log.index.indexAt(Number(options.getPosition()?.getCommitPosition()));
   if (seen === undefined) throw fault(status.UNKNOWN, 'Exception was thrown by handler.');
-  return Math.min(seen + 1, log.index.records.length);
+  const { records } = log.index;
+  for (let next = seen; next < records.length; next++) {
+    const record = records[next];
+    if (record !== undefined && !isHidden(record)) return next + 1;
+  }
+  return records.length;
 }
 
 interface Page {

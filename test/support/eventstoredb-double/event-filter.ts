@@ -28,8 +28,8 @@ export function filterSettings(options: FilterMessage): FilterSettings | undefin
   return { context, type: 'prefix', data, isAllStream: true };
 }
 
-/** Never seen in `$all`, filtered or not, nor counted there. */
-const HIDDEN = /^\$persistentsubscription-\$all::.*-(checkpoint|parked)$/s;
+/** The server's own streams that no read of `$all` shows, filtered or not. They take places in the log all the same. */
+const HIDDEN = /^(\$epoch-information|\$persistentsubscription-\$all::.*-(checkpoint|parked))$/s;
 
 export function isHidden({ stream }: LogRecord): boolean {
   return HIDDEN.test(stream);

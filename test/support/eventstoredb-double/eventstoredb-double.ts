@@ -8,8 +8,11 @@ import type { ReadCall } from './answers.ts';
 import { CuttablePort } from './cuttable-port.ts';
 import { DoubleLog, type WriteResult } from './double-log.ts';
 import { Groups } from './groups.ts';
-import type { ProposedRecord } from './log-record.ts';
+import { type ProposedRecord, systemRecord } from './log-record.ts';
 import { createGrpcServer } from './services.ts';
+
+/** A node that becomes the leader, as each one does that starts alone, records so in this stream. */
+const EPOCHS = '$epoch-information';
 
 export interface DoubleOptions {
   /** Where the log stands; a temporary folder that `stop` removes where not given. */
@@ -25,6 +28,7 @@ export async function startEventStoreDbDouble(options: DoubleOptions = {}): Prom
   const { port = 0, tickMs = 100 } = options;
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'fuel-eventstoredb-double-'));
   const log = DoubleLog.open(folder);
+  await log.write({ stream: EPOCHS, expected: 'any', events: [systemRecord(EPOCHS, '{}')] });
   const groups = new Groups(log, { tickMs });
   const double = new EventStoreDbDouble({
     log,

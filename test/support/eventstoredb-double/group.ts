@@ -43,7 +43,12 @@ export class Group {
   readonly #out = new Map<string, Message>();
   #retry: Message[] = [];
   #clients: GroupClient[] = [];
+  /** The next record to read, by its place in the log. */
   #next: number;
+  /** The next record to be told of as it is written. */
+  #nextLive: number;
+  /** Never handed out: see `#firstOfPage`. */
+  readonly #skipped: LogRecord | undefined;
   #sent = 0;
 
   constructor(log: DoubleLog, settings: GroupSettings, { tickMs }: { readonly tickMs: number }) {
@@ -53,10 +58,10 @@ export class Group {
     this.#parked = new ParkedStream(log, settings.group);
     this.#checkpoint = new GroupCheckpoint(log, settings);
     const { position } = this.#checkpoint;
-    this.#next = log.index.indexFrom(
-      position === undefined ? parsePosition(settings.startPosition) : position + 1,
-    );
-    this.#forgetLog = log.onCommit(() => this.#push());
+    this.#next = log.index.indexFrom(position ?? parsePosition(settings.startPosition));
+    this.#nextLive = log.index.records.length;
+    this.#skipped = position === undefined ? undefined : this.#firstOfPage();
+    this.#forgetLog = log.onCommit(() => this.#committed());
     this.#timer = setInterval(() => this.#tick(), tickMs);
   }
 
@@ -127,6 +132,32 @@ export class Group {
     await this.#parked.forget();
   }
 
+  /**
+   * Takes the first event that it reads for the one at its checkpoint, and leaves it out. Where the checkpoint is that
+   * of an event that the filter leaves out, it is another one, which is lost.
+   */
+  #firstOfPage(): LogRecord | undefined {
+    const { readBatchSize, maxCheckPointCount } = this.settings;
+    const window = Math.max(readBatchSize, maxCheckPointCount);
+    return this.#log.index.records.slice(this.#next, this.#next + window).find(this.#passes);
+  }
+
+  /**
+   * With a filter, an event that is left out counts as ended as it is written, also where earlier events wait for a
+   * client: its place becomes the checkpoint, and after a restart these are lost.
+   */
+  #committed(): void {
+    const { records } = this.#log.index;
+    const fresh = records.slice(this.#nextLive);
+    this.#nextLive = records.length;
+    if (this.settings.filter !== undefined) {
+      for (const record of fresh) {
+        if (!isHidden(record) && !this.#passes(record)) this.#checkpoint.looked(record);
+      }
+    }
+    this.#push();
+  }
+
   #push(): void {
     for (;;) {
       const client = this.#clients.find(({ inFlight, bufferSize }) => inFlight < bufferSize);
@@ -150,9 +181,9 @@ export class Group {
       const record = this.#log.index.records[this.#next];
       if (record === undefined) return undefined;
       this.#next++;
-      if (isHidden(record)) continue; // or each checkpoint would call for the next
-      const sequence = this.#checkpoint.looked(record);
-      if (this.#passes(record)) return this.#fresh(record, sequence);
+      if (this.#passes(record) && record !== this.#skipped) {
+        return this.#fresh(record, this.#checkpoint.looked(record));
+      }
     }
   }
 

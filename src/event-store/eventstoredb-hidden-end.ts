@@ -3,18 +3,20 @@ import type { Position } from './event-store.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import { toPosition } from './eventstoredb-events.ts';
 import { groupStream } from './eventstoredb-parked.ts';
-import { readLast } from './eventstoredb-reads.ts';
+import { readEnd } from './eventstoredb-reads.ts';
 
-/** Where the server keeps how far a group of `$all` is, and what it has parked: streams that `$all` does not show. */
+/** Written by each node that becomes the leader. */
+const EPOCHS = '$epoch-information';
+/** How far a group of `$all` is, and what it has parked. */
 const RECORDS = ['checkpoint', 'parked'] as const;
 /** As gRPC has it. */
 const NOT_FOUND = 5;
 
-/** The position of the last record that the server made of its groups; 0 where there is none. */
-export async function readGroupsEnd(connection: EventStoreDbConnection): Promise<Position> {
+/** The position of the last record that `$all` does not show to its readers; 0 where there is none. */
+export async function readHiddenEnd(connection: EventStoreDbConnection): Promise<Position> {
   const groups = await connection.use(groupNames);
   const streams = groups.flatMap((group) => RECORDS.map((record) => groupStream(group, record)));
-  return Math.max(0, ...(await Promise.all(streams.map((stream) => readEnd(connection, stream)))));
+  return Math.max(0, ...(await Promise.all([EPOCHS, ...streams].map((stream) => endOf(connection, stream)))));
 }
 
 /** Where there is no group at all, the server says that it did not find one. */
@@ -27,8 +29,7 @@ async function groupNames(client: EventStoreDBClient): Promise<string[]> {
   }
 }
 
-async function readEnd(connection: EventStoreDbConnection, stream: string): Promise<Position> {
-  const last = await connection.use((client, givenUp) => readLast(client, stream, givenUp));
-  const position = last?.position;
-  return position === undefined ? 0 : toPosition(position.commit);
+async function endOf(connection: EventStoreDbConnection, stream: string): Promise<Position> {
+  const last = await connection.use((client, givenUp) => readEnd(client, { stream, end: 'last' }, givenUp));
+  return last?.position === undefined ? 0 : toPosition(last.position.commit);
 }
