@@ -81,8 +81,13 @@ class Opening {
     };
   }
 
+  /** One that fails to close leaves none of the others open. */
   async close(): Promise<void> {
-    for (const engine of this.#opened.splice(0).reverse()) await engine.close();
+    const errors: unknown[] = [];
+    for (const engine of this.#opened.splice(0).reverse()) {
+      await engine.close().catch((error: unknown) => errors.push(error));
+    }
+    if (errors.length > 0) throw new AggregateError(errors, `${errors.length} stores could not be closed`);
   }
 }
 

@@ -8,6 +8,7 @@ export const errorCodes = {
   STORE_NEWER: 'a file was written by a newer version of this service',
   STORE_MISMATCH: 'a checkpoint belongs to another event store, or lies ahead of its end',
   STORE_UNAVAILABLE: 'a store can not be reached',
+  ITEM_REFUSED: 'a store can not take this item, however often it is given',
   CONFIG_INVALID: 'one or more settings are not valid',
   SECRET_UNREADABLE: 'a stored secret can not be decrypted with the master keys given',
   REFUSED: 'the command is not possible in the present state',
@@ -23,4 +24,39 @@ export class FuelError extends Error {
     this.name = 'FuelError';
     this.code = code;
   }
+}
+
+/**
+ * What an error calls for. `unavailable`: the store it needs can't be reached or is locked: wait, then try again.
+ * `closed`: whoever asked is stopping. `refused`: this item can't be taken: isolate and park it, and continue with
+ * the others. `fault`: of the program; trying again changes nothing.
+ *
+ * Each driver's own errors are told apart where its connection is: src/mongodb/connection.ts,
+ * src/event-store/eventstoredb-errors.ts, src/sqlite/database.ts.
+ */
+export type ErrorKind = 'unavailable' | 'closed' | 'refused' | 'fault';
+
+export function errorKind(error: unknown): ErrorKind {
+  if (!(error instanceof FuelError)) return 'fault';
+  switch (error.code) {
+    case 'STORE_UNAVAILABLE':
+    case 'STORE_BUSY':
+      return 'unavailable';
+    case 'STORE_CLOSED':
+      return 'closed';
+    case 'ITEM_REFUSED':
+      return 'refused';
+    default:
+      return 'fault';
+  }
+}
+
+export function isUnavailable(error: unknown): boolean {
+  return errorKind(error) === 'unavailable';
+}
+
+/** An error in words, under its own name where it is none of this service's. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof FuelError) return error.message;
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }

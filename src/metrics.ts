@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { isUnavailable } from './patience.ts';
+import { isUnavailable } from './errors.ts';
 
 /** The monitor wakes the process this often: at its default of 10 ms that alone costs half a percent of a core. */
 const LOOP_DELAY_PRECISION_MS = 100;

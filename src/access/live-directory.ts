@@ -5,7 +5,7 @@ import { ACCOUNT_STREAMS, type AccountEvent } from '../domain/account-events.ts'
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
 import type { Log } from '../log.ts';
-import { untilAvailable } from '../patience.ts';
+import { retryWhileUnavailable } from '../retry.ts';
 import { applyRead, readAccountEvent } from './apply-to-directory.ts';
 import type { PlacedEvent, SnapshotAnchor } from './directory-snapshot.ts';
 import { DirectorySnapshotKeeper } from './directory-snapshot-keeper.ts';
@@ -79,38 +79,44 @@ export class LiveDirectory {
     return this.#options.clock.now() - this.#heardAtMs;
   }
 
-  /** Follows the account streams until the signal aborts. Rejects with what the store rejects with. */
+  /**
+   * Follows the account streams until the signal aborts. While a store is unavailable it waits, and continues where
+   * it was. Rejects with what else the store rejects with.
+   */
   async run(): Promise<void> {
-    const { store, directory, clock, log, signal, onMoved } = this.#options;
-    await this.#restore();
-    const batches = store.subscribe({ prefixes: [ACCOUNT_STREAMS], after: directory.position, signal });
+    const { log, signal } = this.#options;
+    const retry = { log, signal, component: 'directory' };
     try {
-      for await (const batch of batches) {
-        for (const event of batch.events) this.#apply(event);
-        directory.advance(batch.position);
-        this.#heardAtMs = clock.now();
-        if (batch.caughtUp && !this.#caughtUp) {
-          this.#caughtUp = true;
-          log.info({ position: batch.position }, 'directory caught up');
-        }
-        this.#keeper?.applied(batch.events.length, this.#caughtUp);
-        onMoved?.(batch.position);
-      }
+      await retryWhileUnavailable(() => this.#restore(), retry);
+      await retryWhileUnavailable((available) => this.#follow(available), retry);
     } finally {
       await this.#keeper?.settle();
     }
   }
 
-  /** While an engine is away it waits: the log may be too long to be read instead. */
+  async #follow(available: () => void): Promise<void> {
+    const { store, directory, clock, log, signal, onMoved } = this.#options;
+    const batches = store.subscribe({ prefixes: [ACCOUNT_STREAMS], after: directory.position, signal });
+    for await (const batch of batches) {
+      for (const event of batch.events) this.#apply(event);
+      directory.advance(batch.position);
+      this.#heardAtMs = clock.now();
+      available();
+      if (batch.caughtUp && !this.#caughtUp) {
+        this.#caughtUp = true;
+        log.info({ position: batch.position }, 'directory caught up');
+      }
+      this.#keeper?.applied(batch.events.length, this.#caughtUp);
+      onMoved?.(batch.position);
+    }
+  }
+
+  /** Rejects with `STORE_UNAVAILABLE` and has changed nothing: the log may be too long to be read instead. */
   async #restore(): Promise<void> {
-    const { snapshots, log, signal, onEvent } = this.#options;
+    const { snapshots, log, onEvent } = this.#options;
     if (snapshots === undefined) return;
-    const restoring = await untilAvailable(() => restoreDirectory({ ...this.#options, snapshots }), {
-      log,
-      signal,
-      who: 'directory',
-    });
-    if (restoring === undefined || restoring.kind === 'none') return;
+    const restoring = await restoreDirectory({ ...this.#options, snapshots });
+    if (restoring.kind === 'none') return;
     const { header } = restoring;
     if (header !== undefined) this.#keeper?.found(header);
     if (restoring.kind === 'unusable') {

@@ -1,9 +1,9 @@
 import { Directory } from '../../projections/directory.ts';
 import { systemClock } from '../clock.ts';
 import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
+import { isUnavailable } from '../errors.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
-import { isUnavailable } from '../patience.ts';
 import { applyToDirectory } from './apply-to-directory.ts';
 import type { DirectorySnapshots } from './directory-snapshots.ts';
 import { restoreDirectory } from './restore-directory.ts';

@@ -1,9 +1,9 @@
 import type { AccountState, Directory } from '../../projections/directory.ts';
 import type { Clock } from '../clock.ts';
 import { accountStream } from '../domain/account-events.ts';
+import { isUnavailable } from '../errors.ts';
 import type { EventStore, Position, RecordedEvent } from '../event-store/event-store.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
-import { isUnavailable } from '../patience.ts';
 import { readAccountEvent } from './apply-to-directory.ts';
 import {
   DIRECTORY_SNAPSHOT_VERSION,

@@ -39,9 +39,12 @@ async function serve(roles: readonly Role[]): Promise<number> {
   const ending = await Promise.race([asked, service.failed.catch((error: unknown) => ({ error }))]);
   if (ending !== 'asked') log.fatal({ err: ending.error }, 'a role failed; the service ends');
   else log.info('asked to stop');
-  await service.stop();
+  const isInOrder = await service.stop().then(
+    () => true,
+    () => false, // each failure is logged by its part
+  );
   log.info('stopped');
-  return ending === 'asked' ? 0 : 1;
+  return ending === 'asked' && isInOrder ? 0 : 1;
 }
 
 function collectRole(text: string, before: Role[]): Role[] {

@@ -1,6 +1,7 @@
 import type { Directory } from '../../projections/directory.ts';
 import type { AccountKey } from '../domain/account.ts';
 import type { Environment } from '../domain/account-events.ts';
+import { reasonOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { type AttemptCheck, checkAttempt } from './attempt-check.ts';
 import type { AttemptOutcome, ClaimedDelivery, DeliveryReport } from './delivery-queue.ts';
@@ -75,11 +76,21 @@ export class Attempts {
       this.#end(delivery, `it could not be signed: ${(error as Error).message}`);
       return;
     }
-    const attempt = terms.sender.send(request).then((result) => {
-      this.#underWay.delete(attempt);
-      this.#attempted(delivery, atMs, result);
-    });
+    const attempt = terms.sender
+      .send(request)
+      .catch((error: unknown) => this.#faultOf(delivery, error))
+      .then((result) => {
+        this.#underWay.delete(attempt);
+        this.#attempted(delivery, atMs, result);
+      });
     this.#underWay.add(attempt);
+  }
+
+  /** A fault of the sender itself, which is to tell of failures and not to throw: it fails this attempt alone. */
+  #faultOf(delivery: ClaimedDelivery, error: unknown): SendResult {
+    this.#options.log.error({ err: error, ...linesOf(delivery) }, 'the sender failed');
+    const detail = reasonOf(error);
+    return { outcome: { ok: false, kind: 'protocol', detail, answer: null }, durationMs: 0 };
   }
 
   #hold(delivery: ClaimedDelivery): void {

@@ -4,14 +4,14 @@ import type { Directory } from '../../projections/directory.ts';
 import type { AccountEventPlace } from '../access/live-directory.ts';
 import type { AccountEvent, Environment } from '../domain/account-events.ts';
 import type { Log } from '../log.ts';
-import { levelOf } from '../patience.ts';
+import { Retry } from '../retry.ts';
 import { AccountReactions, disabledReason, type Reaction } from './account-reactions.ts';
 import { Attempts, type AttemptTerms } from './attempts.ts';
 import type { ClaimedDelivery, DeliveryQueue, NewDelivery, WebhookHealth } from './delivery-queue.ts';
 import type { AppendHealthEvent, HealthVerdict } from './health-events.ts';
 import { HealthWatch } from './health-watch.ts';
 import { HeldAccounts } from './held-accounts.ts';
-import { Lanes } from './lanes.ts';
+import { countByLane, Lanes } from './lanes.ts';
 import { type Outcome, ReportBatch } from './report-batch.ts';
 import type { Scheduler } from './scheduler.ts';
 import { SerialWork } from './serial-work.ts';
@@ -19,9 +19,7 @@ import { SerialWork } from './serial-work.ts';
 /** What a killed process had claimed is due again after this. */
 const LEASE_MS = 5_000;
 /** Deliveries of one commit: a few milliseconds of the event loop. */
-const MOST_STORED = 100;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_STORED = 100;
 
 export interface DispatcherOptions extends AttemptTerms {
   readonly queue: DeliveryQueue;
@@ -40,7 +38,7 @@ export interface DispatcherOptions extends AttemptTerms {
 /**
  * Makes the attempts of all deliveries that are due, each webhook in a lane of its own with a bounded number of
  * slots. It sleeps until the next delivery is due, a ramp lets one through, or access returns; whatever brings
- * work earlier rings. While the queue's store is away it claims nothing and tries again.
+ * work earlier rings. While the queue's store is unavailable it claims nothing and tries again.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
@@ -61,11 +59,16 @@ export class Dispatcher {
   #working: Promise<void> | undefined;
   #rung = false;
   #cancelTimer: (() => void) | undefined;
-  #pauseMs = FIRST_PAUSE_MS;
+  readonly #stopped = new AbortController();
+  readonly #retry: Retry;
+  readonly #failed = Promise.withResolvers<never>();
 
   constructor(options: DispatcherOptions) {
     const { queue, directory, scheduler, log, environment } = options;
     this.#options = options;
+    this.#failed.promise.catch(() => undefined); // for whoever asks for `failed`
+    const sleep = async (ms: number): Promise<void> => this.#sleep(ms);
+    this.#retry = new Retry({ log, signal: this.#stopped.signal, component: 'dispatcher', sleep });
     this.#held = new HeldAccounts({ queue, directory });
     this.#reports = new ReportBatch({
       queue,
@@ -73,6 +76,7 @@ export class Dispatcher {
       log,
       togetherMs: options.togetherMs,
       onRecorded: (...all) => this.#recorded(...all),
+      onFailed: (error) => this.#failed.reject(error),
     });
     this.#health = new HealthWatch({
       append: options.appendHealthEvent,
@@ -91,6 +95,11 @@ export class Dispatcher {
         this.#reports.add(outcome);
       },
     });
+  }
+
+  /** Rejects with a fault of the program, after which nothing more is sent; pending while it works. */
+  get failed(): Promise<never> {
+    return this.#failed.promise;
   }
 
   /** Begins to claim. The directory must have caught up. */
@@ -114,9 +123,9 @@ export class Dispatcher {
    * rejects with; then some may be stored, and storing them again changes nothing.
    */
   async accept(deliveries: readonly NewDelivery[]): Promise<void> {
-    for (let from = 0; from < deliveries.length; from += MOST_STORED) {
+    for (let from = 0; from < deliveries.length; from += MAX_STORED) {
       if (from > 0) await nextTurn();
-      await this.#store(deliveries.slice(from, from + MOST_STORED));
+      await this.#store(deliveries.slice(from, from + MAX_STORED));
     }
     this.#wake();
   }
@@ -144,6 +153,7 @@ export class Dispatcher {
   /** Begins no further attempt; resolves when those under way are recorded and the rest is given back. */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#stopped.abort();
     this.#options.queue.changed.remove(this.#ringer);
     this.#cancelTimer?.();
     await this.#working;
@@ -166,21 +176,18 @@ export class Dispatcher {
   }
 
   async #work(): Promise<void> {
-    const { log, scheduler } = this.#options;
+    const { scheduler } = this.#options;
     try {
       while (this.#rung && !this.#stopping) {
         this.#rung = false;
         await this.#react();
         await this.#held.resume(scheduler.now());
         await this.#sleepAfter(await this.#claimDue());
+        this.#retry.succeeded();
       }
-      this.#pauseMs = FIRST_PAUSE_MS;
     } catch (error) {
-      if (this.#stopping) return;
-      log[levelOf(error)]({ err: error, pause_ms: this.#pauseMs }, 'dispatcher waits for its store');
       this.#rung = false;
-      this.#sleep(this.#pauseMs);
-      this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+      await this.#retry.waitAfter(error).catch(this.#failed.reject);
     }
   }
 
@@ -290,10 +297,4 @@ export class Dispatcher {
     }
     this.#wake();
   }
-}
-
-function countByLane(deliveries: readonly NewDelivery[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { prefix } of deliveries) counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
-  return counts;
 }

@@ -164,3 +164,10 @@ export class Lanes {
 function isIdle(lane: Lane, nowMs: number): boolean {
   return lane.inFlight === 0 && nowMs - lane.lastStartedMs > IDLE_AFTER_MS;
 }
+
+/** How many deliveries each lane has among these. */
+export function countByLane(deliveries: readonly { readonly prefix: string }[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { prefix } of deliveries) counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
+  return counts;
+}

@@ -1,13 +1,19 @@
-import { FuelError } from '../errors.ts';
+import { reasonOf } from '../errors.ts';
+import { isolateFailures } from '../isolate.ts';
 import type { Log } from '../log.ts';
-import { levelOf } from '../patience.ts';
-import type { ClaimedDelivery, DeliveryQueue, DeliveryReport, WebhookHealth } from './delivery-queue.ts';
+import { retryWhileUnavailable } from '../retry.ts';
+import type {
+  AttemptOutcome,
+  ClaimedDelivery,
+  DeliveryQueue,
+  DeliveryReport,
+  WebhookHealth,
+} from './delivery-queue.ts';
 import type { Scheduler } from './scheduler.ts';
 
 const TOGETHER_MS = 2;
-const MOST_TOGETHER = 200;
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2_000;
+const MAX_TOGETHER = 200;
+const MAX_DETAIL_CHARACTERS = 500;
 
 export interface Outcome {
   readonly delivery: ClaimedDelivery;
@@ -20,20 +26,23 @@ export interface ReportBatchOptions {
   readonly log: Log;
   /** Outcomes that arrive within this time are recorded in one commit; 2 ms unless given. */
   readonly togetherMs?: number | undefined;
-  /** Called after outcomes are durable, with the health of the lanes whose run changed. */
+  /** Called after outcomes are durable, with the health of the lanes whose failure streak changed. */
   readonly onRecorded: (outcomes: readonly Outcome[], health: ReadonlyMap<string, WebhookHealth>) => void;
+  /** Called with a fault of the program: nothing is recorded any more. */
+  readonly onFailed: (error: unknown) => void;
 }
 
 /**
- * Records outcomes in groups. While the store is away they are kept and tried again; there are never more of
- * them than deliveries that were claimed, and none is claimed meanwhile.
+ * Records outcomes in groups. While the store is unavailable they are kept and tried again; there are never more of
+ * them than deliveries that were claimed, and none is claimed meanwhile. An outcome that the store refuses is
+ * recorded alone, without the receiver's answer; the others are not held up by it.
  */
 export class ReportBatch {
   readonly #options: ReportBatchOptions;
+  readonly #closing = new AbortController();
   #waiting: Outcome[] = [];
   #cancelTimer: (() => void) | undefined;
   #flushing: Promise<void> | undefined;
-  #closed = false;
 
   constructor(options: ReportBatchOptions) {
     this.#options = options;
@@ -44,59 +53,87 @@ export class ReportBatch {
     if (this.#flushing === undefined) this.#flushIn(this.#options.togetherMs ?? TOGETHER_MS);
   }
 
-  /** Records what is left, once: outcomes that can't be stored now are lost, and their attempts made again. */
+  /** Records what is left, once: outcomes that can't be stored now are lost, and their attempts are made again. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort();
     this.#cancelTimer?.();
     await this.#flushing;
-    if (this.#waiting.length > 0) await this.#flush();
+    const { log } = this.#options;
+    const outcomes = this.#waiting;
+    try {
+      for (let from = 0; from < outcomes.length; from += MAX_TOGETHER) {
+        await this.#record(outcomes.slice(from, from + MAX_TOGETHER));
+      }
+    } catch (error) {
+      const fields = { reason: reasonOf(error), outcomes: outcomes.length };
+      log.warn(fields, 'outcomes of attempts were not recorded before the end: these attempts are repeated');
+    }
   }
 
   #flushIn(delayMs: number): void {
-    if (this.#cancelTimer !== undefined || this.#closed) return;
+    if (this.#cancelTimer !== undefined || this.#closing.signal.aborted) return;
     this.#cancelTimer = this.#options.scheduler.setTimer(delayMs, () => {
       this.#cancelTimer = undefined;
-      this.#flushing = this.#flush();
+      this.#flushing = this.#flush().catch(this.#options.onFailed);
     });
   }
 
   async #flush(): Promise<void> {
-    let pauseMs = FIRST_PAUSE_MS;
-    while (this.#waiting.length > 0) {
-      const outcomes = this.#waiting.slice(0, MOST_TOGETHER);
-      if (await this.#record(outcomes)) {
-        this.#waiting = this.#waiting.slice(outcomes.length);
-        pauseMs = FIRST_PAUSE_MS;
-      } else {
-        if (this.#closed) break;
-        await this.#pause(pauseMs);
-        pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
-      }
-    }
-    this.#flushing = undefined;
-  }
-
-  async #record(outcomes: readonly Outcome[]): Promise<boolean> {
-    const { queue, log, onRecorded } = this.#options;
-    let health: ReadonlyMap<string, WebhookHealth>;
+    const { log, scheduler } = this.#options;
+    const { signal } = this.#closing;
+    const sleep = (ms: number) => sleepBy(scheduler, ms, signal);
     try {
-      health = await queue.report(outcomes.map(({ report }) => report));
-    } catch (error) {
-      if (error instanceof FuelError && error.code === 'STORE_CLOSED') this.#closed = true;
-      log[levelOf(error)](
-        { err: error, outcomes: outcomes.length },
-        'outcomes of attempts could not be recorded yet',
-      );
-      return false;
+      while (this.#waiting.length > 0 && !signal.aborted) {
+        const outcomes = this.#waiting.slice(0, MAX_TOGETHER);
+        const retry = { log, signal, sleep, component: 'outcomes', fields: { outcomes: outcomes.length } };
+        await retryWhileUnavailable(async () => {
+          await this.#record(outcomes);
+          this.#waiting = this.#waiting.slice(outcomes.length);
+        }, retry);
+      }
+    } finally {
+      this.#flushing = undefined; // at once: what is added from here on needs a timer
     }
-    onRecorded(outcomes, health);
-    return true;
   }
 
-  /** Whoever closes waits for its end, two seconds at most. */
-  #pause(pauseMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#options.scheduler.setTimer(pauseMs, resolve);
-    });
+  async #record(outcomes: readonly Outcome[]): Promise<void> {
+    const failed = await isolateFailures(outcomes, (some) => this.#report(some));
+    for (const { item, error } of failed) {
+      const { id } = item.report;
+      this.#options.log.error(
+        { err: error, delivery: id },
+        'an outcome can not be stored: it is recorded in short',
+      );
+      await this.#report([inShort(item, reasonOf(error))]); // what is refused even so is a fault of the program
+    }
   }
+
+  async #report(outcomes: readonly Outcome[]): Promise<void> {
+    const { queue, onRecorded } = this.#options;
+    const health = await queue.report(outcomes.map(({ report }) => report));
+    onRecorded(outcomes, health);
+  }
+}
+
+/** The same outcome without what the receiver said, which is all that it did not make itself. */
+function inShort({ delivery, report }: Outcome, reason: string): Outcome {
+  if (!('attempt' in report) || report.attempt === null) return { delivery, report };
+  const { outcome } = report.attempt;
+  const answer = outcome.answer && { status: outcome.answer.status, headers: {}, body: '' };
+  const detail = `not stored: ${reason}`.slice(0, MAX_DETAIL_CHARACTERS);
+  const short = outcome.ok ? { ok: true, answer } : { ...outcome, detail, answer };
+  const attempt = { ...report.attempt, outcome: short as AttemptOutcome };
+  return { delivery, report: { ...report, attempt } };
+}
+
+function sleepBy(scheduler: Scheduler, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = scheduler.setTimer(ms, end);
+    signal.addEventListener('abort', end);
+  });
 }

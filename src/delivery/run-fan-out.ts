@@ -1,22 +1,21 @@
 import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
-import { FuelError } from '../errors.ts';
+import { reasonOf } from '../errors.ts';
 import type { GroupConsumer, GroupEvent, PersistentSubscriptions } from '../event-store/event-store.ts';
+import { isolateFailures } from '../isolate.ts';
 import type { Log } from '../log.ts';
-import { levelOf, untilAvailable } from '../patience.ts';
 import { pause } from '../pause.ts';
+import { type RetryOptions, retryWhileUnavailable } from '../retry.ts';
 import type { FanOut, Settlement } from './fan-out.ts';
 import { inBatches } from './in-batches.ts';
 
 export const DELIVERIES_GROUP = 'deliveries';
 
-const BATCH = 100;
+const MAX_BATCH = 100;
 const BUFFER = 400;
 /** What a killed process held is handed out again after this. */
 const ACK_TIMEOUT_MS = 5_000;
-/** As good as never: only what can't be read is parked, and that at once. A store that is away costs no event. */
-const MOST_RETRIES = 2 ** 31 - 1;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+/** As good as never: only what can't be read is parked, and that at once. A store that is unavailable costs no event. */
+const MAX_RETRIES = 2 ** 31 - 1;
 
 export interface FanOutRun {
   readonly subscriptions: PersistentSubscriptions;
@@ -31,22 +30,28 @@ export interface FanOutRun {
 
 /**
  * Fans out every transaction event from the very start of the log until `signal` aborts. An event is
- * acknowledged after what it calls for is stored. While a store is away no further event is taken. Rejects with
- * what the subscription rejects with.
+ * acknowledged after what it calls for is stored. While a store is unavailable no further event is taken; an event
+ * that can't be handled is parked with its reason. Rejects with what else the subscription rejects with.
  */
 export async function runFanOut(run: FanOutRun): Promise<void> {
-  const { subscriptions, signal, log, onConnected } = run;
-  await untilAvailable(() => prepareGroup(subscriptions), { log, signal, who: 'fan-out' });
-  if (signal.aborted) return;
+  await retryWhileUnavailable((available) => consume(run, available), retryOptions(run));
+}
+
+async function consume(run: FanOutRun, available: () => void): Promise<void> {
+  const { subscriptions, signal, onConnected } = run;
+  await prepareGroup(subscriptions);
   const failed = new AbortController();
   const until = AbortSignal.any([signal, failed.signal]);
   const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until });
+  available();
   onConnected?.();
-  for await (const events of inBatches(consumer, BATCH)) {
+  for await (const events of inBatches(consumer, MAX_BATCH)) {
     const beganAtMs = performance.now();
     try {
-      const settlements = await handle(run, events);
-      if (settlements !== undefined) await settle(consumer, settlements, run.log);
+      await retryWhileUnavailable(async () => settle(consumer, await handle(run, events), run.log), {
+        ...retryOptions(run),
+        fields: { events: events.length },
+      });
     } catch (error) {
       failed.abort(); // or else leaving the loop would wait for the next event
       throw error;
@@ -56,34 +61,30 @@ export async function runFanOut(run: FanOutRun): Promise<void> {
   }
 }
 
+function retryOptions({ log, signal }: FanOutRun): RetryOptions {
+  return { log, signal, component: 'fan-out' };
+}
+
 /** What was parked is tried once more: this version may read what another could not. */
 async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<void> {
   await subscriptions.ensureGroup(DELIVERIES_GROUP, {
     prefixes: [TRANSACTION_STREAMS],
     ackTimeoutMs: ACK_TIMEOUT_MS,
-    maxRetries: MOST_RETRIES,
+    maxRetries: MAX_RETRIES,
   });
   await subscriptions.replayParked(DELIVERIES_GROUP);
 }
 
-/** Tries until the stores take it; `undefined` where the run was ended before they did. */
-async function handle(
-  { fanOut, log, signal }: FanOutRun,
-  events: readonly GroupEvent[],
-): Promise<Settlement[] | undefined> {
-  for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-    try {
-      return await fanOut.handle(events);
-    } catch (error) {
-      if (error instanceof FuelError && error.code === 'STORE_CLOSED') throw error;
-      log[levelOf(error)](
-        { err: error, events: events.length, pause_ms: pauseMs },
-        'fan-out waits for a store',
-      );
-    }
-    await pause(pauseMs, signal);
-  }
-  return undefined;
+/** What can't be handled alone is parked: it must not hold up the others. */
+async function handle({ fanOut }: FanOutRun, events: readonly GroupEvent[]): Promise<Settlement[]> {
+  const settlements: Settlement[] = [];
+  const failed = await isolateFailures(events, async (some) => {
+    settlements.push(...(await fanOut.handle(some)));
+  });
+  return [
+    ...settlements,
+    ...failed.map(({ item, error }) => ({ kind: 'park', event: item, reason: reasonOf(error) }) as const),
+  ];
 }
 
 async function settle(consumer: GroupConsumer, settlements: readonly Settlement[], log: Log): Promise<void> {

@@ -4,6 +4,7 @@ import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { ExpectedRevision, Position } from './event-store.ts';
+import { AppendRefused, EndedByServer } from './eventstoredb-errors.ts';
 import { toSafe } from './eventstoredb-events.ts';
 
 /** An event as it is sent: data and metadata are JSON. */
@@ -97,7 +98,7 @@ class BatchCall {
     };
     stream.on('data', (response: streamsPb.BatchAppendResp) => this.#settle(response));
     stream.on('error', end);
-    stream.on('end', () => end(new Error('Channel has been shut down by the server')));
+    stream.on('end', () => end(new EndedByServer('the call of the appends')));
   }
 
   append(append: BatchAppend, givenUp: AbortSignal): Promise<BatchAnswer> {
@@ -170,6 +171,9 @@ function answerOf(response: streamsPb.BatchAppendResp): BatchAnswer {
     }
     case 'StreamDeleted':
       return { kind: 'erased' };
+    case 'MaximumAppendSizeExceeded':
+    case 'BadRequest':
+      throw new AppendRefused(`${name} ${error?.getMessage() ?? ''}`);
     case 'Timeout':
     case 'Empty': // not ready, too busy, or not the leader
       throw new BatchRefusal(error?.getMessage() || 'the server timed out');

@@ -1,24 +1,16 @@
-import {
-  CancelledError,
-  DeadlineExceededError,
-  EventStoreDBClient,
-  NotLeaderError,
-  TimeoutError,
-  UnavailableError,
-} from '@eventstore/db-client';
-import { FuelError } from '../errors.ts';
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { FuelError, isUnavailable } from '../errors.ts';
 import { pause } from '../pause.ts';
+import { Backoff } from '../retry.ts';
+import { NoAnswer, toKnownError } from './eventstoredb-errors.ts';
 
 /** One try of one operation; the next one goes to whichever node answers then. */
 const ANSWER_MS = 5_000;
 const READ_PATIENCE_MS = 2_000;
 const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 1_000;
 /** With the driver's ping every 10 s: when a node that froze is given up, so that another one is looked for. */
 const PING_ANSWER_MS = 3_000;
-/** gRPC statuses: cancelled by the server, deadline exceeded, aborted, unavailable. */
-const UNAVAILABLE_CODES = new Set([1, 4, 10, 14]);
-const UNAVAILABLE_TEXT = /^Failed to discover|Channel has been shut down|Server Is (?:Not Ready|Busy)/;
 
 export interface Patience {
   /** How long one try may take; 5 s unless given. */
@@ -54,21 +46,26 @@ export class EventStoreDbConnection {
 
   /**
    * Runs an operation, again where no node answered it: it must bear that. Rejects with `STORE_UNAVAILABLE` once
-   * patience ends, `STORE_CLOSED` after `close`, and with the driver's own errors otherwise.
+   * patience ends, `STORE_CLOSED` after `close`, `ITEM_REFUSED` where the server can't take what it is given, and
+   * with the driver's own errors otherwise.
    */
   async use<T>(work: Work<T>, patience: Patience = {}): Promise<T> {
     const endMs = performance.now() + (patience.patienceMs ?? READ_PATIENCE_MS);
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    const backoff = new Backoff({ firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS });
+    for (;;) {
       this.assertOpen();
       patience.signal?.throwIfAborted();
+      let pauseMs: number;
       try {
         return await this.#once(work, patience);
       } catch (error) {
-        if (!isUnavailable(error) || patience.signal?.aborted === true) throw error;
+        const known = toKnownError(error);
+        if (!isUnavailable(known) || patience.signal?.aborted === true) throw known;
         this.assertOpen();
-        if (performance.now() + pauseMs > endMs) throw unavailable(error);
+        pauseMs = backoff.nextMs();
+        if (performance.now() + pauseMs > endMs) throw known;
       }
-      await pause(pauseMs * (0.5 + Math.random()), this.closed);
+      await pause(pauseMs, this.closed);
     }
   }
 
@@ -99,37 +96,6 @@ export class EventStoreDbConnection {
       work(this.client, givenUp.signal).then(resolve, reject).finally(settle);
     });
   }
-}
-
-/** No node answered in time. */
-export class NoAnswer extends Error {
-  constructor(afterMs: number) {
-    super(`no answer within ${afterMs} ms`);
-    this.name = 'NoAnswer';
-  }
-}
-
-/** Whether trying again, later or at another node, may help. */
-export function isUnavailable(error: unknown): boolean {
-  if (error instanceof FuelError) return error.code === 'STORE_UNAVAILABLE';
-  if (
-    error instanceof NoAnswer ||
-    error instanceof UnavailableError ||
-    error instanceof CancelledError ||
-    error instanceof DeadlineExceededError ||
-    error instanceof TimeoutError ||
-    error instanceof NotLeaderError
-  ) {
-    return true;
-  }
-  if (!(error instanceof Error)) return false;
-  const code = 'code' in error ? error.code : undefined; // the driver hands some errors out as gRPC made them
-  return (typeof code === 'number' && UNAVAILABLE_CODES.has(code)) || UNAVAILABLE_TEXT.test(error.message);
-}
-
-function unavailable(cause: unknown): FuelError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new FuelError('STORE_UNAVAILABLE', `EventStoreDB can not be reached: ${reason}`, { cause });
 }
 
 function closedError(): FuelError {

@@ -1,20 +1,19 @@
-import { AccessDeniedError } from '@eventstore/db-client';
 import { Bell } from '../bell.ts';
 import type { Clock } from '../clock.ts';
 import { FuelError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { pause } from '../pause.ts';
+import { Retry } from '../retry.ts';
 import { type GroupConsumer, type GroupEvent, type RecordedEvent, STREAM_ERASED } from './event-store.ts';
-import { type EventStoreDbConnection, NoAnswer } from './eventstoredb-connection.ts';
+import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
+import { NoAnswer, toKnownError } from './eventstoredb-errors.ts';
 import { isWanted, recordedOf } from './eventstoredb-events.ts';
 import { EventStoreDbGroupLink } from './eventstoredb-group-link.ts';
 import { limitsOf, notEnsured } from './eventstoredb-group-settings.ts';
 import { type Delivery, type Ended, EventStoreDbHandedEvents } from './eventstoredb-handed-events.ts';
-import { EventStoreDbOutage } from './eventstoredb-outage.ts';
 import { readRange } from './eventstoredb-reads.ts';
 
 /** Events that a consumer holds back for a later try, besides those in its buffer; further ones are parked. */
-const MOST_HELD = 1_000;
+const MAX_HELD = 1_000;
 const CONFIRMATION_MS = 5_000;
 /** How long the clock is not looked at, at most. */
 const SLEEP_MS = 1_000;
@@ -37,37 +36,33 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   readonly #options: GroupConsumerOptions;
   readonly #bell = new Bell();
   readonly #handed: EventStoreDbHandedEvents;
-  readonly #outage: EventStoreDbOutage;
+  readonly #ended: AbortSignal;
+  readonly #retry: Retry;
   #link: EventStoreDbGroupLink | undefined;
 
   constructor(options: GroupConsumerOptions) {
     this.#options = options;
     this.#handed = new EventStoreDbHandedEvents(options.bufferSize);
-    this.#outage = new EventStoreDbOutage(options.log, { group: options.group });
+    const { log, group, signal, closed } = options;
+    this.#ended = AbortSignal.any([signal, closed]);
+    this.#retry = new Retry({ log, signal: this.#ended, component: 'consumer', fields: { group } });
   }
 
   /** Rejects with `REFUSED` where there is no such group. */
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupEvent, void, undefined> {
-    const { signal, closed } = this.#options;
-    const ended = AbortSignal.any([signal, closed]);
     const ring = (): void => this.#bell.ring();
-    ended.addEventListener('abort', ring);
+    this.#ended.addEventListener('abort', ring);
     try {
-      while (!signal.aborted) {
+      while (!this.#options.signal.aborted) {
         this.#assertOpen();
         try {
-          yield* this.#connected(ended);
+          yield* this.#connected(this.#ended);
         } catch (error) {
-          if (signal.aborted) return;
-          this.#assertOpen();
-          if (error instanceof AccessDeniedError) throw error;
-          if (error instanceof FuelError && error.code === 'REFUSED') throw error;
-          this.#outage.began(error);
+          await this.#retry.waitAfter(toKnownError(error));
         }
-        await pause(this.#outage.nextPauseMs(), ended);
       }
     } finally {
-      ended.removeEventListener('abort', ring);
+      this.#ended.removeEventListener('abort', ring);
     }
   }
 
@@ -87,7 +82,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   ): Promise<void> {
     this.#assertOpen();
     const nowMs = this.#options.clock.now();
-    await this.#park(this.#handed.hold(event, { reason, delayMs, nowMs, most: MOST_HELD }));
+    await this.#park(this.#handed.hold(event, { reason, delayMs, nowMs, most: MAX_HELD }));
     this.#bell.ring();
   }
 
@@ -105,7 +100,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     this.#handed.limits = await limitsOf(connection, group, ended);
     const link = new EventStoreDbGroupLink(connection, {
       group,
-      bufferSize: bufferSize + MOST_HELD,
+      bufferSize: bufferSize + MAX_HELD,
       bell: this.#bell,
     });
     this.#link = link;
@@ -120,7 +115,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
         } else if (link.error !== undefined) {
           throw link.error;
         } else {
-          if (link.isConfirmed) this.#outage.over();
+          if (link.isConfirmed) this.#retry.succeeded();
           else if (performance.now() > confirmUntilMs) throw new NoAnswer(CONFIRMATION_MS);
           await this.#bell.wait(Math.min(this.#handed.quietMs(clock.now()), SLEEP_MS));
         }

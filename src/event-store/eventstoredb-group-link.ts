@@ -1,6 +1,7 @@
 import type { PersistentSubscriptionToAll } from '@eventstore/db-client';
 import type { Bell } from '../bell.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
+import { EndedByServer } from './eventstoredb-errors.ts';
 import type { Delivery } from './eventstoredb-handed-events.ts';
 
 /** What was sent gets this long to arrive before the call is cancelled, which drops what is on its way. */
@@ -39,7 +40,7 @@ export class EventStoreDbGroupLink {
     });
     this.#subscription.on('readable', () => bell.ring());
     this.#subscription.on('error', end);
-    this.#subscription.on('end', () => end(new Error('the server ended the subscription')));
+    this.#subscription.on('end', () => end(new EndedByServer('the subscription')));
   }
 
   get isConfirmed(): boolean {

@@ -3,6 +3,7 @@ import { type AllStreamResolvedEvent, type AllStreamSubscription, START } from '
 import type { Bell } from '../bell.ts';
 import type { Position, RecordedEvent, SubscriptionBatch } from './event-store.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
+import { EndedByServer } from './eventstoredb-errors.ts';
 import { filterOf, recordedOf } from './eventstoredb-events.ts';
 
 /** Events that are fetched ahead of who reads them; further ones wait at the server. */
@@ -47,7 +48,7 @@ export class EventStoreDbSource {
     this.#subscription.on('caughtUp', () => mark('caughtUp'));
     this.#subscription.on('readable', () => bell.ring());
     this.#subscription.on('error', end);
-    this.#subscription.on('end', () => end(new Error('the server ended the subscription')));
+    this.#subscription.on('end', () => end(new EndedByServer('the subscription')));
   }
 
   /** Set once it has broken; what arrived before can still be taken. */

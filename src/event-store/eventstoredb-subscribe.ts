@@ -1,10 +1,10 @@
-import { AccessDeniedError, TimeoutError } from '@eventstore/db-client';
+import { TimeoutError } from '@eventstore/db-client';
 import { Bell } from '../bell.ts';
 import type { Log } from '../log.ts';
-import { pause } from '../pause.ts';
+import { Retry } from '../retry.ts';
 import type { Position, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
-import { EventStoreDbOutage } from './eventstoredb-outage.ts';
+import { toKnownError } from './eventstoredb-errors.ts';
 import { lastShownUpTo, readHead } from './eventstoredb-reads.ts';
 import { EventStoreDbSource } from './eventstoredb-source.ts';
 
@@ -16,7 +16,10 @@ export interface CatchUpOptions extends SubscribeOptions {
   readonly log: Log;
 }
 
-/** The port's `subscribe`, across lost connections: each time from where the last one ended. */
+/**
+ * The port's `subscribe`, across lost connections: each time from where the last one ended. A reader that was slow for
+ * long is cut off by the server, and continues in the same way.
+ */
 export async function* subscribe(
   connection: EventStoreDbConnection,
   options: CatchUpOptions,
@@ -24,34 +27,28 @@ export async function* subscribe(
   const { prefixes, signal, log } = options;
   const bell = new Bell();
   const ring = (): void => bell.ring();
-  const outage = new EventStoreDbOutage(log, { subscription: prefixes });
+  const until = AbortSignal.any([signal, connection.closed]);
+  const retry = new Retry({ log, signal: until, component: 'subscription', fields: { prefixes } });
   let position = options.after;
-  signal.addEventListener('abort', ring);
-  connection.closed.addEventListener('abort', ring);
+  until.addEventListener('abort', ring);
   try {
     while (!signal.aborted) {
       connection.assertOpen();
       const catchUp = new CatchUp(connection, { ...options, after: position }, bell);
       try {
         for await (const batch of catchUp.batches()) {
-          outage.over();
+          retry.succeeded();
           position = batch.position;
           yield batch;
         }
       } catch (error) {
-        if (signal.aborted) return;
-        connection.assertOpen();
-        if (error instanceof AccessDeniedError) throw error;
-        // A reader that was slow for long is cut off by the server: nobody has to know.
-        if (!(error instanceof TimeoutError)) outage.began(error);
+        if (!(error instanceof TimeoutError)) await retry.waitAfter(toKnownError(error));
       } finally {
         catchUp.close();
       }
-      await pause(outage.nextPauseMs(), AbortSignal.any([signal, connection.closed]));
     }
   } finally {
-    signal.removeEventListener('abort', ring);
-    connection.closed.removeEventListener('abort', ring);
+    until.removeEventListener('abort', ring);
   }
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Account } from '../domain/account.ts';
 import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
 import { foldAccount } from '../domain/account-evolve.ts';
+import { errorKind, reasonOf } from '../errors.ts';
 import type {
   EventStore,
   GroupConsumer,
@@ -11,7 +12,7 @@ import type {
   PersistentSubscriptions,
 } from '../event-store/event-store.ts';
 import type { Log } from '../log.ts';
-import { pause } from '../pause.ts';
+import { retryWhileUnavailable } from '../retry.ts';
 import type { Mailer } from './mailer.ts';
 import { noticeText } from './notice-text.ts';
 
@@ -23,9 +24,7 @@ const ACK_TIMEOUT_MS = 120_000;
 /** The notifier gives up by age; the group must not do so before. */
 const MAX_RETRIES = 10_000;
 const FIRST_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 5 * 60_000;
-/** Before the subscription is tried again, should the stores be away. */
-const RESUME_AFTER_MS = 1_000;
+const MAX_RETRY_MS = 5 * 60_000;
 
 export interface NotifierOptions {
   readonly store: EventStore;
@@ -40,46 +39,68 @@ export interface NotifierOptions {
 /**
  * Mails what account events call for, each at least once, until the signal aborts. A mail that can't be sent is
  * tried again, less and less often, until its event is a day old; one that the mail server refuses for good is
- * reported in the log. Of several notifiers each event goes to one.
+ * reported in the log. Of several notifiers each event goes to one. While a store is unavailable it waits; rejects
+ * with what else goes wrong.
  */
 export async function runNotifier(options: NotifierOptions): Promise<void> {
   const { subscriptions, signal, log } = options;
-  while (!signal.aborted) {
-    try {
+  await retryWhileUnavailable(
+    async (available) => {
       const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS, maxRetries: MAX_RETRIES };
       await subscriptions.ensureGroup(NOTICES_GROUP, settings);
+      available();
       await new Notifier(options).run();
-    } catch (error) {
-      if (signal.aborted) return;
-      log.warn({ err: error }, 'notices are interrupted; trying again');
-      await pause(RESUME_AFTER_MS, signal);
-    }
-  }
+    },
+    { log, signal, component: 'notices' },
+  );
 }
 
 class Notifier {
   readonly #options: NotifierOptions;
   readonly #consumer: GroupConsumer;
+  readonly #ended = new AbortController();
   /** By position, which of an event's audiences have been told: a retry does not tell them again. */
   readonly #told = new Map<number, Set<Notice['audience']>>();
   #done: GroupEvent[] = [];
   #acking: Promise<void> | undefined;
+  /** Why acknowledging has failed. */
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(options: NotifierOptions) {
     this.#options = options;
-    const { subscriptions, signal } = options;
+    const { subscriptions } = options;
+    const signal = AbortSignal.any([options.signal, this.#ended.signal]);
     this.#consumer = subscriptions.consume(NOTICES_GROUP, { bufferSize: BUFFER_SIZE, signal });
   }
 
+  /** Rejects with what the stores reject with; then what was not acknowledged is handed out again. */
   async run(): Promise<void> {
-    for await (const handed of this.#consumer) await this.#handle(handed);
-    await this.#acking;
+    try {
+      for await (const handed of this.#consumer) await this.#handleOrPark(handed);
+    } finally {
+      this.#ended.abort();
+      await this.#acking;
+    }
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /** An event at which the program itself fails must not hold up the others. */
+  async #handleOrPark(handed: GroupEvent): Promise<void> {
+    try {
+      await this.#handle(handed);
+    } catch (error) {
+      const kind = errorKind(error);
+      if (kind === 'unavailable' || kind === 'closed') throw error;
+      const { stream, position, type } = handed.event;
+      this.#options.log.error({ err: error, stream, position, type }, 'event parked: no notice comes of it');
+      await this.#consumer.park(handed, reasonOf(error));
+    }
   }
 
   async #handle(handed: GroupEvent): Promise<void> {
     const read = readAccountEvent(handed.event);
     if (!read.ok) {
-      // The directory reports it: an account that can't be read is closed until it is mended.
+      // The directory reports it: an account that can't be read is closed until it is repaired.
       await this.#consumer.park(handed, read.reason);
     } else if (!callsForNotice(read.event) || this.#ageMs(read.atMs) > NOTICE_MAX_AGE_MS) {
       if (handed.retryCount > 0) this.#reportGivenUp(handed);
@@ -108,7 +129,7 @@ class Notifier {
       this.#acknowledge(handed);
     } catch (error) {
       this.#told.set(position, told);
-      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** handed.retryCount, LONGEST_RETRY_MS);
+      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** handed.retryCount, MAX_RETRY_MS);
       log.warn(
         { err: error, account: account.id, type, position, delayMs },
         'a notice could not be mailed yet',
@@ -154,9 +175,14 @@ class Notifier {
   /** Acknowledges in the background, all that came meanwhile in one go: a long history is passed over fast. */
   #acknowledge(handed: GroupEvent): void {
     this.#done.push(handed);
-    this.#acking ??= this.#acknowledgeAll().finally(() => {
-      this.#acking = undefined;
-    });
+    this.#acking ??= this.#acknowledgeAll()
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+        this.#ended.abort();
+      })
+      .finally(() => {
+        this.#acking = undefined;
+      });
   }
 
   async #acknowledgeAll(): Promise<void> {

@@ -1,4 +1,12 @@
-import { type Db, MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
+import {
+  BSON,
+  type Db,
+  MongoClient,
+  MongoError,
+  MongoInvalidArgumentError,
+  MongoNetworkError,
+  MongoServerError,
+} from 'mongodb';
 import { FuelError } from '../errors.ts';
 import { inTime } from './in-time.ts';
 
@@ -7,7 +15,12 @@ const SELECTION_MS = 1_200;
 /** A connection on which nothing comes for so long is given up, and what was asked on it. */
 const SOCKET_MS = 30_000;
 /** Not master, shutting down, interrupted at shutdown, stepping down, …: another server will take it, or soon this one. */
-const UNAVAILABLE_CODES = new Set([6, 7, 89, 91, 133, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436]);
+const UNAVAILABLE_CODES = new Set([
+  6, 7, 43, 64, 89, 91, 133, 134, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436,
+]);
+const UNAVAILABLE_LABELS = ['RetryableWriteError', 'TransientTransactionError', 'SystemOverloadedError'];
+/** A document that is too large, as sent or as a change would leave it, or that the collection's rules refuse. */
+const REFUSED_CODES = new Set([121, 10334, 17419, 17420]);
 const UNAVAILABLE_NAMES = new Set([
   'MongoServerSelectionError',
   'MongoOperationTimeoutError',
@@ -52,7 +65,7 @@ export class MongoConnection {
 
   /**
    * Runs operations on the database. Rejects with `STORE_UNAVAILABLE` where no server takes them, `STORE_CLOSED`
-   * after `close`, and with the driver's own errors otherwise.
+   * after `close`, `ITEM_REFUSED` where a document can't be stored, and with the driver's own errors otherwise.
    */
   async use<T>(work: (db: Db) => Promise<T>): Promise<T> {
     if (this.#closed) throw closed();
@@ -61,7 +74,7 @@ export class MongoConnection {
       return await work(this.#db);
     } catch (error) {
       if (this.#closed) throw closed(error);
-      throw isUnavailable(error) ? unavailable(error as Error) : error;
+      throw toKnownError(error);
     }
   }
 
@@ -104,10 +117,26 @@ export class MongoConnection {
   }
 }
 
+/** An error of the driver as `errorKind` knows it: unavailable, refused, or the error itself. */
+function toKnownError(error: unknown): unknown {
+  if (isUnavailable(error)) return unavailable(error as Error);
+  if (isRefused(error)) {
+    const { message } = error as Error;
+    return new FuelError('ITEM_REFUSED', `MongoDB does not take it: ${message}`, { cause: error });
+  }
+  return error;
+}
+
+function isRefused(error: unknown): boolean {
+  if (BSON.BSONError.isBSONError(error) || error instanceof MongoInvalidArgumentError) return true;
+  return error instanceof MongoServerError && REFUSED_CODES.has(Number(error.code));
+}
+
 function isUnavailable(error: unknown): boolean {
   // The driver hands some errors of a socket on as they are: writing to one that the server has just closed.
   if (!(error instanceof MongoError)) return SOCKET_CODES.has(String((error as { code?: unknown }).code));
   if (error instanceof MongoNetworkError || UNAVAILABLE_NAMES.has(error.name)) return true;
+  if (UNAVAILABLE_LABELS.some((label) => error.hasErrorLabel(label))) return true;
   if (error instanceof MongoServerError) {
     if (UNAVAILABLE_CODES.has(Number(error.code))) return true;
     const within: unknown = error.errorResponse; // a bulk write hands on an error of its connection as one of the server

@@ -1,7 +1,8 @@
 import type { RemoteEngine } from '../app.ts';
 import type { Clock } from '../clock.ts';
+import { isUnavailable } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { isUnavailable, untilAvailable } from '../patience.ts';
+import { retryWhileUnavailable } from '../retry.ts';
 
 /** What was found out is believed for this long: who asks often does not load the engines. */
 const FRESH_MS = 1_000;
@@ -29,7 +30,7 @@ export class EngineHealth {
   /** Waits until every engine answers, and says in the log which one it waits for. Rejects with the signal's reason. */
   async allReached(log: Log, signal: AbortSignal): Promise<void> {
     for (const engine of this.#engines) {
-      await untilAvailable(engine.check, { log, signal, who: `start (${engine.name})` });
+      await retryWhileUnavailable(engine.check, { log, signal, component: `start (${engine.name})` });
     }
     signal.throwIfAborted();
   }

@@ -62,7 +62,7 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
         onConnected,
       });
       try {
-        await Promise.race([fanningOut, directoryEnded]);
+        await Promise.race([fanningOut, directoryEnded, dispatcher.failed]);
       } finally {
         ended.abort();
         await fanningOut.catch(() => undefined); // the race has told

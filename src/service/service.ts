@@ -11,6 +11,7 @@ import { urlHost } from '../http/listen.ts';
 import { createOpsServer, type Readiness } from '../http/ops-server.ts';
 import type { Log } from '../log.ts';
 import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../metrics.ts';
+import { retryWhileUnavailable } from '../retry.ts';
 import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../transactions-view/projector.ts';
 import { Availability } from './availability.ts';
@@ -20,14 +21,15 @@ import type { Role } from './roles.ts';
 import { startApi } from './start-api.ts';
 import { startNotices } from './start-notices.ts';
 import { startProjector } from './start-projector.ts';
-import { type RunningWebhooks, startWebhooks } from './start-webhooks.ts';
+import { startWebhooks } from './start-webhooks.ts';
+import { StartedParts } from './started-parts.ts';
 
 export interface ServiceOptions {
   readonly config: Config;
   readonly roles: readonly Role[];
   readonly log: Log;
   readonly clock: Clock;
-  /** Ends the wait for engines that are away. */
+  /** Ends the wait for stores that are unavailable. */
   readonly signal?: AbortSignal;
 }
 
@@ -37,37 +39,51 @@ export interface Service {
   readonly opsUrl: string;
   /** Rejects when a part ends with an error; stays pending while all work. */
   readonly failed: Promise<never>;
-  /** In order: no longer ready, requests under way answered, parts ended, stores closed. */
+  /**
+   * In order: no longer ready, requests under way answered, parts ended, stores closed. Rejects with an
+   * `AggregateError` where some did not stop in order; the others have stopped all the same.
+   */
   stop(): Promise<void>;
 }
 
-/** Something that was started, in the order of starting: it is stopped in the reverse order. */
-type Stop = () => Promise<void> | void;
-
 /**
  * Starts the roles of one process: the operations listener first, so that it can be asked what is waited for,
- * then the stores once they can be reached, and the public listener last. Rejects with the signal's reason where
- * that ends the wait, and with `STORE_MISMATCH` where the view belongs to another event store; then nothing is
- * left running.
+ * then the stores once they can be reached, and the public listener last. Waits whenever a store is unavailable.
+ * Rejects with the signal's reason where that ends the wait, and with `STORE_MISMATCH` where the view or the delivery
+ * log belongs to another event store; then nothing is left running.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, clock, log, signal = new AbortController().signal } = options;
   const engines = await openEngines(config, clock, log);
-  const stops: Stop[] = [() => engines.close()];
-  const stopAll = async (): Promise<void> => {
-    for (const stop of stops.splice(0).reverse()) await stop();
-  };
+  const parts = new StartedParts(log);
+  parts.add({ name: 'stores', stop: () => engines.close() });
   try {
     const health = new EngineHealth(engines.remote, clock);
     const operations = await startOperations(options, health);
-    stops.push(() => operations.stop());
+    parts.add({ name: 'operations listener', stop: () => operations.stop() });
     await health.allReached(log, signal);
-    const parts = { engines, health, operations, stops };
-    return { ...(await startParts(options, parts)), opsUrl: operations.url, stop: stopAll };
+    await retryWhileUnavailable(() => checkStores(options, engines), { log, signal, component: 'start' });
+    signal.throwIfAborted();
+    const apiUrl = await startParts(options, { engines, health, operations, parts });
+    return { apiUrl, opsUrl: operations.url, failed: parts.failed, stop: () => parts.stop() };
   } catch (error) {
-    await stopAll();
+    await parts.stop().catch(() => undefined); // logged; what counts is why it did not start
     throw error;
   }
+}
+
+/**
+ * What must be true of the stores before anything is begun. A view of another store, or one ahead of a restored store,
+ * must not be served for a moment; nor must deliveries begin with a log that does not belong to the event store.
+ */
+async function checkStores({ roles, clock }: ServiceOptions, engines: Engines): Promise<void> {
+  await assertNoUnfinishedCopy(engines.coordination());
+  const storeId = await storeIdentity(engines.store(), clock);
+  const checkpoint = await engines.view().checkpoint();
+  if (checkpoint !== undefined) {
+    await assertCheckpoint(checkpoint, { store: engines.store(), storeId }, VIEW_NAME);
+  }
+  if (roles.includes('webhooks')) await claimDeliveryLog(engines.store(), engines.queue(), clock);
 }
 
 interface Operations {
@@ -96,30 +112,72 @@ async function startOperations({ config, log }: ServiceOptions, health: EngineHe
   return operations;
 }
 
-interface Parts {
+interface Starting {
   readonly engines: Engines;
   readonly health: EngineHealth;
   readonly operations: Operations;
-  readonly stops: Stop[];
+  readonly parts: StartedParts;
 }
 
+/** Returns where the API listens. */
 async function startParts(
   options: ServiceOptions,
-  { engines, health, operations, stops }: Parts,
-): Promise<Omit<Service, 'stop' | 'opsUrl'>> {
+  { engines, health, operations, parts }: Starting,
+): Promise<string | undefined> {
   const { config, roles, log, clock } = options;
   const { metrics } = operations;
-  await assertNoUnfinishedCopy(engines.coordination());
-  await checkView(engines, clock);
   addProjectionMetrics(metrics.registry, () => readProjection(engines));
   const name = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const report = new ProcessReport({ coordination: engines.coordination(), clock, log, id: name, roles });
-  stops.push(() => report.stop());
+  parts.add({ name: 'process report', stop: () => report.stop() });
 
   const moved = positionOfAll(roles.includes('webhooks') ? ['main', 'webhooks'] : ['main'], (position) =>
     report.directoryMoved(position),
   );
+  const live = startDirectory(options, {
+    engines,
+    parts,
+    name,
+    onMoved: (position) => moved('main', position),
+  });
+  if (roles.includes('projector')) {
+    parts.add({ name: 'projector', ...startProjector({ config, holder: name }) });
+  }
+  if (roles.includes('notices')) {
+    parts.add({ name: 'notices', ...startNotices({ config, engines, clock, log }) });
+  }
+  let isSubscribed: (() => boolean) | undefined;
+  if (roles.includes('webhooks')) {
+    const webhooks = startWebhooks({ config, holder: name }, (position) => moved('webhooks', position));
+    parts.add({ name: 'webhooks', failed: webhooks.failed, stop: () => webhooks.stop() });
+    isSubscribed = () => webhooks.isConnected;
+  }
+  const availability = new Availability({
+    live,
+    maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,
+    engines: health,
+    ...(isSubscribed && { isSubscribed }),
+  });
+  const api = roles.includes('api')
+    ? await startApi({ config, engines, directory: live.directory, availability, metrics, log, clock })
+    : undefined;
+  if (api !== undefined) parts.add({ name: 'API', stop: () => api.stop() });
+  parts.add({ name: 'availability', stop: () => availability.stopping() });
 
+  operations.readiness = () => availability.readiness();
+  log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
+  return api?.url;
+}
+
+function startDirectory(
+  { clock, log }: ServiceOptions,
+  {
+    engines,
+    parts,
+    name,
+    onMoved,
+  }: Pick<Starting, 'engines' | 'parts'> & { name: string; onMoved: (position: number) => void },
+): LiveDirectory {
   const following = new AbortController();
   const live = new LiveDirectory({
     store: engines.store(),
@@ -129,60 +187,18 @@ async function startParts(
     clock,
     log,
     signal: following.signal,
-    onMoved: (position) => moved('main', position),
+    onMoved,
   });
-  const directoryEnded = live.run();
-  stops.push(async () => {
-    following.abort();
-    await directoryEnded.catch(() => undefined); // reported through `failed`
+  const ended = live.run();
+  parts.add({
+    name: 'directory',
+    failed: ended.then(() => new Promise<never>(() => undefined)),
+    async stop() {
+      following.abort();
+      await ended.catch(() => undefined); // reported through `failed`
+    },
   });
-  const failures: Promise<unknown>[] = [directoryEnded.then(() => new Promise<never>(() => undefined))];
-
-  if (roles.includes('projector')) {
-    const projector = startProjector({ config, holder: name });
-    stops.push(() => projector.stop());
-    failures.push(projector.failed);
-  }
-  if (roles.includes('notices')) {
-    const notices = startNotices({ config, engines, clock, log });
-    stops.push(() => notices.stop());
-    failures.push(notices.failed);
-  }
-  const webhooks = roles.includes('webhooks')
-    ? await startDeliveries(options, engines, {
-        holder: name,
-        onMoved: (position) => moved('webhooks', position),
-      })
-    : undefined;
-  if (webhooks !== undefined) {
-    stops.push(() => webhooks.stop());
-    failures.push(webhooks.failed);
-  }
-  const availability = new Availability({
-    live,
-    maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,
-    engines: health,
-    ...(webhooks && { isSubscribed: () => webhooks.isConnected }),
-  });
-  const api = roles.includes('api')
-    ? await startApi({ config, engines, directory: live.directory, availability, metrics, log, clock })
-    : undefined;
-  if (api !== undefined) stops.push(() => api.stop());
-  stops.push(() => availability.stopping());
-
-  operations.readiness = () => availability.readiness();
-  log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
-  return { apiUrl: api?.url, failed: Promise.race(failures) as Promise<never> };
-}
-
-/** Deliveries must not begin for a moment with a delivery log that does not belong to the event store. */
-async function startDeliveries(
-  { config, clock }: ServiceOptions,
-  engines: Engines,
-  thread: { readonly holder: string; readonly onMoved: (position: number) => void },
-): Promise<RunningWebhooks> {
-  await claimDeliveryLog(engines.store(), engines.queue(), clock);
-  return startWebhooks({ config, holder: thread.holder }, thread.onMoved);
+  return live;
 }
 
 /** How far all directories of this process are: as far as the one that is behind the others. */
@@ -195,14 +211,6 @@ function positionOfAll<Name extends string>(
     positions.set(name, position);
     if (positions.size === names.length) report(Math.min(...positions.values()));
   };
-}
-
-/** A view of another store, or one ahead of a restored store, must not be served for a moment. */
-async function checkView(engines: Engines, clock: Clock): Promise<void> {
-  const storeId = await storeIdentity(engines.store(), clock);
-  const checkpoint = await engines.view().checkpoint();
-  if (checkpoint === undefined) return;
-  await assertCheckpoint(checkpoint, { store: engines.store(), storeId }, VIEW_NAME);
 }
 
 async function readProjection(engines: Engines): Promise<ProjectionReading> {

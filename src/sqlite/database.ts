@@ -1,10 +1,16 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FuelError } from '../errors.ts';
+import { type ErrorCode, FuelError } from '../errors.ts';
 
 const SQLITE_BUSY = 5;
+/** Locked by another process: busy, locked, the protocol of the write-ahead log. */
+const LOCKED_CODES = new Set([SQLITE_BUSY, 6, 15]);
+/** Of the disk or the memory: interrupted, read-only, an I/O error, full, can't be opened. */
+const UNAVAILABLE_CODES = new Set([7, 8, 9, 10, 13, 14]);
+/** A value that is too large, breaks a rule of the file, or has another type. */
+const REFUSED_CODES = new Set([18, 19, 20, 25]);
 const READ_WAIT_MS = 1_000; // a reader waits only while another process recovers the log after a crash
-const LONGEST_LOCK_WAIT_MS = 30_000;
+const MAX_LOCK_WAIT_MS = 30_000;
 const PAGE_BYTES = 8192; // five records a page
 const SMALL_CACHE_MIB = 2; // a process opens a dozen connections
 const CHECKPOINT_PAGES = 2_000; // 16 MB of log between checkpoints
@@ -28,14 +34,13 @@ export class Database {
 
   constructor(path: string, options: OpenOptions) {
     this.#path = path;
-    this.#db = new DatabaseSync(path, { timeout: LONGEST_LOCK_WAIT_MS });
-    this.#db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
-    this.#db.exec('PRAGMA journal_mode = WAL');
-    this.#db.exec(`PRAGMA synchronous = ${options.durability === 'full' ? 'FULL' : 'NORMAL'}`);
-    this.#db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-    this.#db.exec(`PRAGMA cache_size = -${(options.cacheMiB ?? SMALL_CACHE_MIB) * 1024}`);
-    this.#migrate(options.migrations);
-    this.#db.exec(`PRAGMA busy_timeout = ${READ_WAIT_MS}`);
+    this.#db = new DatabaseSync(path, { timeout: MAX_LOCK_WAIT_MS });
+    try {
+      this.#prepare(options);
+    } catch (error) {
+      this.close();
+      throw this.#toKnownError(error);
+    }
   }
 
   get path(): string {
@@ -58,14 +63,15 @@ export class Database {
 
   /**
    * Runs `work` in one write transaction. Where another process holds the write lock it waits without
-   * blocking the event loop. Rejects with `STORE_BUSY` after 30 s, and with what `work` throws, rolled back.
+   * blocking the event loop. Rejects with `STORE_BUSY` after 30 s, `STORE_UNAVAILABLE` where the disk is full or
+   * fails, `ITEM_REFUSED` where the file can't take what it is given, and with what `work` throws, rolled back.
    */
   async write<T>(work: () => T): Promise<T> {
-    const deadline = Date.now() + LONGEST_LOCK_WAIT_MS;
+    const deadline = Date.now() + MAX_LOCK_WAIT_MS;
     for (let attempt = 0; ; attempt++) {
       if (this.#tryBegin()) return this.#finish(work);
       if (Date.now() > deadline) {
-        throw new FuelError('STORE_BUSY', `${this.#path} stayed locked for ${LONGEST_LOCK_WAIT_MS / 1000} s`);
+        throw new FuelError('STORE_BUSY', `${this.#path} stayed locked for ${MAX_LOCK_WAIT_MS / 1000} s`);
       }
       await sleep(Math.min(1 + attempt, 10));
     }
@@ -74,7 +80,11 @@ export class Database {
   /** Runs `work` on one unchanging snapshot. It must be short: a long one keeps the log from being cut. */
   read<T>(work: () => T): T {
     this.assertOpen();
-    this.#db.exec('BEGIN');
+    try {
+      this.#db.exec('BEGIN');
+    } catch (error) {
+      throw this.#toKnownError(error);
+    }
     return this.#finish(work);
   }
 
@@ -97,8 +107,8 @@ export class Database {
       this.#db.exec('BEGIN IMMEDIATE');
       return true;
     } catch (error) {
-      if (isBusy(error)) return false;
-      throw error;
+      if (codeOf(error) === SQLITE_BUSY) return false;
+      throw this.#toKnownError(error);
     } finally {
       this.#db.exec(`PRAGMA busy_timeout = ${READ_WAIT_MS}`);
     }
@@ -111,14 +121,35 @@ export class Database {
       return result;
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw error;
+      throw this.#toKnownError(error);
     }
+  }
+
+  /** An error of SQLite as `errorKind` knows it: unavailable, refused, or the error itself. */
+  #toKnownError(error: unknown): unknown {
+    const code = codeOf(error);
+    if (code === undefined) return error;
+    const { message } = error as Error;
+    const as = (known: ErrorCode): FuelError =>
+      new FuelError(known, `${this.#path}: ${message}`, { cause: error });
+    if (LOCKED_CODES.has(code)) return as('STORE_BUSY');
+    if (UNAVAILABLE_CODES.has(code)) return as('STORE_UNAVAILABLE');
+    return REFUSED_CODES.has(code) ? as('ITEM_REFUSED') : error;
+  }
+
+  #prepare({ migrations, durability, cacheMiB = SMALL_CACHE_MIB }: OpenOptions): void {
+    this.#db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
+    this.#db.exec('PRAGMA journal_mode = WAL');
+    this.#db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
+    this.#db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    this.#db.exec(`PRAGMA cache_size = -${cacheMiB * 1024}`);
+    this.#migrate(migrations);
+    this.#db.exec(`PRAGMA busy_timeout = ${READ_WAIT_MS}`);
   }
 
   #migrate(migrations: readonly string[]): void {
     const version = (): number => this.#db.prepare('PRAGMA user_version').get()?.user_version as number;
     if (version() > migrations.length) {
-      this.close();
       throw new FuelError(
         'STORE_NEWER',
         `${this.#path} has version ${migrations.length + 1} or later and this program knows ${migrations.length}: ` +
@@ -139,7 +170,8 @@ export class Database {
   }
 }
 
-function isBusy(error: unknown): boolean {
-  const code = (error as { errcode?: number }).errcode;
-  return code !== undefined && (code & 0xff) === SQLITE_BUSY;
+/** SQLite's own code, without its details; `undefined` for an error of another kind. */
+function codeOf(error: unknown): number | undefined {
+  const code = (error as { readonly errcode?: unknown } | null)?.errcode;
+  return typeof code === 'number' ? code & 0xff : undefined;
 }

@@ -1,5 +1,6 @@
 import { idOfChange, projectTransaction, RecordFault } from '../../projections/transactions.ts';
 import { isTransactionEventType, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
+import { reasonOf } from '../errors.ts';
 import { decode } from '../event-store/codec.ts';
 import { type RecordedEvent, STREAM_ERASED } from '../event-store/event-store.ts';
 import type { ViewChange } from './transactions-view.ts';
@@ -25,7 +26,7 @@ export function projectEvent(event: RecordedEvent): ViewChange {
       return setAside(`transaction_id ${id} does not belong in ${stream}`);
     return { position, stream, type, change };
   } catch (error) {
-    if (error instanceof RecordFault) return setAside(error.message);
-    throw error;
+    // Whatever goes wrong with one event must not hold up the others.
+    return setAside(error instanceof RecordFault ? error.message : reasonOf(error));
   }
 }

@@ -1,13 +1,20 @@
 import type { Clock } from '../clock.ts';
 import type { Coordination } from '../coordination/coordination.ts';
 import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
+import { errorKind, reasonOf } from '../errors.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { assertCheckpoint, storeIdentity } from '../event-store/store-identity.ts';
+import { isolateFailures } from '../isolate.ts';
 import type { Log } from '../log.ts';
-import { untilAvailable } from '../patience.ts';
 import { pause } from '../pause.ts';
+import { retryWhileUnavailable } from '../retry.ts';
 import { projectEvent } from './project-event.ts';
-import type { Checkpoint, TransactionsView } from './transactions-view.ts';
+import type {
+  Checkpoint,
+  ParkedTransactionEvent,
+  TransactionsView,
+  ViewChange,
+} from './transactions-view.ts';
 
 export const PROJECTOR_LEASE = 'projector-transactions';
 export const VIEW_NAME = 'transactions';
@@ -38,7 +45,8 @@ export interface ProjectorOptions {
  */
 export async function runProjector(options: ProjectorOptions): Promise<void> {
   const { coordination, holder, signal, log } = options;
-  while (!signal.aborted) await untilAvailable(() => takeTurn(options), { log, signal, who: 'projector' });
+  while (!signal.aborted)
+    await retryWhileUnavailable(() => takeTurn(options), { log, signal, component: 'projector' });
   try {
     await coordination.release(PROJECTOR_LEASE, holder);
   } catch (error) {
@@ -88,17 +96,14 @@ async function renewLease(options: ProjectorOptions, until: AbortSignal, lost: (
 /** Follows the log from the view's checkpoint; returns when `until` aborts or the view was begun anew. */
 async function project(options: ProjectorOptions, until: AbortSignal): Promise<void> {
   const { store, view, gatherMs = 0 } = options;
-  const checkpoint = await prepareView(options);
-  const batches = store.subscribe({
-    prefixes: [TRANSACTION_STREAMS],
-    after: checkpoint.position,
-    signal: until,
-  });
+  const { generation, position: after } = await prepareView(options);
+  const batches = store.subscribe({ prefixes: [TRANSACTION_STREAMS], after, signal: until });
+  let from = after;
   for await (const batch of batches) {
     const beganAtMs = performance.now();
     const changes = batch.events.map(projectEvent);
-    const { generation } = checkpoint;
-    const setAside = await view.apply(changes, { generation, position: batch.position });
+    const setAside = await applyOrPark(view, changes, { generation, from, to: batch.position });
+    from = batch.position;
     if (setAside === 'begun anew') return;
     for (const { parkedAtMs: _, ...event } of setAside) {
       options.log.error(event, 'event set aside: see fuel projection parked');
@@ -106,6 +111,36 @@ async function project(options: ProjectorOptions, until: AbortSignal): Promise<v
     const leftMs = beganAtMs + gatherMs - performance.now();
     if (batch.caughtUp && leftMs > 0) await pause(leftMs, until);
   }
+}
+
+/**
+ * Applies the changes and moves the checkpoint to `to`. A change that the view's store refuses is parked with its
+ * reason, and the others are applied: the checkpoint stays at `from` until all of them are.
+ */
+async function applyOrPark(
+  view: TransactionsView,
+  changes: readonly ViewChange[],
+  { generation, from, to }: { readonly generation: number; readonly from: number; readonly to: number },
+): ReturnType<TransactionsView['apply']> {
+  try {
+    return await view.apply(changes, { generation, position: to });
+  } catch (error) {
+    if (errorKind(error) !== 'refused') throw error;
+  }
+  const setAside: ParkedTransactionEvent[] = [];
+  const refused = await isolateFailures(changes, async (some) => {
+    const result = await view.apply(some, { generation, position: from });
+    if (result !== 'begun anew') setAside.push(...result);
+  });
+  const parked = refused.map(({ item, error }) => parkedChange(item, reasonOf(error)));
+  const result = await view.apply(parked, { generation, position: to });
+  return result === 'begun anew' ? result : [...setAside, ...result];
+}
+
+function parkedChange(change: ViewChange, reason: string): ViewChange {
+  if ('setAside' in change) return change;
+  const { position, stream, type } = change;
+  return { position, stream, type, revision: change.change.revision, setAside: reason };
 }
 
 /**

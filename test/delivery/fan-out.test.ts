@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { deliveryId } from '../../src/delivery/delivery-id.ts';
 import { DELIVERIES_GROUP, runFanOut } from '../../src/delivery/run-fan-out.ts';
+import { FuelError } from '../../src/errors.ts';
 import { openSqliteSubscriptions } from '../../src/event-store/sqlite-subscriptions.ts';
 import { keyIssued, onKey, PREFIX, webhookSet } from '../support/account-samples.ts';
 import { settle } from '../support/fake-scheduler.ts';
@@ -199,20 +200,60 @@ describe('the running fan-out', () => {
     await running.end();
   });
 
-  test('waits while the delivery log is away, and then delivers everything without having parked any of it', async () => {
+  test('waits while the delivery log is unavailable, and then delivers everything without having parked any of it', async () => {
     const m = await machine();
     const enqueue = m.queue.enqueue.bind(m.queue);
     let refusals = 0;
     m.queue.enqueue = async (...all) => {
-      if (refusals++ < 2) throw new Error('the disk is full');
+      if (refusals++ < 2) throw new FuelError('STORE_UNAVAILABLE', 'the disk is full');
       return enqueue(...all);
     };
     const lines: string[] = [];
     for (let transaction = 1; transaction <= 5; transaction++) await m.confirm(transaction);
     const running = await run(m, lines);
     await until(async () => (await find(m, 5)) !== undefined);
+    expect(await running.subscriptions.parked(DELIVERIES_GROUP)).toEqual([]);
     await running.end();
-    expect(lines.filter((line) => line.includes('waits for a store'))).toHaveLength(2);
+    expect(lines.filter((line) => line.includes('fan-out waits: a store is unavailable'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('fan-out continues'))).toHaveLength(1);
     expect(await m.queue.countByState({})).toMatchObject({ pending: 5 });
+  });
+
+  test('parks an event that the delivery log refuses, with its reason, and delivers the others', async () => {
+    const m = await machine();
+    const enqueue = m.queue.enqueue.bind(m.queue);
+    m.queue.enqueue = async (deliveries, ...rest) => {
+      if (deliveries.some(({ transactionId }) => transactionId === 3)) {
+        throw new FuelError('ITEM_REFUSED', 'the document is too large');
+      }
+      return enqueue(deliveries, ...rest);
+    };
+    for (let transaction = 1; transaction <= 5; transaction++) await m.confirm(transaction);
+    const running = await run(m);
+    const parked = () => running.subscriptions.parked(DELIVERIES_GROUP);
+    await until(async () => (await parked()).length > 0 && (await find(m, 5)) !== undefined);
+    expect(await parked()).toMatchObject([
+      { event: { stream: 'transaction-3' }, reason: 'the document is too large' },
+    ]);
+    await running.end();
+    expect(await m.queue.countByState({})).toMatchObject({ pending: 4 });
+  });
+
+  test('parks an event at which the program itself fails, under the name of the fault', async () => {
+    const m = await machine();
+    const handle = m.fanOut.handle.bind(m.fanOut);
+    m.fanOut.handle = async (events) => {
+      if (events.some(({ event }) => event.stream === 'transaction-2')) throw new TypeError('no such member');
+      return handle(events);
+    };
+    for (let transaction = 1; transaction <= 3; transaction++) await m.confirm(transaction);
+    const running = await run(m);
+    const parked = () => running.subscriptions.parked(DELIVERIES_GROUP);
+    await until(async () => (await parked()).length > 0 && (await find(m, 3)) !== undefined);
+    expect(await parked()).toMatchObject([
+      { event: { stream: 'transaction-2' }, reason: 'TypeError: no such member' },
+    ]);
+    await running.end();
+    expect(await m.queue.countByState({})).toMatchObject({ pending: 2 });
   });
 });

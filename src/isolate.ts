@@ -1,0 +1,30 @@
+import { errorKind } from './errors.ts';
+
+export interface FailedItem<T> {
+  readonly item: T;
+  readonly error: unknown;
+}
+
+/**
+ * Does the work for all items together. Where that fails because of the items, it is done for each half, and so on,
+ * until those that fail alone are known: they are returned, and the work is done for all others. It must be safe to
+ * do twice. Rejects where a store is unavailable or closed: then the same items can be given again.
+ */
+export async function isolateFailures<T>(
+  items: readonly T[],
+  work: (items: readonly T[]) => Promise<void>,
+): Promise<FailedItem<T>[]> {
+  if (items.length === 0) return [];
+  try {
+    await work(items);
+    return [];
+  } catch (error) {
+    const kind = errorKind(error);
+    if (kind === 'unavailable' || kind === 'closed') throw error;
+    const [item, ...others] = items;
+    if (item !== undefined && others.length === 0) return [{ item, error }];
+  }
+  const middle = Math.ceil(items.length / 2);
+  const failed = await isolateFailures(items.slice(0, middle), work);
+  return [...failed, ...(await isolateFailures(items.slice(middle), work))];
+}

@@ -1,0 +1,96 @@
+import { isUnavailable, reasonOf } from './errors.ts';
+import type { Log } from './log.ts';
+import { pause } from './pause.ts';
+
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 2_000;
+
+/** Waits between tries: each twice as long as the one before, up to a limit, and different in each process. */
+export class Backoff {
+  readonly #firstMs: number;
+  readonly #maxMs: number;
+  #nextMs: number;
+
+  constructor({ firstMs = FIRST_PAUSE_MS, maxMs = MAX_PAUSE_MS } = {}) {
+    this.#firstMs = firstMs;
+    this.#maxMs = maxMs;
+    this.#nextMs = firstMs;
+  }
+
+  nextMs(): number {
+    const ms = this.#nextMs;
+    this.#nextMs = Math.min(2 * ms, this.#maxMs);
+    return ms * (0.5 + Math.random() / 2);
+  }
+
+  reset(): void {
+    this.#nextMs = this.#firstMs;
+  }
+}
+
+export interface RetryOptions {
+  readonly log: Log;
+  /** Ends the waiting. */
+  readonly signal: AbortSignal;
+  /** Which part waits, as the log names it: `projector`. */
+  readonly component: string;
+  /** Further fields of its log lines. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+  /** How it waits; by real time unless given. Returns early, quietly, when the signal aborts. */
+  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+/** One part's tries at work that needs a store: waits while that is unavailable, and logs when this begins and ends. */
+export class Retry {
+  readonly #options: RetryOptions;
+  readonly #backoff = new Backoff();
+  #sinceMs: number | undefined;
+
+  constructor(options: RetryOptions) {
+    this.#options = options;
+  }
+
+  /** The store has answered. */
+  succeeded(): void {
+    this.#backoff.reset();
+    if (this.#sinceMs === undefined) return;
+    const { log, component, fields } = this.#options;
+    const unavailable_ms = Math.round(performance.now() - this.#sinceMs);
+    this.#sinceMs = undefined;
+    log.info({ ...fields, unavailable_ms }, `${component} continues: the store is available again`);
+  }
+
+  /** Waits until it is time for the next try. Throws the error itself unless a store is unavailable. */
+  async waitAfter(error: unknown): Promise<void> {
+    const { log, signal, component, fields, sleep = pause } = this.#options;
+    if (signal.aborted) return;
+    if (!isUnavailable(error)) throw error;
+    if (this.#sinceMs === undefined) {
+      this.#sinceMs = performance.now();
+      log.warn({ ...fields, reason: reasonOf(error) }, `${component} waits: a store is unavailable`);
+    }
+    await sleep(this.#backoff.nextMs(), signal);
+  }
+}
+
+/**
+ * Does the work, again and again while a store that it needs is unavailable. Work that lasts calls `available` when
+ * the store has answered it. Returns `undefined` where the signal aborts first; rejects with what else goes wrong.
+ */
+export async function retryWhileUnavailable<T>(
+  work: (available: () => void) => Promise<T>,
+  options: RetryOptions,
+): Promise<T | undefined> {
+  const retry = new Retry(options);
+  const available = (): void => retry.succeeded();
+  while (!options.signal.aborted) {
+    try {
+      const done = await work(available);
+      available();
+      return done;
+    } catch (error) {
+      await retry.waitAfter(error);
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,65 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { StartedParts } from '../../src/service/started-parts.ts';
+import { memoryLog } from '../support/api.ts';
+
+function parts() {
+  const lines: Record<string, unknown>[] = [];
+  const stopped: string[] = [];
+  const started = new StartedParts(memoryLog(lines));
+  const add = (name: string, stop: () => void = () => undefined): void =>
+    started.add({
+      name,
+      stop: async () => {
+        stop();
+        stopped.push(name);
+      },
+    });
+  return { started, add, stopped, lines };
+}
+
+function refuse(why: string): () => never {
+  return () => {
+    throw new Error(why);
+  };
+}
+
+test('parts are stopped in the reverse order of their start, once', async () => {
+  const { started, add, stopped } = parts();
+  for (const name of ['stores', 'directory', 'API']) add(name);
+  await started.stop();
+  await started.stop();
+  expect(stopped).toEqual(['API', 'directory', 'stores']);
+});
+
+test('one that does not stop keeps none of the others from it, and every failure is reported', async () => {
+  const { started, add, stopped, lines } = parts();
+  add('stores', refuse('locked'));
+  add('directory');
+  add('API', refuse('in use'));
+  const failure = await started.stop().catch((error: unknown) => error);
+  expect(stopped).toEqual(['directory']);
+  expect(failure).toBeInstanceOf(AggregateError);
+  expect((failure as AggregateError).errors).toEqual([new Error('in use'), new Error('locked')]);
+  expect(lines.map(({ part, level }) => [part, level])).toEqual([
+    ['API', 50],
+    ['stores', 50],
+  ]);
+});
+
+test('a part that failed while the others were still started is reported to whoever asks later', async () => {
+  const { started } = parts();
+  started.add({ name: 'directory', stop: () => undefined, failed: Promise.reject(new Error('first')) });
+  await nextTurn(); // an unhandled rejection would end the test run here
+  started.add({ name: 'API', stop: () => undefined, failed: Promise.reject(new Error('second')) });
+  await nextTurn();
+  await expect(started.failed).rejects.toThrow('first');
+});
+
+test('while all parts work, none is reported as failed', async () => {
+  const { started } = parts();
+  started.add({ name: 'API', stop: () => undefined, failed: new Promise<never>(() => undefined) });
+  started.add({ name: 'report', stop: () => undefined });
+  const pending = Symbol('pending');
+  expect(await Promise.race([started.failed, nextTurn(pending)])).toBe(pending);
+});
