@@ -20,15 +20,15 @@ export const NOTICES_GROUP = 'notices';
 
 const BUFFER_SIZE = 100;
 /** More than one mail takes to be sent, its time-outs included. */
-const ACK_TIMEOUT_MS = 120_000;
+export const ACK_TIMEOUT_MS = 120_000;
 /** The notifier gives up by age; the group must not do so before. */
 const MAX_RETRIES = 10_000;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 5 * 60_000;
 
 export interface NotifierOptions {
-  readonly store: EventStore;
-  readonly subscriptions: PersistentSubscriptions;
+  readonly store: Pick<EventStore, 'readStream'>;
+  readonly subscriptions: Pick<PersistentSubscriptions, 'ensureGroup' | 'consume'>;
   readonly mailer: Mailer;
   readonly operatorEmail: string | null;
   readonly clock: Clock;

@@ -129,6 +129,9 @@ function toKnownError(error: unknown): unknown {
 
 function isRefused(error: unknown): boolean {
   if (BSON.BSONError.isBSONError(error) || error instanceof MongoInvalidArgumentError) return true;
+  // What does not fit into the driver's buffer fails as writing to a buffer does.
+  if (error instanceof RangeError && (error as NodeJS.ErrnoException).code === 'ERR_OUT_OF_RANGE')
+    return true;
   return error instanceof MongoServerError && REFUSED_CODES.has(Number(error.code));
 }
 

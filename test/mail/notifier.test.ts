@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
+import { FuelError } from '../../src/errors.ts';
+import type { GroupEvent } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../../src/event-store/sqlite.ts';
 import { openSqliteSubscriptions } from '../../src/event-store/sqlite-subscriptions.ts';
 import { createMailer } from '../../src/mail/mailer.ts';
-import { NOTICES_GROUP, runNotifier } from '../../src/mail/notifier.ts';
+import { ACK_TIMEOUT_MS, NOTICES_GROUP, runNotifier } from '../../src/mail/notifier.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/account-samples.ts';
 import { memoryLog } from '../support/api.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -32,7 +34,14 @@ const DISABLED: AccountEvent = {
 };
 
 /** A notifier on stores of its own that hold an account with contacts and a webhook. */
-async function start({ smtpUrl }: { smtpUrl?: string } = {}) {
+async function start({
+  smtpUrl,
+  acknowledge = (ack) => ack(),
+}: {
+  smtpUrl?: string;
+  /** Stands between the notifier and its acknowledgements. */
+  acknowledge?: (ack: () => Promise<void>) => Promise<void>;
+} = {}) {
   const clock = new FakeClock();
   const folder = temporaryFolder();
   const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
@@ -55,9 +64,10 @@ async function start({ smtpUrl }: { smtpUrl?: string } = {}) {
   };
   await record(opened(), contacts, keyIssued({ label: 'ERP' }), webhookSet());
   let running: Promise<void> | undefined;
+  const faults: Error[] = [];
   onTestFinished(async () => {
     stopping.abort();
-    await running;
+    await running?.catch(() => undefined); // the test has asked for it
     mailer.close();
     await subscriptions.close();
     await store.close();
@@ -71,15 +81,35 @@ async function start({ smtpUrl }: { smtpUrl?: string } = {}) {
     logged: (text: string) => vi.waitUntil(() => lines.some(({ msg }) => String(msg).includes(text)), WAIT),
     run() {
       running = runNotifier({
-        store,
-        subscriptions,
+        store: {
+          readStream: async (...all) => {
+            const fault = faults.shift();
+            if (fault !== undefined) throw fault;
+            return store.readStream(...all);
+          },
+        },
+        subscriptions: {
+          ensureGroup: (...all) => subscriptions.ensureGroup(...all),
+          consume: (...all) => {
+            const consumer = subscriptions.consume(...all);
+            const { ack } = consumer;
+            return Object.assign(consumer, {
+              ack: (events: readonly GroupEvent[]) => acknowledge(() => ack.call(consumer, events)),
+            });
+          },
+        },
         mailer,
         operatorEmail: OPERATOR,
         clock,
         log,
         signal: stopping.signal,
       });
+      running.catch(() => undefined); // `ended` tells
+      return running;
     },
+    parked: () => subscriptions.parked(NOTICES_GROUP),
+    /** At its next look into a stream. */
+    failOnce: (fault: Error) => void faults.push(fault),
   };
 }
 
@@ -189,5 +219,44 @@ describe('the notifier', () => {
     await notifier.record({ type: 'AccountRenamed', data: { account_id: 7 } } as unknown as AccountEvent);
     await vi.waitUntil(async () => (await notifier.subscriptions.parked(NOTICES_GROUP)).length === 1, WAIT);
     expect((await notifier.subscriptions.parked(NOTICES_GROUP))[0]?.reason).toContain('unknown event type');
+  });
+
+  test('continues after an acknowledgement that a store could not take, and mails nothing twice', async () => {
+    const smtp = await startSmtpServer();
+    let failures = 0;
+    const notifier = await start({
+      smtpUrl: smtp.url,
+      acknowledge: async (ack) => {
+        if (failures++ < 2) throw new FuelError('STORE_BUSY', 'locked');
+        await ack();
+      },
+    });
+    notifier.run();
+    await notifier.logged('notices waits: a store is unavailable');
+    notifier.clock.advance(ACK_TIMEOUT_MS); // what was not acknowledged is handed out again
+    await notifier.logged('notices continues');
+    await notifier.record(DISABLED);
+    await smtp.received(2);
+    expect(smtp.mails).toHaveLength(2);
+  });
+
+  test('ends with a fault of the program, under its own name', async () => {
+    const notifier = await start({ acknowledge: () => Promise.reject(new TypeError('not a function')) });
+    await expect(notifier.run()).rejects.toThrow(new TypeError('not a function'));
+  });
+
+  test('parks an event at which the program fails, under the name of the fault, and continues', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    const { parked } = notifier;
+    notifier.failOnce(new TypeError('no such member'));
+    notifier.run();
+    await notifier.record(DISABLED);
+    await vi.waitUntil(async () => (await parked()).length === 1, WAIT);
+    expect(await parked()).toMatchObject([
+      { event: { type: 'WebhookDisabled' }, reason: 'TypeError: no such member' },
+    ]);
+    await notifier.record(onKey('WebhookEnabled'));
+    await smtp.received(2);
   });
 });

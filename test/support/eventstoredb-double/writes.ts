@@ -19,6 +19,8 @@ interface AppendContext {
 
 /** The server answers an append without an event neither with success nor with an error worth copying. */
 const NO_EVENTS = 'an append without events';
+/** Data and metadata of one append, by the server's default. */
+const MAX_APPEND_BYTES = 1024 * 1024;
 const EXPECTED_NUMBERS = { any: -2n, no_stream: -1n, stream_exists: -4n } as const;
 
 /** Streams.Append: one stream of messages for each append. `undefined` is never answered. */
@@ -95,8 +97,12 @@ async function answerBatch(
   const identifier = options.getStreamIdentifier();
   const expected = expectedOf(options);
   const answer = new streams.BatchAppendResp().setCorrelationId(correlation).setStreamIdentifier(identifier);
+  const bytes = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
   if (events.length === 0) {
     answer.setError(toStatus(new shared.BadRequest().setMessage(NO_EVENTS), 'BadRequest'));
+  } else if (bytes > MAX_APPEND_BYTES) {
+    const exceeded = new shared.MaximumAppendSizeExceeded().setMaxappendsize(MAX_APPEND_BYTES);
+    answer.setError(toStatus(exceeded, 'MaximumAppendSizeExceeded'));
   } else {
     const result = await log.write({ stream: nameOf(identifier), expected, events });
     setResult(answer, result, { expected, identifier });
