@@ -1,6 +1,8 @@
 import type { TestProject } from 'vitest/node';
 import { findMongod, Mongod } from './mongod.ts';
 
+const MONGODB_WAYS = 'set MONGODB_URL or MONGOD_BINARY, or put mongod on the PATH or into ../shared/mongod';
+
 declare module 'vitest' {
   interface ProvidedContext {
     /** `undefined` where there is none: then what needs it is left out, and says so. */
@@ -10,7 +12,10 @@ declare module 'vitest' {
   }
 }
 
-/** Before the tests: finds the engines that they run against, once, and says in a line which are missing. */
+/**
+ * Before the tests: finds the engines that they run against, once, and says in a line which are missing. With
+ * `FUEL_TEST_REQUIRE_MONGODB=true`, as in `.ci/run`, a missing MongoDB is a failure.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const binary = findMongod();
   const given = process.env.MONGODB_URL;
@@ -19,9 +24,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('mongodbUrl', given ?? mongod?.url);
   project.provide('mongodBinary', binary);
   project.provide('eventstoreUrl', process.env.EVENTSTORE_URL);
+  if (given === undefined && mongod === undefined && process.env.FUEL_TEST_REQUIRE_MONGODB === 'true') {
+    throw new Error(`there is no MongoDB to test with: ${MONGODB_WAYS}`);
+  }
   const missing = [
     ...(given === undefined && mongod === undefined
-      ? ['MongoDB (set MONGODB_URL or MONGOD_BINARY, or put mongod on the PATH)']
+      ? [`MongoDB (${MONGODB_WAYS})`]
       : []),
     ...(process.env.EVENTSTORE_URL === undefined
       ? ['a real EventStoreDB (set EVENTSTORE_URL; its double runs always)']
