@@ -1,11 +1,9 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import config from './vitest.config.ts';
 
-if ((process.env.FUEL_TEST_ENGINES ?? '') === '') {
-  throw new Error(
-    'test:engines needs FUEL_TEST_ENGINES: the program that gives engines (see CONTRIBUTING.md)',
-  );
-}
+// Which servers: those of the program that is named, or else doubles of EventStoreDB and one MongoDB.
+process.env.FUEL_TEST_ENGINES ||= fileURLToPath(new URL('./test/support/double-engines.ts', import.meta.url));
 
 /** `npm run test:engines`: the black-box suites on servers, and servers that are hurt under load. */
 export default defineConfig({

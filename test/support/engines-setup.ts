@@ -22,15 +22,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const mongod =
     given === undefined && binary !== undefined ? await new Mongod({ binary }).start() : undefined;
   project.provide('mongodbUrl', given ?? mongod?.url);
+  process.env.FUEL_TEST_MONGODB = given ?? mongod?.url ?? ''; // for the program that gives engines
   project.provide('mongodBinary', binary);
   project.provide('eventstoreUrl', process.env.EVENTSTORE_URL);
   if (given === undefined && mongod === undefined && process.env.FUEL_TEST_REQUIRE_MONGODB === 'true') {
     throw new Error(`there is no MongoDB to test with: ${MONGODB_WAYS}`);
   }
   const missing = [
-    ...(given === undefined && mongod === undefined
-      ? [`MongoDB (${MONGODB_WAYS})`]
-      : []),
+    ...(given === undefined && mongod === undefined ? [`MongoDB (${MONGODB_WAYS})`] : []),
     ...(process.env.EVENTSTORE_URL === undefined
       ? ['a real EventStoreDB (set EVENTSTORE_URL; its double runs always)']
       : []),
