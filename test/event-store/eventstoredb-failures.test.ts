@@ -140,7 +140,7 @@ test('an append with any revision whose answer is lost in a restart of the node 
   await until(async () => (await store.readStream('account-1')).length === 3, 2_000);
   await double.stop(); // with it goes what the node knew of the ids
   await restart();
-  const [result] = await appending;
+  const [result] = await within(appending, 2_000, 'it waited for an answer on the connection that was cut');
   const events = await store.readStream('account-1');
   expect(events.map(nameOf)).toEqual(['first', 'a', 'b']);
   expect(result).toEqual({ kind: 'appended', revision: 2, position: events.at(-1)?.position });

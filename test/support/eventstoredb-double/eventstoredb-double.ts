@@ -10,6 +10,7 @@ import { DoubleLog, type WriteResult } from './double-log.ts';
 import { Groups } from './groups.ts';
 import type { ProposedRecord } from './log-record.ts';
 import { createGrpcServer } from './services.ts';
+import type { AppendFault } from './writes.ts';
 
 export interface DoubleOptions {
   /** Where the log stands; a temporary folder that `stop` removes where not given. */
@@ -48,7 +49,7 @@ export class EventStoreDbDouble {
   readonly #temporary: string | undefined;
   readonly #followers = new Set<ReadCall>();
   #front: CuttablePort | undefined;
-  #unanswered = 0;
+  readonly #faults: AppendFault[] = [];
 
   constructor(parts: {
     readonly log: DoubleLog;
@@ -58,13 +59,9 @@ export class EventStoreDbDouble {
     this.#log = parts.log;
     this.#groups = parts.groups;
     this.#temporary = parts.temporary;
-    const mayAnswer = (): boolean => {
-      if (this.#unanswered === 0) return true;
-      this.#unanswered--;
-      return false;
-    };
+    const nextFault = (): AppendFault | undefined => this.#faults.shift();
     const port = (): number => this.port;
-    this.#server = createGrpcServer({ ...parts, followers: this.#followers, mayAnswer, port });
+    this.#server = createGrpcServer({ ...parts, followers: this.#followers, nextFault, port });
   }
 
   get port(): number {
@@ -102,7 +99,12 @@ export class EventStoreDbDouble {
 
   /** The next appends are recorded and never answered. */
   leaveUnanswered(appends: number): void {
-    this.#unanswered = appends;
+    this.failAppends(...Array.from({ length: appends }, () => 'unanswered' as const));
+  }
+
+  /** What goes wrong with the next appends, one after the other. */
+  failAppends(...faults: readonly AppendFault[]): void {
+    this.#faults.push(...faults);
   }
 
   /** Ends the live subscriptions to the log as those of consumers that are too slow. Says how many there were. */
