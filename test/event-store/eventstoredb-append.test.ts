@@ -113,6 +113,15 @@ describe('the call that appends go through', () => {
     return { client: opened, store };
   }
 
+  test('does not carry an append that was given up before its turn', async () => {
+    const { client: driver, store } = await client();
+    const batch = new EventStoreDbBatchAppend(driver);
+    const givenUp = AbortSignal.abort(new Error('given up'));
+    await expect(batch.append(to('account-1'), givenUp)).rejects.toThrow('given up');
+    expect(await batch.append(to('account-2'), NEVER)).toMatchObject({ kind: 'recorded' });
+    expect(await store.readStreams(['account-1', 'account-2'])).toMatchObject([[], [{ type: 'Named' }]]);
+  });
+
   test('is opened again after it could not be opened, and after the server ended it', async () => {
     const { client: driver, store } = await client();
     const opened: EventEmitter[] = [];
