@@ -105,6 +105,19 @@ describeWithMongodb('coordination on MongoDB', () => {
     );
   });
 
+  test('grants a lease once a majority has it, so that a failover does not give it to a second holder', async () => {
+    const { coordination, connection } = coordinationIn();
+    onTestFinished(() => coordination.close());
+    await coordination.live(5_000);
+    const profiled = await connection.use(async (db) => {
+      await db.command({ profile: 2 });
+      await coordination.acquire('projector', 'a', 10_000);
+      await db.command({ profile: 0 });
+      return db.collection('system.profile').find({ 'command.findAndModify': 'leases' }).toArray();
+    });
+    expect(profiled).toMatchObject([{ command: { writeConcern: { w: 'majority' } } }]);
+  });
+
   test('leaves a lease of another holder unwritten', async () => {
     const { coordination, connection } = coordinationIn();
     onTestFinished(() => coordination.close());

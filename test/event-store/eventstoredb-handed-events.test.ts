@@ -62,7 +62,27 @@ describe('what the server has handed over', () => {
     out(0);
     expect(end(1, TIMEOUT_MS)).toBeUndefined();
     expect(hold(2, TIMEOUT_MS)).toBeUndefined();
-    expect(out(TIMEOUT_MS)).toEqual([]); // the third waited for so long that another may have it
+    expect(out(TIMEOUT_MS)).toEqual([]);
+  });
+
+  test('waits for its turn until its time-out has passed: then another may have it', () => {
+    for (const [afterMs, found] of [
+      [TIMEOUT_MS - 1, [[1, 0]]],
+      [TIMEOUT_MS, []],
+    ] as const) {
+      const { arrive, out } = opened();
+      arrive(1, 0);
+      expect(out(afterMs)).toEqual(found);
+    }
+  });
+
+  test('again after it was forgotten is handed out once', () => {
+    const { arrive, out } = opened();
+    for (const position of [1, 2, 3]) arrive(position, 0);
+    out(0);
+    expect(out(TIMEOUT_MS)).toEqual([]); // the third is forgotten
+    arrive(3, TIMEOUT_MS + SERVER_MS - 1);
+    expect(out(TIMEOUT_MS + SERVER_MS)).toEqual([[3, 0]]);
   });
 
   test('takes room until the server must have noticed that its time-out has passed', () => {
