@@ -130,6 +130,22 @@ describe('the embedded persistent subscriptions', () => {
     await other.return(undefined);
   });
 
+  test('hand out new events beside erased ones that have fallen due, which take no room', async () => {
+    const clock = new FakeClock();
+    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a');
+    const first = consume(subscriptions);
+    await first.next();
+    await first.return(undefined);
+    await store.erase('transaction-1');
+    await record(store, 'transaction-2', 'b');
+    clock.advance(SETTINGS.ackTimeoutMs);
+    const second = consume(subscriptions, 1);
+    expect(nameOf((await second.next()).value.event)).toBe('b');
+    await second.return(undefined);
+  });
+
   test('refuse to consume a group that was never made', async () => {
     const { subscriptions } = openForTest(temporaryFolder(), new FakeClock());
     await expect(consume(subscriptions).next()).rejects.toMatchObject({ code: 'REFUSED' });
