@@ -1,6 +1,7 @@
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import type { GroupEvent } from '../../src/event-store/event-store.ts';
 import { persistentSubscriptionsContract } from '../contracts/persistent-subscriptions.contract.ts';
+import { persistentSubscriptionsBufferContract } from '../contracts/persistent-subscriptions-buffer.contract.ts';
 import { startEventStoreDbDouble } from '../support/eventstoredb-double/eventstoredb-double.ts';
 import { eventStoreDbAt, groupsAt, groupsOnDouble } from '../support/eventstoredb-under-test.ts';
 import { nameOf, record } from '../support/store-events.ts';
@@ -8,11 +9,15 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const realUrl = inject('eventstoreUrl');
 
-describe('on the double', () => persistentSubscriptionsContract(groupsOnDouble));
+describe('on the double', () => {
+  persistentSubscriptionsContract(groupsOnDouble);
+  persistentSubscriptionsBufferContract(groupsOnDouble);
+});
 
-describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () =>
-  persistentSubscriptionsContract(() => groupsAt(realUrl ?? '')),
-);
+describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () => {
+  persistentSubscriptionsContract(() => groupsAt(realUrl ?? ''));
+  persistentSubscriptionsBufferContract(() => groupsAt(realUrl ?? ''));
+});
 
 describe('a group on EventStoreDB', () => {
   const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 1_000, maxRetries: 100 };
