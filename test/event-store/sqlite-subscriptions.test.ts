@@ -215,6 +215,35 @@ describe('the embedded persistent subscriptions', () => {
     await second.return(undefined);
   });
 
+  test('hand out the next event as soon as one is ended, by whatever ends it', async () => {
+    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b', 'c');
+    const { signal } = new AbortController();
+    const consumer = subscriptions.consume('g', { bufferSize: 1, signal });
+    const events = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
+    const a = (await events.next()).value;
+    const afterPark = events.next();
+    await sleep(30); // it waits for room by now
+    await consumer.park(a, 'set aside');
+    const b = (await afterPark).value;
+    const afterAck = events.next();
+    await sleep(30);
+    await consumer.ack([b]);
+    expect([b, (await afterAck).value].map(({ event }) => nameOf(event))).toEqual(['b', 'c']);
+    await events.return(undefined);
+  });
+
+  test('take nothing back from a consumer that ends after they were closed', async () => {
+    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b');
+    const events = consume(subscriptions);
+    await events.next();
+    await subscriptions.close();
+    expect(await events.return(undefined)).toMatchObject({ done: true });
+  });
+
   test('look further at once over long stretches that do not match', async () => {
     const folder = temporaryFolder();
     const { store, subscriptions } = openForTest(folder, new FakeClock(), 60_000);
