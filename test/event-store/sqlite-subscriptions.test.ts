@@ -5,19 +5,16 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Clock } from '../../src/clock.ts';
 import type { GroupEvent } from '../../src/event-store/event-store.ts';
-import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite.ts';
+import type { SqliteEventStore } from '../../src/event-store/sqlite.ts';
 import { SqliteGroup } from '../../src/event-store/sqlite-group.ts';
-import {
-  openSqliteSubscriptions,
-  type SqliteSubscriptions,
-} from '../../src/event-store/sqlite-subscriptions.ts';
+import type { SqliteSubscriptions } from '../../src/event-store/sqlite-subscriptions.ts';
 import {
   persistentSubscriptionsContract,
   type SubscriptionsUnderTest,
 } from '../contracts/persistent-subscriptions.contract.ts';
 import { persistentSubscriptionsBufferContract } from '../contracts/persistent-subscriptions-buffer.contract.ts';
+import { openForTest, openIn } from '../support/embedded-subscriptions.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { nameOf, record } from '../support/store-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -25,30 +22,6 @@ import { within } from '../support/waiting.ts';
 
 const CLAIMER = join(import.meta.dirname, '../support/claim-and-die.ts');
 const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
-
-function openIn(
-  folder: string,
-  clock: Clock,
-  lookAtClockMs = 25,
-): { store: SqliteEventStore; subscriptions: SqliteSubscriptions } {
-  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const subscriptions = openSqliteSubscriptions({
-    path: join(folder, 'subscriptions.db'),
-    store,
-    clock,
-    lookAtClockMs,
-  });
-  return { store, subscriptions };
-}
-
-function openForTest(...options: Parameters<typeof openIn>): ReturnType<typeof openIn> {
-  const opened = openIn(...options);
-  onTestFinished(async () => {
-    await opened.subscriptions.close();
-    await opened.store.close();
-  });
-  return opened;
-}
 
 async function underTest(): Promise<SubscriptionsUnderTest> {
   const clock = new FakeClock();
