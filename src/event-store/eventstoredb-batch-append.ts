@@ -55,7 +55,10 @@ export class EventStoreDbBatchAppend {
     this.#transport = client as unknown as Transport;
   }
 
-  /** Rejects where the connection breaks: then the events may have been recorded. Waits until `givenUp` aborts. */
+  /**
+   * Rejects where the connection breaks: then the events may have been recorded. Waits until `givenUp` aborts;
+   * nothing is sent after that, since another try may be under way.
+   */
   async append(append: BatchAppend, givenUp: AbortSignal): Promise<BatchAnswer> {
     const call = await this.#openCall();
     return await call.append(append, givenUp);
@@ -104,6 +107,7 @@ class BatchCall {
   append(append: BatchAppend, givenUp: AbortSignal): Promise<BatchAnswer> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) throw this.#ended;
+      givenUp.throwIfAborted();
       const correlationId = randomUUID();
       this.#waiting.set(correlationId, { resolve, reject });
       givenUp.addEventListener('abort', () => this.#waiting.delete(correlationId));

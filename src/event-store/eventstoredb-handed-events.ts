@@ -58,6 +58,7 @@ export class EventStoreDbHandedEvents {
     this.#lookAtMs = Math.min(this.#lookAtMs, expiresAtMs);
     if (known !== undefined && known.state !== 'out') {
       Object.assign(known, { delivery, expiresAtMs }); // nobody had it: that is no further time
+      if (known.state === 'held') this.#lookAtMs = Math.min(this.#lookAtMs, known.dueAtMs); // it may be due already
       return undefined;
     }
     const retryCount = known === undefined ? delivery.retryCount : known.retryCount + 1;

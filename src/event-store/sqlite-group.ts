@@ -82,15 +82,12 @@ export class SqliteGroup {
       const leasedUntilMs = nowMs + group.ack_timeout_ms;
       this.#parkExhausted(group, nowMs);
       const room = bufferSize - this.#held(holder, nowMs);
-      const due = room > 0 ? this.#takeDue({ holder, nowMs, leasedUntilMs, room }) : [];
+      const due = room > 0 ? this.#contentOf(this.#takeDue({ holder, nowMs, leasedUntilMs, room })) : [];
       const wanted = room - due.length;
       const fresh = wanted > 0 ? this.#takeNew(group, { holder, leasedUntilMs, wanted }) : undefined;
       const nextDueMs = (this.#statements.nextDue.get(this.#name)?.due_at as number | null) ?? Infinity;
       return {
-        events: [
-          ...this.#contentOf(due),
-          ...(fresh?.events ?? []).map((event) => ({ event, retryCount: 0 })),
-        ],
+        events: [...due, ...(fresh?.events ?? []).map((event) => ({ event, retryCount: 0 }))],
         leasedUntilMs,
         nextDueMs,
         more: fresh?.caughtUp === false,

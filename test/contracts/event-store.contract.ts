@@ -110,7 +110,23 @@ export function eventStoreContract(
         const [result] = await store.append([{ stream: 'account-1', expected, events: [a, named('b')] }]);
         expect(result?.kind).toBe('conflict');
       }
-      expect(await store.readStream('account-1')).toHaveLength(1);
+      await record(store, 'account-1', 'later');
+      for (const expected of ['none', 'any'] as const) {
+        const [result] = await store.append([{ stream: 'account-1', expected, events: [a, named('b')] }]);
+        expect(result).toEqual({ kind: 'conflict', actual: 1 });
+      }
+      expect(await store.readStream('account-1')).toHaveLength(2);
+    });
+
+    test('knows its events again only in the stream that has them', async () => {
+      const store = await opened();
+      const append = { expected: 'any', events: [named('a')] } as const;
+      await record(store, 'account-2', 'first');
+      await store.append([{ stream: 'account-1', ...append }]);
+      expect(await store.append([{ stream: 'account-2', ...append }])).toMatchObject([
+        { kind: 'appended', revision: 1 },
+      ]);
+      expect(await store.readStream('account-2')).toHaveLength(2);
     });
   });
 

@@ -1,12 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type {
   EventStore,
-  GroupConsumer,
   GroupEvent,
   GroupSettings,
   ParkedEvent,
   PersistentSubscriptions,
 } from '../../src/event-store/event-store.ts';
+import { Puller } from '../support/puller.ts';
 import { nameOf, record } from '../support/store-events.ts';
 
 export interface SubscriptionsUnderTest {
@@ -28,53 +28,6 @@ export interface SubscriptionsUnderTest {
 const SETTINGS = { prefixes: ['transaction-'], maxRetries: 3 };
 const GROUP = 'fan-out';
 
-/** A consumer that is pulled one event at a time. */
-class Puller {
-  readonly consumer: GroupConsumer;
-  readonly #events: AsyncIterator<GroupEvent>;
-  readonly #end: AbortController;
-  readonly #quietMs: number;
-  #pending: Promise<IteratorResult<GroupEvent>> | undefined;
-
-  constructor(
-    subscriptions: PersistentSubscriptions,
-    { bufferSize, quietMs }: { readonly bufferSize: number; readonly quietMs: number },
-  ) {
-    this.#quietMs = quietMs;
-    this.#end = new AbortController();
-    this.consumer = subscriptions.consume(GROUP, { bufferSize, signal: this.#end.signal });
-    this.#events = this.consumer[Symbol.asyncIterator]();
-    onTestFinished(() => this.stop());
-  }
-
-  async next(): Promise<GroupEvent> {
-    this.#pending ??= this.#events.next();
-    const { value, done } = await this.#pending;
-    this.#pending = undefined;
-    if (done === true) throw new Error('the consumer ended');
-    return value;
-  }
-
-  async take(count: number): Promise<GroupEvent[]> {
-    const events: GroupEvent[] = [];
-    while (events.length < count) events.push(await this.next());
-    return events;
-  }
-
-  /** Whether nothing is handed out for a while; what comes later is kept for `next`. */
-  async isQuiet(): Promise<boolean> {
-    this.#pending ??= this.#events.next();
-    const quiet = new Promise<true>((resolve) => setTimeout(resolve, this.#quietMs, true));
-    return Promise.race([quiet, this.#pending.then(() => false)]);
-  }
-
-  async stop(): Promise<void> {
-    this.#end.abort();
-    await this.#pending;
-    await this.#events.return?.();
-  }
-}
-
 /** What competing consumers rely on. `open` gives an empty store and its groups; the suite closes both. */
 export function persistentSubscriptionsContract(open: () => Promise<SubscriptionsUnderTest>): void {
   const opened = async (settings: Partial<GroupSettings> = {}) => {
@@ -86,7 +39,8 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
     });
     const ackTimeoutMs = 5 * unitMs;
     await subscriptions.ensureGroup(GROUP, { ...SETTINGS, ackTimeoutMs, ...settings });
-    const consume = (bufferSize = 10): Puller => new Puller(subscriptions, { bufferSize, quietMs });
+    const consume = (bufferSize = 10): Puller =>
+      new Puller(subscriptions, { group: GROUP, bufferSize, quietMs });
     const parked = async (count: number): Promise<ParkedEvent[]> => {
       const endMs = performance.now() + lagMs;
       for (;;) {

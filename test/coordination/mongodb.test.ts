@@ -1,7 +1,9 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openMongoCoordination } from '../../src/coordination/mongodb.ts';
 import { coordinationContract } from '../contracts/coordination.contract.ts';
 import { describeWithMongodb, freshDatabase, mongodb } from '../support/mongodb.ts';
+
+const HOUR_MS = 3_600_000;
 
 function coordinationIn(database = freshDatabase()) {
   const connection = mongodb(database);
@@ -23,7 +25,65 @@ describeWithMongodb('coordination on MongoDB', () => {
     return { coordination, second, pass, nowMs: () => Date.now() };
   });
 
-  test('goes by the server’s clock, whatever the clock of a process shows', async () => {
+  /** Sets the clock of this process apart from the server's. */
+  const setApart = (ms: number): void => {
+    vi.useRealTimers();
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+  };
+
+  test.each([
+    ['an hour behind', -HOUR_MS],
+    ['an hour ahead', HOUR_MS],
+  ])('ends a lease by the server’s clock, also for a process whose clock is %s', async (_, apartMs) => {
+    const { coordination, pass } = coordinationIn();
+    onTestFinished(() => coordination.close());
+    const serverMs = Date.now();
+    for (const [first, second] of [
+      [0, apartMs],
+      [apartMs, 0],
+      [apartMs, apartMs],
+    ] as const) {
+      const lease = `${first} ${second}`;
+      setApart(first);
+      expect(await coordination.acquire(lease, 'a', 10_000)).toBe(true);
+      setApart(second);
+      expect(await coordination.acquire(lease, 'b', 10_000)).toBe(false);
+      const held = await coordination.holder(lease);
+      expect(held).toEqual({ holder: 'a', expiresAtMs: expect.any(Number) });
+      expect(Math.abs((held?.expiresAtMs ?? 0) - serverMs - 10_000)).toBeLessThan(10_000);
+      expect(await coordination.acquire(lease, 'a', 20_000)).toBe(true);
+      await pass(12_000);
+      expect(await coordination.acquire(lease, 'b', 10_000)).toBe(false);
+      await pass(8_000);
+      expect(await coordination.holder(lease)).toBeUndefined();
+      expect(await coordination.acquire(lease, 'b', 10_000)).toBe(true);
+    }
+  });
+
+  test.each([
+    ['an hour behind', -HOUR_MS],
+    ['an hour ahead', HOUR_MS],
+  ])('tells who lives by the server’s clock, also to a process whose clock is %s', async (_, apartMs) => {
+    const { coordination, pass } = coordinationIn();
+    onTestFinished(() => coordination.close());
+    const place = { pid: 1, host: 'elsewhere', roles: [], startedAtMs: 0, directoryPosition: 5 };
+    setApart(apartMs);
+    await coordination.report({ ...place, id: 'p', seenAtMs: Date.now() });
+    for (const ms of [0, apartMs]) {
+      setApart(ms);
+      expect((await coordination.live(5_000)).map(({ id }) => id)).toEqual(['p']);
+    }
+    await pass(5_000);
+    for (const ms of [0, apartMs]) {
+      setApart(ms);
+      expect(await coordination.live(5_000)).toEqual([]);
+    }
+  });
+
+  test('goes by the server’s clock, whatever a process says of when it was seen', async () => {
     const { coordination, pass } = coordinationIn();
     onTestFinished(() => coordination.close());
     const roles: string[] = [];
@@ -43,6 +103,19 @@ describeWithMongodb('coordination on MongoDB', () => {
     expect(indexes).toContainEqual(
       expect.objectContaining({ key: { seen_at: 1 }, expireAfterSeconds: 86_400 }),
     );
+  });
+
+  test('grants a lease once a majority has it, so that a failover does not give it to a second holder', async () => {
+    const { coordination, connection } = coordinationIn();
+    onTestFinished(() => coordination.close());
+    await coordination.live(5_000);
+    const profiled = await connection.use(async (db) => {
+      await db.command({ profile: 2 });
+      await coordination.acquire('projector', 'a', 10_000);
+      await db.command({ profile: 0 });
+      return db.collection('system.profile').find({ 'command.findAndModify': 'leases' }).toArray();
+    });
+    expect(profiled).toMatchObject([{ command: { writeConcern: { w: 'majority' } } }]);
   });
 
   test('leaves a lease of another holder unwritten', async () => {

@@ -14,7 +14,7 @@ import {
 import { eventStoreDbAt } from '../support/eventstoredb-under-test.ts';
 import { collect, named, nameOf, record } from '../support/store-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { within } from '../support/waiting.ts';
+import { until, within } from '../support/waiting.ts';
 
 /** A node that can be stopped and started again at the same place, and the adapter on it. */
 async function node(): Promise<{
@@ -128,6 +128,22 @@ test('an append that was recorded and not answered is recorded once, whatever it
   expect(results).toEqual(
     lasts.map((last) => ({ kind: 'appended', revision: last?.revision, position: last?.position })),
   );
+});
+
+test('an append with any revision whose answer is lost in a restart of the node is recorded once', async () => {
+  const { double, store, restart } = await node();
+  await record(store, 'account-1', 'first');
+  double.leaveUnanswered(1);
+  const appending = store.append([
+    { stream: 'account-1', expected: 'any', events: [named('a'), named('b')] },
+  ]);
+  await until(async () => (await store.readStream('account-1')).length === 3, 2_000);
+  await double.stop(); // with it goes what the node knew of the ids
+  await restart();
+  const [result] = await within(appending, 2_000, 'it waited for an answer on the connection that was cut');
+  const events = await store.readStream('account-1');
+  expect(events.map(nameOf)).toEqual(['first', 'a', 'b']);
+  expect(result).toEqual({ kind: 'appended', revision: 2, position: events.at(-1)?.position });
 });
 
 describe('what is in the log', () => {

@@ -2,6 +2,7 @@ import { persistentSubscriptionToAllSettingsFromDefaults, streamNameFilter } fro
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import type { GroupEvent } from '../../src/event-store/event-store.ts';
 import { persistentSubscriptionsContract } from '../contracts/persistent-subscriptions.contract.ts';
+import { persistentSubscriptionsBufferContract } from '../contracts/persistent-subscriptions-buffer.contract.ts';
 import { openClient } from '../support/eventstoredb-double/engines-under-test.ts';
 import { startEventStoreDbDouble } from '../support/eventstoredb-double/eventstoredb-double.ts';
 import { eventStoreDbAt, groupsAt, groupsOnDouble } from '../support/eventstoredb-under-test.ts';
@@ -11,11 +12,15 @@ import { until } from '../support/waiting.ts';
 
 const realUrl = inject('eventstoreUrl');
 
-describe('on the double', () => persistentSubscriptionsContract(groupsOnDouble));
+describe('on the double', () => {
+  persistentSubscriptionsContract(groupsOnDouble);
+  persistentSubscriptionsBufferContract(groupsOnDouble);
+});
 
-describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () =>
-  persistentSubscriptionsContract(() => groupsAt(realUrl ?? '')),
-);
+describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () => {
+  persistentSubscriptionsContract(() => groupsAt(realUrl ?? ''));
+  persistentSubscriptionsBufferContract(() => groupsAt(realUrl ?? ''));
+});
 
 describe('a group on EventStoreDB', () => {
   const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 1_000, maxRetries: 100 };

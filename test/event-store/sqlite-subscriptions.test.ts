@@ -2,49 +2,34 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Clock } from '../../src/clock.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { GroupEvent } from '../../src/event-store/event-store.ts';
-import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite.ts';
+import type { SqliteEventStore } from '../../src/event-store/sqlite.ts';
+import { SqliteGroup } from '../../src/event-store/sqlite-group.ts';
+import type { SqliteSubscriptions } from '../../src/event-store/sqlite-subscriptions.ts';
 import {
-  openSqliteSubscriptions,
-  type SqliteSubscriptions,
-} from '../../src/event-store/sqlite-subscriptions.ts';
-import { persistentSubscriptionsContract } from '../contracts/persistent-subscriptions.contract.ts';
+  persistentSubscriptionsContract,
+  type SubscriptionsUnderTest,
+} from '../contracts/persistent-subscriptions.contract.ts';
+import { persistentSubscriptionsBufferContract } from '../contracts/persistent-subscriptions-buffer.contract.ts';
+import { openForTest, openIn } from '../support/embedded-subscriptions.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { nameOf, record } from '../support/store-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { within } from '../support/waiting.ts';
 
 const CLAIMER = join(import.meta.dirname, '../support/claim-and-die.ts');
 const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
 
-function openIn(
-  folder: string,
-  clock: Clock,
-): { store: SqliteEventStore; subscriptions: SqliteSubscriptions } {
-  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const subscriptions = openSqliteSubscriptions({
-    path: join(folder, 'subscriptions.db'),
-    store,
-    clock,
-    lookAtClockMs: 25,
-  });
-  return { store, subscriptions };
-}
-
-function openForTest(folder: string, clock: Clock): ReturnType<typeof openIn> {
-  const opened = openIn(folder, clock);
-  onTestFinished(async () => {
-    await opened.subscriptions.close();
-    await opened.store.close();
-  });
-  return opened;
-}
-
-persistentSubscriptionsContract(async () => {
+async function underTest(): Promise<SubscriptionsUnderTest> {
   const clock = new FakeClock();
   return { ...openIn(temporaryFolder(), clock), pass: async (ms) => clock.advance(ms) };
-});
+}
+
+persistentSubscriptionsContract(underTest);
+persistentSubscriptionsBufferContract(underTest);
 
 describe('the embedded persistent subscriptions', () => {
   const consume = (
@@ -130,6 +115,138 @@ describe('the embedded persistent subscriptions', () => {
     await other.return(undefined);
   });
 
+  test('hand out new events beside erased ones that have fallen due, which take no room', async () => {
+    const clock = new FakeClock();
+    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a');
+    const first = consume(subscriptions);
+    await first.next();
+    await first.return(undefined);
+    await store.erase('transaction-1');
+    await record(store, 'transaction-2', 'b');
+    clock.advance(SETTINGS.ackTimeoutMs);
+    const second = consume(subscriptions, 1);
+    expect(nameOf((await second.next()).value.event)).toBe('b');
+    await second.return(undefined);
+  });
+
+  test('hand out what fell due first before what fell due later', async () => {
+    const clock = new FakeClock();
+    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b');
+    const end = new AbortController();
+    const consumer = subscriptions.consume('g', { bufferSize: 2, signal: end.signal });
+    const events = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
+    for (const delayMs of [3_000, 1_000]) {
+      await consumer.retry((await events.next()).value, { reason: 'once more', delayMs });
+    }
+    await events.return(undefined);
+    clock.advance(3_000);
+    const later = consume(subscriptions, 2);
+    const names = [(await later.next()).value, (await later.next()).value].map(({ event }) => nameOf(event));
+    expect(names).toEqual(['b', 'a']);
+    await later.return(undefined);
+  });
+
+  test('leave to others what waited in the buffer of a consumer that is stopped after its lease', async () => {
+    const clock = new FakeClock();
+    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b');
+    const slow = consume(subscriptions);
+    await slow.next();
+    clock.advance(SETTINGS.ackTimeoutMs);
+    const other = consume(subscriptions);
+    for (let time = 0; time < 2; time++) await other.next();
+    slow.end();
+    await slow.next(); // gives back what it has not handed out
+    const third = consume(subscriptions);
+    const next = third.next();
+    await sleep(60);
+    third.end();
+    expect(await next).toMatchObject({ done: true });
+    await other.return(undefined);
+  });
+
+  test('hand on at once, to other consumers, what one of them gives back', async () => {
+    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b');
+    const end = new AbortController();
+    const consumer = subscriptions.consume('g', { bufferSize: 2, signal: end.signal });
+    const first = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
+    const event: GroupEvent = (await first.next()).value;
+    const second = consume(subscriptions);
+    const retried = second.next();
+    await consumer.retry(event, { reason: 'once more', delayMs: 0 });
+    expect((await retried).value).toMatchObject({ event: { data: { name: 'a' } } });
+    const released = second.next();
+    await first.return(undefined);
+    expect((await released).value).toMatchObject({ event: { data: { name: 'b' } } });
+    await second.return(undefined);
+  });
+
+  test('hand out the next event as soon as one is ended, by whatever ends it', async () => {
+    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b', 'c');
+    const { signal } = new AbortController();
+    const consumer = subscriptions.consume('g', { bufferSize: 1, signal });
+    const events = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
+    const a = (await events.next()).value;
+    const afterPark = events.next();
+    await sleep(30); // it waits for room by now
+    await consumer.park(a, 'set aside');
+    const b = (await afterPark).value;
+    const afterAck = events.next();
+    await sleep(30);
+    await consumer.ack([b]);
+    expect([b, (await afterAck).value].map(({ event }) => nameOf(event))).toEqual(['b', 'c']);
+    await events.return(undefined);
+  });
+
+  test('take nothing back from a consumer that ends after they were closed', async () => {
+    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b');
+    const events = consume(subscriptions);
+    await events.next();
+    await subscriptions.close();
+    expect(await events.return(undefined)).toMatchObject({ done: true });
+  });
+
+  test('look further at once over long stretches that do not match', async () => {
+    const folder = temporaryFolder();
+    const { store, subscriptions } = openForTest(folder, new FakeClock(), 60_000);
+    await subscriptions.ensureGroup('g', { ...SETTINGS, prefixes: ['transaction-7'] });
+    const db = new DatabaseSync(join(folder, 'events.db'));
+    db.exec(
+      `INSERT INTO events (position, stream, revision, id, type, recorded_at, data, metadata)
+       VALUES (35000, 'transaction-1', 0, 'x', 'TransactionConfirmed', 0, '{}', '{}')`,
+    );
+    db.close();
+    await record(store, 'transaction-7', 'a');
+    const events = consume(subscriptions);
+    const next = await within(events.next(), 2_000, 'it waits between two steps');
+    expect(nameOf(next.value.event)).toBe('a');
+    await events.return(undefined);
+  });
+
+  test('do not look while there is nothing to do', async () => {
+    const { subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    const claiming = vi.spyOn(SqliteGroup.prototype, 'claim');
+    onTestFinished(() => claiming.mockRestore());
+    const events = consume(subscriptions);
+    const next = events.next();
+    await sleep(150);
+    expect(claiming.mock.calls.length).toBeLessThan(4);
+    events.end();
+    await next;
+  });
+
   test('refuse to consume a group that was never made', async () => {
     const { subscriptions } = openForTest(temporaryFolder(), new FakeClock());
     await expect(consume(subscriptions).next()).rejects.toMatchObject({ code: 'REFUSED' });
@@ -138,8 +255,15 @@ describe('the embedded persistent subscriptions', () => {
   test('start over where an older backup of the store was restored, rather than skip events', async () => {
     const folder = temporaryFolder();
     const { store, subscriptions } = openIn(folder, new FakeClock());
-    await subscriptions.ensureGroup('g', SETTINGS);
-    await record(store, 'transaction-1', 'a', 'b');
+    for (const group of ['g', 'behind']) await subscriptions.ensureGroup(group, SETTINGS);
+    await record(store, 'transaction-1', 'a');
+    const { signal } = new AbortController();
+    const behind = subscriptions.consume('behind', { bufferSize: 1, signal });
+    for await (const event of behind) {
+      await behind.park(event, 'set aside');
+      break;
+    }
+    await record(store, 'transaction-1', 'b');
     const events = consume(subscriptions);
     await events.next();
     await events.return(undefined);
@@ -150,5 +274,6 @@ describe('the embedded persistent subscriptions', () => {
     await record(restored.store, 'transaction-9', 'c');
     const { value } = await consume(restored.subscriptions).next();
     expect(value?.event.stream).toBe('transaction-9');
+    expect(await restored.subscriptions.parked('behind')).toMatchObject([{ reason: 'set aside' }]);
   });
 });

@@ -10,6 +10,7 @@ import { DoubleLog, type WriteResult } from './double-log.ts';
 import { Groups } from './groups.ts';
 import { type ProposedRecord, systemRecord } from './log-record.ts';
 import { createGrpcServer } from './services.ts';
+import type { AppendFault } from './writes.ts';
 
 /** A node that becomes the leader, as each one does that starts alone, records so in this stream. */
 const EPOCHS = '$epoch-information';
@@ -52,7 +53,7 @@ export class EventStoreDbDouble {
   readonly #temporary: string | undefined;
   readonly #followers = new Set<ReadCall>();
   #front: CuttablePort | undefined;
-  #unanswered = 0;
+  readonly #faults: AppendFault[] = [];
 
   constructor(parts: {
     readonly log: DoubleLog;
@@ -62,13 +63,9 @@ export class EventStoreDbDouble {
     this.#log = parts.log;
     this.#groups = parts.groups;
     this.#temporary = parts.temporary;
-    const mayAnswer = (): boolean => {
-      if (this.#unanswered === 0) return true;
-      this.#unanswered--;
-      return false;
-    };
+    const nextFault = (): AppendFault | undefined => this.#faults.shift();
     const port = (): number => this.port;
-    this.#server = createGrpcServer({ ...parts, followers: this.#followers, mayAnswer, port });
+    this.#server = createGrpcServer({ ...parts, followers: this.#followers, nextFault, port });
   }
 
   get port(): number {
@@ -106,7 +103,12 @@ export class EventStoreDbDouble {
 
   /** The next appends are recorded and never answered. */
   leaveUnanswered(appends: number): void {
-    this.#unanswered = appends;
+    this.failAppends(...Array.from({ length: appends }, () => 'unanswered' as const));
+  }
+
+  /** What goes wrong with the next appends, one after the other. */
+  failAppends(...faults: readonly AppendFault[]): void {
+    this.#faults.push(...faults);
   }
 
   /** Ends the live subscriptions to the log as those of consumers that are too slow. Says how many there were. */

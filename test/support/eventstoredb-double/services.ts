@@ -19,11 +19,11 @@ import type { SubscriptionCall } from './answers.ts';
 import type { Groups } from './groups.ts';
 import { read } from './reads.ts';
 import { supportedMethods } from './server-features.ts';
-import { append, batchAppend, type MayAnswer, remove } from './writes.ts';
+import { type AppendFault, append, batchAppend, remove } from './writes.ts';
 
 export interface Backend extends ReadContext {
   readonly groups: Groups;
-  readonly mayAnswer: MayAnswer;
+  readonly nextFault: () => AppendFault | undefined;
   /** Where the node says that it is. */
   readonly port: () => number;
 }
@@ -32,9 +32,9 @@ const LONGEST_MESSAGE_BYTES = 17 * 1024 * 1024;
 
 /** The gRPC server with the services that the client calls. */
 export function createGrpcServer(backend: Backend): Server {
-  const { log, groups, mayAnswer, port } = backend;
+  const { log, groups, nextFault, port } = backend;
   const server = new Server({ 'grpc.max_receive_message_length': LONGEST_MESSAGE_BYTES });
-  const writes = { log, mayAnswer };
+  const writes = { log, nextFault };
   server.addService(streamService.StreamsService, {
     read: streaming((call: ServerWritableStream<streams.ReadReq, streams.ReadResp>) => read(backend, call)),
     append: (

@@ -9,12 +9,16 @@ import type { DoubleLog, WriteResult } from './double-log.ts';
 import type { ProposedRecord } from './log-record.ts';
 import type { Expected } from './stream-index.ts';
 
-/** Asked before each append is answered; `false` leaves it without an answer, though it is recorded. */
-export type MayAnswer = () => boolean;
+/**
+ * What goes wrong with an append: it is recorded and not answered, or answered with a time-out, without its
+ * position, or as a conflict; or it is refused by a node that is busy, and not recorded.
+ */
+export type AppendFault = 'unanswered' | 'timed out' | 'without position' | 'conflict' | 'busy';
 
 interface AppendContext {
   readonly log: DoubleLog;
-  readonly mayAnswer: MayAnswer;
+  /** Asked once for each append. */
+  readonly nextFault: () => AppendFault | undefined;
 }
 
 /** The server answers an append without an event neither with success nor with an error worth copying. */
@@ -23,9 +27,9 @@ const NO_EVENTS = 'an append without events';
 const MAX_APPEND_BYTES = 1024 * 1024;
 const EXPECTED_NUMBERS = { any: -2n, no_stream: -1n, stream_exists: -4n } as const;
 
-/** Streams.Append: one stream of messages for each append. `undefined` is never answered. */
+/** Streams.Append: one stream of messages for each append. `undefined`, with any fault, is never answered. */
 export async function append(
-  { log, mayAnswer }: AppendContext,
+  { log, nextFault }: AppendContext,
   call: ServerReadableStream<streams.AppendReq, streams.AppendResp>,
 ): Promise<streams.AppendResp | undefined> {
   let options: streams.AppendReq.Options | undefined;
@@ -40,7 +44,7 @@ export async function append(
   const expected = expectedOf(options);
   const result = await log.write({ stream, expected, events });
   if (result.kind === 'deleted') throw streamDeleted(stream);
-  return mayAnswer() ? toAppendResp(result, expected) : undefined;
+  return nextFault() === undefined ? toAppendResp(result, expected) : undefined;
 }
 
 /** Streams.BatchAppend: many appends on one call, told apart by correlation id. */
@@ -85,7 +89,7 @@ export async function remove(
 }
 
 async function answerBatch(
-  { log, mayAnswer }: AppendContext,
+  { log, nextFault }: AppendContext,
   call: ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>,
   request: {
     readonly options: streams.BatchAppendReq.Options;
@@ -98,16 +102,26 @@ async function answerBatch(
   const expected = expectedOf(options);
   const answer = new streams.BatchAppendResp().setCorrelationId(correlation).setStreamIdentifier(identifier);
   const bytes = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+  const fault = nextFault();
   if (events.length === 0) {
     answer.setError(toStatus(new shared.BadRequest().setMessage(NO_EVENTS), 'BadRequest'));
   } else if (bytes > MAX_APPEND_BYTES) {
     const exceeded = new shared.MaximumAppendSizeExceeded().setMaxappendsize(MAX_APPEND_BYTES);
     answer.setError(toStatus(exceeded, 'MaximumAppendSizeExceeded'));
+  } else if (fault === 'busy') {
+    answer.setError(toStatus(new empty.Empty(), 'Empty').setMessage('Server Is Busy'));
   } else {
     const result = await log.write({ stream: nameOf(identifier), expected, events });
-    setResult(answer, result, { expected, identifier });
+    setResult(answer, withFault(result, fault), { expected, identifier });
+    if (fault === 'timed out') answer.setError(toStatus(new shared.Timeout(), 'Timeout'));
+    if (fault === 'without position') answer.getSuccess()?.clearPosition();
   }
-  if (mayAnswer()) await send(call, answer);
+  if (fault !== 'unanswered') await send(call, answer);
+}
+
+function withFault(result: WriteResult, fault: AppendFault | undefined): WriteResult {
+  if (fault !== 'conflict' || result.kind !== 'written') return result;
+  return { kind: 'wrong', current: result.last.revision };
 }
 
 function setResult(

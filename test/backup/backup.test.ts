@@ -1,0 +1,141 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { backupDataDir } from '../../src/backup/backup.ts';
+import { systemClock } from '../../src/clock.ts';
+import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite.ts';
+import { backupFile } from '../../src/sqlite/backup-file.ts';
+import { nameOf, record } from '../support/store-events.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { within } from '../support/waiting.ts';
+
+const MADE_AT = '2026-09-03T08:00:00.000Z';
+
+function eventsIn(folder: string): SqliteEventStore {
+  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock: systemClock });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+function database(folder: string, name: string): DatabaseSync {
+  const db = new DatabaseSync(join(folder, name));
+  onTestFinished(() => db.close());
+  db.exec('PRAGMA journal_mode = WAL; CREATE TABLE things (name TEXT)');
+  return db;
+}
+
+/** A data directory with an event, every embedded file and the keys. */
+async function dataDir(): Promise<{ folder: string; store: SqliteEventStore }> {
+  const folder = temporaryFolder();
+  const store = eventsIn(folder);
+  await record(store, 'account-1', 'a');
+  for (const name of ['transactions.db', 'subscriptions.db', 'deliveries.db', 'directory.db', 'control.db']) {
+    database(folder, name);
+  }
+  for (const name of ['master.key', 'tls-cert.pem', 'tls-key.pem']) {
+    writeFileSync(join(folder, name), name, { mode: 0o600 });
+  }
+  return { folder, store };
+}
+
+describe('a backup', () => {
+  test('has what was made from the events before the events, then the keys, and no leases', async () => {
+    const { folder } = await dataDir();
+    const target = join(temporaryFolder(), 'new', 'backup');
+    const files = [
+      'transactions.db',
+      'subscriptions.db',
+      'deliveries.db',
+      'events.db',
+      'master.key',
+      'tls-cert.pem',
+      'tls-key.pem',
+    ];
+    expect(await backupDataDir(folder, target, MADE_AT)).toEqual({ made_at: MADE_AT, files });
+    expect(readdirSync(target).sort()).toEqual([...files, 'backup.json'].sort());
+    expect(JSON.parse(readFileSync(join(target, 'backup.json'), 'utf8'))).toEqual({
+      made_at: MADE_AT,
+      files,
+    });
+    expect(readFileSync(join(target, 'master.key'), 'utf8')).toBe('master.key');
+    expect(statSync(target).mode & 0o777).toBe(0o700);
+    expect(statSync(join(target, 'master.key')).mode & 0o777).toBe(0o600);
+    expect((await eventsIn(target).readStream('account-1')).map(nameOf)).toEqual(['a']);
+  });
+
+  test('has the files that there are', async () => {
+    const folder = temporaryFolder();
+    await record(eventsIn(folder), 'account-1', 'a');
+    const { files } = await backupDataDir(folder, join(temporaryFolder(), 'backup'), MADE_AT);
+    expect(files).toEqual(['events.db']);
+  });
+
+  test('has all that was committed, and nothing else, while others write', async () => {
+    const { folder, store } = await dataDir();
+    await record(store, 'account-1', 'b');
+    const writer = new DatabaseSync(join(folder, 'events.db'));
+    onTestFinished(() => writer.close());
+    writer.exec(`BEGIN IMMEDIATE; INSERT INTO events (stream, revision, id, type, recorded_at, data, metadata)
+      VALUES ('account-1', 2, 'x', 'AccountOpened', 0, '{"name":"not committed"}', '{}')`);
+    const target = temporaryFolder();
+    await backupDataDir(folder, target, MADE_AT);
+    writer.exec('COMMIT');
+    expect((await eventsIn(target).readStream('account-1')).map(nameOf)).toEqual(['a', 'b']);
+  });
+
+  test('that failed on the way has no manifest, and no half of a file under its name', async () => {
+    const folder = temporaryFolder();
+    await record(eventsIn(folder), 'account-1', 'a');
+    writeFileSync(join(folder, 'deliveries.db'), 'no database '.repeat(1_000));
+    const target = temporaryFolder();
+    await expect(backupDataDir(folder, target, MADE_AT)).rejects.toThrow();
+    expect(existsSync(join(target, 'backup.json'))).toBe(false);
+    expect(existsSync(join(target, 'deliveries.db'))).toBe(false);
+  });
+
+  test('is refused where the target is not empty, which is left as it is', async () => {
+    const { folder } = await dataDir();
+    const target = temporaryFolder();
+    mkdirSync(join(target, 'occupied'));
+    await expect(backupDataDir(folder, target, MADE_AT)).rejects.toMatchObject({ code: 'REFUSED' });
+    expect(readdirSync(target)).toEqual(['occupied']);
+  });
+
+  test('is refused where there is no event store, and makes no folder', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'master.key'), 'key');
+    const target = join(temporaryFolder(), 'backup');
+    await expect(backupDataDir(folder, target, MADE_AT)).rejects.toMatchObject({
+      code: 'REFUSED',
+      message: expect.stringContaining('FUEL_DATA_DIR'),
+    });
+    expect(existsSync(target)).toBe(false);
+  });
+});
+
+describe('a copied file', () => {
+  test('is whole, however often others write to its source meanwhile', async () => {
+    const folder = temporaryFolder();
+    const writer = database(folder, 'busy.db');
+    const insert = writer.prepare('INSERT INTO things VALUES (?)');
+    writer.exec('PRAGMA synchronous = OFF; BEGIN');
+    for (let n = 0; n < 2_000; n++) insert.run('x'.repeat(1_000));
+    writer.exec('COMMIT');
+    const writing = setInterval(() => insert.run('more'), 1);
+    onTestFinished(() => clearInterval(writing));
+    const target = join(folder, 'copy.db');
+    await within(backupFile(join(folder, 'busy.db'), target), 10_000, 'it starts over and over');
+    clearInterval(writing);
+    const copy = new DatabaseSync(target, { readOnly: true });
+    onTestFinished(() => copy.close());
+    expect(copy.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+    expect(copy.prepare('SELECT count(*) AS n FROM things').get()?.n).toBeGreaterThanOrEqual(2_000);
+  });
+
+  test('is not made of a file that is not there, nor is that one made', async () => {
+    const folder = temporaryFolder();
+    await expect(backupFile(join(folder, 'source.db'), join(folder, 'copy.db'))).rejects.toThrow();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { GroupEvent } from '../../src/event-store/event-store.ts';
+import { Puller } from '../support/puller.ts';
+import { nameOf, record } from '../support/store-events.ts';
+import type { SubscriptionsUnderTest } from './persistent-subscriptions.contract.ts';
+
+const SETTINGS = { prefixes: ['transaction-'], maxRetries: 2 };
+
+/** What consumers rely on beside each other, in one group and in several. `open` as in the contract itself. */
+export function persistentSubscriptionsBufferContract(open: () => Promise<SubscriptionsUnderTest>): void {
+  const opened = async (...groups: string[]) => {
+    const { store, subscriptions, pass, unitMs = 1_000, quietMs = 60 } = await open();
+    onTestFinished(async () => {
+      await subscriptions.close();
+      await store.close();
+    });
+    const ackTimeoutMs = 5 * unitMs;
+    for (const group of groups) await subscriptions.ensureGroup(group, { ...SETTINGS, ackTimeoutMs });
+    const consume = (group: string, bufferSize = 10): Puller =>
+      new Puller(subscriptions, { group, bufferSize, quietMs });
+    return { store, subscriptions, pass, unitMs, ackTimeoutMs, consume };
+  };
+  const names = (events: readonly GroupEvent[]): string[] => events.map(({ event }) => nameOf(event)).sort();
+
+  describe('consumers of a persistent subscription', () => {
+    test('are left alone with an event on its last try as long as it is theirs', async () => {
+      const { store, subscriptions, pass, unitMs, consume } = await opened('g');
+      await record(store, 'transaction-1', 'a');
+      const puller = consume('g');
+      await puller.consumer.retry(await puller.next(), { reason: 'once more', delayMs: 0 });
+      const last = await puller.next();
+      expect(last.retryCount).toBe(1);
+      await pass(unitMs);
+      expect(await consume('g').isQuiet()).toBe(true);
+      expect(await subscriptions.parked('g')).toEqual([]);
+      await puller.consumer.ack([last]);
+      expect(await puller.isQuiet()).toBe(true);
+    });
+
+    test('are handed again what they did not end in time themselves, though their buffer was full', async () => {
+      const { store, pass, ackTimeoutMs, consume } = await opened('g');
+      await record(store, 'transaction-1', 'a');
+      const only = consume('g', 1);
+      expect((await only.next()).retryCount).toBe(0);
+      await pass(ackTimeoutMs);
+      expect(await only.next()).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
+    });
+
+    test('are not handed more than their buffer takes where some are new and some come again', async () => {
+      const { store, consume } = await opened('g');
+      await record(store, 'transaction-1', 'a', 'b', 'c', 'd', 'e');
+      const puller = consume('g', 2);
+      const [first, second] = await puller.take(2);
+      if (first === undefined || second === undefined) throw new Error('two events were asked for');
+      await puller.consumer.retry(first, { reason: 'once more', delayMs: 0 });
+      await puller.consumer.ack([second]);
+      await puller.take(2);
+      expect(await puller.isQuiet()).toBe(true);
+    });
+  });
+
+  describe('two persistent subscriptions', () => {
+    test('know nothing of each other', async () => {
+      const { store, subscriptions, pass, ackTimeoutMs, consume } = await opened('g', 'h');
+      await record(store, 'transaction-1', 'a', 'b', 'c');
+      const [one, other] = [consume('g'), consume('h')];
+      const [a, b, c] = await one.take(3);
+      const held = await other.take(3);
+      expect(names(held)).toEqual(['a', 'b', 'c']);
+      if (a === undefined || b === undefined || c === undefined) throw new Error('three were asked for');
+      await one.consumer.ack([a]);
+      await one.consumer.park(b, 'set aside');
+      await one.consumer.retry(c, { reason: 'once more', delayMs: 0 });
+      expect((await one.next()).retryCount).toBe(1);
+      expect(await other.isQuiet()).toBe(true);
+      expect(await subscriptions.parked('h')).toEqual([]);
+      expect(await subscriptions.replayParked('h')).toBe(0);
+      await one.stop();
+      await pass(ackTimeoutMs);
+      const again = await other.take(3); // its own time-out has passed
+      expect(again.map(({ retryCount }) => retryCount)).toEqual([1, 1, 1]);
+      await other.consumer.ack(again);
+      await pass(ackTimeoutMs);
+      expect(await other.isQuiet()).toBe(true);
+      expect(await subscriptions.parked('h')).toEqual([]);
+    });
+  });
+}
