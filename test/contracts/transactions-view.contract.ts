@@ -137,6 +137,22 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await ids(view)).toEqual([1]);
     });
 
+    test('what is parked is counted as it is listed: once, until it fits, and from nothing when begun anew', async () => {
+      const { view, apply } = await opened();
+      expect(await view.countParked()).toBe(0);
+      const odd = (position: number) => {
+        const place = { position, stream: `transaction-${position}`, type: 'Odd', revision: 0 };
+        return { ...place, setAside: 'odd' };
+      };
+      await apply(odd(1), odd(2), showing({ id: 9 }));
+      await apply(odd(2), odd(3));
+      expect(await view.countParked()).toBe(3);
+      await view.retry([showing({ id: 2 }, { position: 2 })]);
+      expect(await view.countParked()).toBe(2);
+      await view.begin('store-1', 0);
+      expect(await view.countParked()).toBe(0);
+    });
+
     test('an erased transaction is gone and never comes back', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }));
@@ -162,6 +178,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
     test('a new view has no checkpoint and serves no page', async () => {
       const view = await open();
       expect(await view.checkpoint()).toBeUndefined();
+      expect([await view.parked(), await view.countParked()]).toEqual([[], 0]);
       await expect(view.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     });
 
@@ -215,6 +232,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       () => view.begin('store-1', 0),
       () => view.apply([], { generation: 1, position: 2 }),
       () => view.parked(),
+      () => view.countParked(),
       () => view.retry([]),
       () => view.erase(1),
       () => view.replace(1, []),

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Database } from '../../src/sqlite/database.ts';
 import { openSqliteView, type SqliteTransactionsView } from '../../src/transactions-view/sqlite.ts';
-import { runQuery } from '../../src/transactions-view/sqlite-schema.ts';
+import { MIGRATIONS, runQuery } from '../../src/transactions-view/sqlite-schema.ts';
 import { transactionsViewContract } from '../contracts/transactions-view.contract.ts';
 import { transactionsViewAtOnceContract } from '../contracts/transactions-view-at-once.contract.ts';
 import { showing } from '../support/records.ts';
@@ -85,6 +86,36 @@ describe('the transactions view on SQLite', () => {
       expect(entriesRead).toBeLessThanOrEqual(Math.min(60 * (limit + 1), 60 * 4 + 4 * (limit + 1)));
     }
     await view.close();
+  });
+
+  test('what is parked is counted, and found by its stream, by an index alone', () => {
+    const folder = temporaryFolder();
+    openIn(folder).close();
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    onTestFinished(() => db.close());
+    const planOf = (sql: string) =>
+      db
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map((row) => row.detail);
+    expect(planOf('SELECT count(*) FROM parked')).toEqual([
+      'SCAN parked USING COVERING INDEX parked_by_stream',
+    ]);
+    expect(planOf("DELETE FROM parked WHERE stream = 'x'")).toEqual([
+      'SEARCH parked USING INDEX parked_by_stream (stream=?)',
+    ]);
+  });
+
+  test('a file of the first version is taken over with what is in it', async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, 'transactions.db');
+    const first = new Database(path, { migrations: MIGRATIONS.slice(0, 1), durability: 'normal' });
+    first.exec("INSERT INTO parked VALUES (5, 'transaction-1', 0, 'Odd', 'odd', 0)");
+    first.close();
+    const view = openIn(folder);
+    onTestFinished(() => view.close());
+    expect(await view.parked()).toMatchObject([{ position: 5 }]);
+    expect(await view.countParked()).toBe(1);
   });
 
   test('rows of an older rendering are not served and have no checkpoint to go on from', async () => {
