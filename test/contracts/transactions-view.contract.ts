@@ -153,6 +153,22 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await view.countParked()).toBe(0);
     });
 
+    test('what is parked of a transaction goes when it is erased or replaced, and of no other', async () => {
+      const { view, apply } = await opened();
+      const odd = (position: number, id: number) => {
+        const place = { position, stream: `transaction-${id}`, type: 'Odd', revision: 0 };
+        return { ...place, setAside: `odd at ${position}` };
+      };
+      await apply(odd(5, 1), odd(6, 2), odd(7, 3), odd(8, 3));
+      const positions = async () => (await view.parked()).map(({ position }) => position);
+      await view.erase(1);
+      expect(await positions()).toEqual([6, 7, 8]);
+      await view.replace(3, [showing({ id: 3 }), odd(8, 3), odd(9, 3)]);
+      expect(await positions()).toEqual([6, 8, 9]);
+      await view.replace(3, []);
+      expect(await positions()).toEqual([6]);
+    });
+
     test('an erased transaction is gone and never comes back', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }));

@@ -55,7 +55,7 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
 
   test('claims the longest waiting lanes first where hundreds have something due', async () => {
     const queue = openOn(mongodb());
-    const lanes = Array.from({ length: 300 }, (_, n) => `lane${n}`);
+    const lanes = Array.from({ length: 300 }, (_, n) => `lane${999 - n}`);
     await queue.enqueue(
       lanes.flatMap((prefix, n) => [
         newDelivery(1, { prefix, createdAtMs: 1_000 + n }),
@@ -69,9 +69,9 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     expect(claimed.every(({ transactionId }) => transactionId === 1)).toBe(true);
     const both = await queue.claim(claimOptions(9_000, { limit: 3, laneCapacity: () => 2 }));
     expect(both.map(({ prefix, transactionId }) => [prefix, transactionId])).toEqual([
-      ['lane0', 1],
-      ['lane0', 2],
-      ['lane1', 1],
+      [lanes[0], 1],
+      [lanes[0], 2],
+      [lanes[1], 1],
     ]);
   });
 
@@ -104,6 +104,23 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     });
     expect(await queue.nextDueAtMs()).toBeUndefined();
     expect(await queue.countByState({})).toMatchObject({ withdrawn: 2, pending: 0 });
+  });
+
+  test('takes nothing with a slot that another’s delivery left free which a third process has claimed by then', async () => {
+    const connection = mongodb();
+    const [queue, other] = [openOn(connection), openOn(connection)];
+    const [there] = await queue.enqueue([one], claimOptions(1_000));
+    await queue.report([delivered(there as ClaimedDelivery, 1_000)]);
+    const overtaken = await connection.use((db) => {
+      const claiming = before(deliveryCollections(db), 'updateMany', async () => {
+        expect(await other.claim(claimOptions(1_000))).toHaveLength(1);
+      });
+      const options = claimOptions(1_000, { laneCapacity: () => 1 });
+      return storeNew(claiming, [one, newDelivery(2)], options);
+    });
+    expect(overtaken.claimed).toEqual([]);
+    const [held] = await other.claim(claimOptions(6_000));
+    expect(held).toMatchObject({ id: newDelivery(2).id });
   });
 
   test('counts a failure once that two processes report at once', async () => {
@@ -184,7 +201,7 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
 /** The collections, with something that another process does right before an operation on deliveries. */
 function before(
   collections: DeliveryCollections,
-  operation: 'insertMany' | 'updateOne',
+  operation: 'insertMany' | 'updateOne' | 'updateMany',
   work: () => Promise<void>,
 ): DeliveryCollections {
   const { deliveries } = collections;

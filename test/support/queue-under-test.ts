@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type {
   ClaimedDelivery,
@@ -9,6 +11,8 @@ import type {
 import { claimOptions } from './deliveries.ts';
 import type { FakeClock } from './fake-clock.ts';
 
+const CLAIMER = join(import.meta.dirname, 'claim-deliveries.ts');
+
 export interface QueueUnderTest {
   /** Empty. */
   readonly queue: DeliveryQueue;
@@ -16,6 +20,21 @@ export interface QueueUnderTest {
   readonly again: () => DeliveryQueue;
   /** The queue's. */
   readonly clock: FakeClock;
+}
+
+export interface SharedQueueUnderTest extends QueueUnderTest {
+  /** Another process claims what is due by `nowMs`, at most `limit`, while this one stands still; gives the ids. */
+  readonly claimElsewhere: (nowMs: number, limit: number) => readonly string[];
+}
+
+/** `log` is what `claim-deliveries.ts` opens: the path of a file, or URL and name of a database. */
+export function claimElsewhere(
+  log: Readonly<Record<string, string>>,
+): SharedQueueUnderTest['claimElsewhere'] {
+  return (nowMs, limit) => {
+    const given = [CLAIMER, JSON.stringify(log), String(nowMs), String(limit)];
+    return JSON.parse(execFileSync(process.execPath, given, { encoding: 'utf8' })) as string[];
+  };
 }
 
 /** A queue with what a test says most often about it; closed, with its other openings, when the test is over. */

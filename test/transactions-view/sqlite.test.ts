@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../src/sqlite/database.ts';
 import { openSqliteView, type SqliteTransactionsView } from '../../src/transactions-view/sqlite.ts';
@@ -116,6 +117,22 @@ describe('the transactions view on SQLite', () => {
     onTestFinished(() => view.close());
     expect(await view.parked()).toMatchObject([{ position: 5 }]);
     expect(await view.countParked()).toBe(1);
+  });
+
+  test('a batch that waits for the lock while the view is begun anew is refused whole', async () => {
+    const folder = temporaryFolder();
+    const view = openIn(folder);
+    onTestFinished(() => view.close());
+    const { generation } = await view.begin('store-1', 0);
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    onTestFinished(() => db.close());
+    db.exec('BEGIN IMMEDIATE; UPDATE checkpoint SET generation = generation + 1, position = 3');
+    const applied = view.apply([showing({ id: 1 })], { generation, position: 9 });
+    await nextTurn();
+    db.exec('COMMIT');
+    expect(await applied).toBe('begun anew');
+    expect(await view.find(1)).toBeUndefined();
+    expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 3 });
   });
 
   test('rows of an older rendering are not served and have no checkpoint to go on from', async () => {
