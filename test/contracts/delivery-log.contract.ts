@@ -45,6 +45,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
         const page = await queue.list({}, { limit: 3, after: all[after] });
         expect(page.map(({ id }) => id)).toEqual(all.slice(after + 1, after + 4));
       }
+      expect(await queue.list({}, { limit: 0 })).toEqual([]);
       await expect(queue.list({}, { limit: 3, after: 'unknown' })).rejects.toMatchObject({ code: 'REFUSED' });
     });
 
@@ -115,6 +116,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const claimed = (await claim(1_000)) as ClaimedDelivery[];
       const [a, b, c, d] = claimed as [ClaimedDelivery, ClaimedDelivery, ClaimedDelivery, ClaimedDelivery];
       await queue.report([delivered(b, 2_000), failed(a, 1_000), delivered(c, 3_000), held(d)]);
+      expect(await queue.purge(3_250, 0)).toBe(0);
       expect(await queue.purge(3_250, 1)).toBe(1);
       expect(await queue.find(a.id)).toBeUndefined();
       expect(await queue.purge(3_250, 10)).toBe(1);
@@ -128,6 +130,14 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
         failed: 0,
         withdrawn: 0,
       });
+    });
+
+    test('leaves one alone that had ended and was made due again', async () => {
+      const { queue, claimOne, stateOf } = await opened(one);
+      await queue.report([failed(await claimOne(1_000), 1_000)]);
+      await queue.redeliver(one.id, { force: false, dueAtMs: 5_000 });
+      expect(await queue.purge(Number.MAX_SAFE_INTEGER, 10)).toBe(0);
+      expect(await stateOf(one)).toBe('pending');
     });
 
     test('takes the attempts along, and leaves withdrawals known', async () => {

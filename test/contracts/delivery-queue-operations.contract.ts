@@ -139,6 +139,7 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'failed']);
       expect(await queue.redeliver(a.id, { force: true, dueAtMs: 3_000 })).toBe('withdrawn');
       expect(await queue.redeliver(b.id, { force: true, dueAtMs: 3_000 })).toBe('withdrawn');
+      expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'failed']);
     });
   });
 

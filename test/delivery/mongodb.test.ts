@@ -8,11 +8,7 @@ import { deliveryQueueOperationsContract } from '../contracts/delivery-queue-ope
 import { webhookHealthContract } from '../contracts/webhook-health.contract.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { describeWithMongodb, mongodb, mongodbUrl } from '../support/mongodb.ts';
-import {
-  claimElsewhere,
-  type QueueUnderTest,
-  type SharedQueueUnderTest,
-} from '../support/queue-under-test.ts';
+import type { QueueUnderTest, SharedQueueUnderTest } from '../support/queue-under-test.ts';
 
 const POLL_MS = 50;
 
@@ -37,7 +33,7 @@ const openOn = (connection: MongoConnection): QueueUnderTest => {
 const open = async (): Promise<SharedQueueUnderTest> => {
   const connection = emptied();
   const database = await connection.use(async ({ databaseName }) => databaseName);
-  return { ...openOn(connection), claimElsewhere: claimElsewhere({ url: mongodbUrl(), database }) };
+  return { ...openOn(connection), log: { url: mongodbUrl(), database } };
 };
 
 function empty(connection: MongoConnection): Promise<unknown> {

@@ -13,7 +13,6 @@ import { deliveryQueueOperationsContract } from '../contracts/delivery-queue-ope
 import { webhookHealthContract } from '../contracts/webhook-health.contract.ts';
 import { claimOptions, delivered, newDelivery } from '../support/deliveries.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { claimElsewhere } from '../support/queue-under-test.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const CLAIMER = join(import.meta.dirname, '../support/claim-delivery-and-die.ts');
@@ -23,7 +22,7 @@ const open = async () => {
   const path = join(temporaryFolder(), 'deliveries.db');
   const clock = new FakeClock();
   const again = () => openSqliteDeliveryQueue({ path, clock });
-  return { queue: again(), again, clock, claimElsewhere: claimElsewhere({ path }) };
+  return { queue: again(), again, clock, log: { path } };
 };
 
 deliveryQueueContract(open);

@@ -1,27 +1,41 @@
+import type { MessagePort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../src/clock.ts';
 import type { DeliveryQueue } from '../../src/delivery/delivery-queue.ts';
 import { claimOptions } from './deliveries.ts';
 
-// Run as a process of its own: claims what is due, at most LIMIT, and prints the ids as a JSON array.
-const [log, nowMs, limit] = process.argv.slice(2);
-if (log === undefined) throw new Error('usage: claim-deliveries.ts LOG NOW_MS LIMIT');
-const { path, url, database } = JSON.parse(log) as Record<string, string>;
-
-async function claim(queue: DeliveryQueue): Promise<void> {
-  const options = claimOptions(Number(nowMs), { holder: 'elsewhere', limit: Number(limit) });
-  const claimed = await queue.claim(options);
-  console.log(JSON.stringify(claimed.map(({ id }) => id)));
-  await queue.close();
+/** What the thread is given: the log that it opens, where it is asked, and what tells that it has answered. */
+export interface ClaimerData {
+  readonly log: ClaimedLog;
+  readonly port: MessagePort;
+  readonly answered: Int32Array<SharedArrayBuffer>;
 }
 
-// Only the driver of the engine in question is loaded: the claiming process stands still for it.
-if (path !== undefined) {
-  const { openSqliteDeliveryQueue } = await import('../../src/delivery/sqlite.ts');
-  await claim(openSqliteDeliveryQueue({ path, clock: systemClock }));
-} else if (url !== undefined && database !== undefined) {
+export type ClaimedLog = { readonly path: string } | { readonly url: string; readonly database: string };
+
+// Run as a thread of its own, which opens the log for itself as another process does, and claims when it is asked.
+const { log, port, answered } = workerData as ClaimerData;
+const queue = await open();
+await queue.logId(); // connected: what is asked for takes no longer than a claim
+port.on('message', ({ nowMs, limit }: { readonly nowMs: number; readonly limit: number }) => {
+  void claim(nowMs, limit).finally(() => {
+    Atomics.store(answered, 0, 1);
+    Atomics.notify(answered, 0);
+  });
+});
+parentPort?.postMessage('ready');
+
+async function open(): Promise<DeliveryQueue> {
+  if ('path' in log) {
+    const { openSqliteDeliveryQueue } = await import('../../src/delivery/sqlite.ts');
+    return openSqliteDeliveryQueue({ path: log.path, clock: systemClock });
+  }
   const { openMongoDeliveryQueue } = await import('../../src/delivery/mongodb.ts');
   const { MongoConnection } = await import('../../src/mongodb/connection.ts');
-  const connection = new MongoConnection({ url, database });
-  await claim(openMongoDeliveryQueue({ connection, clock: systemClock }));
-  await connection.close();
+  return openMongoDeliveryQueue({ connection: new MongoConnection(log), clock: systemClock });
+}
+
+async function claim(nowMs: number, limit: number): Promise<void> {
+  const claimed = await queue.claim(claimOptions(nowMs, { holder: 'elsewhere', limit }));
+  port.postMessage(claimed.map(({ id }) => id));
 }

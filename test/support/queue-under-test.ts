@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { onTestFinished } from 'vitest';
 import type {
   ClaimedDelivery,
@@ -8,10 +9,12 @@ import type {
   DeliveryState,
   NewDelivery,
 } from '../../src/delivery/delivery-queue.ts';
+import type { ClaimedLog, ClaimerData } from './claim-deliveries.ts';
 import { claimOptions } from './deliveries.ts';
 import type { FakeClock } from './fake-clock.ts';
 
 const CLAIMER = join(import.meta.dirname, 'claim-deliveries.ts');
+const CLAIMED_WITHIN_MS = 4_000;
 
 export interface QueueUnderTest {
   /** Empty. */
@@ -23,17 +26,29 @@ export interface QueueUnderTest {
 }
 
 export interface SharedQueueUnderTest extends QueueUnderTest {
-  /** Another process claims what is due by `nowMs`, at most `limit`, while this one stands still; gives the ids. */
-  readonly claimElsewhere: (nowMs: number, limit: number) => readonly string[];
+  /** What `claimElsewhere` opens. */
+  readonly log: ClaimedLog;
 }
 
-/** `log` is what `claim-deliveries.ts` opens: the path of a file, or URL and name of a database. */
-export function claimElsewhere(
-  log: Readonly<Record<string, string>>,
-): SharedQueueUnderTest['claimElsewhere'] {
+/**
+ * Another opening of the log, on a thread and a connection of its own. The function that it gives has it claim what
+ * is due by `nowMs`, at most `limit`, while the calling thread stands still; it returns the ids.
+ */
+export async function claimElsewhere(
+  log: ClaimedLog,
+): Promise<(nowMs: number, limit: number) => readonly string[]> {
+  const { port1, port2 } = new MessageChannel();
+  const answered = new Int32Array(new SharedArrayBuffer(4));
+  const data: ClaimerData = { log, port: port2, answered };
+  const worker = new Worker(CLAIMER, { workerData: data, transferList: [port2] });
+  onTestFinished(async () => void (await worker.terminate()));
+  await once(worker, 'message');
   return (nowMs, limit) => {
-    const given = [CLAIMER, JSON.stringify(log), String(nowMs), String(limit)];
-    return JSON.parse(execFileSync(process.execPath, given, { encoding: 'utf8' })) as string[];
+    Atomics.store(answered, 0, 0);
+    port1.postMessage({ nowMs, limit });
+    if (Atomics.wait(answered, 0, 0, CLAIMED_WITHIN_MS) === 'timed-out')
+      throw new Error('nothing was claimed');
+    return receiveMessageOnPort(port1)?.message as string[];
   };
 }
 
