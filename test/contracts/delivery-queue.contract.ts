@@ -61,9 +61,10 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
     test('with a claim keeps no slot for what is withdrawn or was there before', async () => {
       const { queue, stateOf } = await opened(one);
       await queue.withdraw(2, 1_000);
-      const [withdrawn, fresh] = [newDelivery(2), newDelivery(3)];
+      const [withdrawn, fresh, other] = [newDelivery(2), newDelivery(3), newDelivery(4)];
       const claiming = claimOptions(500, { laneCapacity: () => 1 });
-      expect(ids(await queue.enqueue([one, withdrawn, fresh], claiming))).toEqual([fresh.id]);
+      expect(ids(await queue.enqueue([one, other], claiming))).toEqual([other.id]);
+      expect(ids(await queue.enqueue([withdrawn, fresh], claiming))).toEqual([fresh.id]);
       expect(await stateOf(withdrawn)).toBe('withdrawn');
     });
 
@@ -278,6 +279,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       await queue.report([delivered(await claimOne(6_000), 6_000)]);
       await queue.redeliver(one.id, { force: true, dueAtMs: 7_000 });
       await queue.report([delivered(slow, 1_000)]);
+      await queue.report([delivered(slow, 1_000), delivered(slow, 1_000)]);
       expect(await queue.find(one.id)).toMatchObject({ state: 'pending', cycle: 2, attemptsInCycle: 0 });
     });
   });

@@ -111,10 +111,13 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       await apply(showing({ id: 1 }), hiding(1));
       const { generation = 0 } = (await view.checkpoint()) ?? {};
       const again = showing({ id: 1 }, { revision: 2, position: 77 });
-      const setAside = await view.apply([again, showing({ id: 2 })], { generation, position: 9 });
+      const odd = { position: 78, stream: 'transaction-3', type: 'Odd', revision: 0, setAside: 'odd' };
+      const setAside = await view.apply([again, odd, showing({ id: 2 })], { generation, position: 99 });
       expect(setAside).toMatchObject([
         { position: 77, revision: 2, reason: expect.stringContaining('voided') },
+        { position: 78, revision: 0, reason: 'odd' },
       ]);
+      expect(await ids(view)).toEqual([2]);
     });
 
     test('the checkpoint never moves back', async () => {

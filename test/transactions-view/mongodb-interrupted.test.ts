@@ -1,9 +1,17 @@
 import type { Db, Document } from 'mongodb';
 import { expect, test } from 'vitest';
+import { ERASED_REVISION } from '../../src/event-store/event-store.ts';
 import type { MongoConnection } from '../../src/mongodb/connection.ts';
 import { openMongoView } from '../../src/transactions-view/mongodb.ts';
-import { moveCheckpoint, readCheckpoint } from '../../src/transactions-view/mongodb-generations.ts';
+import { applyChanges } from '../../src/transactions-view/mongodb-changes.ts';
+import {
+  type Generation,
+  generationOf,
+  moveCheckpoint,
+  readCheckpoint,
+} from '../../src/transactions-view/mongodb-generations.ts';
 import { readPage } from '../../src/transactions-view/mongodb-page.ts';
+import type { ViewChange } from '../../src/transactions-view/transactions-view.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { describeWithMongodb, mongodb } from '../support/mongodb.ts';
 import { hiding, showing } from '../support/records.ts';
@@ -88,6 +96,40 @@ describeWithMongodb('a change of the view on MongoDB that is interrupted', () =>
   });
 });
 
+describeWithMongodb(
+  'a row of the view on MongoDB that another process writes between reading and writing it',
+  () => {
+    const erasing = {
+      ...{ position: 5, stream: 'transaction-1', type: 'erase' },
+      change: { kind: 'erase', revision: ERASED_REVISION, id: 1 },
+    } as const;
+
+    test.each<[string, ViewChange[], { readonly change: ViewChange; readonly meanwhile: ViewChange }]>([
+      ['was not there', [], { change: hiding(1), meanwhile: showing({ id: 1 }) }],
+      ['was there', [showing({ id: 1 })], { change: erasing, meanwhile: hiding(1) }],
+    ])('is decided once more where it %s', async (_, before, { change, meanwhile }) => {
+      const connection = mongodb();
+      const view = openMongoView({ connection, clock: new FakeClock() });
+      const { generation } = await view.begin('store-1', 0);
+      await view.apply(before, { generation, position: 1 });
+      await connection.use(async (db) => {
+        const collections = generationOf(db, generation);
+        let isFirst = true;
+        const rows = beforeWriting(collections.rows, async () => {
+          if (isFirst) await applyChanges(collections, [meanwhile], 0);
+          isFirst = false;
+        });
+        expect(await applyChanges({ ...collections, rows }, [change], 0)).toEqual([]);
+        expect(isFirst).toBe(false);
+        expect((await collections.rows.findOne({ _id: 1 }))?.revision).toBe(
+          'change' in change && change.change.revision,
+        );
+      });
+      expect(await view.find(1)).toBe('hidden');
+    });
+  },
+);
+
 describeWithMongodb('a generation of the view on MongoDB that is no longer in use', () => {
   async function filled() {
     const connection = mongodb();
@@ -154,6 +196,21 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     });
   });
 
+  test('refuses a batch that began while it was', async () => {
+    const { connection, clock, view, generation } = await filled();
+    let usesLeft = Infinity;
+    const racing = beforeUse(connection, async () => {
+      usesLeft -= 1;
+      if (usesLeft === 0) await view.begin('store-1', 0);
+    });
+    const late = openMongoView({ connection: racing, clock });
+    expect((await late.checkpoint())?.generation).toBe(generation);
+    usesLeft = 2; // with the first one the batch reads which generation is in use
+    expect(await late.apply([showing({ id: 2 })], { generation, position: 2 })).toBe('begun anew');
+    expect(await view.find(2)).toBeUndefined();
+    expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 0 });
+  });
+
   test('is suspected where any search of a page found nothing, not only where all did', async () => {
     const { connection, generation } = await filled();
     const corporateIds = Array.from({ length: 150 }, (_, n) => 31 + n);
@@ -163,3 +220,32 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     expect(await read({ corporateIds })).toMatchObject({ rows: [{ id: 1 }], isProven: false });
   });
 });
+
+/** The connection, with what another process does before each use. */
+function beforeUse(connection: MongoConnection, work: () => Promise<void>): MongoConnection {
+  const get = (whole: MongoConnection, name: string | symbol): unknown => {
+    if (name === 'use') {
+      return async <T>(operation: (db: Db) => Promise<T>): Promise<T> => {
+        await work();
+        return whole.use(operation);
+      };
+    }
+    const value: unknown = Reflect.get(whole, name, whole);
+    return typeof value === 'function' ? value.bind(whole) : value;
+  };
+  return new Proxy(connection, { get });
+}
+
+/** The rows, with what another process does before each write. */
+function beforeWriting(rows: Generation['rows'], work: () => Promise<void>): Generation['rows'] {
+  const get = (whole: typeof rows, name: string | symbol): unknown => {
+    const value: unknown = Reflect.get(whole, name, whole);
+    if (typeof value !== 'function') return value;
+    if (name !== 'bulkWrite') return value.bind(whole);
+    return async (...given: unknown[]): Promise<unknown> => {
+      await work();
+      return value.apply(whole, given);
+    };
+  };
+  return new Proxy(rows, { get });
+}
