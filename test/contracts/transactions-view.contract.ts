@@ -168,6 +168,9 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await positions()).toEqual([6, 7, 8]);
       await view.replace(3, [showing({ id: 3 }), odd(8, 3), odd(9, 3)]);
       expect(await positions()).toEqual([6, 8, 9]);
+      const otherwise = showing({ id: 3, fees: '{"other":1}' }, { revision: 1, position: 10 });
+      await view.replace(3, [showing({ id: 3 }), otherwise]);
+      expect(await positions()).toEqual([6, 10]);
       await view.replace(3, []);
       expect(await positions()).toEqual([6]);
     });

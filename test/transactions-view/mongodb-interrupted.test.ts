@@ -211,6 +211,16 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 0 });
   });
 
+  test('is one that a beginning with a higher number has overtaken, which stays in use', async () => {
+    const { connection, view, generation } = await filled();
+    await switchCheckpoint(connection, generation + 9);
+    const begun = await view.begin('store-1', 0);
+    expect(begun.generation).toBe(generation + 1);
+    expect(await view.checkpoint()).toMatchObject({ generation: generation + 9, servesFrom: 9 });
+    const to = { generation: begun.generation, position: 1 };
+    expect(await view.apply([showing({ id: 1 })], to)).toBe('begun anew');
+  });
+
   test('is suspected where any search of a page found nothing, not only where all did', async () => {
     const { connection, generation } = await filled();
     const corporateIds = Array.from({ length: 150 }, (_, n) => 31 + n);
