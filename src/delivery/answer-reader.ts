@@ -1,9 +1,9 @@
 import type { ReceiverAnswer } from './delivery-queue.ts';
 
 const MAX_BODY_BYTES = 4 * 1024;
-const MAX_HEADER_CHARACTERS = 16 * 1024;
+const MAX_HEADER_BYTES = 8 * 1024;
 
-/** Keeps the status, up to 16 KiB of headers and the first 4 KiB of the body of an answer; the rest is let go. */
+/** Keeps the status, up to 8 KiB of headers and the first 4 KiB of the body of an answer; the rest is let go. */
 export class AnswerReader {
   readonly #status: number;
   readonly #headers: Readonly<Record<string, string>>;
@@ -35,11 +35,11 @@ function keptHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Readonly<Record<string, string>> {
   const kept: Record<string, string> = {};
-  let left = MAX_HEADER_CHARACTERS;
+  let left = MAX_HEADER_BYTES;
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
     const text = Array.isArray(value) ? value.join(', ') : value;
-    left -= name.length + text.length;
+    left -= Buffer.byteLength(name) + Buffer.byteLength(text);
     if (left < 0) break;
     kept[name] = text;
   }

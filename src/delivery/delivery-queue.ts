@@ -1,6 +1,12 @@
 import type { RenderedRecord } from '../../projections/transactions.ts';
 import type { Position } from '../event-store/event-store.ts';
 
+/**
+ * Attempts that are kept of one delivery: it can be redelivered without end, and must not grow with that. An attempt
+ * takes 60 KiB at most, so that all of them fit into a document of MongoDB (16 MiB) several times.
+ */
+export const MAX_ATTEMPTS_KEPT = 50;
+
 export type DeliveryState = 'pending' | 'held' | 'delivered' | 'failed' | 'withdrawn';
 
 /** What is owed to one key: made once, never changed. */
@@ -30,6 +36,7 @@ export interface Delivery extends NewDelivery {
   readonly attemptsInCycle: number;
   /** When the next attempt is due, or the lease of the one under way ends; `null` unless pending. */
   readonly dueAtMs: number | null;
+  /** The newest `MAX_ATTEMPTS_KEPT`, in order: all of the present cycle, and of the former ones what fits. */
   readonly attempts: readonly Attempt[];
 }
 
@@ -40,6 +47,7 @@ export type FailureKind = 'dns' | 'forbidden' | 'connect' | 'tls' | 'timeout' | 
 
 export interface ReceiverAnswer {
   readonly status: number;
+  /** The first 8 KiB, names included. */
   readonly headers: Readonly<Record<string, string>>;
   /** The first 4 KiB as text. */
   readonly body: string;
@@ -151,7 +159,7 @@ export interface WorkListener {
  *   token is the delivery's last, also when its lease has ended and nobody else took it. What another token holds,
  *   or has ended meanwhile, is left as it is, except that a success in the delivery's present cycle is recorded as
  *   delivered, also of a failed or withdrawn one. `delivered` ends the lane's run; `failed` with an attempt counts
- *   one more.
+ *   one more. A delivery keeps its newest `MAX_ATTEMPTS_KEPT` attempts; `attemptsInCycle` counts all of the cycle.
  * - `resume` makes an account's held deliveries due at `nowMs`, attempts left as they were, and ends the time
  *   (not the count) of their lanes' runs. Says how many. In batches: what an interruption leaves is still held.
  * - `endLane` ends everything pending or held of a lane as failed with the reason; not counted in the run. In

@@ -1,6 +1,7 @@
 import { ObjectId } from 'mongodb';
 import { FuelError } from '../errors.ts';
 import type { StoredDelivery, StoredRun } from './delivery-log-copy.ts';
+import { MAX_ATTEMPTS_KEPT } from './delivery-queue.ts';
 import { type DeliveryCollections, type DeliveryDocument, insertMissing } from './mongodb-collections.ts';
 import {
   identityOf,
@@ -96,6 +97,8 @@ function toStoredDocument(stored: StoredDelivery): DeliveryDocument {
     ...(dueAtMs === null ? {} : { due_at: dueAtMs }),
     ...(endedAtMs === null ? {} : { ended_at: endedAtMs }),
     record: toRecordDocument(stored.record),
-    attempts: stored.attempts.map((attempt) => toAttemptDocument(attempt, new ObjectId())),
+    attempts: stored.attempts
+      .slice(-MAX_ATTEMPTS_KEPT)
+      .map((attempt) => toAttemptDocument(attempt, new ObjectId())),
   };
 }

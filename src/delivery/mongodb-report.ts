@@ -1,6 +1,6 @@
 import type { AnyBulkWriteOperation, ClientSession, Filter, UpdateFilter } from 'mongodb';
 import { ObjectId } from 'mongodb';
-import type { Attempt, DeliveryReport } from './delivery-queue.ts';
+import { type Attempt, type DeliveryReport, MAX_ATTEMPTS_KEPT } from './delivery-queue.ts';
 import { endOf, type HealthRuns } from './health-run.ts';
 import type { DeliveryCollections, DeliveryDocument } from './mongodb-collections.ts';
 import { toAttemptDocument } from './mongodb-documents.ts';
@@ -131,7 +131,8 @@ function changeOf(report: DeliveryReport, by: ObjectId, nowMs: number): UpdateFi
 }
 
 function attemptOf(attempt: Attempt, by: ObjectId): UpdateFilter<DeliveryDocument> {
-  return { $inc: { attempts_in_cycle: 1 }, $push: { attempts: toAttemptDocument(attempt, by) } };
+  const newest = { $each: [toAttemptDocument(attempt, by)], $slice: -MAX_ATTEMPTS_KEPT };
+  return { $inc: { attempts_in_cycle: 1 }, $push: { attempts: newest } };
 }
 
 /** The engine itself would take anything. */

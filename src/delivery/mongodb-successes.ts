@@ -1,4 +1,5 @@
 import type { ClientSession, Collection, Document } from 'mongodb';
+import { MAX_ATTEMPTS_KEPT } from './delivery-queue.ts';
 import type { DeliveryDocument } from './mongodb-collections.ts';
 import { NO_MORE_DUE } from './mongodb-withdrawals.ts';
 
@@ -31,7 +32,7 @@ export async function recordSuccesses(
         reason: null,
         ended_at: '$own.ended_at',
         attempts_in_cycle: { $add: ['$attempts_in_cycle', 1] },
-        attempts: { $concatArrays: ['$attempts', '$own.attempts'] },
+        attempts: { $slice: [{ $concatArrays: ['$attempts', '$own.attempts'] }, -MAX_ATTEMPTS_KEPT] },
       },
     },
     { $unset: ['own', ...Object.keys(NO_MORE_DUE)] },

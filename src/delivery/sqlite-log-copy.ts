@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FuelError } from '../errors.ts';
 import type { Database } from '../sqlite/database.ts';
 import type { DeliveryLogCopy, StoredDelivery, StoredRun } from './delivery-log-copy.ts';
+import { MAX_ATTEMPTS_KEPT } from './delivery-queue.ts';
 import { SqliteLanes } from './sqlite-lanes.ts';
 import {
   attemptValues,
@@ -12,7 +13,7 @@ import {
   toAttempt,
   toDelivery,
 } from './sqlite-rows.ts';
-import { prepareStatements, type Statements } from './sqlite-statements.ts';
+import { KEPT_ATTEMPTS, prepareStatements, type Statements } from './sqlite-statements.ts';
 
 /** What one read hands out and one commit takes: some milliseconds of the event loop. */
 const BATCH = 500;
@@ -130,7 +131,8 @@ export class SqliteLogCopy implements DeliveryLogCopy {
     this.#common.purgeRecord.run(seq);
     this.#common.insertRecord.run(seq, head, mobileNumber, fees, pump, odometer);
     this.#common.purgeAttempts.run(seq);
-    for (const attempt of attempts) this.#common.insertAttempt.run(seq, ...attemptValues(attempt));
+    const kept = attempts.slice(-MAX_ATTEMPTS_KEPT);
+    for (const attempt of kept) this.#common.insertAttempt.run(seq, ...attemptValues(attempt));
   }
 }
 
@@ -156,7 +158,7 @@ function prepareOwn(db: Database): Record<OwnStatement, StatementSync> {
       `SELECT seq, ended_at AS endedAtMs, ${SUMMARY_COLUMNS}, ${RECORD_COLUMNS}
        FROM deliveries JOIN records ON records.delivery = deliveries.seq WHERE id > ? ORDER BY id LIMIT ?`,
     ),
-    attempts: db.prepare('SELECT * FROM attempts WHERE delivery = ? ORDER BY seq'),
+    attempts: db.prepare(KEPT_ATTEMPTS),
     withdrawals: db.prepare(
       'SELECT transaction_id FROM withdrawals WHERE transaction_id > ? ORDER BY transaction_id LIMIT ?',
     ),

@@ -4,7 +4,7 @@ import type { Database } from '../sqlite/database.ts';
 import type { Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from './delivery-queue.ts';
 import { selectionOf } from './sqlite-list.ts';
 import { type Row, SUMMARY_COLUMNS, toAttempt, toDelivery, toSummary } from './sqlite-rows.ts';
-import { WITH_RECORD } from './sqlite-statements.ts';
+import { KEPT_ATTEMPTS, WITH_RECORD } from './sqlite-statements.ts';
 
 /** What is only read of the delivery log. Each method reads one snapshot and throws `STORE_CLOSED` after its end. */
 export class SqliteDeliveryReader {
@@ -20,7 +20,7 @@ export class SqliteDeliveryReader {
       `SELECT account_id FROM deliveries WHERE state = 'held' AND account_id > ? ORDER BY account_id LIMIT 1`,
     );
     this.#delivery = db.prepare(`${WITH_RECORD} WHERE id = ?`);
-    this.#attempts = db.prepare('SELECT * FROM attempts WHERE delivery = ? ORDER BY seq');
+    this.#attempts = db.prepare(KEPT_ATTEMPTS);
     this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
   }
 

@@ -1,4 +1,5 @@
 import type { Database } from '../sqlite/database.ts';
+import { MAX_ATTEMPTS_KEPT } from './delivery-queue.ts';
 import { RECORD_COLUMNS, SUMMARY_COLUMNS } from './sqlite-rows.ts';
 
 export type Statements = ReturnType<typeof prepareStatements>;
@@ -8,6 +9,9 @@ const STANDING = `state = $state, reason = $reason, ended_at = $endedAtMs, cycle
 /** Selects what a whole delivery is made of, its attempts excepted. */
 export const WITH_RECORD = `SELECT seq, ${SUMMARY_COLUMNS}, ${RECORD_COLUMNS}
   FROM deliveries JOIN records ON records.delivery = deliveries.seq`;
+/** Selects the attempts that are kept of a delivery, in order; a file of an earlier version may hold more. */
+export const KEPT_ATTEMPTS = `SELECT * FROM (
+  SELECT * FROM attempts WHERE delivery = ? ORDER BY seq DESC LIMIT ${MAX_ATTEMPTS_KEPT}) ORDER BY seq`;
 
 /** The statements that change the delivery log, but those of its lanes. */
 export function prepareStatements(db: Database) {
@@ -22,6 +26,10 @@ export function prepareStatements(db: Database) {
     insertAttempt: db.prepare(
       `INSERT INTO attempts (delivery, cycle, number, started_at, duration, outcome)
        VALUES (?, ?, ?, ?, ?, ?)`,
+    ),
+    dropOldAttempts: db.prepare(
+      `DELETE FROM attempts WHERE delivery = ?1 AND seq <= (
+         SELECT seq FROM attempts WHERE delivery = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ${MAX_ATTEMPTS_KEPT})`,
     ),
     due: db.prepare(`${WITH_RECORD} WHERE prefix = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`),
     lease: db.prepare('UPDATE deliveries SET lease = ?, due_at = ? WHERE seq = ?'),

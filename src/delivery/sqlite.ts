@@ -131,6 +131,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
         const attempt = 'attempt' in report ? report.attempt : null;
         if (attempt === null) continue;
         this.#statements.insertAttempt.run(seq, ...attemptValues(attempt));
+        this.#statements.dropOldAttempts.run(seq);
         if (report.kind === 'delivered') runs.delivered(prefix);
         if (report.kind === 'failed') runs.failed(prefix, attempt);
       }

@@ -217,7 +217,7 @@ async function readProjection(engines: Engines): Promise<ProjectionReading> {
   const [checkpoint, head, parked] = await Promise.all([
     engines.view().checkpoint(),
     engines.store().head(),
-    engines.view().parked(),
+    engines.view().countParked(),
   ]);
-  return { position: checkpoint?.position ?? 0, head, setAside: parked.length };
+  return { position: checkpoint?.position ?? 0, head, setAside: parked };
 }

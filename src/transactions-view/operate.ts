@@ -43,7 +43,7 @@ export async function projectionStatus(
     position,
     lag_seconds: oldestMs === undefined ? 0 : Math.max(0, Math.round((clock.now() - oldestMs) / 1000)),
     lag_events: behind > MOST_COUNTED ? null : behind,
-    parked: (await view.parked()).length,
+    parked: await view.countParked(),
     holder: (await coordination.holder(PROJECTOR_LEASE))?.holder ?? null,
   };
 }

@@ -24,6 +24,8 @@ export const MIGRATIONS = [
    CREATE INDEX by_group_and_corporate
      ON transactions (account_id, corporate_group_id, corporate_id, status, created_at, id)
      WHERE status IS NOT NULL AND corporate_group_id IS NOT NULL;`,
+  // Counted by it, a tenth of the table's size, and found by its stream.
+  'CREATE INDEX parked_by_stream ON parked (stream)',
 ];
 
 export interface RunKind {

@@ -117,6 +117,11 @@ export class SqliteTransactionsView implements TransactionsView {
     }));
   }
 
+  async countParked(): Promise<number> {
+    this.#db.assertOpen();
+    return this.#statements.countParked.get()?.count as number;
+  }
+
   async retry(changes: readonly ViewChange[]): Promise<void> {
     await this.#db.write(() => {
       for (const change of changes) this.#statements.unpark.run(change.position);
@@ -281,6 +286,7 @@ function prepareStatements(db: Database) {
     unpark: db.prepare('DELETE FROM parked WHERE position = ?'),
     unparkStream: db.prepare('DELETE FROM parked WHERE stream = ?'),
     parked: db.prepare('SELECT * FROM parked ORDER BY position'),
+    countParked: db.prepare('SELECT count(*) AS count FROM parked'),
   };
 }
 

@@ -87,6 +87,7 @@ export interface Checkpoint {
  *   does nothing to the view that is there and says `begun anew` when that has another generation.
  * - `begin` empties the view for a new start from position 0.
  * - `replace` puts what the events of one transaction make in the place of what the view has of it.
+ * - `countParked` counts what `parked` lists, without loading it: it may be asked often, however much is parked.
  * - `checkpoint` is `undefined` before the first `begin`, and when the rows were written by an older rendering.
  */
 export interface TransactionsView {
@@ -99,6 +100,7 @@ export interface TransactionsView {
     to: { readonly generation: number; readonly position: Position },
   ): Promise<readonly ParkedTransactionEvent[] | 'begun anew'>;
   parked(): Promise<ParkedTransactionEvent[]>;
+  countParked(): Promise<number>;
   /** Applies a parked event anew: out of the list when it fits, back with the new reason when not. */
   retry(changes: readonly ViewChange[]): Promise<void>;
   erase(transactionId: number): Promise<void>;

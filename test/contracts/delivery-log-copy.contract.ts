@@ -1,6 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { DeliveryLogCopy, StoredDelivery } from '../../src/delivery/delivery-log-copy.ts';
-import type { ClaimedDelivery, DeliveryQueue, NewDelivery } from '../../src/delivery/delivery-queue.ts';
+import type {
+  Attempt,
+  ClaimedDelivery,
+  DeliveryQueue,
+  NewDelivery,
+} from '../../src/delivery/delivery-queue.ts';
 import {
   attemptOf,
   claimOptions,
@@ -98,6 +103,20 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       await queue.report([retryAt(claimed as ClaimedDelivery, 2_000, 30_000)]);
       expect(await queue.find(delivery.id)).toMatchObject({ attempts: [], dueAtMs: 1_000, position: 77 });
       expect(await queue.claim(claimOptions(2_001))).toHaveLength(1);
+    });
+
+    test('keeps the newest 50 attempts of a delivery that another log has more of', async () => {
+      const { queue, log } = await opened();
+      const delivery = newDelivery(1);
+      const [claimed] = await queue.enqueue([delivery], claimOptions(1_000));
+      await queue.report([delivered(claimed as ClaimedDelivery, 1_000)]);
+      const [stored] = (await allOf(log.deliveries())) as [StoredDelivery];
+      const [attempt] = stored.attempts as [Attempt];
+      const attempts = Array.from({ length: 51 }, (_, n) => ({ ...attempt, cycle: n + 1 }));
+      await log.store([{ ...stored, cycle: 51, attempts: attempts.slice(1) }]);
+      expect((await queue.find(delivery.id))?.attempts).toEqual(attempts.slice(1));
+      await log.store([{ ...stored, cycle: 51, attempts }]);
+      expect((await queue.find(delivery.id))?.attempts).toEqual(attempts.slice(1));
     });
 
     test('is read in batches, each delivery once, also behind any of them', async () => {

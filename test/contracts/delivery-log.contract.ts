@@ -1,11 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import type {
   ClaimedDelivery,
+  Delivery,
   DeliveryQueue,
   DeliverySummary,
   NewDelivery,
 } from '../../src/delivery/delivery-queue.ts';
-import { claimOptions, delivered, failed, held, newDelivery, retryAt } from '../support/deliveries.ts';
+import {
+  attemptOf,
+  claimOptions,
+  delivered,
+  failed,
+  held,
+  newDelivery,
+  retryAt,
+  SUCCESS,
+} from '../support/deliveries.ts';
 import { openQueue, type QueueUnderTest } from '../support/queue-under-test.ts';
 
 /** What is read of the log, and what is kept of it. `open` gives an empty log; the suite closes it. */
@@ -35,6 +45,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
         const page = await queue.list({}, { limit: 3, after: all[after] });
         expect(page.map(({ id }) => id)).toEqual(all.slice(after + 1, after + 4));
       }
+      expect(await queue.list({}, { limit: 0 })).toEqual([]);
       await expect(queue.list({}, { limit: 3, after: 'unknown' })).rejects.toMatchObject({ code: 'REFUSED' });
     });
 
@@ -105,6 +116,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const claimed = (await claim(1_000)) as ClaimedDelivery[];
       const [a, b, c, d] = claimed as [ClaimedDelivery, ClaimedDelivery, ClaimedDelivery, ClaimedDelivery];
       await queue.report([delivered(b, 2_000), failed(a, 1_000), delivered(c, 3_000), held(d)]);
+      expect(await queue.purge(3_250, 0)).toBe(0);
       expect(await queue.purge(3_250, 1)).toBe(1);
       expect(await queue.find(a.id)).toBeUndefined();
       expect(await queue.purge(3_250, 10)).toBe(1);
@@ -120,6 +132,14 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       });
     });
 
+    test('leaves one alone that had ended and was made due again', async () => {
+      const { queue, claimOne, stateOf } = await opened(one);
+      await queue.report([failed(await claimOne(1_000), 1_000)]);
+      await queue.redeliver(one.id, { force: false, dueAtMs: 5_000 });
+      expect(await queue.purge(Number.MAX_SAFE_INTEGER, 10)).toBe(0);
+      expect(await stateOf(one)).toBe('pending');
+    });
+
     test('takes the attempts along, and leaves withdrawals known', async () => {
       const { queue, claimOne, stateOf } = await opened(one);
       await queue.report([failed(await claimOne(1_000), 1_000)]);
@@ -128,6 +148,43 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       await queue.enqueue([one]);
       expect(await queue.find(one.id)).toMatchObject({ state: 'withdrawn', attempts: [] });
       expect(await stateOf(one)).toBe('withdrawn');
+    });
+  });
+
+  describe('of a delivery that is redelivered again and again', () => {
+    const force = { force: true, dueAtMs: 1_000 };
+    const places = (delivery: Delivery | undefined) =>
+      delivery?.attempts.map(({ cycle, number }) => `${cycle}.${number}`);
+    const cycles = (from: number, to: number) =>
+      Array.from({ length: to - from + 1 }, (_, n) => `${from + n}.1`);
+
+    test('the newest 50 attempts are kept, whole, and those of its cycle are counted and among them', async () => {
+      const other = newDelivery(2);
+      const { queue, claim, claimOne } = await opened(one, other);
+      await queue.report((await claim(1_000)).map((entry) => delivered(entry, 1)));
+      for (let cycle = 2; cycle <= 50; cycle++) {
+        await queue.redeliver(one.id, force);
+        await queue.report([delivered(await claimOne(1_000), cycle)]);
+      }
+      expect(places(await queue.find(one.id))).toEqual(cycles(1, 50));
+      await queue.redeliver(one.id, force);
+      const last = await claimOne(1_000);
+      await queue.report([delivered(last, 51)]);
+      const found = await queue.find(one.id);
+      expect(places(found)).toEqual(cycles(2, 51));
+      expect(found?.attempts.at(-1)).toEqual(attemptOf(last, 51, SUCCESS));
+      await queue.redeliver(one.id, force);
+      await queue.report([retryAt(await claimOne(1_000), 52, 1_000)]);
+      await queue.report([retryAt(await claimOne(1_000), 53, 1_000)]);
+      expect(await queue.find(one.id)).toMatchObject({ cycle: 52, attemptsInCycle: 2 });
+      const failure = await claimOne(1_000);
+      expect(failure.attemptNumber).toBe(3);
+      // A report that counts is told from one that does not by its attempt, which must still be there.
+      const unknown = { ...failure, id: newDelivery(3).id };
+      const moved = await queue.report([failed(unknown, 54), failed(failure, 54)]);
+      expect(moved.get(one.prefix)).toMatchObject({ failedInARow: 1 });
+      expect(places(await queue.find(one.id))).toEqual([...cycles(5, 51), '52.1', '52.2', '52.3']);
+      expect(places(await queue.find(other.id))).toEqual(['1.1']);
     });
   });
 

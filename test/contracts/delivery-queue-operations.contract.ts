@@ -139,6 +139,7 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'failed']);
       expect(await queue.redeliver(a.id, { force: true, dueAtMs: 3_000 })).toBe('withdrawn');
       expect(await queue.redeliver(b.id, { force: true, dueAtMs: 3_000 })).toBe('withdrawn');
+      expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'failed']);
     });
   });
 
@@ -175,13 +176,15 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
 
   test('the next due time is the earliest of a retry, a lease’s end and what waits; lanes that are due can be left out', async () => {
     const waiting = newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 8_000 });
+    const later = newDelivery(1, { prefix: 'cccccccccc', createdAtMs: 12_000 });
     const { queue, claim } = await opened();
     expect(await queue.nextDueAtMs()).toBeUndefined();
-    await queue.enqueue([one, newDelivery(2, { createdAtMs: 500 }), waiting]);
+    await queue.enqueue([one, newDelivery(2, { createdAtMs: 500 }), waiting, later]);
     expect(await queue.nextDueAtMs()).toBe(500);
     expect(await queue.nextDueAtMs(500)).toBe(8_000);
     await claim(1_000);
     expect(await queue.nextDueAtMs(1_000)).toBe(6_000);
-    expect(await queue.nextDueAtMs(8_000)).toBeUndefined();
+    expect(await queue.nextDueAtMs(8_000)).toBe(12_000);
+    expect(await queue.nextDueAtMs(12_000)).toBeUndefined();
   });
 }

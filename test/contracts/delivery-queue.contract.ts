@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ClaimedDelivery, NewDelivery } from '../../src/delivery/delivery-queue.ts';
 import {
   attemptOf,
@@ -11,10 +11,10 @@ import {
   TIMEOUT,
   UNAVAILABLE,
 } from '../support/deliveries.ts';
-import { openQueue, type QueueUnderTest } from '../support/queue-under-test.ts';
+import { claimElsewhere, openQueue, type SharedQueueUnderTest } from '../support/queue-under-test.ts';
 
 /** What dispatchers, fan-out and operators rely on. `open` gives an empty log; the suite closes it. */
-export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void {
+export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>): void {
   const opened = (...enqueued: readonly NewDelivery[]) => openQueue(open, enqueued);
   const one = newDelivery(1);
 
@@ -58,6 +58,16 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
       expect(ids(await claim(6_000)).sort()).toEqual(ids(batch.slice(0, 2)).sort());
     });
 
+    test('with a claim keeps no slot for what is withdrawn or was there before', async () => {
+      const { queue, stateOf } = await opened(one);
+      await queue.withdraw(2, 1_000);
+      const [withdrawn, fresh, other] = [newDelivery(2), newDelivery(3), newDelivery(4)];
+      const claiming = claimOptions(500, { laneCapacity: () => 1 });
+      expect(ids(await queue.enqueue([one, other], claiming))).toEqual([other.id]);
+      expect(ids(await queue.enqueue([withdrawn, fresh], claiming))).toEqual([fresh.id]);
+      expect(await stateOf(withdrawn)).toBe('withdrawn');
+    });
+
     test('stores all of a batch or nothing', async () => {
       const { queue } = await opened();
       const bad = newDelivery(2, { createdAtMs: Number.NaN });
@@ -67,6 +77,28 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
   });
 
   describe('claim', () => {
+    test('gives nothing that another process claims after it was chosen, and takes what is left instead', async () => {
+      const batch = Array.from({ length: 9 }, (_, n) => newDelivery(n, { createdAtMs: n }));
+      const { queue, log } = await open();
+      onTestFinished(() => queue.close());
+      await queue.enqueue(batch);
+      const elsewhere = await claimElsewhere(log);
+      let taken: readonly string[] = [];
+      // The capacity is asked for when what is due is known, and before any of it is leased.
+      const overtaken = (count: number, capacity: number) => () => {
+        if (taken.length === 0) taken = elsewhere(1_000, count);
+        return capacity;
+      };
+      const byLimit = await queue.claim(claimOptions(1_000, { limit: 3, laneCapacity: overtaken(2, 100) }));
+      expect([...taken, ...ids(byLimit)]).toEqual(ids(batch.slice(0, 5)));
+      taken = [];
+      const byCapacity = await queue.claim(claimOptions(1_000, { laneCapacity: overtaken(1, 2) }));
+      expect([...taken, ...ids(byCapacity)]).toEqual(ids(batch.slice(5, 8)));
+      await queue.report(byCapacity.map((claimed) => delivered(claimed, 1_000)));
+      expect(await queue.countByState({})).toMatchObject({ pending: 7, delivered: 2 });
+      expect(ids(await queue.claim(claimOptions(1_000)))).toEqual(ids(batch.slice(8)));
+    });
+
     test('by two processes at once gives each delivery to one of them', async () => {
       const { queue, second } = await opened(...Array.from({ length: 40 }, (_, n) => newDelivery(n)));
       const other = second();
@@ -112,11 +144,12 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
       expect(ids(await claim(40, { limit: 1, laneCapacity }))).toEqual([young.id]);
     });
 
-    test('takes no more than a lane’s capacity nor than its limit, and nothing for a limit of none', async () => {
+    test('takes no more than a lane’s capacity nor than its limit, and nothing for a limit or a capacity of none', async () => {
       const lanes = ['aaaaaaaaaa', 'bbbbbbbbbb', 'cccccccccc'];
       const all = lanes.flatMap((prefix) => [1, 2, 3, 4].map((n) => newDelivery(n, { prefix })));
       const { claim } = await opened(...all);
       expect(await claim(1_000, { limit: 0 })).toEqual([]);
+      expect(await claim(1_000, { laneCapacity: () => -1 })).toEqual([]);
       const laneCapacity = (prefix: string) => ({ aaaaaaaaaa: 0, bbbbbbbbbb: 1 })[prefix] ?? 3;
       const claimed = await claim(1_000, { laneCapacity });
       expect(claimed.map(({ prefix }) => prefix).sort()).toEqual(
@@ -246,6 +279,7 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
       await queue.report([delivered(await claimOne(6_000), 6_000)]);
       await queue.redeliver(one.id, { force: true, dueAtMs: 7_000 });
       await queue.report([delivered(slow, 1_000)]);
+      await queue.report([delivered(slow, 1_000), delivered(slow, 1_000)]);
       expect(await queue.find(one.id)).toMatchObject({ state: 'pending', cycle: 2, attemptsInCycle: 0 });
     });
   });

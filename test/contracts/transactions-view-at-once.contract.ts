@@ -79,6 +79,22 @@ export function transactionsViewAtOnceContract(
       await close([one, other]);
     });
 
+    test('a view that the other one has rebuilt since the last page is served from its new rows', async () => {
+      const [one, other] = await open();
+      const fill = async (...ids: readonly number[]): Promise<void> => {
+        const { generation } = await one.begin('store-1', 1);
+        await one.apply(
+          ids.map((id) => showing({ id })),
+          { generation, position: 1 },
+        );
+      };
+      await fill(1);
+      expect((await other.page(WHOLE)).rows.map((row) => row.id)).toEqual([1]);
+      await fill(1, 2);
+      expect((await other.page(WHOLE)).rows.map((row) => row.id)).toEqual([2, 1]);
+      await close([one, other]);
+    });
+
     test('while one rebuilds, over and over, the other one never serves a part of the list', async () => {
       const [one, other] = await open();
       const served = new Set<string>();

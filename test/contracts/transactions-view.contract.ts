@@ -111,10 +111,13 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       await apply(showing({ id: 1 }), hiding(1));
       const { generation = 0 } = (await view.checkpoint()) ?? {};
       const again = showing({ id: 1 }, { revision: 2, position: 77 });
-      const setAside = await view.apply([again, showing({ id: 2 })], { generation, position: 9 });
+      const odd = { position: 78, stream: 'transaction-3', type: 'Odd', revision: 0, setAside: 'odd' };
+      const setAside = await view.apply([again, odd, showing({ id: 2 })], { generation, position: 99 });
       expect(setAside).toMatchObject([
         { position: 77, revision: 2, reason: expect.stringContaining('voided') },
+        { position: 78, revision: 0, reason: 'odd' },
       ]);
+      expect(await ids(view)).toEqual([2]);
     });
 
     test('the checkpoint never moves back', async () => {
@@ -135,6 +138,41 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       await view.retry([showing({ id: 1 }, { position: 5 })]);
       expect(await view.parked()).toEqual([]);
       expect(await ids(view)).toEqual([1]);
+    });
+
+    test('what is parked is counted as it is listed: once, until it fits, and from nothing when begun anew', async () => {
+      const { view, apply } = await opened();
+      expect(await view.countParked()).toBe(0);
+      const odd = (position: number) => {
+        const place = { position, stream: `transaction-${position}`, type: 'Odd', revision: 0 };
+        return { ...place, setAside: 'odd' };
+      };
+      await apply(odd(1), odd(2), showing({ id: 9 }));
+      await apply(odd(2), odd(3));
+      expect(await view.countParked()).toBe(3);
+      await view.retry([showing({ id: 2 }, { position: 2 })]);
+      expect(await view.countParked()).toBe(2);
+      await view.begin('store-1', 0);
+      expect(await view.countParked()).toBe(0);
+    });
+
+    test('what is parked of a transaction goes when it is erased or replaced, and of no other', async () => {
+      const { view, apply } = await opened();
+      const odd = (position: number, id: number) => {
+        const place = { position, stream: `transaction-${id}`, type: 'Odd', revision: 0 };
+        return { ...place, setAside: `odd at ${position}` };
+      };
+      await apply(odd(5, 1), odd(6, 2), odd(7, 3), odd(8, 3));
+      const positions = async () => (await view.parked()).map(({ position }) => position);
+      await view.erase(1);
+      expect(await positions()).toEqual([6, 7, 8]);
+      await view.replace(3, [showing({ id: 3 }), odd(8, 3), odd(9, 3)]);
+      expect(await positions()).toEqual([6, 8, 9]);
+      const otherwise = showing({ id: 3, fees: '{"other":1}' }, { revision: 1, position: 10 });
+      await view.replace(3, [showing({ id: 3 }), otherwise]);
+      expect(await positions()).toEqual([6, 10]);
+      await view.replace(3, []);
+      expect(await positions()).toEqual([6]);
     });
 
     test('an erased transaction is gone and never comes back', async () => {
@@ -162,6 +200,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
     test('a new view has no checkpoint and serves no page', async () => {
       const view = await open();
       expect(await view.checkpoint()).toBeUndefined();
+      expect([await view.parked(), await view.countParked()]).toEqual([[], 0]);
       await expect(view.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     });
 
@@ -215,6 +254,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       () => view.begin('store-1', 0),
       () => view.apply([], { generation: 1, position: 2 }),
       () => view.parked(),
+      () => view.countParked(),
       () => view.retry([]),
       () => view.erase(1),
       () => view.replace(1, []),

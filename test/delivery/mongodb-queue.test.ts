@@ -2,13 +2,14 @@ import type { Document } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ClaimedDelivery } from '../../src/delivery/delivery-queue.ts';
 import { type MongoDeliveryQueue, openMongoDeliveryQueue } from '../../src/delivery/mongodb.ts';
+import { endSome, purgeSome, resumeSome } from '../../src/delivery/mongodb-bulk.ts';
 import { type DeliveryCollections, deliveryCollections } from '../../src/delivery/mongodb-collections.ts';
 import { laneHeads, oldestOf } from '../../src/delivery/mongodb-due.ts';
 import { storeNew } from '../../src/delivery/mongodb-enqueue.ts';
 import { heldAccountsPipeline, selectionOf } from '../../src/delivery/mongodb-reader.ts';
 import { redeliver } from '../../src/delivery/mongodb-redeliver.ts';
 import type { MongoConnection } from '../../src/mongodb/connection.ts';
-import { claimOptions, delivered, failed, newDelivery } from '../support/deliveries.ts';
+import { claimOptions, delivered, failed, held, newDelivery } from '../support/deliveries.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { describeWithMongodb, mongodb } from '../support/mongodb.ts';
 import { within } from '../support/waiting.ts';
@@ -55,7 +56,7 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
 
   test('claims the longest waiting lanes first where hundreds have something due', async () => {
     const queue = openOn(mongodb());
-    const lanes = Array.from({ length: 300 }, (_, n) => `lane${n}`);
+    const lanes = Array.from({ length: 300 }, (_, n) => `lane${999 - n}`);
     await queue.enqueue(
       lanes.flatMap((prefix, n) => [
         newDelivery(1, { prefix, createdAtMs: 1_000 + n }),
@@ -69,9 +70,9 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     expect(claimed.every(({ transactionId }) => transactionId === 1)).toBe(true);
     const both = await queue.claim(claimOptions(9_000, { limit: 3, laneCapacity: () => 2 }));
     expect(both.map(({ prefix, transactionId }) => [prefix, transactionId])).toEqual([
-      ['lane0', 1],
-      ['lane0', 2],
-      ['lane1', 1],
+      [lanes[0], 1],
+      [lanes[0], 2],
+      [lanes[1], 1],
     ]);
   });
 
@@ -104,6 +105,68 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     });
     expect(await queue.nextDueAtMs()).toBeUndefined();
     expect(await queue.countByState({})).toMatchObject({ withdrawn: 2, pending: 0 });
+  });
+
+  test('takes nothing with a slot that another’s delivery left free which a third process has claimed by then', async () => {
+    const connection = mongodb();
+    const [queue, other] = [openOn(connection), openOn(connection)];
+    const [there] = await queue.enqueue([one], claimOptions(1_000));
+    await queue.report([delivered(there as ClaimedDelivery, 1_000)]);
+    const overtaken = await connection.use((db) => {
+      const claiming = before(deliveryCollections(db), 'updateMany', async () => {
+        expect(await other.claim(claimOptions(1_000))).toHaveLength(1);
+      });
+      const options = claimOptions(1_000, { laneCapacity: () => 1 });
+      return storeNew(claiming, [one, newDelivery(2)], options);
+    });
+    expect(overtaken.claimed).toEqual([]);
+    const [held] = await other.claim(claimOptions(6_000));
+    expect(held).toMatchObject({ id: newDelivery(2).id });
+  });
+
+  test('changes none of a batch that another process has ended or made due again since it was found', async () => {
+    const connection = mongodb();
+    const [queue, other] = [openOn(connection), openOn(connection)];
+    const owed = [1, 2, 3].map((n) => newDelivery(n));
+    const [a, b, c] = (await queue.enqueue(owed, claimOptions(1_000))) as [
+      ClaimedDelivery,
+      ClaimedDelivery,
+      ClaimedDelivery,
+    ];
+    await queue.report([held(a), failed(c, 1_000)]);
+    await connection.use(async (db) => {
+      const collections = deliveryCollections(db);
+      const resuming = before(collections, 'updateMany', () => other.withdraw(1, 2_000));
+      const resumed = await resumeSome(resuming, { accountId: 7, after: '', nowMs: 3_000 });
+      expect(resumed).toMatchObject({ found: 1, resumed: 0 });
+      const ending = before(collections, 'updateMany', async () => {
+        await other.report([delivered(b, 2_000)]);
+      });
+      const end = { prefix: one.prefix, reason: 'off', nowMs: 3_000 };
+      expect(await endSome(ending, end)).toEqual({ found: 1, ended: 0 });
+      const purging = before(collections, 'deleteMany', async () => {
+        await other.redeliver(c.id, { force: false, dueAtMs: 9_000 });
+      });
+      expect(await purgeSome(purging, { endedBeforeMs: 2_000, limit: 1 })).toBe(0);
+    });
+    const states = await Promise.all([a, b, c].map(async ({ id }) => (await queue.find(id))?.state));
+    expect(states).toEqual(['withdrawn', 'delivered', 'pending']);
+  });
+
+  test('of two redeliveries at once makes one cycle', async () => {
+    const connection = mongodb();
+    const [queue, other] = [openOn(connection), openOn(connection)];
+    const [claimed] = await queue.enqueue([one], claimOptions(1_000));
+    await queue.report([delivered(claimed as ClaimedDelivery, 1_000)]);
+    const request = { force: true, dueAtMs: 2_000 };
+    const answer = await connection.use((db) => {
+      const making = before(deliveryCollections(db), 'updateOne', async () => {
+        if ((await other.find(one.id))?.cycle === 1) await other.redeliver(one.id, request);
+      });
+      return redeliver(making, one.id, { ...request, dueAtMs: 9_000 });
+    });
+    expect(answer).toBe('pending');
+    expect(await queue.find(one.id)).toMatchObject({ cycle: 2, dueAtMs: 2_000 });
   });
 
   test('counts a failure once that two processes report at once', async () => {
@@ -184,7 +247,7 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
 /** The collections, with something that another process does right before an operation on deliveries. */
 function before(
   collections: DeliveryCollections,
-  operation: 'insertMany' | 'updateOne',
+  operation: 'insertMany' | 'updateOne' | 'updateMany' | 'deleteMany',
   work: () => Promise<void>,
 ): DeliveryCollections {
   const { deliveries } = collections;

@@ -7,8 +7,8 @@ import { deliveryQueueModelContract } from '../contracts/delivery-queue-model.co
 import { deliveryQueueOperationsContract } from '../contracts/delivery-queue-operations.contract.ts';
 import { webhookHealthContract } from '../contracts/webhook-health.contract.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { describeWithMongodb, mongodb } from '../support/mongodb.ts';
-import type { QueueUnderTest } from '../support/queue-under-test.ts';
+import { describeWithMongodb, mongodb, mongodbUrl } from '../support/mongodb.ts';
+import type { QueueUnderTest, SharedQueueUnderTest } from '../support/queue-under-test.ts';
 
 const POLL_MS = 50;
 
@@ -30,7 +30,11 @@ const openOn = (connection: MongoConnection): QueueUnderTest => {
   return { queue: again(), again, clock };
 };
 
-const open = async (): Promise<QueueUnderTest> => openOn(emptied());
+const open = async (): Promise<SharedQueueUnderTest> => {
+  const connection = emptied();
+  const database = await connection.use(async ({ databaseName }) => databaseName);
+  return { ...openOn(connection), log: { url: mongodbUrl(), database } };
+};
 
 function empty(connection: MongoConnection): Promise<unknown> {
   const names = ['deliveries', 'withdrawals', 'lanes', 'delivery_log'];

@@ -22,7 +22,7 @@ const open = async () => {
   const path = join(temporaryFolder(), 'deliveries.db');
   const clock = new FakeClock();
   const again = () => openSqliteDeliveryQueue({ path, clock });
-  return { queue: again(), again, clock };
+  return { queue: again(), again, clock, log: { path } };
 };
 
 deliveryQueueContract(open);
@@ -65,6 +65,24 @@ describe('the embedded delivery queue', () => {
     const second = openAt(path, clock);
     expect(await second.find(newDelivery(1).id)).toEqual(before);
     expect((await second.logId()).startedAtMs).toBe(startedAtMs);
+  });
+
+  test('shows and copies the newest 50 attempts of a delivery of which an earlier version kept more', async () => {
+    const path = join(temporaryFolder(), 'deliveries.db');
+    const queue = openAt(path, new FakeClock());
+    const claimed = await queue.enqueue([newDelivery(1)], claimOptions(1_000));
+    await queue.report(claimed.map((entry) => delivered(entry, 1_000)));
+    const db = new DatabaseSync(path);
+    const more = db.prepare(
+      `INSERT INTO attempts (delivery, cycle, number, started_at, duration, outcome)
+       SELECT delivery, ?, number, started_at, duration, outcome FROM attempts LIMIT 1`,
+    );
+    for (let cycle = 2; cycle <= 60; cycle++) more.run(cycle);
+    db.close();
+    const newest = Array.from({ length: 50 }, (_, n) => n + 11);
+    const found = await queue.find(newDelivery(1).id);
+    expect(found?.attempts.map(({ cycle }) => cycle)).toEqual(newest);
+    for await (const [copied] of queue.copy().deliveries()) expect(copied?.attempts).toEqual(found?.attempts);
   });
 
   test('finds due work, held accounts and a page of the log by an index of each, without reading the rest', () => {

@@ -56,6 +56,10 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     await view.apply([showing({ id: 1 })], { generation: first.generation, position: 1 });
     const second = await view.begin('store-1', 0);
     expect((await view.page(WHOLE)).rows).toEqual([]);
+    expect(await view.apply([showing({ id: 2 })], { generation: first.generation, position: 2 })).toBe(
+      'begun anew',
+    );
+    expect(await collectionNames()).not.toContain(`transactions_${first.generation}`);
     const late = `transactions_${first.generation}`;
     await connection.use((db) => db.collection(late).insertOne({ account_id: 7 }));
     expect((await view.page(WHOLE)).rows).toEqual([]);

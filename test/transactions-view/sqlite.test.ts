@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test } from 'vitest';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Database } from '../../src/sqlite/database.ts';
 import { openSqliteView, type SqliteTransactionsView } from '../../src/transactions-view/sqlite.ts';
-import { runQuery } from '../../src/transactions-view/sqlite-schema.ts';
+import { MIGRATIONS, runQuery } from '../../src/transactions-view/sqlite-schema.ts';
 import { transactionsViewContract } from '../contracts/transactions-view.contract.ts';
 import { transactionsViewAtOnceContract } from '../contracts/transactions-view-at-once.contract.ts';
 import { showing } from '../support/records.ts';
@@ -85,6 +87,52 @@ describe('the transactions view on SQLite', () => {
       expect(entriesRead).toBeLessThanOrEqual(Math.min(60 * (limit + 1), 60 * 4 + 4 * (limit + 1)));
     }
     await view.close();
+  });
+
+  test('what is parked is counted, and found by its stream, by an index alone', () => {
+    const folder = temporaryFolder();
+    openIn(folder).close();
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    onTestFinished(() => db.close());
+    const planOf = (sql: string) =>
+      db
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map((row) => row.detail);
+    expect(planOf('SELECT count(*) FROM parked')).toEqual([
+      'SCAN parked USING COVERING INDEX parked_by_stream',
+    ]);
+    expect(planOf("DELETE FROM parked WHERE stream = 'x'")).toEqual([
+      'SEARCH parked USING INDEX parked_by_stream (stream=?)',
+    ]);
+  });
+
+  test('a file of the first version is taken over with what is in it', async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, 'transactions.db');
+    const first = new Database(path, { migrations: MIGRATIONS.slice(0, 1), durability: 'normal' });
+    first.exec("INSERT INTO parked VALUES (5, 'transaction-1', 0, 'Odd', 'odd', 0)");
+    first.close();
+    const view = openIn(folder);
+    onTestFinished(() => view.close());
+    expect(await view.parked()).toMatchObject([{ position: 5 }]);
+    expect(await view.countParked()).toBe(1);
+  });
+
+  test('a batch that waits for the lock while the view is begun anew is refused whole', async () => {
+    const folder = temporaryFolder();
+    const view = openIn(folder);
+    onTestFinished(() => view.close());
+    const { generation } = await view.begin('store-1', 0);
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    onTestFinished(() => db.close());
+    db.exec('BEGIN IMMEDIATE; UPDATE checkpoint SET generation = generation + 1, position = 3');
+    const applied = view.apply([showing({ id: 1 })], { generation, position: 9 });
+    await nextTurn();
+    db.exec('COMMIT');
+    expect(await applied).toBe('begun anew');
+    expect(await view.find(1)).toBeUndefined();
+    expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 3 });
   });
 
   test('rows of an older rendering are not served and have no checkpoint to go on from', async () => {
