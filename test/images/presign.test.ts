@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { createPresigner, deriveSigningKey, presignUrls } from '../../src/images/presign.ts';
 
 const store = {
-  region: 'us-east-1',
+  region: 'eu-central-1',
   accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
   secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
 };
@@ -56,7 +56,7 @@ describe('a presigned URL', () => {
       pathBefore: '/',
       accessKeyId: store.accessKeyId,
       scope: '20130524/us-east-1/s3/aws4_request',
-      signingKey: deriveSigningKey({ ...store, day: '20130524' }),
+      signingKey: deriveSigningKey({ ...store, region: 'us-east-1', day: '20130524' }),
       stamp: '20130524T000000Z',
       validForSeconds: 86_400,
     });
