@@ -1,16 +1,16 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { tcpServer } from '../support/tcp-server.ts';
-import { receiverTrust } from '../support/test-sender.ts';
+import { outcomeInTime, receiverTrust } from '../support/test-sender.ts';
 import { OK, openReceiver, type ReceivedRequest, sendRequest } from '../support/tls-receiver.ts';
 import { within } from '../support/waiting.ts';
 
 const { certificate, sender } = receiverTrust();
 
-/** What one attempt to a receiver comes to that answers like this. */
+/** What an attempt in time to a receiver comes to that answers like this. */
 async function outcomeOf(answer: (request: ReceivedRequest) => void) {
   const receiver = await openReceiver(certificate(), answer);
-  return (await sender().send(sendRequest(receiver.url))).outcome;
+  return outcomeInTime(sender(), sendRequest(receiver.url));
 }
 
 const status = (code: number) => `HTTP/1.1 ${code} Some\r\nContent-Length: 0\r\n\r\n`;
@@ -32,10 +32,16 @@ describe('an answer', () => {
   });
 
   test('of which only a hint or a part came in time is told as none, or as not complete', async () => {
-    const [hinted, begun] = await Promise.all([
-      outcomeOf(({ socket }) => socket.write('HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n')),
-      outcomeOf(({ socket }) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')),
-    ]);
+    const answers = [
+      'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf',
+    ];
+    const [hinted, begun] = await Promise.all(
+      answers.map(async (text) => {
+        const { url } = await openReceiver(certificate(), ({ socket }) => socket.write(text));
+        return (await sender().send(sendRequest(url))).outcome;
+      }),
+    );
     expect(hinted).toMatchObject({ kind: 'timeout', detail: 'no answer within 500 ms', answer: null });
     expect(begun).toMatchObject({
       kind: 'timeout',
@@ -55,7 +61,7 @@ test('a receiver whose encryption breaks after the handshake fails with kind tls
     const server = connect(receiver.port, '127.0.0.1').on('error', () => undefined);
     client.pipe(server).pipe(client);
   });
-  const { outcome } = await sender().send(sendRequest(`https://localhost:${port}/`));
+  const outcome = await outcomeInTime(sender(), sendRequest(`https://localhost:${port}/`));
   expect(outcome).toMatchObject({ ok: false, kind: 'tls' });
 });
 

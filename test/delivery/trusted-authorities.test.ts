@@ -6,6 +6,7 @@ import { configuredSender } from '../../src/delivery/configured-sender.ts';
 import { createSender } from '../../src/delivery/sender.ts';
 import type { Sender } from '../../src/delivery/sender-port.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { outcomeInTime } from '../support/test-sender.ts';
 import {
   OK,
   openReceiver,
@@ -28,7 +29,7 @@ const authority = (name: string): Promise<ReceiverCertificate> =>
 async function failureTo(certificate: ReceiverCertificate, sender: Sender): Promise<string | undefined> {
   onTestFinished(() => sender.close());
   const { url } = await openReceiver(certificate, ({ socket }) => socket.write(OK));
-  const { outcome } = await sender.send(sendRequest(url));
+  const outcome = await outcomeInTime(sender, sendRequest(url));
   return outcome.ok ? undefined : outcome.kind;
 }
 
