@@ -3,8 +3,8 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createServer, type ServerOptions } from '../../src/http/server.ts';
-import { memoryLog } from '../support/api.ts';
-import { openConnection } from '../support/raw-connection.ts';
+import { memoryLog, testCertificate } from '../support/api.ts';
+import { openConnection, parseAnswer } from '../support/raw-connection.ts';
 
 const PROXIES = ['127.0.0.0/8'];
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -78,6 +78,40 @@ describe('a stop', () => {
     await stopped;
   });
 
+  test('tells who still asks on a connection whose answer had begun that it ends', async () => {
+    const { server, port, arrived, release } = await startHeldServer((response, number) => {
+      if (number === 1) beginPart(response);
+    });
+    const { socket, received } = await openConnection(port);
+    const both = arrived(2);
+    socket.write(REQUEST);
+    await once(socket, 'data');
+    const stopped = server.stop(20_000);
+    socket.write(REQUEST);
+    await both;
+    release();
+    const [, first = '', second = ''] = (await received).split('HTTP/1.1 ');
+    expect(first).toContain('Connection: keep-alive');
+    expect(second).toContain('Connection: close');
+    await stopped;
+  });
+
+  test('closes at once a connection that is in its handshake', async () => {
+    const pem = await testCertificate();
+    const server = createServer({
+      handler: () => undefined,
+      tls: { kind: 'served', pem },
+      log: memoryLog([]),
+    });
+    const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+    const silent = await openConnection(port);
+    await openConnection(port, { ca: pem.cert }); // accepted after the other: that is there too, then
+    const startedAtMs = performance.now();
+    await server.stop(20_000);
+    expect(await silent.received).toBe('');
+    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+  });
+
   test('closes at once the connections that wait, without TLS too', async () => {
     const { server, port } = await startServer((_request, response) => void response.end('done'));
     const [silent, kept] = await Promise.all([openConnection(port), openConnection(port)]);
@@ -89,6 +123,15 @@ describe('a stop', () => {
     expect(await kept.received).toMatch(/done$/);
     expect(performance.now() - startedAtMs).toBeLessThan(5_000);
   });
+});
+
+test('what is said of a request that could not be parsed is whole, and says that it is the last', async () => {
+  const { port } = await startServer((_request, response) => void response.end());
+  const { socket, received } = await openConnection(port);
+  socket.write('NONSENSE\r\n\r\n');
+  const { headers, body } = parseAnswer(await received);
+  expect(headers.get('connection')).toBe('close');
+  expect(headers.get('content-length')).toBe(String(Buffer.byteLength(body)));
 });
 
 describe('a connection', () => {
