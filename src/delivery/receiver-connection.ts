@@ -24,6 +24,8 @@ export interface ReceiverConnection {
 
 /** Puts an HTTP client on a socket. The client never opens another: then a connection would not be judged. */
 export function receiverConnection(target: Target, address: string, socket: TLSSocket): ReceiverConnection {
+  // TLS leaves a socket open after an error, which would wait then, or tell its end instead of the error.
+  socket.once('error', () => socket.destroy());
   let taken = false;
   const client = new Client(target.origin, {
     pipelining: 1,

@@ -1,8 +1,11 @@
 import { Resolver } from 'node:dns/promises';
 import { addressesInHostsFile } from './hosts-file.ts';
 
-const QUERY_TIMEOUT_MS = 200;
+/** How often c-ares looks whether a query is to be made again, which it is after 250 ms at the earliest. */
+const QUERY_TIMEOUT_MS = 90;
 const TRIES = 2;
+/** From then on the addresses of one family do: some zones never answer for the other. */
+const BOTH_WITHIN_MS = 400;
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 /** Finds every address of a name; rejects when there is none. Gives up when the signal says so. */
@@ -28,7 +31,19 @@ export const resolveName: ResolveName = async (name, signal) => {
 };
 
 async function queryBoth(resolver: Resolver, name: string): Promise<readonly string[]> {
-  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const queries = [resolver.resolve4(name), resolver.resolve6(name)] as const;
+  let oneIsFound = false;
+  void Promise.any(queries).then(
+    () => {
+      oneIsFound = true;
+    },
+    () => undefined, // told below
+  );
+  const enough = setTimeout(() => {
+    if (oneIsFound) resolver.cancel();
+  }, BOTH_WITHIN_MS);
+  const answers = await Promise.allSettled(queries);
+  clearTimeout(enough);
   const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
   if (found.length > 0) return found;
   const [first] = answers;

@@ -57,6 +57,18 @@ describe('a look-up', () => {
     expect(asked).toHaveLength(2);
   });
 
+  test('is kept of 10,000 names: beyond that, of those asked for last', async () => {
+    const { names, asked } = counting(async () => ['192.0.2.7']);
+    for (let n = 0; n < 10_000; n++) await names.find(`${n}.test`);
+    await names.find('0.test');
+    await names.find('10000.test');
+    expect(asked).toHaveLength(10_001);
+    await names.find('0.test');
+    expect(asked).toHaveLength(10_001);
+    await names.find('1.test');
+    expect(asked).toHaveLength(10_002);
+  });
+
   test('that finds no address is a failure', async () => {
     const { names } = counting(async () => []);
     expect(await names.find('a.test')).toEqual({ ok: false, detail: 'a.test has no address' });

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createCursors, type PageFilters } from '../../src/http/cursor.ts';
@@ -86,6 +87,21 @@ describe('a cursor', () => {
   test('is still judged when the filters have problems of their own', () => {
     expect(cursors.decode(text, { accountId: 7, filters: undefined })).toEqual(place);
     expect(cursors.decode(`${text}x`, { accountId: 7, filters: undefined })).toBe('malformed');
+  });
+
+  test('of another version is malformed, although its checksum is right', () => {
+    const bytes = Buffer.from(text, 'base64url');
+    const checked = bytes.length - 16;
+    const signed = (version: number) => {
+      bytes.writeUInt8(version, 0);
+      const account = Buffer.alloc(8);
+      account.writeBigInt64BE(7n);
+      const checksum = createHmac('sha256', key).update(bytes.subarray(0, checked)).update(account);
+      bytes.set(checksum.digest().subarray(0, 16), checked);
+      return bytes.toString('base64url');
+    };
+    expect(signed(1)).toBe(text);
+    expect(cursors.decode(signed(2), { accountId: 7, filters })).toBe('malformed');
   });
 
   test('is the same in every process with the same keys', () => {

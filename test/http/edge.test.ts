@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createMemoryRateWindows } from '../../src/edge/memory-rate-windows.ts';
+import { FuelError } from '../../src/errors.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { ACCOUNT, LIVE_KEY, PREFIX, RANGE, SECRET, startTestApi } from '../support/api.ts';
 
@@ -123,6 +124,26 @@ describe('the embedded edge', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
   });
 
+  test('checks 1 and 2 are answered also while the transactions view can’t be reached', async () => {
+    const view = { page: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'the view')) };
+    const api = await startTestApi({ ...production, view });
+    api.apply({ type: 'KeyRateLimitSet', data: { ...key, rate_limit: 1 } });
+    const codes = [];
+    for (const address of ['198.51.100.1', '203.0.113.1', '203.0.113.1']) {
+      codes.push((await api.get(RANGE, from(address))).body.error.code);
+    }
+    expect(codes).toEqual(['IP_NOT_ALLOWED', 'SERVICE_UNAVAILABLE', 'RATE_LIMITED']);
+  });
+
+  test('neither check is made of a request that did not come over HTTPS', async () => {
+    const tls = { kind: 'terminated', proxies: production.proxies } as const;
+    const api = await startTestApi({ ...production, tls, tlsTerminated: true });
+    api.apply({ type: 'KeyRateLimitSet', data: { ...key, rate_limit: 1 } });
+    for (const address of ['198.51.100.1', '203.0.113.1', '203.0.113.1']) {
+      expect((await api.get(RANGE, from(address))).body.error.code).toBe('HTTPS_REQUIRED');
+    }
+  });
+
   test('an account that can’t be read is answered 503 before its allow-list is asked', async () => {
     const api = await startTestApi(production);
     api.spoil();
@@ -141,6 +162,18 @@ describe('the external edge', () => {
       expect(answer.body.error.code).toBe('EDGE_NOT_ENFORCED');
       expect(answer.body.error.request_id).toBe(answer.headers['x-request-id']);
     }
+  });
+
+  test('a missing proof is told also while nobody can be served, and before HTTPS is asked for', async () => {
+    const unavailable = await startTestApi({ ...external, availability: () => 'unavailable' });
+    expect((await unavailable.get(RANGE)).body.error.code).toBe('EDGE_NOT_ENFORCED');
+    const proven = await unavailable.get(RANGE, { headers: { 'x-edge-token': 'first' } });
+    expect(proven.body.error.code).toBe('SERVICE_UNAVAILABLE');
+
+    const proxies = ['127.0.0.0/8'];
+    const tls = { kind: 'terminated', proxies } as const;
+    const plain = await startTestApi({ ...external, proxies, tls, tlsTerminated: true });
+    expect((await plain.get(RANGE)).body.error.code).toBe('EDGE_NOT_ENFORCED');
   });
 
   test('a missing proof is logged as an error and counted', async () => {

@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { request } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { createOpsServer, type Readiness } from '../../src/http/ops-server.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { memoryLog } from '../support/api.ts';
+import { openConnection } from '../support/raw-connection.ts';
 
 async function start(readiness: () => Readiness = () => ({ ready: true, checks: {} })) {
   const metrics = createMetrics();
@@ -14,7 +16,7 @@ async function start(readiness: () => Readiness = () => ({ ready: true, checks: 
     const { statusCode, headers, body } = await request(`http://127.0.0.1:${port}${path}`, { reset: true });
     return { status: statusCode, headers, text: await body.text() };
   };
-  return { get, metrics, logLines };
+  return { get, metrics, logLines, server, port };
 }
 
 test('/healthz says that the process lives', async () => {
@@ -39,16 +41,35 @@ test('/readyz says what readiness depends on, and is 503 until all of it is ther
 test('/metrics is what the registry holds, Node’s own event loop delay among it', async () => {
   const { get, metrics } = await start();
   metrics.requests.inc({ status: 200, code: '' });
-  const { status, text } = await get('/metrics');
+  const { status, headers, text } = await get('/metrics');
   expect(status).toBe(200);
+  expect(headers['content-type']).toBe(metrics.registry.contentType);
   expect(text).toContain('fuel_http_requests_total{status="200",code=""} 1');
   expect(text).toContain('fuel_edge_not_enforced_total 0');
   expect(text).toContain('nodejs_eventloop_lag_p99_seconds');
 });
 
-test('any other path is 404', async () => {
-  const { get } = await start();
-  expect((await get('/')).status).toBe(404);
+test('any other path is 404, any other method 405, and no answer is stored by who passes it on', async () => {
+  const { get, port } = await start();
+  expect((await get('/nowhere')).status).toBe(404);
+  const url = `http://127.0.0.1:${port}/readyz`;
+  const posted = await request(url, { method: 'POST', reset: true });
+  await posted.body.dump();
+  expect([posted.statusCode, posted.headers.allow]).toEqual([405, 'HEAD, GET']);
+  for (const path of ['/healthz', '/readyz', '/metrics', '/nowhere']) {
+    expect((await get(path)).headers['cache-control']).toBe('no-store');
+  }
+});
+
+test('a stop closes also the connections that clients keep', async () => {
+  const { server, port } = await start();
+  const { socket, received } = await openConnection(port);
+  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'data');
+  const startedAtMs = performance.now();
+  await server.stop();
+  expect(await received).toContain('"ok"');
+  expect(performance.now() - startedAtMs).toBeLessThan(2_000); // Node would keep it for 5 s
 });
 
 test('a check that fails is a 500 that is logged', async () => {

@@ -138,16 +138,22 @@ describe('the list of transactions', () => {
     expect(images.odometer).toBeNull();
   });
 
-  test('is unavailable, not broken, while the view can’t serve', async () => {
-    const api = await startTestApi({
-      view: { page: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'secret path')) },
-    });
-    const answer = await api.get(RANGE);
-    expect(answer.status).toBe(503);
-    expect(answer.body.error.code).toBe('SERVICE_UNAVAILABLE');
-    expect(answer.headers).toHaveProperty('retry-after');
-    expect(answer.text).not.toContain('secret path');
-  });
+  test.each(['STORE_UNAVAILABLE', 'STORE_BUSY', 'STORE_CLOSED'] as const)(
+    'is unavailable, not broken, while the view can’t serve: %s',
+    async (code) => {
+      const api = await startTestApi({
+        view: { page: () => Promise.reject(new FuelError(code, 'secret path')) },
+      });
+      const answer = await api.get(RANGE);
+      expect(answer.status).toBe(503);
+      expect(answer.body.error.code).toBe('SERVICE_UNAVAILABLE');
+      expect(answer.headers).toHaveProperty('retry-after');
+      expect(answer.text).not.toContain('secret path');
+      expect(api.logLines).toContainEqual(
+        expect.objectContaining({ level: 40, request_id: answer.headers['x-request-id'] }),
+      );
+    },
+  );
 
   test('says nothing about an error of its own, and logs it', async () => {
     const api = await startTestApi({ view: { page: () => Promise.reject(new TypeError('secret path')) } });

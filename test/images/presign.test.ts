@@ -5,14 +5,14 @@ import { describe, expect, test } from 'vitest';
 import { createPresigner, deriveSigningKey, presignUrls } from '../../src/images/presign.ts';
 
 const store = {
-  region: 'us-east-1',
+  region: 'eu-central-1',
   accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
   secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
 };
 const issuedAtMs = Date.parse('2026-09-03T08:15:30.987Z');
 
 /** What the AWS SDK makes of the same terms, without the parameters that only it adds. */
-function sdkUrl(endpoint: string, key: string): Promise<string> {
+function sdkUrl(endpoint: string, key: string, signedAtMs = issuedAtMs): Promise<string> {
   const client = new S3Client({
     endpoint,
     region: store.region,
@@ -31,7 +31,7 @@ function sdkUrl(endpoint: string, key: string): Promise<string> {
   const payload = new Set(['x-amz-content-sha256']);
   return getSignedUrl(client, new GetObjectCommand({ Bucket: 'fuel-photos', Key: key }), {
     expiresIn: 3600,
-    signingDate: new Date(issuedAtMs),
+    signingDate: new Date(signedAtMs),
     unhoistableHeaders: payload,
     unsignableHeaders: payload,
   });
@@ -56,7 +56,7 @@ describe('a presigned URL', () => {
       pathBefore: '/',
       accessKeyId: store.accessKeyId,
       scope: '20130524/us-east-1/s3/aws4_request',
-      signingKey: deriveSigningKey({ ...store, day: '20130524' }),
+      signingKey: deriveSigningKey({ ...store, region: 'us-east-1', day: '20130524' }),
       stamp: '20130524T000000Z',
       validForSeconds: 86_400,
     });
@@ -96,13 +96,22 @@ describe('a presigned URL', () => {
     expect(issued.presign('k')).toContain('&X-Amz-Date=20260903T081530Z&X-Amz-Expires=3600&');
   });
 
-  test('is signed with the key of its own day', () => {
-    const presigner = createPresigner({ ...store, endpoint: 'https://photos.example.com', bucket: 'b' });
-    const dayMs = 86_400_000;
-    const first = presigner.at(issuedAtMs, 60).presign('k');
-    const next = presigner.at(issuedAtMs + dayMs, 60).presign('k');
-    expect(next).not.toBe(first);
-    expect(presigner.at(issuedAtMs, 60).presign('k')).toBe(first);
+  test('is signed with the key of its own day, before and after midnight', async () => {
+    const endpoint = 'https://photos.example.com';
+    const presigner = createPresigner({ ...store, endpoint, bucket: 'fuel-photos' });
+    const midnightMs = Date.parse('2026-09-04T00:00:00.000Z');
+    for (const atMs of [midnightMs - 1, midnightMs, midnightMs - 1]) {
+      const url = presigner.at(atMs, 3600).presign('photos/501/pump.jpg');
+      expect(sorted(url)).toEqual(sorted(await sdkUrl(endpoint, 'photos/501/pump.jpg', atMs)));
+    }
+  });
+
+  test('stands below the path of the endpoint, with or without a slash at its end, and the escaped bucket', () => {
+    for (const endpoint of ['https://s3.example/store', 'https://s3.example/store/']) {
+      const presigner = createPresigner({ ...store, endpoint, bucket: 'fuel photos' });
+      const { origin, pathname } = new URL(presigner.at(issuedAtMs, 60).presign('k'));
+      expect(origin + pathname).toBe('https://s3.example/store/fuel%20photos/k');
+    }
   });
 
   test('is a URL that needs no escaping in JSON, whatever the key', () => {

@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest';
+import { KEY, LIVE_KEY, RANGE, startTestApi } from '../support/api.ts';
+import { exchange, parseAnswer } from '../support/raw-connection.ts';
+import { receiverCertificate } from '../support/tls-receiver.ts';
+
+const PATH = '/api/v1/integration/transactions';
+
+/** The answer to a request as no client would write it. */
+async function answerTo(requestLine: string, ...headers: readonly string[]) {
+  const pem = await receiverCertificate();
+  const api = await startTestApi({ tls: { kind: 'served', pem } });
+  const lines = [requestLine, `X-API-Key: ${KEY}`, 'Connection: close', ...headers];
+  const text = `${lines.join('\r\n')}\r\n\r\n`;
+  return { ...parseAnswer(await exchange(api.address.port, text, { ca: pem.cert })), api };
+}
+
+describe('a request', () => {
+  test('of HTTP/1.0 needs no host', async () => {
+    expect((await answerTo(`GET ${PATH}?${RANGE} HTTP/1.0`)).status).toBe(200);
+  });
+
+  test('may name scheme and host in its first line', async () => {
+    for (const origin of ['https://api.example.com', 'HTTP://api.example.com:8443']) {
+      const answer = await answerTo(`GET ${origin}${PATH}?${RANGE} HTTP/1.1`, 'Host: api.example.com');
+      expect(answer.status).toBe(200);
+    }
+  });
+
+  test('is logged with the first 200 characters of its path', async () => {
+    const { status, api } = await answerTo(`GET /${'x'.repeat(1_000)} HTTP/1.1`, 'Host: x');
+    expect(status).toBe(404);
+    expect(api.logLines.at(-1)).toMatchObject({ path: `/${'x'.repeat(199)}` });
+  });
+});
+
+test('while the directory is not ready, neither an address nor a rate is judged by it', async () => {
+  let state: 'ready' | 'unavailable' = 'unavailable';
+  const api = await startTestApi({
+    environment: 'production',
+    proxies: ['127.0.0.1'],
+    availability: () => state,
+  });
+  const from = (address: string) =>
+    api.get(RANGE, { key: LIVE_KEY, headers: { 'x-forwarded-for': address } });
+  for (let count = 0; count < 61; count++) expect((await from('198.51.100.1')).status).toBe(503);
+  state = 'ready';
+  expect((await from('198.51.100.1')).status).toBe(403);
+  expect((await from('203.0.113.1')).status).toBe(200);
+});
+
+test('behind proxies that end TLS, every hop was HTTPS however it is written', async () => {
+  const proxies = ['127.0.0.0/8'];
+  const api = await startTestApi({ tlsTerminated: true, proxies, tls: { kind: 'terminated', proxies } });
+  const statusFor = async (hops: string) =>
+    (await api.get(RANGE, { headers: { 'x-forwarded-proto': hops } })).status;
+  for (const hops of ['https', 'HTTPS', 'https,https', 'https , https'])
+    expect(await statusFor(hops)).toBe(200);
+  for (const hops of ['https,', 'http,https', 'https,http', 'wss', ' '])
+    expect(await statusFor(hops)).toBe(400);
+});

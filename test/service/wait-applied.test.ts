@@ -1,0 +1,111 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { LiveProcess } from '../../src/coordination/coordination.ts';
+import { openSqliteCoordination } from '../../src/coordination/sqlite.ts';
+import { waitUntilApplied } from '../../src/service/wait-applied.ts';
+import { openSqliteView } from '../../src/transactions-view/sqlite.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const POSITION = 77;
+
+/** Stores on which processes live as they are told, and a command that waits for them. */
+function stores() {
+  const folder = temporaryFolder();
+  const clock = new FakeClock();
+  const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock });
+  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
+  onTestFinished(async () => {
+    await view.close();
+    await coordination.close();
+  });
+  const report = (id: string, directoryPosition: number | null, other: Partial<LiveProcess> = {}) =>
+    coordination.report({
+      id,
+      pid: process.pid,
+      host: hostname(),
+      roles: ['api'],
+      startedAtMs: clock.now(),
+      seenAtMs: clock.now(),
+      directoryPosition,
+      ...other,
+    });
+  /** The view is as far as that. */
+  const project = async (position: number): Promise<void> => {
+    const { generation } = await view.begin('store', 0);
+    await view.apply([], { generation, position });
+  };
+  const wait = () => waitUntilApplied({ coordination, view, clock, position: POSITION });
+  /** What the wait comes to, where so much time passes while it lasts. */
+  const waitFor = async (ms: number): Promise<unknown> => {
+    const waiting = wait();
+    const outcome = waiting.catch((error: unknown) => error);
+    const looked = new Promise((resolve) => setTimeout(resolve, 60));
+    if ((await Promise.race([outcome, looked.then(() => 'waits')])) !== 'waits') return outcome;
+    clock.advance(ms);
+    return Promise.race([outcome, new Promise((resolve) => setTimeout(() => resolve('still waits'), 100))]);
+  };
+  return { clock, report, project, wait, waitFor };
+}
+
+describe('a command that waits', () => {
+  test('has nobody to wait for where no process lives', async () => {
+    const { wait, clock, report } = stores();
+    expect(await wait()).toBe('nobody');
+    await report('dead', 0);
+    clock.advance(6_001);
+    expect(await wait()).toBe('nobody');
+  });
+
+  test('is done when every directory is as far as what was recorded', async () => {
+    const { wait, report } = stores();
+    await report('exactly', POSITION);
+    await report('further', POSITION + 1);
+    expect(await wait()).toBe('applied');
+  });
+
+  test('waits for a directory that is behind, or has not caught up yet', async () => {
+    for (const behind of [POSITION - 1, null]) {
+      const { wait, report } = stores();
+      await report('there', POSITION);
+      await report('behind', behind);
+      const waiting = wait();
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      await report('behind', POSITION);
+      expect(await waiting).toBe('applied');
+    }
+  });
+
+  test('waits for the view where a process projects, and only there', async () => {
+    const { wait, waitFor, report, project } = stores();
+    await report('api', POSITION);
+    expect(await wait()).toBe('applied');
+    await report('projector', POSITION, { roles: ['projector'] });
+    expect(await waitFor(0)).toBe('still waits');
+    await project(POSITION - 1);
+    expect(await waitFor(0)).toBe('still waits');
+    await project(POSITION);
+    expect(await wait()).toBe('applied');
+  });
+
+  test('gives up after 10 s, and names who is behind', async () => {
+    const { waitFor, report, project } = stores();
+    const alive = { seenAtMs: Number.MAX_SAFE_INTEGER };
+    await report('there', POSITION, { ...alive, host: 'elsewhere', pid: 7 });
+    await report('behind', 1, { ...alive, host: 'elsewhere', pid: 8, roles: ['projector'] });
+    await project(1);
+    expect(await waitFor(9_999)).toBe('still waits');
+    expect(await waitFor(10_000)).toMatchObject({
+      code: 'REFUSED',
+      message: 'recorded, but after 10 s not yet applied by process 8 on elsewhere, the projector',
+    });
+  });
+
+  test('waits no longer for a process that was not seen for 6 s', async () => {
+    const { waitFor, report } = stores();
+    await report('behind', 1);
+    expect(await waitFor(5_999)).toBe('still waits');
+    expect(await waitFor(1)).toBe('applied');
+  });
+});
