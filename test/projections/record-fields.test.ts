@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   projectTransaction,
   RecordFault,
+  type RowState,
   type TransactionRow,
   transition,
 } from '../../projections/transactions.ts';
@@ -186,8 +187,12 @@ describe('a field of a withdrawal', () => {
 });
 
 describe('a record that is recorded again', () => {
-  const before = { revision: 0, accountId: 7, shown: rowOf('TransactionConfirmed', confirmedData()) };
-  const again = (data: Data) => transition(before, projectTransaction('TransactionConfirmed', data, 1));
+  const before = (): RowState => ({
+    revision: 0,
+    accountId: 7,
+    shown: rowOf('TransactionConfirmed', confirmedData()),
+  });
+  const again = (data: Data) => transition(before(), projectTransaction('TransactionConfirmed', data, 1));
   const others = recordsThatDifferInOneField().filter(
     ({ field }) => !['transaction_id', 'account_id'].includes(field),
   );
@@ -209,6 +214,6 @@ describe('a record that is recorded again', () => {
   test('for another account, or as external, is illegal', () => {
     expect(again(confirmedData({ account_id: 8 }))).toEqual({ illegal: 'it belongs to account 7' });
     const external = projectTransaction('ExternalTransactionRecorded', externalData(), 1);
-    expect(transition(before, external)).toEqual({ illegal: expect.stringContaining('other content') });
+    expect(transition(before(), external)).toEqual({ illegal: expect.stringContaining('other content') });
   });
 });
