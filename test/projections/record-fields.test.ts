@@ -187,12 +187,13 @@ describe('a field of a withdrawal', () => {
 });
 
 describe('a record that is recorded again', () => {
-  const before = (): RowState => ({
+  const recordedBefore = (): RowState => ({
     revision: 0,
     accountId: 7,
     shown: rowOf('TransactionConfirmed', confirmedData()),
   });
-  const again = (data: Data) => transition(before(), projectTransaction('TransactionConfirmed', data, 1));
+  const again = (data: Data) =>
+    transition(recordedBefore(), projectTransaction('TransactionConfirmed', data, 1));
   const others = recordsThatDifferInOneField().filter(
     ({ field }) => !['transaction_id', 'account_id'].includes(field),
   );
@@ -214,6 +215,8 @@ describe('a record that is recorded again', () => {
   test('for another account, or as external, is illegal', () => {
     expect(again(confirmedData({ account_id: 8 }))).toEqual({ illegal: 'it belongs to account 7' });
     const external = projectTransaction('ExternalTransactionRecorded', externalData(), 1);
-    expect(transition(before(), external)).toEqual({ illegal: expect.stringContaining('other content') });
+    expect(transition(recordedBefore(), external)).toEqual({
+      illegal: expect.stringContaining('other content'),
+    });
   });
 });

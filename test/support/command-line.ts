@@ -35,15 +35,13 @@ export function commandLine(env: Env = {}) {
 
   const append = (stream: string, events: readonly { type: string; data: unknown }[], atMs = Date.now()) =>
     withEngines((engines) =>
-      engines
-        .store()
-        .append([
-          {
-            stream,
-            expected: 'any',
-            events: events.map((event) => newEvent(event as DomainEvent, AUTHOR, atMs)),
-          },
-        ]),
+      engines.store().append([
+        {
+          stream,
+          expected: 'any',
+          events: events.map((event) => newEvent(event as DomainEvent, AUTHOR, atMs)),
+        },
+      ]),
     );
 
   return {
