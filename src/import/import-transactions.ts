@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
+import type { Decision } from '../domain/decision.ts';
 import {
   decideTransaction,
   evolveTransaction,
@@ -20,7 +21,7 @@ export interface ImportCounts {
 }
 
 export interface ImportOptions {
-  readonly store: EventStore;
+  readonly store: Pick<EventStore, 'readStreams' | 'append'>;
   readonly input: AsyncIterable<Buffer>;
   readonly author: Author;
   readonly clock: Clock;
@@ -39,6 +40,17 @@ interface Candidate {
   readonly lineNumber: number;
   readonly stream: string;
   readonly event: TransactionEvent;
+}
+
+interface Verdict {
+  readonly candidate: Candidate;
+  readonly decision: Decision<TransactionEvent>;
+}
+
+/** What the lines about one transaction come to, if nobody else writes to its stream meanwhile. */
+interface Plan {
+  readonly append: Append;
+  readonly verdicts: readonly Verdict[];
 }
 
 /**
@@ -104,45 +116,49 @@ class Importer {
     return candidates;
   }
 
-  /** Decides each candidate on what its stream holds and appends; returns those that met a conflict. */
+  /** Decides each candidate on what its stream holds and appends; returns those of the streams that met a conflict. */
   async #record(candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
     const { store } = this.#options;
     const byStream = Map.groupBy(candidates, (candidate) => candidate.stream);
     const histories = await store.readStreams([...byStream.keys()]);
-    const planned: { append: Append; candidates: readonly Candidate[] }[] = [];
-    let at = 0;
-    for (const [stream, ofStream] of byStream) {
-      const plan = this.#plan(stream, histories[at++] ?? [], ofStream);
-      if (plan.append.events.length > 0) planned.push(plan);
-    }
-    const results = await store.append(planned.map((plan) => plan.append));
-    return planned.flatMap((plan, index) => {
-      const result = results[index];
-      if (result?.kind === 'conflict') return plan.candidates;
-      if (result?.kind === 'appended') this.#recorded += plan.candidates.length;
-      else
-        for (const { lineNumber } of plan.candidates)
-          this.#refuse(lineNumber, `${plan.append.stream} was erased and is never recorded again`);
+    const plans = [...byStream].map(([stream, ofStream], index) =>
+      this.#plan(stream, histories[index] ?? [], ofStream),
+    );
+    const planned = plans.filter(({ append }) => append.events.length > 0);
+    const results = await store.append(planned.map(({ append }) => append));
+    const resultOf = new Map(planned.map((plan, index) => [plan, results[index]]));
+    return plans.flatMap((plan) => {
+      const result = resultOf.get(plan);
+      // What another writer recorded meanwhile may change the decision on every line of the stream.
+      if (result?.kind === 'conflict') return plan.verdicts.map(({ candidate }) => candidate);
+      this.#count(plan, result?.kind === 'erased');
       return [];
     });
   }
 
-  #plan(stream: string, history: readonly RecordedEvent[], candidates: readonly Candidate[]) {
+  #plan(stream: string, history: readonly RecordedEvent[], candidates: readonly Candidate[]): Plan {
     const events: NewEvent[] = [];
-    const accepted: Candidate[] = [];
+    const verdicts: Verdict[] = [];
     let state = stateOf(history);
     for (const candidate of candidates) {
       const decision = state === 'unreadable' ? UNREADABLE : decideTransaction(candidate.event, state);
-      if (decision.kind === 'refused') this.#refuse(candidate.lineNumber, `${stream}: ${decision.reason}`);
-      else if (decision.kind === 'unchanged') this.#unchanged += 1;
-      else if (state !== 'unreadable') {
-        state = evolveTransaction(state, candidate.event);
-        accepted.push(candidate);
-        events.push(newEvent(candidate.event, this.#author, this.#options.clock.now()));
-      }
+      verdicts.push({ candidate, decision });
+      if (decision.kind !== 'events' || state === 'unreadable') continue;
+      state = evolveTransaction(state, candidate.event);
+      events.push(newEvent(candidate.event, this.#author, this.#options.clock.now()));
     }
     const expected = history.at(-1)?.revision ?? 'none';
-    return { append: { stream, expected, events } satisfies Append, candidates: accepted };
+    return { append: { stream, expected, events }, verdicts };
+  }
+
+  #count({ append: { stream }, verdicts }: Plan, erased: boolean): void {
+    for (const { candidate, decision } of verdicts) {
+      if (erased) this.#refuse(candidate.lineNumber, `${stream} was erased and is never recorded again`);
+      else if (decision.kind === 'refused')
+        this.#refuse(candidate.lineNumber, `${stream}: ${decision.reason}`);
+      else if (decision.kind === 'unchanged') this.#unchanged += 1;
+      else this.#recorded += 1;
+    }
   }
 
   #refuse(lineNumber: number, reason: string): void {

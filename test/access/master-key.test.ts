@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -29,6 +29,20 @@ describe('a webhook secret', () => {
     expect(both.decryptSecret(prefix, before)).toBe(secret);
     expect(new MasterKeys([newKey]).decryptSecret(prefix, both.encryptSecret({ prefix, secret }))).toBe(
       secret,
+    );
+  });
+
+  test('that an earlier version of the service encrypted is still read', () => {
+    const recorded = {
+      master_key_id: '72cd6e84',
+      nonce: 'NIKYB0Cz1zw3UntW',
+      ciphertext: 'wgKexdvStUKFtZ/eOj7JcEQ6vZWO0dPEaNapmnaknGXHKQeeVO8vJw/UlQ==',
+      tag: 'irk/ULwGfYhuGdX6XQ04RA==',
+    };
+    const keys = new MasterKeys([newKey, Buffer.alloc(32, 1)]);
+    expect(keys.decryptSecret(prefix, recorded)).toBe(secret);
+    expect(new MasterKeys([Buffer.alloc(32, 1)]).encryptSecret({ prefix, secret }).master_key_id).toBe(
+      '72cd6e84',
     );
   });
 
@@ -74,6 +88,11 @@ describe('derived keys', () => {
     expect(derived.map((key) => key.length)).toEqual([32, 32]);
   });
 
+  test('are those of earlier versions: what they protect outlives an update', () => {
+    const [derived] = new MasterKeys([Buffer.alloc(32, 1)]).deriveKeys('cursor');
+    expect(derived?.toString('hex')).toBe('7bdf64d70abdb550ba774eaaa688a64685090930738aa7c9f2b019d5437b3053');
+  });
+
   test('differ by purpose', () => {
     const keys = new MasterKeys([oldKey]);
     expect(keys.deriveKeys('cursor')).not.toEqual(keys.deriveKeys('other'));
@@ -90,6 +109,7 @@ describe('the generated master key', () => {
     const encrypted = openMasterKeys(staging(dataDir)).encryptSecret({ prefix, secret });
     expect(readdirSync(dataDir)).toEqual(['master.key']);
     expect(statSync(join(dataDir, 'master.key')).mode & 0o777).toBe(0o600);
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
     expect(openMasterKeys(staging(dataDir)).decryptSecret(prefix, encrypted)).toBe(secret);
   });
 
@@ -107,13 +127,23 @@ describe('the generated master key', () => {
     expect(readdirSync(dataDir)).toEqual([]);
   });
 
-  test('is refused when the file holds something else', () => {
+  test.each(['broken\n', '', Buffer.alloc(31).toString('base64'), Buffer.alloc(33).toString('base64')])(
+    'is refused, and left as it is, when the file holds something else: %j',
+    (text) => {
+      const dataDir = temporaryFolder();
+      writeFileSync(join(dataDir, 'master.key'), text);
+      expect(() => openMasterKeys(staging(dataDir))).toThrow(
+        expect.objectContaining({ code: 'CONFIG_INVALID' }),
+      );
+      expect(readFileSync(join(dataDir, 'master.key'), 'utf8')).toBe(text);
+    },
+  );
+
+  test('is refused when the file can not be read', () => {
     const dataDir = temporaryFolder();
-    writeFileSync(join(dataDir, 'master.key'), 'broken\n');
-    expect(() => openMasterKeys(staging(dataDir))).toThrow(
-      expect.objectContaining({ code: 'CONFIG_INVALID' }),
-    );
-    expect(readFileSync(join(dataDir, 'master.key'), 'utf8')).toBe('broken\n');
+    mkdirSync(join(dataDir, 'master.key'));
+    expect(() => openMasterKeys(staging(dataDir))).toThrow(expect.objectContaining({ code: 'EISDIR' }));
+    expect(readdirSync(dataDir)).toEqual(['master.key']);
   });
 
   test('is the same for processes that make it at once', async () => {

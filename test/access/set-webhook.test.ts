@@ -56,6 +56,14 @@ describe('setting a webhook URL', () => {
     expect(await set('https://nowhere.example/')).toMatchObject({ changed: true, warning });
   });
 
+  test('takes an address as it is, and a name with a dot behind it as the name', async () => {
+    const { set } = await start();
+    for (const url of ['https://203.0.114.5/', 'https://[2606:4700::1111]/', 'https://public.example./']) {
+      expect(await set(url)).toMatchObject({ changed: true, warning: null });
+    }
+    expect(await set('https://10.0.0.1/', true)).toMatchObject({ changed: true, warning: null });
+  });
+
   test('refuses a name with one forbidden address among its own, unless private ones are allowed', async () => {
     const { set } = await start();
     await expect(set('https://mixed.example/')).rejects.toMatchObject({

@@ -53,6 +53,14 @@ describe('a webhook URL', () => {
     expect(loosely(text)).toMatchObject({ ok: true });
   });
 
+  test('has at most 2,048 characters in its normal form', () => {
+    const longest = `https://example.com/${'a'.repeat(2_048 - 20)}`;
+    expect(strictly(longest)).toEqual({ ok: true, url: longest });
+    expect(strictly(`${longest}a`)).toEqual(refusedFor(/at most 2048/));
+    expect(strictly(`https://example.com/${'é'.repeat(400)}`)).toEqual(refusedFor(/at most 2048/)); // %C3%A9
+    expect(strictly(`   ${longest}   `)).toEqual({ ok: true, url: longest });
+  });
+
   test('uses port 443, but where private targets are allowed', () => {
     expect(strictly('https://example.com:8443/')).toEqual(refusedFor(/port 443/));
     expect(loosely('https://127.0.0.1:8443/')).toEqual({ ok: true, url: 'https://127.0.0.1:8443/' });

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { sameJson } from '../../src/domain/same-json.ts';
 import { decideTransaction, evolveTransaction, NO_TRANSACTION } from '../../src/domain/transaction.ts';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
+import { recordsThatDifferInOneField } from '../support/record-fields.ts';
 import { confirmedData, externalData } from '../support/records.ts';
 
 const confirmed = (overrides = {}): TransactionEvent =>
@@ -69,6 +70,27 @@ describe('a transaction', () => {
     );
   });
 
+  test.each(recordsThatDifferInOneField())(
+    'recorded again with another $field is refused, also after its withdrawal',
+    ({ data }) => {
+      const other = { type: 'TransactionConfirmed', data } as TransactionEvent;
+      expect(decideTransaction(other, stateAfter(confirmed()))).toEqual(refused(/recorded before/));
+      expect(decideTransaction(other, stateAfter(confirmed(), voided))).toEqual(
+        refused(/was voided, .*final/),
+      );
+    },
+  );
+
+  test('is what its first recording and its first withdrawal say', () => {
+    expect(stateAfter(confirmed())).toEqual({ kind: 'recorded', recording: confirmed() });
+    expect(stateAfter(confirmed(), voided)).toEqual({
+      kind: 'withdrawn',
+      recording: confirmed(),
+      withdrawal: voided,
+    });
+    expect(stateAfter(voided)).toEqual({ kind: 'withdrawn', recording: undefined, withdrawal: voided });
+  });
+
   test('is not changed by an event that should not be in its stream', () => {
     const foreign = { ...voided, data: { ...voided.data, account_id: 8 } } as TransactionEvent;
     expect(stateAfter(confirmed(), external)).toEqual(stateAfter(confirmed()));
@@ -93,6 +115,30 @@ describe('two JSON values', () => {
       expect(sameJson(one, other)).toBe(isDeepStrictEqual(one, other));
     };
     fc.assert(fc.property(json, json, agrees));
+  });
+
+  test('of different kinds differ, empty ones and those with the same members too', () => {
+    const values = [
+      null,
+      true,
+      false,
+      0,
+      1,
+      '',
+      'x',
+      [],
+      ['x'],
+      [null],
+      {},
+      { 0: 'x' },
+      { a: null },
+      { b: null },
+    ];
+    for (const one of values) {
+      for (const other of values) {
+        expect([one, other, sameJson(one, other)]).toEqual([one, other, isDeepStrictEqual(one, other)]);
+      }
+    }
   });
 
   test('differ where a member of one is missing in the other', () => {

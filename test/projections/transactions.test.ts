@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
+  idOfChange,
   projectTransaction,
   RecordFault,
   type RowState,
+  stateAfter,
   type TransactionChange,
   type TransactionRow,
   transition,
@@ -230,6 +232,29 @@ describe('a change', () => {
 
   it('is illegal when it shows what was voided or cancelled', () => {
     expect(transition(hidden(1), show(2))).toEqual({ illegal: expect.stringContaining('voided') });
+  });
+
+  it('that erases applies to whatever is there, and needs no account', () => {
+    const erase = (revision: number): TransactionChange => ({ kind: 'erase', revision, id: 501 });
+    expect(transition(undefined, erase(0))).toBe('apply');
+    expect(transition(shown(0), erase(1))).toBe('apply');
+    expect(transition(hidden(1), erase(2))).toBe('apply');
+    expect(transition(shown(1), erase(1))).toBe('stale');
+  });
+
+  it('leaves behind what the next one is judged by', () => {
+    const { row } = show(3);
+    expect(stateAfter(show(3))).toEqual({ revision: 3, accountId: 7, shown: row });
+    expect(stateAfter(hide(4, 8))).toEqual({ revision: 4, accountId: 8, shown: null });
+    const erased = stateAfter({ kind: 'erase', revision: 5, id: 501 });
+    expect(erased).toMatchObject({ revision: 5, shown: null });
+    expect(transition(erased, show(6))).toEqual({ illegal: expect.any(String) });
+  });
+
+  it('names the transaction that it is about', () => {
+    expect(idOfChange(show(0))).toBe(501);
+    expect(idOfChange(hide(0))).toBe(501);
+    expect(idOfChange({ kind: 'erase', revision: 0, id: 501 })).toBe(501);
   });
 
   it('that hides is illegal in the name of another account', () => {
