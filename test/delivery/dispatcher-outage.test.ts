@@ -10,11 +10,12 @@ const waiting = (transactionId: number) => newDelivery(transactionId, { prefix: 
 
 /** A machine whose queue rejects one kind of commit while `failing` names it; notes when each was tried. */
 async function failingMachine() {
-  const outage = { failing: '', triedAtMs: [] as number[] };
+  const outage = { failing: '', triedAtMs: [] as number[], onTry: () => {} };
   const m = await pushMachine({
     onCommit: (name, _args, commit) => {
       if (name !== outage.failing) return commit();
       outage.triedAtMs.push(m.scheduler.now());
+      outage.onTry();
       return Promise.reject(unavailable());
     },
   });
@@ -33,6 +34,17 @@ test('while its store is unavailable it claims again after 100 ms, then less and
   outage.failing = '';
   await m.scheduler.advance(5 * SECOND_MS);
   expect(m.sender.sent).toHaveLength(1);
+});
+
+test('what comes while a call fails does not make it try again at once', async () => {
+  const { m, outage } = await failingMachine();
+  const startMs = m.scheduler.now();
+  outage.onTry = () =>
+    m.dispatcher.accountEvent(onKey('WebhookEnabled'), { position: 0, atMs: startMs - 60_000 });
+  outage.failing = 'claim';
+  await m.queue.enqueue([waiting(1)]);
+  await m.scheduler.advance(1_000);
+  expect(outage.triedAtMs.map((atMs) => atMs - startMs)).toEqual([0, 100, 300, 700]);
 });
 
 test('the pauses of an outage begin at 100 ms again after the store was available', async () => {
