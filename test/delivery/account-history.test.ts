@@ -117,3 +117,76 @@ test('a replay of a long history reads an account once, not for each event', asy
   );
   expect(reads).toBe(1);
 });
+
+test('what is recorded while a stream is being read counts for the places behind it', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  let meanwhile: () => Promise<unknown> = async () => undefined;
+  const reading = new Proxy(store, {
+    get(target, name) {
+      const member = Reflect.get(target, name, target) as unknown;
+      if (typeof member !== 'function') return member;
+      if (name !== 'readStream' && name !== 'head') return member.bind(target);
+      return async (...args: unknown[]) => {
+        const result: unknown = await member.apply(target, args);
+        const act = meanwhile;
+        meanwhile = async () => undefined;
+        await act();
+        return result;
+      };
+    },
+  });
+  const history = new AccountHistory({ store: reading, directory: new Directory() });
+  meanwhile = async () => {
+    await append(store, onKey('WebhookRemoved')); // at 4
+    await append(store, opened('Other', 8), 'account-8');
+  };
+  expect(await readsAt(history, [4])).toEqual(['on']);
+  expect(await readsAt(history, [5])).toEqual(['none']);
+  await append(store, webhookSet({ secret: null })); // at 6
+  meanwhile = async () => {
+    await append(store, onKey('WebhookDisabled')); // at 7
+    await append(store, opened('Third', 9), 'account-9');
+  };
+  expect(await readsAt(history, [7, 8])).toEqual(['on', 'disabled']);
+});
+
+test('an account that can not be read stays so for all that comes later', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  const fault: AccountEvent = { type: 'KeySwitchedOff', data: { account_id: 7, prefix: 'neverthere' } };
+  await append(store, fault);
+  const history = new AccountHistory({ store, directory: new Directory() });
+  expect(await readsAt(history, [5])).toEqual(['unreadable']);
+  await append(store, onKey('WebhookDisabled'));
+  await append(store, onKey('WebhookEnabled'));
+  expect(await readsAt(history, [7, 8])).toEqual(['unreadable', 'unreadable']);
+});
+
+test('a directory that knows the account as unreadable is not asked: the stream says from where on it is', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  await append(store, { type: 'AccountRenamed', data: { account_id: 7 } } as unknown as AccountEvent);
+  await append(store, opened('Other', 8), 'account-8');
+  const directory = new Directory();
+  follow(store, directory);
+  expect(directory.account(7)?.unreadable).not.toBeNull();
+  const history = new AccountHistory({ store, directory });
+  expect(await readsAt(history, [4, 5, 6])).toEqual(['on', 'unreadable', 'unreadable']);
+});
+
+test('a directory that is exactly there answers without a read of the stream', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  const directory = new Directory();
+  follow(store, directory);
+  const unread = new Proxy(store, {
+    get(target, name) {
+      if (name === 'readStream') throw new Error('the stream is read');
+      return Reflect.get(target, name, target) as unknown;
+    },
+  });
+  const history = new AccountHistory({ store: unread, directory });
+  directory.advance(5);
+  expect(await readsAt(history, [4, 5])).toEqual(['on', 'on']);
+});

@@ -71,8 +71,68 @@ test('one failure does not make a lane a failing one, and one success ends it', 
     once: [...warm(FAST), FAILED],
     back: [FAILED, FAILED, ...warm(FAST)],
   });
+  const long = lanesWith({ a: [...warm(FAST), FAILED, FAILED, FAILED, FAILED, FAST] });
+  expect(long.grant(0).laneCapacity('a')).toBe(32);
   expect(fill(lanes, ['once']).get('once')).toBe(32);
   expect(fill(lanes, ['back']).get('back')).toBe(32);
+});
+
+test('a lane widens to 32 attempts and no further, and by successes alone', () => {
+  const long = lanesWith({ a: [...warm(FAST), ...warm(FAST)] });
+  expect(long.grant(0).laneCapacity('a')).toBe(32);
+  for (let index = 0; index < 32; index++) long.started('a', 0);
+  expect(long.grant(0).laneCapacity('a')).toBe(0);
+  const flaky = lanesWith({ a: [FAST, { ok: false, durationMs: 5 }, FAST] });
+  expect(flaky.grant(0).laneCapacity('a')).toBe(10);
+});
+
+test('a lane is idle after three seconds without a start, not while attempts are under way', () => {
+  const lanes = lanesWith({ a: warm(FAST) });
+  lanes.started('a', 0);
+  expect(lanes.grant(10_000).laneCapacity('a')).toBe(31);
+  lanes.started('a', 10_000);
+  expect(lanes.grant(10_000).laneCapacity('a')).toBe(30);
+});
+
+test('a lane is slow once its attempts take more than 250 ms on the whole', () => {
+  const of = (durationMs: number) => lanesWith({ a: warm({ ok: true, durationMs }) }).grant(0);
+  expect(of(250).laneCapacity('a')).toBe(32);
+  expect(of(251).laneCapacity('a')).toBe(16);
+  const once = lanesWith({ a: [...warm(FAST), SLOW, SLOW, SLOW] });
+  expect(once.grant(0).laneCapacity('a')).toBe(32);
+  const often = lanesWith({ a: [...warm(FAST), ...warm(SLOW).slice(0, 4)] });
+  expect(often.grant(0).laneCapacity('a')).toBe(16);
+});
+
+test('one claim takes at most a hundred deliveries, and no more than there are free slots', () => {
+  const names = Array.from({ length: 20 }, (_, index) => `fine${index}`);
+  const lanes = lanesWith(Object.fromEntries(names.map((name) => [name, warm(FAST)])));
+  expect(lanes.grant(0).limit).toBe(100);
+  fill(lanes, names.slice(0, 13)); // 416 under way
+  expect(lanes.grant(0).limit).toBe(96);
+  fill(lanes, names);
+  expect(lanes.grant(0).limit).toBe(0);
+});
+
+test('lanes that are stored together share the free slots: each what it wants, all no more than there are', () => {
+  const names = Array.from({ length: 16 }, (_, index) => `fine${index}`);
+  const lanes = lanesWith(Object.fromEntries(names.map((name) => [name, warm(FAST)])));
+  expect(names.map(lanes.grant(0, new Map(names.map((name) => [name, 3]))).laneCapacity)).toEqual(
+    names.map(() => 3),
+  );
+  for (const name of names) for (let index = 0; index < 31; index++) lanes.started(name, 0);
+  for (let index = 0; index < 10; index++) lanes.started('fine15', 0);
+  expect(lanes.inFlight).toBe(MOST_IN_FLIGHT - 6);
+  const { laneCapacity } = lanes.grant(0, new Map(names.map((name) => [name, 1])));
+  expect(names.slice(0, 9).map(laneCapacity)).toEqual([1, 1, 1, 1, 1, 1, 0, 0, 0]);
+});
+
+test('a lane is told the same all through one claim, and its class counts it once', () => {
+  const names = Array.from({ length: 20 }, (_, index) => `new${index}`);
+  const { laneCapacity } = new Lanes().grant(0);
+  for (let again = 0; again < 3; again++) {
+    expect(names.map(laneCapacity)).toEqual(names.map((_, index) => (index < 16 ? 8 : 0)));
+  }
 });
 
 test('however many webhooks hang, they have a quarter of the slots together', () => {

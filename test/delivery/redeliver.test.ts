@@ -6,8 +6,11 @@ import {
   redeliverByIds,
   redeliverFailed,
 } from '../../src/delivery/redeliver.ts';
+import type { DomainEvent } from '../../src/domain/events.ts';
+import { newEvent } from '../../src/event-store/new-event.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/account-samples.ts';
-import { confirmed, voided } from '../support/e2e-samples.ts';
+import { newDelivery } from '../support/deliveries.ts';
+import { cancelled, confirmed, voided } from '../support/e2e-samples.ts';
 import { openPushStores } from '../support/push-stores.ts';
 
 const ANSWER = { status: 500, headers: {}, body: '' };
@@ -29,7 +32,11 @@ async function start() {
     signal: stopping.signal,
   };
   /** Stores a delivery `d<transaction>` that ended so. */
-  async function ended(transactionId: number, kind: 'delivered' | 'failed'): Promise<string> {
+  async function ended(
+    transactionId: number,
+    kind: 'delivered' | 'failed',
+    prefix = PREFIX,
+  ): Promise<string> {
     const id = `d${transactionId}`;
     await append(`transaction-${transactionId}`, confirmed(transactionId));
     const nowMs = clock.now();
@@ -38,7 +45,7 @@ async function start() {
       [
         {
           id,
-          prefix: PREFIX,
+          prefix,
           accountId: 7,
           transactionId,
           type: 'transaction.confirmed',
@@ -65,7 +72,20 @@ async function start() {
     ]);
     return id;
   }
-  return { ...stores, queue, options, refused, stopping, ended };
+  /** Stores so many deliveries that ended as failed. */
+  async function failedTogether(count: number): Promise<void> {
+    const transactions = Array.from({ length: count }, (_, index) => index + 1);
+    await store.append(
+      transactions.map((id) => ({
+        stream: `transaction-${id}`,
+        expected: 'none',
+        events: [newEvent(confirmed(id) as unknown as DomainEvent, author, clock.now())],
+      })),
+    );
+    await queue.enqueue(transactions.map((id) => newDelivery(id, { prefix: PREFIX })));
+    await queue.endLane(PREFIX, 'the webhook was disabled', clock.now());
+  }
+  return { ...stores, queue, options, refused, stopping, ended, failedTogether };
 }
 
 describe('redelivering by id', () => {
@@ -107,6 +127,73 @@ describe('redelivering by id', () => {
     });
   });
 
+  test('refuses a cancelled transaction as it refuses a voided one', async () => {
+    const { options, ended, refused, append } = await start();
+    const id = await ended(1, 'failed');
+    await append('transaction-1', cancelled(1));
+    expect(await redeliverByIds([id], true, options)).toMatchObject({ redelivered: 0, refused: 1 });
+    expect(refused).toEqual([[id, expect.stringContaining('voided or cancelled')]]);
+  });
+
+  test('leaves one alone that is on its way already, and puts nothing on record for it', async () => {
+    const { options, ended, store, queue, clock } = await start();
+    const [due, held] = [await ended(1, 'failed'), await ended(2, 'failed')];
+    await redeliverByIds([due, held], false, options);
+    const [claimed] = await queue.claim({
+      ...{ nowMs: clock.now(), holder: 'test', leaseMs: 5_000, limit: 1, laneCapacity: () => 1 },
+    });
+    await queue.report([{ kind: 'held', id: claimed?.id ?? '', lease: claimed?.lease ?? '' }]);
+    const before = await store.readStream('account-7');
+    expect(await redeliverByIds([due, held], true, options)).toEqual({
+      redelivered: 0,
+      unchanged: 2,
+      refused: 0,
+    });
+    expect(await store.readStream('account-7')).toEqual(before);
+  });
+
+  test('is recorded for each key under one correlation id, and one key that is off keeps no other from going', async () => {
+    const { options, ended, account, store, queue, refused } = await start();
+    const [other, off] = ['bbbbbbbbbb', 'cccccccccc'];
+    for (const prefix of [other, off]) await account(keyIssued({ prefix }), webhookSet({ prefix }));
+    const ids = [await ended(1, 'failed'), await ended(2, 'failed', other), await ended(3, 'failed', off)];
+    await account({ type: 'KeySwitchedOff', data: { account_id: 7, prefix: off } });
+    const counts: unknown[] = [];
+    const result = await redeliverByIds(ids, false, {
+      ...options,
+      onProgress: (count) => counts.push(count),
+    });
+    expect(result).toEqual({ redelivered: 2, unchanged: 0, refused: 1 });
+    expect(counts).toHaveLength(2);
+    expect(refused).toMatchObject([['d3', expect.stringMatching(/fuel key on/)]]);
+    expect((await queue.find('d3'))?.state).toBe('failed');
+    const requested = (await store.readStream('account-7')).filter(
+      ({ type }) => type === 'RedeliveryRequested',
+    );
+    expect(requested).toMatchObject([
+      { data: { prefix: PREFIX, delivery_ids: ['d1'] } },
+      { data: { prefix: other, delivery_ids: ['d2'] } },
+    ]);
+    const correlations = requested.map(
+      ({ metadata }) => (metadata as { correlation_id: string }).correlation_id,
+    );
+    expect(new Set(correlations).size).toBe(1);
+  });
+
+  test('is on record before the first delivery is due', async () => {
+    const { options, ended, store, queue } = await start();
+    const id = await ended(1, 'failed');
+    const redeliver = queue.redeliver.bind(queue);
+    let recordedFirst = false;
+    queue.redeliver = async (...args) => {
+      recordedFirst = (await store.readStream('account-7')).at(-1)?.type === 'RedeliveryRequested';
+      return redeliver(...args);
+    };
+    expect(await redeliverByIds([id], true, options)).toMatchObject({ redelivered: 1 });
+    expect(recordedFirst).toBe(true);
+    expect((await store.readStream('account-7')).at(-1)).toMatchObject({ data: { force: true } });
+  });
+
   test.each([
     ['KeySwitchedOff', /fuel key on/],
     ['WebhookRemoved', /fuel webhook set/],
@@ -127,7 +214,8 @@ describe('redelivering what failed', () => {
     for (let id = 1; id <= 10; id++) await ended(id, id === 10 ? 'delivered' : 'failed');
     expect(await redeliverFailed(ofKey, options)).toEqual({ redelivered: 9, unchanged: 0, refused: 0 });
     const due = (await queue.list({ state: 'pending' }, { limit: 10 })).map(({ dueAtMs }) => dueAtMs ?? 0);
-    const step = 1_000 / REDELIVERED_PER_SECOND;
+    const step = 20; // fifty a second
+    expect(REDELIVERED_PER_SECOND).toBe(50);
     const spread = Array.from({ length: 9 }, (_, index) => clock.now() + index * step);
     expect(due.toSorted((a, b) => a - b)).toEqual(spread);
     expect(await redeliverFailed(ofKey, options)).toEqual({ redelivered: 0, unchanged: 0, refused: 0 });
@@ -146,12 +234,29 @@ describe('redelivering what failed', () => {
   });
 
   test('takes any number, and goes on where it was interrupted', async () => {
-    const { options, ended, stopping } = await start();
-    for (let id = 1; id <= 520; id++) await ended(id, 'failed');
+    const { options, failedTogether, stopping } = await start();
+    await failedTogether(520);
     stopping.abort();
     expect(await redeliverFailed(ofKey, options)).toMatchObject({ redelivered: 500 });
     const again = { ...options, signal: new AbortController().signal };
     expect(await redeliverFailed(ofKey, again)).toEqual({ redelivered: 20, unchanged: 0, refused: 0 });
+  });
+
+  test('is on record with the time that was asked for', async () => {
+    const { options, ended, clock, store } = await start();
+    await ended(1, 'failed');
+    const [sinceMs, untilMs] = [clock.now() - 1, clock.now()];
+    await redeliverFailed({ ...ofKey, sinceMs, untilMs }, options);
+    expect((await store.readStream('account-7')).at(-1)).toMatchObject({
+      type: 'RedeliveryRequested',
+      data: {
+        prefix: PREFIX,
+        delivery_ids: null,
+        since: new Date(sinceMs).toISOString(),
+        until: new Date(untilMs).toISOString(),
+        force: false,
+      },
+    });
   });
 
   test('is refused while the webhook is disabled', async () => {

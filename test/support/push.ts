@@ -126,6 +126,8 @@ export class PushMachine {
   readonly logLines: string[] = [];
   /** Stands around each commit to the queue; it must call `commit` once. */
   onCommit: CommitWatcher = (_name, _args, commit) => commit();
+  /** Why no request can be signed, where none can. */
+  unsigned: string | undefined;
   #directory = new Directory();
   #dispatcher: Dispatcher | undefined;
   #fanOut: FanOut | undefined;
@@ -158,6 +160,12 @@ export class PushMachine {
 
   /** Starts a process whose directory has caught up. */
   start(): void {
+    this.prepare();
+    this.dispatcher.start();
+  }
+
+  /** A process whose directory has caught up, and whose dispatcher is not started yet. */
+  prepare(): void {
     const { scheduler, store } = this;
     const process = new StoreOfProcess(this.queue, () => this.kill(), this.onCommit);
     const { queue } = process;
@@ -171,11 +179,10 @@ export class PushMachine {
       directory,
       environment: 'staging',
       sender: this.sender,
-      requestFor: ({ id, attemptNumber: attempt }, { url }) => ({
-        url,
-        headers: {},
-        body: JSON.stringify({ id, attempt }),
-      }),
+      requestFor: ({ id, attemptNumber: attempt }, { url }) => {
+        if (this.unsigned !== undefined) throw new Error(this.unsigned);
+        return { url, headers: {}, body: JSON.stringify({ id, attempt }) };
+      },
       retryDelayMs: ({ attemptNumber }) => RETRY_DELAYS_MS[attemptNumber - 1],
       appendHealthEvent: createHealthEvents(store as EventStore, scheduler),
       scheduler,
@@ -196,7 +203,6 @@ export class PushMachine {
     });
     this.#followed = 0;
     this.follow();
-    dispatcher.start();
   }
 
   /** As kill -9: nothing that was under way ends, nothing that was planned happens. */
