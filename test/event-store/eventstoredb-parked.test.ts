@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { EventStoreDbConnection } from '../../src/event-store/eventstoredb-connection.ts';
-import { readParked } from '../../src/event-store/eventstoredb-parked.ts';
+import { parkedLinkAt, readParked } from '../../src/event-store/eventstoredb-parked.ts';
 import { startEventStoreDbDouble } from '../support/eventstoredb-double/eventstoredb-double.ts';
 import { eventStoreDbAt } from '../support/eventstoredb-under-test.ts';
 import { nameOf, record } from '../support/store-events.ts';
@@ -31,7 +31,13 @@ async function groupWithParked(...names: string[]) {
     await sleep(WORK_MS);
     await consumer.park(value, `reason of ${name}`);
   };
-  const parked = () => readParked(connection, 'g');
+  const parked = async () => {
+    const events = await readParked(connection, 'g');
+    const firstLink = await parkedLinkAt(connection, 'g', 'first');
+    const lastLink = await parkedLinkAt(connection, 'g', 'last');
+    const count = firstLink === undefined || lastLink === undefined ? 0 : lastLink - firstLink + 1;
+    return { events, count, firstLink, lastLink };
+  };
   for (const [index, name] of names.entries()) {
     await park(name);
     await expect.poll(async () => (await parked()).count).toBe(index + 1);
