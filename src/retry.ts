@@ -5,22 +5,31 @@ import { pause } from './pause.ts';
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 2_000;
 
-/** Waits between tries: each twice as long as the one before, up to a limit, and different in each process. */
+export interface BackoffOptions {
+  readonly firstMs?: number;
+  readonly maxMs?: number;
+  /** Each wait is up to half shorter, so that many processes do not come back to one server at once. */
+  readonly jitter?: boolean;
+}
+
+/** Waits between tries: each twice as long as the one before, up to a limit. */
 export class Backoff {
   readonly #firstMs: number;
   readonly #maxMs: number;
+  readonly #jitter: boolean;
   #nextMs: number;
 
-  constructor({ firstMs = FIRST_PAUSE_MS, maxMs = MAX_PAUSE_MS } = {}) {
+  constructor({ firstMs = FIRST_PAUSE_MS, maxMs = MAX_PAUSE_MS, jitter = false }: BackoffOptions = {}) {
     this.#firstMs = firstMs;
     this.#maxMs = maxMs;
+    this.#jitter = jitter;
     this.#nextMs = firstMs;
   }
 
   nextMs(): number {
     const ms = this.#nextMs;
     this.#nextMs = Math.min(2 * ms, this.#maxMs);
-    return ms * (0.5 + Math.random() / 2);
+    return this.#jitter ? ms * (0.5 + Math.random() / 2) : ms;
   }
 
   reset(): void {
@@ -36,6 +45,7 @@ export interface RetryOptions {
   readonly component: string;
   /** Further fields of its log lines. */
   readonly fields?: Readonly<Record<string, unknown>>;
+  readonly backoff?: BackoffOptions;
   /** How it waits; by real time unless given. Returns early, quietly, when the signal aborts. */
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
@@ -43,11 +53,12 @@ export interface RetryOptions {
 /** One part's tries at work that needs a store: waits while that is unavailable, and logs when this begins and ends. */
 export class Retry {
   readonly #options: RetryOptions;
-  readonly #backoff = new Backoff();
+  readonly #backoff: Backoff;
   #sinceMs: number | undefined;
 
   constructor(options: RetryOptions) {
     this.#options = options;
+    this.#backoff = new Backoff(options.backoff);
   }
 
   /** The store has answered. */

@@ -20,6 +20,7 @@ import { SerialWork } from './serial-work.ts';
 const LEASE_MS = 5_000;
 /** Deliveries of one commit: a few milliseconds of the event loop. */
 const MAX_STORED = 100;
+const BACKOFF = { maxMs: 5_000 } as const;
 
 export interface DispatcherOptions extends AttemptTerms {
   readonly queue: DeliveryQueue;
@@ -55,11 +56,10 @@ export class Dispatcher {
   /** Claimed deliveries of events that the directory has not reached: what it says of their keys may be older. */
   #ahead: { readonly delivery: ClaimedDelivery; readonly sinceMs: number }[] = [];
   #started = false;
-  #stopping = false;
   #working: Promise<void> | undefined;
   #rung = false;
   #cancelTimer: (() => void) | undefined;
-  readonly #stopped = new AbortController();
+  readonly #stopping = new AbortController();
   readonly #retry: Retry;
   readonly #failed = Promise.withResolvers<never>();
 
@@ -67,8 +67,9 @@ export class Dispatcher {
     const { queue, directory, scheduler, log, environment } = options;
     this.#options = options;
     this.#failed.promise.catch(() => undefined); // for whoever asks for `failed`
-    const sleep = async (ms: number): Promise<void> => this.#sleep(ms);
-    this.#retry = new Retry({ log, signal: this.#stopped.signal, component: 'dispatcher', sleep });
+    const { signal } = this.#stopping;
+    const retry = { backoff: BACKOFF, sleep: async (ms: number) => this.#sleep(ms) };
+    this.#retry = new Retry({ log, signal, component: 'dispatcher', ...retry });
     this.#held = new HeldAccounts({ queue, directory });
     this.#reports = new ReportBatch({
       queue,
@@ -152,8 +153,7 @@ export class Dispatcher {
 
   /** Begins no further attempt; resolves when those under way are recorded and the rest is given back. */
   async stop(): Promise<void> {
-    this.#stopping = true;
-    this.#stopped.abort();
+    this.#stopping.abort();
     this.#options.queue.changed.remove(this.#ringer);
     this.#cancelTimer?.();
     await this.#working;
@@ -166,7 +166,7 @@ export class Dispatcher {
 
   #wake(): void {
     this.#rung = true;
-    if (this.#working !== undefined || !this.#started || this.#stopping) return;
+    if (this.#working !== undefined || !this.#started || this.#stopping.signal.aborted) return;
     this.#working = Promise.resolve()
       .then(() => this.#work())
       .finally(() => {
@@ -178,7 +178,7 @@ export class Dispatcher {
   async #work(): Promise<void> {
     const { scheduler } = this.#options;
     try {
-      while (this.#rung && !this.#stopping) {
+      while (this.#rung && !this.#stopping.signal.aborted) {
         this.#rung = false;
         await this.#react();
         await this.#held.resume(scheduler.now());
@@ -218,7 +218,7 @@ export class Dispatcher {
     for (;;) {
       const nowMs = scheduler.now();
       const dueAtMs = await queue.nextDueAtMs();
-      if (dueAtMs === undefined || dueAtMs > nowMs || this.#stopping) return nowMs;
+      if (dueAtMs === undefined || dueAtMs > nowMs || this.#stopping.signal.aborted) return nowMs;
       const claimed = await this.#claims.run(async () => {
         const grant = this.#lanes.grant(nowMs);
         if (grant.limit <= 0) return 0;
@@ -249,7 +249,7 @@ export class Dispatcher {
     await this.#claims.run(async () => {
       const nowMs = scheduler.now();
       const { laneCapacity } = this.#lanes.grant(nowMs, countByLane(deliveries));
-      const claiming = this.#started && !this.#stopping;
+      const claiming = this.#started && !this.#stopping.signal.aborted;
       const claimFor = claiming ? { nowMs, holder, leaseMs: LEASE_MS, laneCapacity } : undefined;
       this.#begin(await queue.enqueue(deliveries, claimFor));
     });
@@ -262,7 +262,7 @@ export class Dispatcher {
   }
 
   #attempt(delivery: ClaimedDelivery, sinceMs: number): void {
-    if (this.#stopping) this.#attempts.giveBack(delivery);
+    if (this.#stopping.signal.aborted) this.#attempts.giveBack(delivery);
     else if (this.#options.directory.position < delivery.position) this.#ahead.push({ delivery, sinceMs });
     else this.#attempts.begin(delivery);
   }

@@ -12,6 +12,9 @@ const MAX_PAUSE_MS = 1_000;
 /** With the driver's ping every 10 s: when a node that froze is given up, so that another one is looked for. */
 const PING_ANSWER_MS = 3_000;
 
+/** Before a subscription is begun again. */
+export const SUBSCRIBE_BACKOFF = { maxMs: 5_000, jitter: true } as const;
+
 export interface Patience {
   /** How long one try may take; 5 s unless given. */
   readonly answerMs?: number;
@@ -51,7 +54,7 @@ export class EventStoreDbConnection {
    */
   async use<T>(work: Work<T>, patience: Patience = {}): Promise<T> {
     const endMs = performance.now() + (patience.patienceMs ?? READ_PATIENCE_MS);
-    const backoff = new Backoff({ firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS });
+    const backoff = new Backoff({ firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, jitter: true });
     for (;;) {
       this.assertOpen();
       patience.signal?.throwIfAborted();

@@ -4,7 +4,7 @@ import { FuelError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { Retry } from '../retry.ts';
 import { type GroupConsumer, type GroupEvent, type RecordedEvent, STREAM_ERASED } from './event-store.ts';
-import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
+import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from './eventstoredb-connection.ts';
 import { NoAnswer, toKnownError } from './eventstoredb-errors.ts';
 import { isWanted, recordedOf } from './eventstoredb-events.ts';
 import { EventStoreDbGroupLink } from './eventstoredb-group-link.ts';
@@ -45,7 +45,13 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     this.#handed = new EventStoreDbHandedEvents(options.bufferSize);
     const { log, group, signal, closed } = options;
     this.#ended = AbortSignal.any([signal, closed]);
-    this.#retry = new Retry({ log, signal: this.#ended, component: 'consumer', fields: { group } });
+    this.#retry = new Retry({
+      log,
+      signal: this.#ended,
+      component: 'consumer',
+      fields: { group },
+      backoff: SUBSCRIBE_BACKOFF,
+    });
   }
 
   /** Rejects with `REFUSED` where there is no such group. */

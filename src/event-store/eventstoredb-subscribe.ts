@@ -3,7 +3,7 @@ import { Bell } from '../bell.ts';
 import type { Log } from '../log.ts';
 import { Retry } from '../retry.ts';
 import type { Position, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
-import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
+import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from './eventstoredb-connection.ts';
 import { toKnownError } from './eventstoredb-errors.ts';
 import { lastShownUpTo, readHead } from './eventstoredb-reads.ts';
 import { EventStoreDbSource } from './eventstoredb-source.ts';
@@ -28,7 +28,13 @@ export async function* subscribe(
   const bell = new Bell();
   const ring = (): void => bell.ring();
   const until = AbortSignal.any([signal, connection.closed]);
-  const retry = new Retry({ log, signal: until, component: 'subscription', fields: { prefixes } });
+  const retry = new Retry({
+    log,
+    signal: until,
+    component: 'subscription',
+    fields: { prefixes },
+    backoff: SUBSCRIBE_BACKOFF,
+  });
   let position = options.after;
   until.addEventListener('abort', ring);
   try {

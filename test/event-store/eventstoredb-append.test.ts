@@ -139,7 +139,9 @@ describe('the call that appends go through', () => {
     const batch = new EventStoreDbBatchAppend(Object.assign(driver, { GRPCStreamCreator: opening }));
     await expect(batch.append(to('account-1'), NEVER)).rejects.toThrow('Failed to discover');
     expect(await batch.append(to('account-1'), NEVER)).toMatchObject({ kind: 'recorded' });
-    const waiting = expect(batch.append(to('account-1'), NEVER)).rejects.toThrow('shut down by the server');
+    const waiting = expect(batch.append(to('account-1'), NEVER)).rejects.toThrow(
+      'the server ended the call of the appends',
+    );
     await nextTurn();
     opened[0]?.emit('end');
     await waiting;

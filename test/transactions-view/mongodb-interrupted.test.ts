@@ -23,7 +23,7 @@ const WHOLE = {
   statuses: ['CONFIRMED', 'EXTERNAL'],
   limit: 50,
 } as const;
-const REFUSED = { code: 121 };
+const REFUSED = { code: 'ITEM_REFUSED' };
 const NOTHING: Document = { _id: { $lt: 0 } };
 
 /** Where a step of a change fails, the ones before it stand, as after a crash; the ones behind it never happened. */
