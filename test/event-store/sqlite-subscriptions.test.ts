@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Bell } from '../../src/bell.ts';
 import type { GroupEvent } from '../../src/event-store/event-store.ts';
 import type { SqliteEventStore } from '../../src/event-store/sqlite.ts';
 import { SqliteGroup } from '../../src/event-store/sqlite-group.ts';
@@ -217,6 +218,21 @@ describe('the embedded persistent subscriptions', () => {
     expect(await events.return(undefined)).toMatchObject({ done: true });
   });
 
+  test('leave no timer behind when a consumer ends', async () => {
+    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a');
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const events = consume(subscriptions);
+    await events.next();
+    expect(vi.getTimerCount()).toBe(2);
+    await events.return(undefined);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test('look further at once over long stretches that do not match', async () => {
     const folder = temporaryFolder();
     const { store, subscriptions } = openForTest(folder, new FakeClock(), 60_000);
@@ -238,11 +254,16 @@ describe('the embedded persistent subscriptions', () => {
     const { subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
     await subscriptions.ensureGroup('g', SETTINGS);
     const claiming = vi.spyOn(SqliteGroup.prototype, 'claim');
-    onTestFinished(() => claiming.mockRestore());
+    const waking = vi.spyOn(Bell.prototype, 'wait');
+    onTestFinished(() => {
+      claiming.mockRestore();
+      waking.mockRestore();
+    });
     const events = consume(subscriptions);
     const next = events.next();
     await sleep(150);
     expect(claiming.mock.calls.length).toBeLessThan(4);
+    expect(waking.mock.calls.length).toBeLessThan(4);
     events.end();
     await next;
   });
