@@ -49,6 +49,19 @@ describe('a consumer of an embedded group', () => {
     await events.return(undefined);
   });
 
+  test('is handed at once what is replayed', async () => {
+    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a');
+    const events = consume(subscriptions);
+    await events.consumer.park((await events.next()).value, 'set aside');
+    const next = events.next();
+    await sleep(30); // it sleeps by now
+    expect(await subscriptions.replayParked('g')).toBe(1);
+    expect((await next).value).toMatchObject({ event: { data: { name: 'a' } } });
+    await events.return(undefined);
+  });
+
   test('may end after its subscriptions were closed', async () => {
     const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
     await subscriptions.ensureGroup('g', SETTINGS);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test, } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { GroupEvent } from '../../src/event-store/event-store.ts';
 import type { SqliteEventStore } from '../../src/event-store/sqlite.ts';
 import {
@@ -153,6 +153,18 @@ describe('the embedded persistent subscriptions', () => {
     third.end();
     expect(await next).toMatchObject({ done: true });
     await other.return(undefined);
+  });
+
+  test('list what was parked at the same moment in the order of the log', async () => {
+    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a', 'b', 'c');
+    const events = consume(subscriptions);
+    const held: GroupEvent[] = [];
+    while (held.length < 3) held.push((await events.next()).value);
+    for (const event of held.toReversed()) await events.consumer.park(event, 'set aside');
+    expect((await subscriptions.parked('g')).map(({ event }) => nameOf(event))).toEqual(['a', 'b', 'c']);
+    await events.return(undefined);
   });
 
   test('take new settings for what comes from then on, and never move', async () => {
