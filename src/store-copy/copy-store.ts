@@ -13,7 +13,7 @@ import { copyEvents, type EventCopy, verifyEvents } from './copy-events.ts';
 import { type CopyPlan, planCopy } from './copy-plan.ts';
 import { nameTarget } from './name-target.ts';
 import { relocated } from './relocate.ts';
-import { beginCopy, endCopy } from './unfinished-copy.ts';
+import { beginCopy, endCopy, endRecordedCopy, markVerified } from './unfinished-copy.ts';
 
 /** What is copied from, or to. The same object on both ends means that this part stays where it is. */
 export interface CopyEnd {
@@ -72,13 +72,16 @@ export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> 
     copiedBefore,
     faults: [...(events?.faults ?? []), ...(log?.faults ?? [])],
   };
+  const marked = target.coordination === source.coordination ? undefined : target.coordination;
+  if (copiedBefore && marked !== undefined) await endRecordedCopy(marked, storeId);
   if (copiedBefore || report.faults.length > 0) return report;
   await assertUnchanged(options, events?.sourceEnd);
+  if (marked !== undefined) await markVerified(marked, storeId);
   await recordCopy(options, storeId, {
     events: plan.events.kind === 'copy' ? report.events : null,
     deliveries: plan.deliveries === 'copy' ? report.deliveries : null,
   });
-  if (target.coordination !== source.coordination) await endCopy(target.coordination, storeId);
+  if (marked !== undefined) await endCopy(marked, storeId);
   return report;
 }
 

@@ -59,6 +59,22 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
     });
   });
 
+  describe('a replay', () => {
+    test('hands out what was parked, as if it had never been tried, and nothing that a consumer holds', async () => {
+      const { store, subscriptions, consume } = await opened('g');
+      await record(store, 'transaction-1', 'parked');
+      const puller = consume('g');
+      await puller.consumer.retry(await puller.next(), { reason: 'once more', delayMs: 0 });
+      await puller.consumer.park(await puller.next(), 'set aside');
+      await record(store, 'transaction-2', 'held');
+      await puller.next();
+      await expect.poll(async () => (await subscriptions.parked('g')).length).toBe(1);
+      expect(await subscriptions.replayParked('g')).toBe(1);
+      expect(await puller.next()).toMatchObject({ event: { data: { name: 'parked' } }, retryCount: 0 });
+      expect(await puller.isQuiet()).toBe(true);
+    });
+  });
+
   describe('two persistent subscriptions', () => {
     test('know nothing of each other', async () => {
       const { store, subscriptions, pass, ackTimeoutMs, consume } = await opened('g', 'h');

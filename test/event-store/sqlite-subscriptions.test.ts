@@ -2,26 +2,21 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { GroupEvent } from '../../src/event-store/event-store.ts';
 import type { SqliteEventStore } from '../../src/event-store/sqlite.ts';
-import { SqliteGroup } from '../../src/event-store/sqlite-group.ts';
-import type { SqliteSubscriptions } from '../../src/event-store/sqlite-subscriptions.ts';
 import {
   persistentSubscriptionsContract,
   type SubscriptionsUnderTest,
 } from '../contracts/persistent-subscriptions.contract.ts';
 import { persistentSubscriptionsBufferContract } from '../contracts/persistent-subscriptions-buffer.contract.ts';
-import { openForTest, openIn } from '../support/embedded-subscriptions.ts';
+import { consume, openForTest, openIn, SETTINGS } from '../support/embedded-subscriptions.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { nameOf, record } from '../support/store-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { within } from '../support/waiting.ts';
 
 const CLAIMER = join(import.meta.dirname, '../support/claim-and-die.ts');
-const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
 
 async function underTest(): Promise<SubscriptionsUnderTest> {
   const clock = new FakeClock();
@@ -32,16 +27,6 @@ persistentSubscriptionsContract(underTest);
 persistentSubscriptionsBufferContract(underTest);
 
 describe('the embedded persistent subscriptions', () => {
-  const consume = (
-    subscriptions: SqliteSubscriptions,
-    bufferSize = 10,
-  ): AsyncGenerator<GroupEvent> & { end: () => void } => {
-    const end = new AbortController();
-    const consumer = subscriptions.consume('g', { bufferSize, signal: end.signal });
-    const events = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
-    return Object.assign(events, { end: () => end.abort() });
-  };
-
   test('hand over what a killed process held once its lease has ended', async () => {
     const folder = temporaryFolder();
     // The other process lives by the system's clock; this one can pass its lease at will.
@@ -170,81 +155,34 @@ describe('the embedded persistent subscriptions', () => {
     await other.return(undefined);
   });
 
-  test('hand on at once, to other consumers, what one of them gives back', async () => {
-    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
-    await subscriptions.ensureGroup('g', SETTINGS);
-    await record(store, 'transaction-1', 'a', 'b');
-    const end = new AbortController();
-    const consumer = subscriptions.consume('g', { bufferSize: 2, signal: end.signal });
-    const first = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
-    const event: GroupEvent = (await first.next()).value;
-    const second = consume(subscriptions);
-    const retried = second.next();
-    await consumer.retry(event, { reason: 'once more', delayMs: 0 });
-    expect((await retried).value).toMatchObject({ event: { data: { name: 'a' } } });
-    const released = second.next();
-    await first.return(undefined);
-    expect((await released).value).toMatchObject({ event: { data: { name: 'b' } } });
-    await second.return(undefined);
-  });
-
-  test('hand out the next event as soon as one is ended, by whatever ends it', async () => {
-    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
-    await subscriptions.ensureGroup('g', SETTINGS);
-    await record(store, 'transaction-1', 'a', 'b', 'c');
-    const { signal } = new AbortController();
-    const consumer = subscriptions.consume('g', { bufferSize: 1, signal });
-    const events = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
-    const a = (await events.next()).value;
-    const afterPark = events.next();
-    await sleep(30); // it waits for room by now
-    await consumer.park(a, 'set aside');
-    const b = (await afterPark).value;
-    const afterAck = events.next();
-    await sleep(30);
-    await consumer.ack([b]);
-    expect([b, (await afterAck).value].map(({ event }) => nameOf(event))).toEqual(['b', 'c']);
-    await events.return(undefined);
-  });
-
-  test('take nothing back from a consumer that ends after they were closed', async () => {
+  test('list what was parked at the same moment in the order of the log', async () => {
     const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
     await subscriptions.ensureGroup('g', SETTINGS);
-    await record(store, 'transaction-1', 'a', 'b');
+    await record(store, 'transaction-1', 'a', 'b', 'c');
     const events = consume(subscriptions);
-    await events.next();
-    await subscriptions.close();
-    expect(await events.return(undefined)).toMatchObject({ done: true });
-  });
-
-  test('look further at once over long stretches that do not match', async () => {
-    const folder = temporaryFolder();
-    const { store, subscriptions } = openForTest(folder, new FakeClock(), 60_000);
-    await subscriptions.ensureGroup('g', { ...SETTINGS, prefixes: ['transaction-7'] });
-    const db = new DatabaseSync(join(folder, 'events.db'));
-    db.exec(
-      `INSERT INTO events (position, stream, revision, id, type, recorded_at, data, metadata)
-       VALUES (35000, 'transaction-1', 0, 'x', 'TransactionConfirmed', 0, '{}', '{}')`,
-    );
-    db.close();
-    await record(store, 'transaction-7', 'a');
-    const events = consume(subscriptions);
-    const next = await within(events.next(), 2_000, 'it waits between two steps');
-    expect(nameOf(next.value.event)).toBe('a');
+    const held: GroupEvent[] = [];
+    while (held.length < 3) held.push((await events.next()).value);
+    for (const event of held.toReversed()) await events.consumer.park(event, 'set aside');
+    expect((await subscriptions.parked('g')).map(({ event }) => nameOf(event))).toEqual(['a', 'b', 'c']);
     await events.return(undefined);
   });
 
-  test('do not look while there is nothing to do', async () => {
-    const { subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
+  test('take new settings for what comes from then on, and never move', async () => {
+    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
     await subscriptions.ensureGroup('g', SETTINGS);
-    const claiming = vi.spyOn(SqliteGroup.prototype, 'claim');
-    onTestFinished(() => claiming.mockRestore());
-    const events = consume(subscriptions);
-    const next = events.next();
-    await sleep(150);
-    expect(claiming.mock.calls.length).toBeLessThan(4);
-    events.end();
-    await next;
+    await record(store, 'transaction-1', 'a');
+    await record(store, 'account-1', 'passed over');
+    const before = consume(subscriptions);
+    const a: GroupEvent = (await before.next()).value;
+    await subscriptions.ensureGroup('g', { ...SETTINGS, prefixes: ['account-'], maxRetries: 1 });
+    await before.consumer.retry(a, { reason: 'the only try', delayMs: 0 });
+    expect(await subscriptions.parked('g')).toMatchObject([{ reason: 'the only try' }]);
+    await before.return(undefined);
+    await record(store, 'transaction-2', 'b');
+    await record(store, 'account-2', 'c');
+    const after = consume(subscriptions);
+    expect(nameOf((await after.next()).value.event)).toBe('c');
+    await after.return(undefined);
   });
 
   test('refuse to consume a group that was never made', async () => {

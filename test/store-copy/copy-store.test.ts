@@ -4,22 +4,20 @@ import { newEvent } from '../../src/event-store/new-event.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { assertNoUnfinishedCopy } from '../../src/store-copy/unfinished-copy.ts';
 import { newDelivery } from '../support/deliveries.ts';
-import { copyFrom, type EmbeddedEnd, kept, logOf, newEnd, RealisticStore } from '../support/store-copy.ts';
+import {
+  copyFrom,
+  type EmbeddedEnd,
+  kept,
+  logOf,
+  newEnd,
+  operations,
+  RealisticStore,
+  sample,
+} from '../support/store-copy.ts';
 import { named, record } from '../support/store-events.ts';
 
 const PROCESS = { id: 'p', pid: process.pid, host: 'elsewhere', roles: ['api'], directoryPosition: 1 };
 
-/** A store with a name, an account, three transactions, one of them erased. */
-async function sample(): Promise<EmbeddedEnd> {
-  const end = newEnd();
-  await record(end.store, 'account-7', 'opened', 'key');
-  await storeIdentity(end.store, systemClock);
-  for (const id of [1, 2, 3]) await record(end.store, `transaction-${id}`, `${id}`);
-  await end.store.erase('transaction-2');
-  return end;
-}
-
-const operations = (end: EmbeddedEnd) => end.store.readStream('operations');
 const lives = (end: EmbeddedEnd, seenAtMs = Date.now()) =>
   end.coordination.report({ ...PROCESS, startedAtMs: seenAtMs, seenAtMs });
 

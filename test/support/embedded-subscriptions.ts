@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Clock } from '../../src/clock.ts';
+import type { GroupConsumer, GroupEvent } from '../../src/event-store/event-store.ts';
 import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite.ts';
 import {
   openSqliteSubscriptions,
   type SqliteSubscriptions,
 } from '../../src/event-store/sqlite-subscriptions.ts';
+
+export const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
 
 /** Opens the embedded event store and its groups in a folder; a due time is noticed within `lookAtClockMs`. */
 export function openIn(
@@ -31,4 +34,15 @@ export function openForTest(...options: Parameters<typeof openIn>): ReturnType<t
     await opened.store.close();
   });
   return opened;
+}
+
+/** One consumer of the group `g`, pulled by hand. */
+export function consume(
+  subscriptions: SqliteSubscriptions,
+  bufferSize = 10,
+): AsyncGenerator<GroupEvent> & { end: () => void; consumer: GroupConsumer } {
+  const end = new AbortController();
+  const consumer = subscriptions.consume('g', { bufferSize, signal: end.signal });
+  const events = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
+  return Object.assign(events, { consumer, end: () => end.abort() });
 }

@@ -6,7 +6,9 @@ import { openSqliteCoordination } from '../../src/coordination/sqlite.ts';
 import { openSqliteDeliveryQueue } from '../../src/delivery/sqlite.ts';
 import type { Append, AppendResult, EventStore, RecordedEvent } from '../../src/event-store/event-store.ts';
 import { openSqliteEventStore } from '../../src/event-store/sqlite.ts';
+import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { type CopyReport, type CopyStoreOptions, copyStore } from '../../src/store-copy/copy-store.ts';
+import { record } from './store-events.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const AUTHOR = { actor: 'test', command: 'fuel store copy' };
@@ -35,6 +37,20 @@ export function newEnd(clock?: Clock): EmbeddedEnd {
   const end = openEnd(temporaryFolder(), clock);
   onTestFinished(() => end.close());
   return end;
+}
+
+/** A store with a name, an account, three transactions, one of them erased. */
+export async function sample(): Promise<EmbeddedEnd> {
+  const end = newEnd();
+  await record(end.store, 'account-7', 'opened', 'key');
+  await storeIdentity(end.store, systemClock);
+  for (const id of [1, 2, 3]) await record(end.store, `transaction-${id}`, `${id}`);
+  await end.store.erase('transaction-2');
+  return end;
+}
+
+export function operations(end: EmbeddedEnd): Promise<RecordedEvent[]> {
+  return end.store.readStream('operations');
 }
 
 export function copyFrom(
