@@ -1,87 +1,11 @@
-import { join } from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { newEvent } from '../../src/event-store/new-event.ts';
-import { openSqliteEventStore } from '../../src/event-store/sqlite.ts';
-import { openSqliteSubscriptions } from '../../src/event-store/sqlite-subscriptions.ts';
-import { createMailer } from '../../src/mail/mailer.ts';
-import { NOTICES_GROUP, runNotifier } from '../../src/mail/notifier.ts';
-import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/account-samples.ts';
-import { memoryLog } from '../support/api.ts';
-import { FakeClock } from '../support/fake-clock.ts';
+import { NOTICES_GROUP } from '../../src/mail/notifier.ts';
+import { onKey, PREFIX } from '../support/account-samples.ts';
+import { DISABLED, OPERATOR, startNotifier as start, WAIT } from '../support/running-notifier.ts';
 import { startSmtpServer } from '../support/smtp.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const OPERATOR = 'operator@fuel.example';
 const DAY_MS = 86_400_000;
-const WAIT = { timeout: 5_000, interval: 10 };
-const contacts: AccountEvent = {
-  type: 'AccountContactsSet',
-  data: { account_id: 7, emails: ['fleet@customer.example', 'it@customer.example'] },
-};
-const DISABLED: AccountEvent = {
-  type: 'WebhookDisabled',
-  data: {
-    account_id: 7,
-    prefix: PREFIX,
-    reason: '50 failed deliveries in a row',
-    failed_in_a_row: 50,
-    failing_since: '2026-09-01T10:00:00.000Z',
-    last_answers: ['503', 'timeout: no answer within 500 ms'],
-  },
-};
-
-/** A notifier on stores of its own that hold an account with contacts and a webhook. */
-async function start({ smtpUrl }: { smtpUrl?: string } = {}) {
-  const clock = new FakeClock();
-  const folder = temporaryFolder();
-  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const subscriptions = openSqliteSubscriptions({
-    path: join(folder, 'subscriptions.db'),
-    store,
-    clock,
-    lookAtClockMs: 25,
-  });
-  const lines: Record<string, unknown>[] = [];
-  const log = memoryLog(lines);
-  const mailer = createMailer(
-    { FUEL_SMTP_URL: smtpUrl, FUEL_MAIL_FROM: 'notices@fuel.example', FUEL_OPERATOR_EMAIL: OPERATOR },
-    log,
-  );
-  const stopping = new AbortController();
-  const record = async (...events: AccountEvent[]): Promise<void> => {
-    const recorded = events.map((event) => newEvent(event, { actor: 'test', command: 'test' }, clock.now()));
-    await store.append([{ stream: 'account-7', expected: 'any', events: recorded }]);
-  };
-  await record(opened(), contacts, keyIssued({ label: 'ERP' }), webhookSet());
-  let running: Promise<void> | undefined;
-  onTestFinished(async () => {
-    stopping.abort();
-    await running;
-    mailer.close();
-    await subscriptions.close();
-    await store.close();
-  });
-  return {
-    clock,
-    lines,
-    record,
-    subscriptions,
-    /** Resolves once the log holds a line that says so. */
-    logged: (text: string) => vi.waitUntil(() => lines.some(({ msg }) => String(msg).includes(text)), WAIT),
-    run() {
-      running = runNotifier({
-        store,
-        subscriptions,
-        mailer,
-        operatorEmail: OPERATOR,
-        clock,
-        log,
-        signal: stopping.signal,
-      });
-    },
-  };
-}
 
 describe('the notifier', () => {
   test('mails the contacts and the operator, each apart, when a webhook is disabled', async () => {
