@@ -62,10 +62,14 @@ describe('a claimed delivery that waits for the directory', () => {
 
 describe('the slots of a process', () => {
   const PREFIXES = range(20).map((n) => `lane${String(n).padStart(6, '0')}`);
+  const NEW_PREFIXES = range(20).map((n) => `new${String(n).padStart(7, '0')}`);
 
-  /** Twenty webhooks that have answered often enough for 32 slots each: more than there are. */
+  /** Twenty webhooks that have answered often enough for 32 slots each, and twenty that are new. */
   async function provenMachine(gate = new CommitGate(), claims: number[] = []): Promise<PushMachine> {
-    const events = PREFIXES.flatMap((prefix) => [keyIssued({ prefix }), webhookSet({ prefix })]);
+    const events = [...PREFIXES, ...NEW_PREFIXES].flatMap((prefix) => [
+      keyIssued({ prefix }),
+      webhookSet({ prefix }),
+    ]);
     const m = await pushMachine({
       events,
       onCommit: (name, args, commit) => {
@@ -90,7 +94,7 @@ describe('the slots of a process', () => {
     }
     expect(m.sender.sent).toHaveLength(500);
     await m.dispatcher.accept(
-      [201, 202, 203].flatMap((transactionId) => PREFIXES.map((p) => waiting(transactionId, p))),
+      range(3, 201).flatMap((transactionId) => NEW_PREFIXES.map((p) => waiting(transactionId, p))),
     );
     await settle();
     expect(m.sender.sent).toHaveLength(ALL_SLOTS);
