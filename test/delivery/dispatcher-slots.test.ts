@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { AttemptOutcome } from '../../src/delivery/delivery-queue.ts';
 import { keyIssued, PREFIX, webhookSet } from '../support/account-samples.ts';
 import { newDelivery } from '../support/deliveries.ts';
 import { settle } from '../support/fake-scheduler.ts';
@@ -60,11 +61,15 @@ describe('a claimed delivery that waits for the directory', () => {
 });
 
 describe('the slots of a process', () => {
-  const PREFIXES = range(16).map((n) => `lane${String(n).padStart(6, '0')}`);
+  const PREFIXES = range(20).map((n) => `lane${String(n).padStart(6, '0')}`);
+  const NEW_PREFIXES = range(20).map((n) => `new${String(n).padStart(7, '0')}`);
 
-  /** Sixteen webhooks that have answered often enough for all slots together. */
+  /** Twenty webhooks that have answered often enough for 32 slots each, and twenty that are new. */
   async function provenMachine(gate = new CommitGate(), claims: number[] = []): Promise<PushMachine> {
-    const events = PREFIXES.flatMap((prefix) => [keyIssued({ prefix }), webhookSet({ prefix })]);
+    const events = [...PREFIXES, ...NEW_PREFIXES].flatMap((prefix) => [
+      keyIssued({ prefix }),
+      webhookSet({ prefix }),
+    ]);
     const m = await pushMachine({
       events,
       onCommit: (name, args, commit) => {
@@ -84,12 +89,12 @@ describe('the slots of a process', () => {
 
   test('are never exceeded by deliveries to many webhooks that are stored together', async () => {
     const m = await provenMachine();
-    for (const transactionId of range(31, 100)) {
+    for (const transactionId of range(25, 100)) {
       await m.dispatcher.accept(PREFIXES.map((prefix) => waiting(transactionId, prefix)));
     }
-    expect(m.sender.sent).toHaveLength(31 * PREFIXES.length);
+    expect(m.sender.sent).toHaveLength(500);
     await m.dispatcher.accept(
-      [201, 202, 203].flatMap((transactionId) => PREFIXES.map((p) => waiting(transactionId, p))),
+      range(3, 201).flatMap((transactionId) => NEW_PREFIXES.map((p) => waiting(transactionId, p))),
     );
     await settle();
     expect(m.sender.sent).toHaveLength(ALL_SLOTS);
@@ -121,6 +126,22 @@ describe('the slots of a process', () => {
     gate.open();
     await settle();
     expect(m.sender.sent).toHaveLength(NEW_LANE);
+  });
+
+  test('are two for a webhook whose attempts fail, and more for one that answers', async () => {
+    const m = await pushMachine();
+    const sentAfterFirst = async (outcome: AttemptOutcome, first: number) => {
+      m.sender.sent.length = 0;
+      m.sender.answer = () => ({ outcome, afterMs: 10 });
+      await m.dispatcher.accept(range(40, first).map((n) => waiting(n)));
+      await m.scheduler.advance(15);
+      const count = m.sender.sent.length - NEW_LANE;
+      await m.scheduler.advance(SECOND_MS);
+      return count;
+    };
+    expect(await sentAfterFirst(OK, 1)).toBe(2 * NEW_LANE);
+    await m.scheduler.advance(10 * SECOND_MS); // so that it is idle, and starts with eight again
+    expect(await sentAfterFirst(failedWith(503), 101)).toBe(2);
   });
 
   test('are free again after deliveries that were held or ended without an attempt', async () => {

@@ -1,116 +1,27 @@
-import { join } from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
 import { FuelError } from '../../src/errors.ts';
-import type { GroupEvent } from '../../src/event-store/event-store.ts';
-import { newEvent } from '../../src/event-store/new-event.ts';
-import { openSqliteEventStore } from '../../src/event-store/sqlite.ts';
-import { openSqliteSubscriptions } from '../../src/event-store/sqlite-subscriptions.ts';
-import { createMailer } from '../../src/mail/mailer.ts';
-import { ACK_TIMEOUT_MS, NOTICES_GROUP, runNotifier } from '../../src/mail/notifier.ts';
-import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/account-samples.ts';
-import { memoryLog } from '../support/api.ts';
-import { FakeClock } from '../support/fake-clock.ts';
+import type { GroupEvent, PersistentSubscriptions } from '../../src/event-store/event-store.ts';
+import { ACK_TIMEOUT_MS, NOTICES_GROUP } from '../../src/mail/notifier.ts';
+import { onKey, PREFIX } from '../support/account-samples.ts';
+import { DISABLED, OPERATOR, startNotifier as start, WAIT } from '../support/running-notifier.ts';
 import { startSmtpServer } from '../support/smtp.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const OPERATOR = 'operator@fuel.example';
 const DAY_MS = 86_400_000;
-const WAIT = { timeout: 5_000, interval: 10 };
-const contacts: AccountEvent = {
-  type: 'AccountContactsSet',
-  data: { account_id: 7, emails: ['fleet@customer.example', 'it@customer.example'] },
-};
-const DISABLED: AccountEvent = {
-  type: 'WebhookDisabled',
-  data: {
-    account_id: 7,
-    prefix: PREFIX,
-    reason: '50 failed deliveries in a row',
-    failed_in_a_row: 50,
-    failing_since: '2026-09-01T10:00:00.000Z',
-    last_answers: ['503', 'timeout: no answer within 500 ms'],
-  },
-};
 
-/** A notifier on stores of its own that hold an account with contacts and a webhook. */
-async function start({
-  smtpUrl,
-  acknowledge = (ack) => ack(),
-}: {
-  smtpUrl?: string;
-  /** Stands between the notifier and its acknowledgements. */
-  acknowledge?: (ack: () => Promise<void>) => Promise<void>;
-} = {}) {
-  const clock = new FakeClock();
-  const folder = temporaryFolder();
-  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const subscriptions = openSqliteSubscriptions({
-    path: join(folder, 'subscriptions.db'),
-    store,
-    clock,
-    lookAtClockMs: 25,
-  });
-  const lines: Record<string, unknown>[] = [];
-  const log = memoryLog(lines);
-  const mailer = createMailer(
-    { FUEL_SMTP_URL: smtpUrl, FUEL_MAIL_FROM: 'notices@fuel.example', FUEL_OPERATOR_EMAIL: OPERATOR },
-    log,
-  );
-  const stopping = new AbortController();
-  const record = async (...events: AccountEvent[]): Promise<void> => {
-    const recorded = events.map((event) => newEvent(event, { actor: 'test', command: 'test' }, clock.now()));
-    await store.append([{ stream: 'account-7', expected: 'any', events: recorded }]);
-  };
-  await record(opened(), contacts, keyIssued({ label: 'ERP' }), webhookSet());
-  let running: Promise<void> | undefined;
-  const faults: Error[] = [];
-  onTestFinished(async () => {
-    stopping.abort();
-    await running?.catch(() => undefined); // the test has asked for it
-    mailer.close();
-    await subscriptions.close();
-    await store.close();
-  });
-  return {
-    clock,
-    lines,
-    record,
-    subscriptions,
-    /** Resolves once the log holds a line that says so. */
-    logged: (text: string) => vi.waitUntil(() => lines.some(({ msg }) => String(msg).includes(text)), WAIT),
-    run() {
-      running = runNotifier({
-        store: {
-          readStream: async (...all) => {
-            const fault = faults.shift();
-            if (fault !== undefined) throw fault;
-            return store.readStream(...all);
-          },
-        },
-        subscriptions: {
-          ensureGroup: (...all) => subscriptions.ensureGroup(...all),
-          consume: (...all) => {
-            const consumer = subscriptions.consume(...all);
-            const { ack } = consumer;
-            return Object.assign(consumer, {
-              ack: (events: readonly GroupEvent[]) => acknowledge(() => ack.call(consumer, events)),
-            });
-          },
-        },
-        mailer,
-        operatorEmail: OPERATOR,
-        clock,
-        log,
-        signal: stopping.signal,
-      });
-      running.catch(() => undefined); // `ended` tells
-      return running;
-    },
-    parked: () => subscriptions.parked(NOTICES_GROUP),
-    /** At its next look into a stream. */
-    failOnce: (fault: Error) => void faults.push(fault),
-  };
+/** Has something stand between the notifier and its acknowledgements. */
+function acknowledging(acknowledge: (ack: () => Promise<void>) => Promise<void>) {
+  return (subscriptions: PersistentSubscriptions): PersistentSubscriptions =>
+    Object.assign(Object.create(subscriptions), {
+      consume: (...all: Parameters<PersistentSubscriptions['consume']>) => {
+        const consumer = subscriptions.consume(...all);
+        const ack = consumer.ack.bind(consumer);
+        return Object.assign(consumer, {
+          ack: (events: readonly GroupEvent[]) => acknowledge(() => ack(events)),
+        });
+      },
+      ensureGroup: subscriptions.ensureGroup.bind(subscriptions),
+    });
 }
 
 describe('the notifier', () => {
@@ -226,10 +137,10 @@ describe('the notifier', () => {
     let failures = 0;
     const notifier = await start({
       smtpUrl: smtp.url,
-      acknowledge: async (ack) => {
+      through: acknowledging(async (ack) => {
         if (failures++ < 2) throw new FuelError('STORE_BUSY', 'locked');
         await ack();
-      },
+      }),
     });
     notifier.run();
     await notifier.logged('notices waits: a store is unavailable');
@@ -241,14 +152,16 @@ describe('the notifier', () => {
   });
 
   test('ends with a fault of the program, under its own name', async () => {
-    const notifier = await start({ acknowledge: () => Promise.reject(new TypeError('not a function')) });
+    const notifier = await start({
+      through: acknowledging(() => Promise.reject(new TypeError('not a function'))),
+    });
     await expect(notifier.run()).rejects.toThrow(new TypeError('not a function'));
   });
 
   test('parks an event at which the program fails, under the name of the fault, and continues', async () => {
     const smtp = await startSmtpServer();
     const notifier = await start({ smtpUrl: smtp.url });
-    const { parked } = notifier;
+    const parked = () => notifier.subscriptions.parked(NOTICES_GROUP);
     notifier.failOnce(new TypeError('no such member'));
     notifier.run();
     await notifier.record(DISABLED);

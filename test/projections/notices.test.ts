@@ -55,6 +55,55 @@ test('a mail says what happened, to what, and what to do about it', () => {
   expect(noticeText(operator).text).toContain(`fuel webhook enable ${PREFIX}`);
 });
 
+test('a notice says all that its event and the account as it is now tell', () => {
+  const disabled: AccountEvent = {
+    type: 'WebhookDisabled',
+    data: {
+      account_id: 7,
+      prefix: PREFIX,
+      reason: '52 deliveries failed in a row',
+      failed_in_a_row: 52,
+      failing_since: '2026-09-05T10:00:00.000Z',
+      last_answers: ['503', '404'],
+    },
+  };
+  const labelled = accountAfter(opened(), contacts, keyIssued({ label: 'ERP' }), webhookSet());
+  const common = {
+    accountId: 7,
+    accountName: 'Harbour Freight',
+    prefix: PREFIX,
+    keyLabel: 'ERP',
+    url: 'https://example.com/hook',
+    atMs: NOW - 1_000,
+    failedInARow: 52,
+    failingSince: '2026-09-05T10:00:00.000Z',
+    lastAnswers: ['503', '404'],
+  };
+  const [first] = noticesFor({ event: disabled, atMs: NOW - 1_000 }, labelled, options);
+  expect(first).toEqual({
+    ...common,
+    kind: 'disabled',
+    audience: 'customer',
+    to: ['a@b.example'],
+    reason: '52 deliveries failed in a row',
+  });
+  const failing = { type: 'WebhookFailing', data: disabled.data } as AccountEvent;
+  const [, second] = noticesFor({ event: failing, atMs: NOW - 1_000 }, labelled, options);
+  expect(second).toEqual({
+    ...common,
+    kind: 'failing',
+    audience: 'operator',
+    to: ['op@fuel.example'],
+    reason: null,
+  });
+  const removed = accountAfter(opened(), contacts, keyIssued(), webhookSet(), onKey('WebhookRemoved'));
+  const [third] = noticesFor({ event: onKey('WebhookEnabled'), atMs: NOW }, removed, options);
+  expect(third).toMatchObject({
+    ...{ kind: 'enabled', keyLabel: null, url: null, reason: null },
+    ...{ failedInARow: 0, failingSince: null, lastAnswers: [] },
+  });
+});
+
 test('a line break in a name does not begin another header', () => {
   const named = accountAfter(opened('Evil\r\nBcc: all@example.com'), contacts, keyIssued(), webhookSet());
   const [notice] = noticesFor({ event: onKey('WebhookFailing'), atMs: NOW }, named, options);

@@ -5,27 +5,30 @@ import { onTestFinished } from 'vitest';
 export interface ReceivedMail {
   readonly to: readonly string[];
   readonly raw: string;
+  /** Whether it came encrypted. */
+  readonly secure: boolean;
 }
 
 export interface TestSmtpServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** What the next recipients are answered with instead of being taken: an SMTP status. */
-  readonly refuse: number[];
+  /** What the next recipients are answered with instead of being taken: an SMTP status; `null` takes one. */
+  readonly refuse: (number | null)[];
   /** Resolves once so many mails have come. */
   received(count: number): Promise<readonly ReceivedMail[]>;
 }
 
-/** A real SMTP server on a free port, with the package's own certificate for STARTTLS. */
-export async function startSmtpServer(): Promise<TestSmtpServer> {
+/** A real SMTP server on a free port, with the package's own certificate for STARTTLS; `secure`: encrypted at once. */
+export async function startSmtpServer({ secure = false } = {}): Promise<TestSmtpServer> {
   const mails: ReceivedMail[] = [];
-  const refuse: number[] = [];
+  const refuse: (number | null)[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   const server = new SMTPServer({
+    secure,
     authOptional: true,
     onRcptTo(_address, _session, done) {
-      const responseCode = refuse.shift();
-      done(responseCode === undefined ? null : Object.assign(new Error('not now'), { responseCode }));
+      const responseCode = refuse.shift() ?? null;
+      done(responseCode === null ? null : Object.assign(new Error('not now'), { responseCode }));
     },
     onData(stream, session, done) {
       let raw = '';
@@ -33,17 +36,22 @@ export async function startSmtpServer(): Promise<TestSmtpServer> {
         raw += text;
       });
       stream.on('end', () => {
-        mails.push({ to: session.envelope.rcptTo.map(({ address }) => address), raw });
+        mails.push({
+          to: session.envelope.rcptTo.map(({ address }) => address),
+          raw,
+          secure: session.secure,
+        });
         for (const { count, resolve } of waiting) if (mails.length >= count) resolve();
         done();
       });
     },
   });
+  server.on('error', () => undefined); // clients break connections off
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)));
   const { port } = server.server.address() as AddressInfo;
   return {
-    url: `smtp://127.0.0.1:${port}`,
+    url: `${secure ? 'smtps' : 'smtp'}://127.0.0.1:${port}`,
     mails,
     refuse,
     async received(count) {
