@@ -49,6 +49,20 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect((await view.page({ ...WHOLE, limit: 1 })).hasMore).toBe(false);
     });
 
+    test('a page of hundreds of corporates is newest first over all of them, however they are looked for', async () => {
+      const { view, apply } = await opened();
+      const corporateIds = Array.from({ length: 230 }, (_, n) => n);
+      // Three of each millisecond, far apart among the corporates.
+      const rows = Array.from({ length: 60 }, (_, n) =>
+        showing({ id: n + 1, createdAtMs: Math.floor(n / 3), corporateId: (n * 77) % 230 }),
+      );
+      await apply(...rows);
+      const newestFirst = rows.map((_, n) => 60 - n);
+      expect(await ids(view, { corporateIds, limit: 50 })).toEqual(newestFirst.slice(0, 50));
+      const after = { createdAtMs: 16, id: 50 };
+      expect(await ids(view, { corporateIds, after, limit: 7 })).toEqual(newestFirst.slice(11, 18));
+    });
+
     test('changing a row that was handed out does not change the view', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }));
