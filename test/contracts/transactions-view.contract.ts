@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PageQuery, TransactionsView } from '../../src/transactions-view/transactions-view.ts';
 import { openedView } from '../support/opened-view.ts';
-import { hiding, showing } from '../support/records.ts';
+import { hiding, sampleRow, showing } from '../support/records.ts';
 import { transactionsViewPagingContract } from './transactions-view-paging.contract.ts';
 
 const WHOLE: PageQuery = {
@@ -47,6 +47,43 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect((await view.page({ ...WHOLE, limit: 1 })).hasMore).toBe(true);
       await apply(hiding(1));
       expect((await view.page({ ...WHOLE, limit: 1 })).hasMore).toBe(false);
+    });
+
+    test('a page of hundreds of corporates is newest first over all of them, however they are looked for', async () => {
+      const { view, apply } = await opened();
+      const corporateIds = Array.from({ length: 230 }, (_, n) => n);
+      // Three of each millisecond, far apart among the corporates.
+      const rows = Array.from({ length: 60 }, (_, n) =>
+        showing({ id: n + 1, createdAtMs: Math.floor(n / 3), corporateId: (n * 77) % 230 }),
+      );
+      await apply(...rows);
+      const newestFirst = rows.map((_, n) => 60 - n);
+      expect(await ids(view, { corporateIds, limit: 50 })).toEqual(newestFirst.slice(0, 50));
+      const after = { createdAtMs: 16, id: 50 };
+      expect(await ids(view, { corporateIds, after, limit: 7 })).toEqual(newestFirst.slice(11, 18));
+      const ofOne = Array.from({ length: 60 }, (_, n) =>
+        showing({ id: 100 + n, accountId: 8, corporateId: 7 }),
+      );
+      await apply(...ofOne);
+      const behind = { createdAtMs: 1_000, id: 150 };
+      const whole = await ids(view, { accountId: 8, corporateIds, after: behind, limit: 40 });
+      expect(whole).toEqual(Array.from({ length: 40 }, (_, n) => 149 - n));
+    });
+
+    test('a row comes back as it was given, in a page and alone, whatever of it is null', async () => {
+      const { view, apply } = await opened();
+      const text = {
+        mobileNumber: '"+15550100"',
+        pump: 'photos/1/pump.jpg',
+        odometer: 'photos/1/odometer.jpg',
+      };
+      const given = [text, ...Object.entries(text).map(([name, value]) => ({ [name]: value }))].map(
+        (some, n) => sampleRow({ id: n + 1, corporateGroupId: n === 0 ? 3 : null, ...some }),
+      );
+      await apply(...given.map((row) => showing(row)));
+      const pageRows = given.map(({ accountId, status, corporateId, corporateGroupId, ...row }) => row);
+      expect((await view.page(WHOLE)).rows.map((row) => ({ ...row }))).toEqual(pageRows.toReversed());
+      for (const row of given) expect(await view.find(row.id)).toEqual(row);
     });
 
     test('changing a row that was handed out does not change the view', async () => {
@@ -225,6 +262,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       await view.begin('store-1', 0);
       const stale = { generation: before?.generation ?? 0, position: 3 };
       expect(await view.apply([showing({ id: 1 })], stale)).toBe('begun anew');
+      expect(await view.apply([], { ...stale, position: 0 })).toBe('begun anew');
       expect(await ids(view)).toEqual([]);
       expect((await view.checkpoint())?.position).toBe(0);
     });

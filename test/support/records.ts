@@ -45,7 +45,10 @@ export interface SampleRow {
   readonly createdAtMs?: number;
   readonly corporateId?: number;
   readonly corporateGroupId?: number | null;
+  readonly mobileNumber?: string | null;
   readonly fees?: string;
+  readonly pump?: string | null;
+  readonly odometer?: string | null;
 }
 
 export function sampleRow(sample: SampleRow): TransactionRow {

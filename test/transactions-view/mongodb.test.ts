@@ -70,6 +70,16 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     expect(third.generation).toBe(second.generation + 1);
   });
 
+  test('the next generation uses a collection that was made for it, sharded perhaps, as it is', async () => {
+    const { connection, view, collectionNames } = opened();
+    const { generation } = await view.begin('store-1', 0);
+    const next = `transactions_${generation + 1}`;
+    await connection.use((db) => db.createCollection(next));
+    await view.begin('store-1', 5);
+    expect(await collectionNames()).toContain(next);
+    expect(await collectionNames()).not.toContain(`transactions_${generation}`);
+  });
+
   test('a reader that knows a former generation is not misled by rows written late to it', async () => {
     const { connection, view } = opened();
     const { generation } = await view.begin('store-1', 0);

@@ -4,6 +4,7 @@ import { projectEvent } from '../../src/transactions-view/project-event.ts';
 import { openSqliteView } from '../../src/transactions-view/sqlite.ts';
 import { repairView, type VerifyViewOptions, verifyView } from '../../src/transactions-view/verify.ts';
 import { confirmed, external, voided } from '../support/e2e-samples.ts';
+import { beforeCall } from '../support/projector.ts';
 import { openPushStores } from '../support/push-stores.ts';
 import { hiding, showing } from '../support/records.ts';
 
@@ -81,5 +82,59 @@ describe('verifying the view', () => {
     expect((await verify({ untilMs: clock.now() - 1 })).differences).toEqual([
       { transactionId: 1, kind: 'missing' },
     ]);
+  });
+
+  test('does not name what the view takes while it is looked at', async () => {
+    const { view, append, store, verify } = await start();
+    await append('transaction-4', confirmed(4));
+    const { generation = 0 } = (await view.checkpoint()) ?? {};
+    const changes = (await store.readStream('transaction-4')).map(projectEvent);
+    const onProgress = (): void => {
+      setTimeout(() => void view.apply(changes, { generation, position: 11 }), 50);
+    };
+    expect(await verify({ settleMs: 400, onProgress })).toEqual({ checked: 4, differences: [] });
+  });
+
+  test('judges a time by both its ends, and tells of what no event calls for whatever time was asked for', async () => {
+    const { view, verify, clock } = await start();
+    const recordedAtMs = clock.now();
+    await view.replace(1, []);
+    await view.replace(99, [showing({ id: 99, accountId: 8 })]);
+    const namedIn = async (range: Pick<VerifyViewOptions, 'sinceMs' | 'untilMs'>) => {
+      const { checked, differences } = await verify(range);
+      return [checked, ...differences.map(({ transactionId }) => transactionId).sort((a, b) => a - b)];
+    };
+    expect(await namedIn({ sinceMs: recordedAtMs, untilMs: recordedAtMs })).toEqual([3, 1, 99]);
+    expect(await namedIn({ untilMs: recordedAtMs - 1 })).toEqual([0, 99]);
+    expect(await namedIn({ sinceMs: recordedAtMs + 1 })).toEqual([0, 99]);
+  });
+
+  test('reads all pages of an account, and none of another where one was asked for', async () => {
+    const { view, verify } = await start();
+    const { generation = 0 } = (await view.checkpoint()) ?? {};
+    const more = Array.from({ length: 502 }, (_, n) => showing({ id: 1_000 + n, accountId: 8 }));
+    await view.apply(more, { generation, position: 11 });
+    const { differences } = await verify();
+    expect(differences).toHaveLength(502);
+    expect((await verify({ accountId: 8 })).differences).toHaveLength(502);
+    expect(await verify({ accountId: 7 })).toEqual({ checked: 3, differences: [] });
+  });
+
+  test('finds what is shown of an account that only the events name', async () => {
+    const { view, append, store, verify } = await start();
+    const { generation = 0 } = (await view.checkpoint()) ?? {};
+    await append('transaction-4', confirmed(4, { account_id: 9 }));
+    const changes = (await store.readStream('transaction-4')).map(projectEvent);
+    await view.apply([...changes, showing({ id: 98, accountId: 9 })], { generation, position: 11 });
+    expect((await verify()).differences).toEqual([{ transactionId: 98, kind: 'surplus' }]);
+  });
+
+  test('says of a repair what differs still', async () => {
+    const { view, store, verify } = await start();
+    await view.replace(1, []);
+    const { differences } = await verify();
+    const stuck = beforeCall(view, 'find', () => void view.replace(1, []));
+    expect(await repairView(differences, { store, view: stuck })).toEqual(differences);
+    expect(await repairView(differences, { store, view })).toEqual([]);
   });
 });
