@@ -229,8 +229,10 @@ describe('a stop', () => {
     const { server, port, arrived } = await startHeldServer();
     const answer = exchange(port, REQUEST);
     await arrived;
+    const startedAtMs = performance.now();
     await server.stop(10);
     expect(await answer).toBe('');
+    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
   });
 
   test('accepts no new connection', async () => {

@@ -111,6 +111,7 @@ describe('a process', () => {
     resolve();
     await stopped;
     expect(await live()).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0); // one that is left would keep the process from ending
   });
 
   test('that could not report tries again 2 s later, and says so in the log', async () => {

@@ -67,11 +67,11 @@ describe('a command that waits', () => {
 
   test('waits for a directory that is behind, or has not caught up yet', async () => {
     for (const behind of [POSITION - 1, null]) {
-      const { wait, report } = stores();
+      const { wait, waitFor, report } = stores();
       await report('there', POSITION);
       await report('behind', behind);
+      expect(await waitFor(0)).toBe('still waits');
       const waiting = wait();
-      await new Promise((resolve) => setTimeout(resolve, 60));
       await report('behind', POSITION);
       expect(await waiting).toBe('applied');
     }
