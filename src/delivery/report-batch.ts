@@ -13,6 +13,7 @@ import type { Scheduler } from './scheduler.ts';
 
 const TOGETHER_MS = 2;
 const MAX_TOGETHER = 200;
+const BACKOFF = { firstMs: 50 } as const;
 const MAX_DETAIL_CHARACTERS = 500;
 
 export interface Outcome {
@@ -74,7 +75,10 @@ export class ReportBatch {
     if (this.#cancelTimer !== undefined || this.#closing.signal.aborted) return;
     this.#cancelTimer = this.#options.scheduler.setTimer(delayMs, () => {
       this.#cancelTimer = undefined;
-      this.#flushing = this.#flush().catch(this.#options.onFailed);
+      this.#flushing = this.#flush().catch((error: unknown) => {
+        this.#closing.abort();
+        this.#options.onFailed(error);
+      });
     });
   }
 
@@ -85,7 +89,8 @@ export class ReportBatch {
     try {
       while (this.#waiting.length > 0 && !signal.aborted) {
         const outcomes = this.#waiting.slice(0, MAX_TOGETHER);
-        const retry = { log, signal, sleep, component: 'outcomes', fields: { outcomes: outcomes.length } };
+        const fields = { outcomes: outcomes.length };
+        const retry = { log, signal, sleep, component: 'outcomes', backoff: BACKOFF, fields };
         await retryWhileUnavailable(async () => {
           await this.#record(outcomes);
           this.#waiting = this.#waiting.slice(outcomes.length);

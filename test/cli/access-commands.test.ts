@@ -176,6 +176,7 @@ describe('fuel key', () => {
     const seven = `${PREFIX}  account 7  off  60/60 s  203.0.113.0/24,::1\n`;
     const eight = `${other}  account 8  on  5/60 s  any address\n`;
     expect((await fuel('key', 'list')).stdout).toBe(seven + eight);
+    expect((await fuel('key', 'list', '--account', '7')).stdout).toBe(seven);
     expect((await fuel('key', 'list', '--account', '8')).stdout).toBe(eight);
     expect(await done('key', 'list', '--account', '8', '--edge')).toEqual({
       prefix: other,

@@ -112,8 +112,9 @@ describe('fuel verify view', () => {
   });
 
   test('names each difference, ends with 1 while one is left, and repairs on request, on record', async () => {
-    const { fuel, withEngines, eventsOf } = await start();
-    const surplus = projectTransaction('TransactionConfirmed', confirmed(9).data, 0);
+    const { fuel, append, withEngines, eventsOf } = await start();
+    await append('account-9', [opened('Nine', 9)]); // an account that no transaction's event names
+    const surplus = projectTransaction('TransactionConfirmed', confirmed(9, { account_id: 9 }).data, 0);
     await withEngines(async (engines) => {
       await engines.view().erase(1);
       const place = { position: 1, stream: 'transaction-9', type: 'TransactionConfirmed' };

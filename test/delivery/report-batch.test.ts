@@ -7,7 +7,10 @@ import { FakeScheduler } from '../support/fake-scheduler.ts';
 
 const storeUnavailable = (): Error => new FuelError('STORE_UNAVAILABLE', 'no server answers');
 
-function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined = () => undefined) {
+function batch(
+  refuse: (reports: readonly DeliveryReport[]) => Error | undefined = () => undefined,
+  togetherMs?: number,
+) {
   const scheduler = new FakeScheduler();
   const faults: unknown[] = [];
   const commits: string[][] = [];
@@ -15,6 +18,7 @@ function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined
   const stored: DeliveryReport[] = [];
   const reports = new ReportBatch({
     scheduler,
+    togetherMs,
     log: pino({ enabled: false }),
     queue: {
       async report(all) {
@@ -148,4 +152,133 @@ test('closing records what is left without waiting', async () => {
   add('a', 'b');
   await reports.close();
   expect(commits).toEqual([['a', 'b']]);
+});
+
+test('outcomes come together for as long as the queue wants them to', async () => {
+  const { scheduler, commits, add } = batch(() => undefined, 10);
+  add('a');
+  await scheduler.advance(9);
+  add('b');
+  expect(commits).toEqual([]);
+  await scheduler.advance(1);
+  expect(commits).toEqual([['a', 'b']]);
+});
+
+test('one commit records 200 outcomes at most', async () => {
+  const { scheduler, commits, recorded, add } = batch();
+  const ids = Array.from({ length: 401 }, (_, index) => `${index}`);
+  add(...ids);
+  await scheduler.advance(2);
+  expect(commits.map((commit) => commit.length)).toEqual([200, 200, 1]);
+  expect(recorded).toEqual(ids);
+});
+
+test('the pauses while the store is unavailable double from 50 ms to two seconds, and begin at 50 ms again after a success', async () => {
+  let tries: number[] = [];
+  let isUnavailable = true;
+  const { scheduler, commits, add } = batch(() => {
+    tries.push(scheduler.now());
+    return isUnavailable ? storeUnavailable() : undefined;
+  });
+  const pausesIn = async (ms: number): Promise<number[]> => {
+    tries = [];
+    await scheduler.advance(ms);
+    return tries.slice(1).map((at, index) => at - (tries[index] ?? 0));
+  };
+  add('a');
+  expect(await pausesIn(7_200)).toEqual([50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
+  isUnavailable = false;
+  await scheduler.advance(2_000);
+  expect(commits).toEqual([['a']]);
+  isUnavailable = true;
+  add('b');
+  expect(await pausesIn(152)).toEqual([50, 100]);
+});
+
+test('an outcome that arrives while the others can not be recorded starts no second recording', async () => {
+  let tries = 0;
+  const { scheduler, add } = batch(() => {
+    tries += 1;
+    return storeUnavailable();
+  });
+  add('a');
+  await scheduler.advance(2);
+  add('b');
+  await scheduler.advance(10);
+  expect([tries, scheduler.pending.length]).toEqual([1, 1]);
+});
+
+test('after a recording the next outcome waits for others again', async () => {
+  const { scheduler, commits, add } = batch();
+  add('a');
+  await scheduler.advance(2);
+  add('b');
+  await scheduler.advance(1);
+  expect(commits).toEqual([['a']]);
+  await scheduler.advance(1);
+  expect(commits).toEqual([['a'], ['b']]);
+});
+
+test('what can not be recorded at the close is tried once, and lost', async () => {
+  let tries = 0;
+  const { scheduler, commits, reports, add } = batch(() => {
+    tries += 1;
+    return storeUnavailable();
+  });
+  add('a');
+  await reports.close();
+  expect([tries, commits, scheduler.pending]).toEqual([1, [], []]);
+  add('b');
+  await scheduler.advance(5_000);
+  expect(tries).toBe(1);
+});
+
+test('closing waits for the recording under way', async () => {
+  let isUnavailable = true;
+  const { scheduler, commits, reports, add } = batch(() => (isUnavailable ? storeUnavailable() : undefined));
+  add('a');
+  await scheduler.advance(2);
+  const closing = reports.close();
+  isUnavailable = false;
+  await scheduler.advance(50);
+  await closing;
+  expect(commits).toEqual([['a']]);
+});
+
+test('a store that is closed is not asked again', async () => {
+  let tries = 0;
+  const { scheduler, add } = batch(() => {
+    tries += 1;
+    throw new FuelError('STORE_CLOSED', 'closed');
+  });
+  add('a');
+  await scheduler.advance(10_000);
+  add('b');
+  await scheduler.advance(10_000);
+  expect(tries).toBe(1);
+});
+
+test('what the store says of the lanes is handed on, and what it refuses is logged as an error, an outage as a warning', async () => {
+  const lines: { level: number }[] = [];
+  const health = new Map([['a', { failedInARow: 1, failingSinceMs: 1, lastAnswers: [] }]]);
+  const heard: unknown[] = [];
+  const faults = [new Error('broken'), storeUnavailable()];
+  const scheduler = new FakeScheduler();
+  const reports = new ReportBatch({
+    scheduler,
+    log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }),
+    queue: {
+      async report() {
+        const fault = faults.shift();
+        if (fault !== undefined) throw fault;
+        return health;
+      },
+    },
+    onRecorded: (_, told) => void heard.push(told),
+    onFailed: (error) => expect.unreachable(String(error)),
+  });
+  reports.add({ delivery: { id: 'a' } as ClaimedDelivery, report: { kind: 'held', id: 'a', lease: 'x' } });
+  await scheduler.advance(1_000);
+  expect(lines.map(({ level }) => level)).toEqual([50, 40, 30]);
+  expect(heard).toEqual([health]);
 });

@@ -89,6 +89,37 @@ describe('an account becomes unreadable, and the others go on,', () => {
     expect(directoryOf(at(1, groupAdded())).account(7)?.unreadable).not.toBeNull();
   });
 
+  test('by an event about a key that it never had, though another account has it, or has twice', () => {
+    const switchedOff = {
+      ...onKey('KeySwitchedOff'),
+      data: { account_id: 8, prefix: PREFIX },
+    } as AccountEvent;
+    const events = [...inStream(opened(), keyIssued()), ...otherAccount, at(2, switchedOff, 'account-8')];
+    expect(directoryOf(...events).account(8)?.unreadable?.reason).toMatch(/which was never issued/);
+    const twice = directoryOf(...inStream(opened(), keyIssued(), keyIssued()));
+    expect(twice.account(7)?.unreadable?.reason).toBe('KeyIssued repeats what is there already');
+  });
+
+  test('which the event that closed it says, once', () => {
+    const directory = directoryOf(at(0, opened()));
+    expect(directory.apply(at(1, groupAdded()))).toBeUndefined();
+    expect(directory.apply(at(2, unreadableEvent))).toBe(directory.account(7));
+    expect(directory.apply(at(2, unreadableEvent))).toBeUndefined();
+    expect(directory.apply(at(3, unreadableEvent))).toBeUndefined();
+  });
+
+  test('by no fault of the program: that is not taken for one of the event', () => {
+    const broken = {
+      get emails(): never {
+        throw new RangeError('a fault of the program');
+      },
+    };
+    const data = Object.defineProperties({ account_id: 7 }, Object.getOwnPropertyDescriptors(broken));
+    const directory = directoryOf(at(0, opened()));
+    const event = at(1, { type: 'AccountContactsSet', data } as unknown as AccountEvent);
+    expect(() => directory.apply(event)).toThrow(RangeError);
+  });
+
   test('when it issues a key whose prefix another account has', () => {
     const theirs = { ...keyIssued({ account_id: 8 }) };
     const events = [...inStream(opened(), keyIssued()), ...otherAccount, at(2, theirs, 'account-8')];
@@ -116,6 +147,32 @@ describe('an unreadable account', () => {
     for (const prefix of [PREFIX, 'klmnopqrst']) {
       expect(directory.key(prefix)).toMatchObject({ key: { prefix }, entry: { account: undefined } });
     }
+  });
+
+  test('is not opened again by an event that would open an account', () => {
+    const directory = directoryOf(
+      at(0, opened()),
+      at(1, unreadableEvent),
+      at(2, opened()),
+      at(3, groupAdded()),
+    );
+    expect(directory.account(7)).toMatchObject({
+      account: undefined,
+      unreadable: { position: 11 },
+      revision: 3,
+    });
+  });
+
+  test('takes no prefix from an event that issues no key', () => {
+    const unknown = {
+      ...onKey('KeySwitchedOff'),
+      data: { account_id: 7, prefix: 'zzzzzzzzzz' },
+    } as AccountEvent;
+    const directory = directoryOf(at(0, opened()), at(1, unreadableEvent), at(2, unknown));
+    expect(directory.key('zzzzzzzzzz')).toBeUndefined();
+    const foreign = at(3, keyIssued({ account_id: 8 }));
+    directory.apply(foreign);
+    expect(directory.key(PREFIX)).toBeUndefined();
   });
 
   test('never takes a prefix from another account', () => {
