@@ -1,0 +1,7 @@
+import { startEventStoreDbDouble } from '../support/eventstoredb-double/eventstoredb-double.ts';
+
+// Run as a process of its own: the double of EventStoreDB on PORT, with its log in FOLDER.
+const [port, folder] = process.argv.slice(2);
+if (port === undefined || folder === undefined) throw new Error('usage: double-node.ts PORT FOLDER');
+const { url } = await startEventStoreDbDouble({ port: Number(port), folder });
+process.stdout.write(`${JSON.stringify({ url, pid: process.pid })}\n`);

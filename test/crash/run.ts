@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Commands } from './commands.ts';
+import type { Engines } from './engines.ts';
+import { type Figures, judge } from './judge.ts';
+import { Killer } from './killer.ts';
+import type { PointLists } from './point-lists.ts';
+import { type Kill, Stage } from './stage.ts';
+import { Workload } from './workload.ts';
+
+export interface RunOptions {
+  readonly engines: Engines;
+  readonly members: number;
+  readonly points: PointLists;
+  /** Repeats the run, as far as the operating system lets it. */
+  readonly seed: number;
+  /** How long processes are killed. */
+  readonly seconds: number;
+}
+
+export interface Run extends Figures {
+  readonly faults: readonly string[];
+  readonly kills: readonly Kill[];
+}
+
+/** One run on an empty store: start, work while everything is killed, judge, stop in order. */
+export async function crashRun(options: RunOptions): Promise<Run> {
+  const { engines, seed, seconds, points } = options;
+  const stage = await Stage.prepare({ engines, members: options.members });
+  try {
+    await stage.start({ points: points.start, seed });
+    const workload = new Workload(stage, seed);
+    const commands = new Commands(stage, workload, { points, seed: seed + 1_000 });
+    const killer = new Killer(stage, { points, seed: seed + 2_000 });
+    await during(seconds, (signal) => [workload.run(signal), commands.run(signal), killer.run(signal)]);
+    const figures = await judge(stage, workload);
+    for (const member of stage.members) await member.stop();
+    return { ...figures, faults: stage.faults, kills: stage.kills };
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${stage.faults.join('\n')}`, { cause: error });
+  } finally {
+    await stage.abandon();
+  }
+}
+
+/** Ends all of it when the time is up, or one part fails; rejects with what that rejects with. */
+async function during(seconds: number, begin: (signal: AbortSignal) => Promise<void>[]): Promise<void> {
+  const over = new AbortController();
+  const parts = begin(over.signal);
+  await Promise.race([sleep(seconds * 1_000), ...parts.map((part) => part.catch(() => undefined))]);
+  over.abort();
+  await Promise.all(parts);
+}

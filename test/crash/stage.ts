@@ -1,0 +1,165 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Random } from '../../src/demo/random.ts';
+import { Operator, openForUse } from '../support/operator.ts';
+import { type Env, folder } from '../support/service-process.ts';
+import { until } from '../support/waiting.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+import type { Engines } from './engines.ts';
+import { Member } from './member.ts';
+import { drawAll, type PointLists } from './point-lists.ts';
+import { Receivers } from './receivers.ts';
+
+/** Long: the machine may be busy, and each process starts again until it gets through. */
+const READY_WITHIN_MS = 90_000;
+const FIRST_LIVES_ARMED = 0.7;
+/** Enough events to make a snapshot worth while. */
+const CORPORATES = 1_000;
+
+/** What an account is for. Each has a key; what is done to its access differs. */
+export type Purpose = 'steady' | 'key' | 'webhook' | 'integration' | 'bulk' | 'renamed';
+
+const ACCOUNTS: readonly (readonly [account: number, purpose: Purpose])[] = [
+  [1, 'steady'],
+  [2, 'steady'],
+  [11, 'key'],
+  [12, 'key'],
+  [21, 'webhook'],
+  [31, 'integration'],
+  [41, 'bulk'],
+  [51, 'renamed'],
+];
+
+export interface Customer {
+  readonly account: number;
+  readonly purpose: Purpose;
+  readonly key: string;
+  readonly prefix: string;
+  /** Where the webhook leads at the receivers; `undefined` without one. */
+  readonly path: string | undefined;
+}
+
+/** Something that was killed. */
+export interface Kill {
+  readonly what: string;
+  /** A point, or `at random`. */
+  readonly how: string;
+  readonly fromMs: number;
+  /** When an engine answered again; of a process, the same as `fromMs`. */
+  readonly untilMs: number;
+}
+
+export interface StageOptions {
+  readonly engines: Engines;
+  readonly members: number;
+}
+
+/** Everything of one run: processes of the service on one store, customers and their receivers, and what happens. */
+export class Stage {
+  readonly engines: Engines;
+  readonly dataDir = join(folder(), 'data');
+  readonly kills: Kill[] = [];
+  readonly faults: string[] = [];
+  readonly customers: Customer[] = [];
+  readonly members: readonly Member[];
+  readonly receivers: Receivers;
+  readonly env: Env;
+  /** What went on until it was known, by how often it had to be tried again. */
+  retries = 0;
+
+  private constructor(options: StageOptions, receiver: WebhookReceiver) {
+    this.engines = options.engines;
+    this.receivers = new Receivers(receiver);
+    const ca = join(folder(), 'receiver-ca.pem');
+    writeFileSync(ca, receiver.ca);
+    this.env = {
+      ...options.engines.env,
+      FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
+      FUEL_WEBHOOK_CA: ca,
+      FUEL_WEBHOOK_RETRY_DELAYS: '300ms,1s',
+    };
+    this.members = Array.from({ length: options.members }, (_, index) =>
+      this.#member(`process ${index + 1}`),
+    );
+  }
+
+  static async prepare(options: StageOptions): Promise<Stage> {
+    return new Stage(options, await WebhookReceiver.open());
+  }
+
+  /** Starts the processes, whose first lives may end at points of their start, and sets the customers up. */
+  async start({
+    points,
+    seed,
+  }: {
+    readonly points: PointLists['start'];
+    readonly seed: number;
+  }): Promise<void> {
+    const random = new Random(seed);
+    const drawn = drawAll(points, random);
+    for (const member of this.members) {
+      const lives = random.chance(FIRST_LIVES_ARMED) ? [drawn.next().value] : [];
+      member.nextPoint = () => lives.pop();
+    }
+    await Promise.all(this.members.map((member) => member.start()));
+    await this.ready();
+    for (const member of this.members) if (member.isArmed) member.kill();
+    await this.ready();
+    for (const [account, purpose] of ACCOUNTS) this.customers.push(await this.#customer(account, purpose));
+  }
+
+  /** Ends whatever still lives. */
+  async abandon(): Promise<void> {
+    await Promise.all(this.members.map((member) => member.abandon()));
+  }
+
+  get operator(): Operator {
+    return new Operator({ ...this.env, FUEL_DATA_DIR: this.dataDir });
+  }
+
+  withPurpose(...purposes: readonly Purpose[]): Customer[] {
+    return this.customers.filter(({ purpose }) => purposes.includes(purpose));
+  }
+
+  fault(text: string): void {
+    this.faults.push(`${new Date().toISOString()} ${text}`);
+  }
+
+  killed(what: string, how: string, fromMs = Date.now()): void {
+    this.kills.push({ what, how, fromMs, untilMs: Date.now() });
+  }
+
+  /** Waits until every process is ready. */
+  async ready(): Promise<void> {
+    for (const member of this.members) await until(() => member.isReady(), READY_WITHIN_MS);
+  }
+
+  #member(name: string): Member {
+    return new Member({
+      name,
+      dataDir: this.dataDir,
+      env: this.env,
+      onKilled: (point) => this.killed('a process', point ?? 'at random'),
+      onFault: (fault) => this.fault(fault),
+    });
+  }
+
+  async #customer(account: number, purpose: Purpose): Promise<Customer> {
+    const path = purpose === 'bulk' || purpose === 'renamed' ? undefined : `/hook/${account}`;
+    const wishes = path === undefined ? {} : { webhookUrl: this.receivers.open(path) };
+    const commands = [...openForUse(account), ...(purpose === 'renamed' ? renamed(account, 'first') : [])];
+    const { key, prefix } = await this.operator.provision(account, commands, wishes);
+    return { account, purpose, key, prefix, path };
+  }
+}
+
+/** Gives each corporate of the account a name with this in it: a thousand events at once. */
+export function renamed(accountId: number, name: string) {
+  return Array.from({ length: CORPORATES }, (_, index) => ({
+    type: 'SetCorporate' as const,
+    accountId,
+    corporateId: index + 1,
+    name: `${name} ${index + 1}`,
+    groupId: null,
+  }));
+}
