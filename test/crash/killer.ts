@@ -5,14 +5,20 @@ import type { Member } from './member.ts';
 import { drawAll, type PointLists } from './point-lists.ts';
 import type { Stage } from './stage.ts';
 
+/** The share of processes that are asked to end instead. */
+const IN_ORDER = 0.1;
 /** The share of lives that are to end at a point. */
 const ARMED = 0.75;
 const EVERY_MS = [200, 1_400] as const;
-/** A process that is to kill itself gets so long to come to its point. */
-const REACHED_WITHIN_MS = 10_000;
-/** An engine is dead this long, and left alone for so long after: work must get on in between. */
+/** A process that is to kill itself gets so long to come to its point, from when it listens. */
+const REACHED_WITHIN_MS = 6_000;
+/** How many of the kills that meet a process in its start are made: on a busy machine none would get through else. */
+const AT_START = 0.2;
+/** An engine is dead this long; then so many pieces of the workload are done, and so long it lives on. */
 const DEAD_MS = [0, 2_000] as const;
-const ENGINE_EVERY_MS = [2_500, 7_000] as const;
+const DONE_BETWEEN = 4;
+const DONE_WITHIN_MS = 20_000;
+const ENGINE_EVERY_MS = [1_000, 4_000] as const;
 
 /** Kills processes of the service and engines while the workload runs: at random, and at points. */
 export class Killer {
@@ -51,16 +57,24 @@ export class Killer {
     while (!signal.aborted) {
       await sleep(random.between(EVERY_MS));
       const member = members[random.between([0, members.length - 1])];
-      const inOrder = random.chance(0.1);
-      if (member === undefined || isOnItsWay(member)) continue;
+      const [inOrder, atStart] = [random.chance(IN_ORDER), random.chance(AT_START)];
+      if (member === undefined || !mayBeKilled(member, { atStart })) continue;
       if (inOrder) member.restart();
       else member.kill();
     }
   }
 
+  /** Whatever is killed, the workload gets on. */
+  async #progress(signal: AbortSignal): Promise<void> {
+    const enough = this.#stage.done + DONE_BETWEEN;
+    const latestMs = Date.now() + DONE_WITHIN_MS;
+    while (this.#stage.done < enough && Date.now() < latestMs && !signal.aborted) await pause(50, signal);
+  }
+
   async #killEngine(engine: Engine, random: Random, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await sleep(random.between(ENGINE_EVERY_MS), undefined, { signal }).catch(() => undefined);
+      await this.#progress(signal);
+      await pause(random.between(ENGINE_EVERY_MS), signal);
       const deadMs = random.between(DEAD_MS);
       if (signal.aborted) return;
       const fromMs = Date.now();
@@ -72,6 +86,12 @@ export class Killer {
   }
 }
 
-function isOnItsWay(member: Member): boolean {
-  return member.isArmed && member.ageMs < REACHED_WITHIN_MS;
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined); // aborted
+}
+
+function mayBeKilled(member: Member, { atStart }: { readonly atStart: boolean }): boolean {
+  const { listeningSinceMs, isArmed } = member;
+  if (listeningSinceMs === undefined) return atStart;
+  return !isArmed || Date.now() - listeningSinceMs > REACHED_WITHIN_MS;
 }

@@ -20,7 +20,7 @@ interface Life {
   readonly command: RunningCommand;
   /** Where it kills itself; `undefined`: nowhere. */
   readonly point: string | undefined;
-  readonly startedAtMs: number;
+  listeningSinceMs?: number;
   /** What the test asked for: SIGKILL, SIGTERM. */
   end?: 'kill' | 'stop';
 }
@@ -51,9 +51,11 @@ export class Member {
     this.#options = options;
   }
 
-  /** Milliseconds since it was started last. */
-  get ageMs(): number {
-    return Date.now() - (this.#life?.startedAtMs ?? 0);
+  /** Since when it has listened, as far as anybody looked; `undefined`: it is still starting. */
+  get listeningSinceMs(): number | undefined {
+    const life = this.#life;
+    if (life?.command.stdout().includes('"msg":"listening"')) life.listeningSinceMs ??= Date.now();
+    return life?.listeningSinceMs;
   }
 
   /** Whether it is to kill itself. */
@@ -134,7 +136,7 @@ export class Member {
     };
     const crashing = point === undefined ? {} : crashingAt(point);
     const command = startFuel(['serve'], { dataDir, env: { ...env, ...ports, ...crashing } });
-    this.#life = { command, point, startedAtMs: Date.now() };
+    this.#life = { command, point };
     return this.#life;
   }
 

@@ -13,11 +13,9 @@ import { Receivers } from './receivers.ts';
 /** Long: the machine may be busy, and each process starts again until it gets through. */
 const READY_WITHIN_MS = 90_000;
 const FIRST_LIVES_ARMED = 0.7;
-/** Enough events to make a snapshot worth while. */
-const CORPORATES = 1_000;
 
 /** What an account is for. Each has a key; what is done to its access differs. */
-export type Purpose = 'steady' | 'key' | 'webhook' | 'integration' | 'bulk' | 'renamed';
+export type Purpose = 'steady' | 'key' | 'webhook' | 'integration' | 'bulk';
 
 const ACCOUNTS: readonly (readonly [account: number, purpose: Purpose])[] = [
   [1, 'steady'],
@@ -27,7 +25,6 @@ const ACCOUNTS: readonly (readonly [account: number, purpose: Purpose])[] = [
   [21, 'webhook'],
   [31, 'integration'],
   [41, 'bulk'],
-  [51, 'renamed'],
 ];
 
 export interface Customer {
@@ -64,7 +61,9 @@ export class Stage {
   readonly members: readonly Member[];
   readonly receivers: Receivers;
   readonly env: Env;
-  /** What went on until it was known, by how often it had to be tried again. */
+  /** Pieces of the workload that are done: whoever kills engines waits for some in between. */
+  done = 0;
+  /** How often a piece had to be repeated, since a store was unavailable. */
   retries = 0;
 
   private constructor(options: StageOptions, receiver: WebhookReceiver) {
@@ -145,21 +144,9 @@ export class Stage {
   }
 
   async #customer(account: number, purpose: Purpose): Promise<Customer> {
-    const path = purpose === 'bulk' || purpose === 'renamed' ? undefined : `/hook/${account}`;
+    const path = purpose === 'bulk' ? undefined : `/hook/${account}`;
     const wishes = path === undefined ? {} : { webhookUrl: this.receivers.open(path) };
-    const commands = [...openForUse(account), ...(purpose === 'renamed' ? renamed(account, 'first') : [])];
-    const { key, prefix } = await this.operator.provision(account, commands, wishes);
+    const { key, prefix } = await this.operator.provision(account, openForUse(account), wishes);
     return { account, purpose, key, prefix, path };
   }
-}
-
-/** Gives each corporate of the account a name with this in it: a thousand events at once. */
-export function renamed(accountId: number, name: string) {
-  return Array.from({ length: CORPORATES }, (_, index) => ({
-    type: 'SetCorporate' as const,
-    accountId,
-    corporateId: index + 1,
-    name: `${name} ${index + 1}`,
-    groupId: null,
-  }));
 }

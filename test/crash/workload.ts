@@ -6,7 +6,7 @@ import type { AccountCommand } from '../../src/domain/account-commands.ts';
 import { FuelError } from '../../src/errors.ts';
 import { waitUntilApplied } from '../../src/service/wait-applied.ts';
 import { cancelled, confirmed, type EventLine, external, linesOf, voided } from '../support/e2e-samples.ts';
-import { type Customer, renamed, type Stage } from './stage.ts';
+import type { Customer, Stage } from './stage.ts';
 
 const DAY_MS = 86_400_000;
 const AUTHOR = { actor: 'test', command: 'test' };
@@ -16,6 +16,9 @@ const PAUSE_MS = [30, 300] as const;
 const ERASED_ONE_IN = 10;
 /** Of two accounts whose keys are switched off and on one ends with its key off. */
 const LEFT_OFF = 12;
+/** Ids of accounts that are opened meanwhile, from this one on. */
+const LARGE_ACCOUNTS = 1_000;
+const CORPORATES = 1_000;
 /** Attempts that began before everybody knew have reached their receivers after this. */
 const LAST_ATTEMPTS_MS = 1_500;
 
@@ -52,7 +55,7 @@ export class Workload {
     const switched = this.#stage.withPurpose('key', 'webhook', 'integration');
     await Promise.all([
       this.#record(new Random(this.#seed), signal),
-      this.#rename(new Random(this.#seed + 1), signal),
+      this.#open(new Random(this.#seed + 1), signal),
       ...switched.map((customer, index) =>
         this.#switch(customer, new Random(this.#seed + 2 + index), signal),
       ),
@@ -89,7 +92,9 @@ export class Workload {
   async untilKnown<T>(work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        return await work();
+        const done = await work();
+        this.#stage.done += 1;
+        return done;
       } catch (error) {
         const isUnknown = error instanceof FuelError && /^STORE_(UNAVAILABLE|BUSY)$/.test(error.code);
         if (!isUnknown) throw error;
@@ -136,13 +141,11 @@ export class Workload {
     }
   }
 
-  /** Enough account events for a new snapshot of the directory. */
-  async #rename(random: Random, signal: AbortSignal): Promise<void> {
-    for (let round = 1; !signal.aborted; round++) {
+  /** Opens large accounts: each has enough events for a new snapshot of the directory. */
+  async #open(random: Random, signal: AbortSignal): Promise<void> {
+    for (let account = LARGE_ACCOUNTS; !signal.aborted; account++) {
+      await this.#change(account, largeAccount(account));
       await pause(random.between([3_000, 8_000]), signal);
-      for (const { account } of this.#stage.withPurpose('renamed')) {
-        await this.#change(account, renamed(account, `name ${round}`));
-      }
     }
   }
 
@@ -214,6 +217,14 @@ export function pageOfAll(): string {
 }
 
 export const idOf = ({ data }: EventLine): number => Number(data.transaction_id);
+
+function largeAccount(accountId: number): AccountCommand[] {
+  const corporates = Array.from({ length: CORPORATES }, (_, index): AccountCommand => {
+    const corporateId = index + 1;
+    return { type: 'SetCorporate', accountId, corporateId, name: `Depot ${corporateId}`, groupId: null };
+  });
+  return [{ type: 'OpenAccount', accountId, name: 'Large' }, ...corporates];
+}
 
 function switches({ account: accountId, prefix, purpose }: Customer): {
   readonly off: AccountCommand;

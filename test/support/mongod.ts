@@ -8,7 +8,7 @@ import { MongoClient } from 'mongodb';
 import { until } from './waiting.ts';
 
 const SHARED = fileURLToPath(new URL('../../../shared/mongod/mongod', import.meta.url));
-const STARTED_WITHIN_MS = 30_000;
+const STARTED_WITHIN_MS = 60_000;
 
 /** The `mongod` to run: `MONGOD_BINARY`, else one on the PATH, else the one beside the project. */
 export function findMongod(): string | undefined {
