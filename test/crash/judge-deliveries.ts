@@ -43,7 +43,7 @@ function judgeOwed(stage: Stage, { workload, model, deliveries }: Parts): void {
     if (state === 'delivered' && seen?.arrived !== true)
       stage.fault(`${what} is delivered and never arrived`);
     if (state === 'withdrawn' && isVisible) stage.fault(`${what} is withdrawn and was not voided`);
-    if (state === 'failed' && !(model.isKeyOff(account) && OFF.test(reason ?? ''))) {
+    if (state === 'failed' && isVisible && !(model.isKeyOff(account) && OFF.test(reason ?? ''))) {
       stage.fault(`${what} failed: ${reason}`);
     }
     const mustArrive = isVisible && !model.isKeyOff(account);
