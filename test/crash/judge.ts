@@ -32,21 +32,25 @@ export interface Figures {
  * arrived. Whatever is not as it should be becomes a fault of the stage.
  */
 export async function judge(stage: Stage, workload: Workload): Promise<Figures> {
+  stage.doing = 'waiting for every process';
   await stage.ready();
   const engines = await openEngines(stage.operator.config, systemClock);
   try {
     await applied(engines);
+    stage.doing = 'judging the pull channel';
     const model = await Model.read(engines);
     judgeLog(stage, workload, model);
     for (const member of stage.members) {
       for (const customer of stage.customers) await judgeProcess(stage, { member, customer, model });
     }
+    stage.doing = 'waiting for the last deliveries';
     await settled(engines);
     let redelivered = 0;
     for (let round = 0; round < REDELIVERY_ROUNDS; round++) {
       redelivered += await redeliverFailed(stage, model, engines);
       await settled(engines);
     }
+    stage.doing = 'judging the push channel';
     const deliveries = await allDeliveries(engines);
     const repeats = await judgeDeliveries(stage, { workload, model, deliveries, engines });
     await judgeParked(stage, engines);

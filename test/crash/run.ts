@@ -7,6 +7,8 @@ import type { PointLists } from './point-lists.ts';
 import { type Kill, Stage } from './stage.ts';
 import { Workload } from './workload.ts';
 
+const TOLD_EVERY_MS = 30_000;
+
 export interface RunOptions {
   readonly engines: Engines;
   readonly members: number;
@@ -26,20 +28,28 @@ export interface Run extends Figures {
 export async function crashRun(options: RunOptions): Promise<Run> {
   const { engines, seed, seconds, points } = options;
   const stage = await Stage.prepare({ engines, members: options.members });
+  const telling = setInterval(() => console.log(progressOf(stage)), TOLD_EVERY_MS);
   try {
     await stage.start({ points: points.start, seed });
+    stage.doing = 'working';
     const workload = new Workload(stage, seed);
     const commands = new Commands(stage, workload, { points, seed: seed + 1_000 });
     const killer = new Killer(stage, { points, seed: seed + 2_000 });
     await during(seconds, (signal) => [workload.run(signal), commands.run(signal), killer.run(signal)]);
     const figures = await judge(stage, workload);
+    stage.doing = 'stopping';
     for (const member of stage.members) await member.stop();
     return { ...figures, faults: stage.faults, kills: stage.kills };
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${stage.faults.join('\n')}`, { cause: error });
   } finally {
+    clearInterval(telling);
     await stage.abandon();
   }
+}
+
+function progressOf({ doing, kills, done, retries, faults }: Stage): string {
+  return `${doing}: ${kills.length} kills, ${done} done, ${retries} tried again, ${faults.length} faults`;
 }
 
 /** Ends all of it when the time is up, or one part fails; rejects with what that rejects with. */

@@ -61,6 +61,8 @@ export class Stage {
   readonly members: readonly Member[];
   readonly receivers: Receivers;
   readonly env: Env;
+  /** What the run is at, for whoever watches it. */
+  doing = 'starting';
   /** Pieces of the workload that are done: whoever kills engines waits for some in between. */
   done = 0;
   /** How often a piece had to be repeated, since a store was unavailable. */
