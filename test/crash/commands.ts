@@ -95,7 +95,9 @@ export class Commands {
       if (result.code !== null && !UNAVAILABLE.test(result.stderr)) {
         throw new Error(`fuel ${run.args.join(' ')} ended with ${result.code}: ${result.stderr}`);
       }
-      if (result.code !== null) this.#stage.retries += 1;
+      if (result.code === null) continue;
+      this.#stage.retries += 1;
+      this.#stage.lastRefusal = result.stderr;
     }
     throw new Error(`fuel ${run.args.join(' ')} did not come to an end in ${MAX_RUNS} runs`);
   }

@@ -5,3 +5,5 @@ const [port, folder] = process.argv.slice(2);
 if (port === undefined || folder === undefined) throw new Error('usage: double-node.ts PORT FOLDER');
 const { url } = await startEventStoreDbDouble({ port: Number(port), folder });
 process.stdout.write(`${JSON.stringify({ url, pid: process.pid })}\n`);
+// Whoever started it holds the other end: it does not outlive them.
+process.stdin.resume().once('end', () => process.exit());

@@ -82,7 +82,7 @@ class EventStoreProcess implements Engine {
 
   async start(): Promise<void> {
     const [program = '', ...args] = this.#command;
-    const child = spawn(program, [...args, this.#folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(program, [...args, this.#folder], { stdio: ['pipe', 'pipe', 'inherit'] });
     this.#child = child;
     const [line] = await Promise.race([
       once(createInterface({ input: child.stdout }), 'line'),

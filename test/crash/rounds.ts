@@ -10,7 +10,7 @@ import type { Kill } from './stage.ts';
 /** The longest that one run works on one store before it is judged. */
 const ROUND_SECONDS = 90;
 /** Start, what is left to be delivered, the judgement, and the stop of one run, on a machine that is busy. */
-const AROUND_SECONDS = 300;
+const AROUND_SECONDS = 500;
 /** Between the seeds of two rounds, each of which uses some that follow it. */
 const SEED_STEP = 100_000;
 

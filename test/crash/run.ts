@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { within } from '../support/waiting.ts';
 import { Commands } from './commands.ts';
 import type { Engines } from './engines.ts';
 import { type Figures, judge } from './judge.ts';
@@ -8,6 +9,8 @@ import { type Kill, Stage } from './stage.ts';
 import { Workload } from './workload.ts';
 
 const TOLD_EVERY_MS = 30_000;
+/** What was begun when the time is up ends within this, however busy the machine. */
+const ENDED_WITHIN_MS = 150_000;
 
 export interface RunOptions {
   readonly engines: Engines;
@@ -41,15 +44,17 @@ export async function crashRun(options: RunOptions): Promise<Run> {
     for (const member of stage.members) await member.stop();
     return { ...figures, faults: stage.faults, kills: stage.kills };
   } catch (error) {
-    throw new Error(`${(error as Error).message}\n${stage.faults.join('\n')}`, { cause: error });
+    const told = [(error as Error).message, progressOf(stage), ...stage.faults];
+    throw new Error(told.join('\n'), { cause: error });
   } finally {
     clearInterval(telling);
     await stage.abandon();
   }
 }
 
-function progressOf({ doing, kills, done, retries, faults }: Stage): string {
-  return `${doing}: ${kills.length} kills, ${done} done, ${retries} tried again, ${faults.length} faults`;
+function progressOf({ doing, kills, done, retries, lastRefusal, faults }: Stage): string {
+  const refused = retries === 0 ? '' : `, ${retries} refused (${lastRefusal})`;
+  return `${doing}: ${kills.length} kills, ${done} done${refused}, ${faults.length} faults`;
 }
 
 /** Ends all of it when the time is up, or one part fails; rejects with what that rejects with. */
@@ -58,5 +63,5 @@ async function during(seconds: number, begin: (signal: AbortSignal) => Promise<v
   const parts = begin(over.signal);
   await Promise.race([sleep(seconds * 1_000), ...parts.map((part) => part.catch(() => undefined))]);
   over.abort();
-  await Promise.all(parts);
+  await within(Promise.all(parts), ENDED_WITHIN_MS, 'the work that was begun does not come to an end');
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { afterAll } from 'vitest';
 import { Random } from '../../src/demo/random.ts';
 import { Operator, openForUse } from '../support/operator.ts';
 import { type Env, folder } from '../support/service-process.ts';
@@ -51,6 +52,12 @@ export interface StageOptions {
   readonly members: number;
 }
 
+const open = new Set<Stage>();
+
+afterAll(async () => {
+  for (const stage of open) await stage.abandon(); // a test that ran out of time has left it
+});
+
 /** Everything of one run: processes of the service on one store, customers and their receivers, and what happens. */
 export class Stage {
   readonly engines: Engines;
@@ -65,8 +72,9 @@ export class Stage {
   doing = 'starting';
   /** Pieces of the workload that are done: whoever kills engines waits for some in between. */
   done = 0;
-  /** How often a piece had to be repeated, since a store was unavailable. */
+  /** How often a piece had to be repeated, since a store was unavailable; and what it said last. */
   retries = 0;
+  lastRefusal = '';
 
   private constructor(options: StageOptions, receiver: WebhookReceiver) {
     this.engines = options.engines;
@@ -85,7 +93,9 @@ export class Stage {
   }
 
   static async prepare(options: StageOptions): Promise<Stage> {
-    return new Stage(options, await WebhookReceiver.open());
+    const stage = new Stage(options, await WebhookReceiver.open());
+    open.add(stage);
+    return stage;
   }
 
   /** Starts the processes, whose first lives may end at points of their start, and sets the customers up. */
@@ -111,6 +121,7 @@ export class Stage {
 
   /** Ends whatever still lives. */
   async abandon(): Promise<void> {
+    open.delete(this);
     await Promise.all(this.members.map((member) => member.abandon()));
   }
 

@@ -99,6 +99,7 @@ export class Workload {
         const isUnknown = error instanceof FuelError && /^STORE_(UNAVAILABLE|BUSY)$/.test(error.code);
         if (!isUnknown) throw error;
         this.#stage.retries += 1;
+        this.#stage.lastRefusal = error.message;
         await sleep(100);
       }
     }
