@@ -5,7 +5,7 @@ import { Agent } from 'undici';
 import { type Answer, fetchAnswer } from '../support/fetch-answer.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import { type CommandResult, type Env, type RunningCommand, startFuel } from '../support/service-process.ts';
-import { within } from '../support/waiting.ts';
+import { until, within } from '../support/waiting.ts';
 import { crashingAt } from './environment.ts';
 
 const ENDED_WITHIN_MS = 40_000;
@@ -83,7 +83,7 @@ export class Member {
   async stop(): Promise<void> {
     this.#isOver = true;
     this.#end('stop');
-    const late = () => `${this.name} does not end when asked to\n${tail(this.#life?.command.stdout() ?? '')}`;
+    const late = () => `${this.name} does not end when asked to\n${this.#tail()}`;
     await within(this.#living, ENDED_WITHIN_MS, late);
   }
 
@@ -100,8 +100,17 @@ export class Member {
     return this.#fetch(`https://127.0.0.1:${this.#ports?.api}${BASE_PATH}${path}`, { 'X-API-Key': key });
   }
 
-  async isReady(): Promise<boolean> {
-    return (await this.#fetch(`http://127.0.0.1:${this.#ports?.ops}/readyz`, {}))?.status === 200;
+  /** Waits until it is ready; a life that ends meanwhile is followed by another. */
+  async ready(withinMs: number): Promise<void> {
+    let said = '';
+    const isReady = async (): Promise<boolean> => {
+      const answer = await this.#fetch(`http://127.0.0.1:${this.#ports?.ops}/readyz`, {});
+      said = answer?.text ?? 'nothing';
+      return answer?.status === 200;
+    };
+    await until(isReady, withinMs).catch((cause) => {
+      throw new Error(`${this.name} is not ready and says ${said}\n${this.#tail()}`, { cause });
+    });
   }
 
   #end(how: 'kill' | 'stop'): void {
@@ -148,6 +157,10 @@ export class Member {
         this.#options.onFault(`${this.name} logged an error: ${line}`);
     }
     if (stderr !== '') this.#options.onFault(`${this.name} wrote to standard error: ${stderr}`);
+  }
+
+  #tail(): string {
+    return tail(this.#life?.command.stdout() ?? '');
   }
 
   #fault(what: string, { stdout, stderr }: CommandResult): void {

@@ -4,7 +4,6 @@ import { afterAll } from 'vitest';
 import { Random } from '../../src/demo/random.ts';
 import { Operator, openForUse } from '../support/operator.ts';
 import { type Env, folder } from '../support/service-process.ts';
-import { until } from '../support/waiting.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 import type { Engines } from './engines.ts';
 import { Member } from './member.ts';
@@ -143,7 +142,7 @@ export class Stage {
 
   /** Waits until every process is ready. */
   async ready(): Promise<void> {
-    for (const member of this.members) await until(() => member.isReady(), READY_WITHIN_MS);
+    for (const member of this.members) await member.ready(READY_WITHIN_MS);
   }
 
   #member(name: string): Member {
