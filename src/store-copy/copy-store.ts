@@ -72,12 +72,15 @@ export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> 
     copiedBefore,
     faults: [...(events?.faults ?? []), ...(log?.faults ?? [])],
   };
-  if (copiedBefore || report.faults.length > 0) return report;
-  await assertUnchanged(options, events?.sourceEnd);
-  await recordCopy(options, storeId, {
-    events: plan.events.kind === 'copy' ? report.events : null,
-    deliveries: plan.deliveries === 'copy' ? report.deliveries : null,
-  });
+  if (!copiedBefore) {
+    if (report.faults.length > 0) return report;
+    await assertUnchanged(options, events?.sourceEnd);
+    await recordCopy(options, storeId, {
+      events: plan.events.kind === 'copy' ? report.events : null,
+      deliveries: plan.deliveries === 'copy' ? report.deliveries : null,
+    });
+  }
+  // Also where the copy was on record before: the run that recorded it may have been interrupted right after.
   if (target.coordination !== source.coordination) await endCopy(target.coordination, storeId);
   return report;
 }
