@@ -114,7 +114,7 @@ export class Member {
   }
 
   #end(how: 'kill' | 'stop'): void {
-    if (this.#life === undefined) return;
+    if (this.#life === undefined || this.#life.end === how) return; // a second SIGTERM would end it at once
     this.#life.end ??= how;
     this.#life.command.child.kill(how === 'kill' ? 'SIGKILL' : 'SIGTERM');
   }

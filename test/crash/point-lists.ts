@@ -75,6 +75,24 @@ export const ENGINE_POINTS: PointLists = {
   ],
 };
 
+/** Of `fuel store copy` into the engines, in the order in which it comes to them: before events are appended. */
+export const COPY_POINTS_BEFORE_EVENTS: readonly Drawn[] = [
+  'name-target',
+  'adopt-log',
+  'begin-copy',
+  'erase-events',
+].flatMap((name) => bothSides(name, 1));
+
+/** And from then on. */
+export const COPY_POINTS: readonly Drawn[] = [
+  'append',
+  'append-copies',
+  'store-withdrawals',
+  'store-deliveries',
+  'record-copy',
+  'end-copy',
+].flatMap((name) => bothSides(name, 1));
+
 /** The point's text, with a time drawn. */
 export function draw([side, name, times]: Drawn, random: Random): string {
   return pointText({ side, name, time: random.between([1, times]) });

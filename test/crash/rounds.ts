@@ -14,9 +14,11 @@ const AROUND_SECONDS = 500;
 /** Between the seeds of two rounds, each of which uses some that follow it. */
 const SEED_STEP = 100_000;
 
-export interface RoundsOptions extends Pick<RunOptions, 'members' | 'points'> {
+export interface RoundsOptions extends Pick<RunOptions, 'members' | 'points' | 'next'> {
   /** Engines of their own for each round, started. */
   readonly start: () => Promise<Engines>;
+  /** Of all rounds; `FUEL_CRASH_SECONDS` unless given. */
+  readonly seconds?: number;
 }
 
 /** How long `crashRounds` may take at most. */
@@ -32,7 +34,7 @@ export function roundsTimeoutMs(): number {
 export async function crashRounds(options: RoundsOptions): Promise<void> {
   const kills: Kill[] = [];
   let seed = crashSeed();
-  for (let left = crashSeconds(); left > 0; left -= ROUND_SECONDS, seed += SEED_STEP) {
+  for (let left = options.seconds ?? crashSeconds(); left > 0; left -= ROUND_SECONDS, seed += SEED_STEP) {
     const seconds = Math.min(left, ROUND_SECONDS);
     kills.push(...(await round(options, { seed, seconds })).kills);
   }
@@ -40,14 +42,14 @@ export async function crashRounds(options: RoundsOptions): Promise<void> {
 }
 
 async function round(
-  { start, members, points }: RoundsOptions,
+  { start, ...options }: RoundsOptions,
   { seed, seconds }: Pick<RunOptions, 'seed' | 'seconds'>,
 ): Promise<Run> {
   const engines = await start();
   const again = `FUEL_CRASH_SEED=${seed} FUEL_CRASH_SECONDS=${seconds}`;
   console.log(`crash run on ${engines.name}: ${again}`);
   try {
-    const run = await crashRun({ engines, members, points, seed, seconds });
+    const run = await crashRun({ engines, ...options, seed, seconds });
     const { faults, kills, transactions, deliveries, repeats, redelivered } = run;
     console.log(
       `seed ${seed}: ${kills.length} kills, ${transactions} transactions, ${deliveries} deliveries, ` +

@@ -20,6 +20,15 @@ export interface RunOptions {
   readonly seed: number;
   /** How long processes are killed. */
   readonly seconds: number;
+  /** What follows when all processes have ended. */
+  readonly next?: (run: EndedRun) => Promise<void>;
+}
+
+/** A run that is judged, with nothing of it left running. */
+export interface EndedRun {
+  readonly stage: Stage;
+  readonly workload: Workload;
+  readonly seed: number;
 }
 
 export interface Run extends Figures {
@@ -42,6 +51,7 @@ export async function crashRun(options: RunOptions): Promise<Run> {
     const figures = await judge(stage, workload);
     stage.doing = 'stopping';
     for (const member of stage.members) await member.stop();
+    await options.next?.({ stage, workload, seed });
     return { ...figures, faults: stage.faults, kills: stage.kills };
   } catch (error) {
     const told = [(error as Error).message, progressOf(stage), ...stage.faults];

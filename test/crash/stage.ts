@@ -5,7 +5,7 @@ import { Random } from '../../src/demo/random.ts';
 import { Operator, openForUse } from '../support/operator.ts';
 import { type Env, folder } from '../support/service-process.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
-import type { Engines } from './engines.ts';
+import { EMBEDDED, type Engines } from './engines.ts';
 import { Member } from './member.ts';
 import { drawAll, type PointLists } from './point-lists.ts';
 import { Receivers } from './receivers.ts';
@@ -59,14 +59,14 @@ afterAll(async () => {
 
 /** Everything of one run: processes of the service on one store, customers and their receivers, and what happens. */
 export class Stage {
-  readonly engines: Engines;
   readonly dataDir = join(folder(), 'data');
   readonly kills: Kill[] = [];
   readonly faults: string[] = [];
   readonly customers: Customer[] = [];
-  readonly members: readonly Member[];
   readonly receivers: Receivers;
-  readonly env: Env;
+  readonly #pushEnv: Env;
+  #engines: Engines = EMBEDDED;
+  #members: readonly Member[] = [];
   /** What the run is at, for whoever watches it. */
   doing = 'starting';
   /** Pieces of the workload that are done: whoever kills engines waits for some in between. */
@@ -75,26 +75,41 @@ export class Stage {
   retries = 0;
   lastRefusal = '';
 
-  private constructor(options: StageOptions, receiver: WebhookReceiver) {
-    this.engines = options.engines;
+  private constructor(receiver: WebhookReceiver) {
     this.receivers = new Receivers(receiver);
     const ca = join(folder(), 'receiver-ca.pem');
     writeFileSync(ca, receiver.ca);
-    this.env = {
-      ...options.engines.env,
+    this.#pushEnv = {
       FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
       FUEL_WEBHOOK_CA: ca,
       FUEL_WEBHOOK_RETRY_DELAYS: '300ms,1s',
     };
-    this.members = Array.from({ length: options.members }, (_, index) =>
-      this.#member(`process ${index + 1}`),
-    );
   }
 
   static async prepare(options: StageOptions): Promise<Stage> {
-    const stage = new Stage(options, await WebhookReceiver.open());
+    const stage = new Stage(await WebhookReceiver.open());
     open.add(stage);
+    stage.moveTo(options);
     return stage;
+  }
+
+  get engines(): Engines {
+    return this.#engines;
+  }
+
+  get members(): readonly Member[] {
+    return this.#members;
+  }
+
+  /** What every process and command runs with, the data directory apart. */
+  get env(): Env {
+    return { ...this.#engines.env, ...this.#pushEnv };
+  }
+
+  /** From here on on these engines, with processes of their own: those of before have ended. */
+  moveTo({ engines, members }: StageOptions): void {
+    this.#engines = engines;
+    this.#members = Array.from({ length: members }, (_, index) => this.#member(`process ${index + 1}`));
   }
 
   /** Starts the processes, whose first lives may end at points of their start, and sets the customers up. */
