@@ -3,7 +3,10 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/e2e-engines/**'], // minutes, of which most is waiting: `npm run test:engines`
+    exclude: [
+      'test/e2e-engines/**', // minutes, of which most is waiting: `npm run test:engines`
+      'test/crash/copy.test.ts', // minutes: `npm run test:crash`
+    ],
     passWithNoTests: false,
     testTimeout: 40_000,
     hookTimeout: 40_000,

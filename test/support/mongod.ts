@@ -8,7 +8,7 @@ import { MongoClient } from 'mongodb';
 import { until } from './waiting.ts';
 
 const SHARED = fileURLToPath(new URL('../../../shared/mongod/mongod', import.meta.url));
-const STARTED_WITHIN_MS = 30_000;
+const STARTED_WITHIN_MS = 60_000;
 
 /** The `mongod` to run: `MONGOD_BINARY`, else one on the PATH, else the one beside the project. */
 export function findMongod(): string | undefined {
@@ -34,8 +34,8 @@ export interface MongodOptions {
   /** The folder of its files; one of its own that is removed at the end unless given. */
   readonly folder?: string;
   readonly port?: number;
-  /** A replica set of one (the default), or a single node without transactions. */
-  readonly replicaSet?: boolean;
+  /** A replica set of one (the default), a single node without transactions, or a member that others initiate. */
+  readonly replicaSet?: boolean | 'others initiate it';
 }
 
 /** A `mongod` process that a test can kill, freeze and start again on the same port and files. */
@@ -55,14 +55,14 @@ export class Mongod {
     return `mongodb://127.0.0.1:${this.port}/?directConnection=true`;
   }
 
-  /** Starts it and waits until it takes writes. */
+  /** Starts it and waits until it takes writes; a member of a set, until it answers. */
   async start(): Promise<this> {
     if (this.port === 0) this.port = await freePort();
     const { binary, replicaSet = true } = this.#options;
     mkdirSync(this.folder, { recursive: true });
     const args = ['--dbpath', this.folder, '--port', String(this.port), '--bind_ip', '127.0.0.1'];
     const quiet = ['--quiet', '--logpath', join(this.folder, 'log'), '--wiredTigerCacheSizeGB', '0.5'];
-    const member = replicaSet ? ['--replSet', 'rs0'] : [];
+    const member = replicaSet === false ? [] : ['--replSet', 'rs0'];
     this.#child = spawn(binary, [...args, ...quiet, ...member], { stdio: 'ignore' });
     await this.#ready(replicaSet);
     return this;
@@ -87,24 +87,28 @@ export class Mongod {
     if (this.#options.folder === undefined) rmSync(this.folder, { recursive: true, force: true });
   }
 
-  async #ready(replicaSet: boolean): Promise<void> {
+  async #ready(replicaSet: NonNullable<MongodOptions['replicaSet']>): Promise<void> {
     await until(async () => {
       const child = this.#child;
       if (child?.exitCode !== null || child.signalCode !== null) {
         throw new Error(`mongod ended; see ${join(this.folder, 'log')}`);
       }
-      return this.#isPrimary(replicaSet);
+      return this.#answers(replicaSet);
     }, STARTED_WITHIN_MS);
   }
 
-  /** With a client of its own: one that was made before the server listened may never find it. */
-  async #isPrimary(replicaSet: boolean): Promise<boolean> {
+  /**
+   * Whether it takes writes; of a member of a set, whether it is up. With a client of its own: one that was made
+   * before the server listened may never find it.
+   */
+  async #answers(replicaSet: NonNullable<MongodOptions['replicaSet']>): Promise<boolean> {
     const client = new MongoClient(this.url, { serverSelectionTimeoutMS: 500, connectTimeoutMS: 500 });
     const admin = client.db('admin');
     const members = [{ _id: 0, host: `127.0.0.1:${this.port}` }];
     try {
       const hello = await admin.command({ hello: 1 }).catch(() => undefined); // not up yet
       if (hello === undefined) return false;
+      if (replicaSet === 'others initiate it') return true;
       if (replicaSet && hello.setName === undefined) {
         await admin.command({ replSetInitiate: { _id: 'rs0', members } }).catch(() => undefined); // begun before
       }

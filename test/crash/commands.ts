@@ -1,0 +1,124 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../src/demo/random.ts';
+import { linesOf } from '../support/e2e-samples.ts';
+import { type CommandResult, folder, startFuel } from '../support/service-process.ts';
+import { crashingAt } from './environment.ts';
+import { drawAll, type PointLists } from './point-lists.ts';
+import type { Stage } from './stage.ts';
+import type { Workload } from './workload.ts';
+
+const IMPORTED = [500, 2_500] as const;
+const PAUSE_MS = [200, 1_000] as const;
+/** A command that is killed at random is killed this long after its start. */
+const KILLED_AFTER_MS = [100, 1_500] as const;
+/** A point is reached, or the command is done, before an operator gives up. */
+const MAX_RUNS = 200;
+/** What a command says that an engine kept from its work. */
+const UNAVAILABLE = /EventStoreDB|MongoDB|being built|stayed locked/;
+
+/** How one command is run, and killed. */
+interface Run {
+  readonly args: readonly string[];
+  readonly points: Iterator<string, never>;
+}
+
+/** An operator at the command line, whose commands are killed and given again until they are done. */
+export class Commands {
+  readonly #stage: Stage;
+  readonly #workload: Workload;
+  readonly #random: Random;
+  readonly #points: Readonly<Record<'import' | 'erase' | 'rebuild', Run['points']>>;
+
+  constructor(
+    stage: Stage,
+    workload: Workload,
+    { points, seed }: { readonly points: PointLists; readonly seed: number },
+  ) {
+    this.#stage = stage;
+    this.#workload = workload;
+    this.#random = new Random(seed);
+    this.#points = {
+      import: drawAll(points.import, this.#random),
+      erase: drawAll(points.erase, this.#random),
+      rebuild: drawAll(points.rebuild, this.#random),
+    };
+  }
+
+  /** Gives commands until the signal aborts; resolves when the last one is done. */
+  async run(signal: AbortSignal): Promise<void> {
+    const random = this.#random;
+    while (!signal.aborted) {
+      const dice = random.next();
+      if (dice < 0.5) await this.#erase();
+      else if (dice < 0.75) await this.#import();
+      else await this.#rebuild();
+      await sleep(random.between(PAUSE_MS));
+    }
+  }
+
+  async #erase(): Promise<void> {
+    const { known } = this.#workload;
+    const erasable = this.#workload.erasable();
+    const id = erasable[this.#random.between([0, Math.max(0, erasable.length - 1)])];
+    if (id === undefined) return;
+    const args = ['transaction', 'erase', String(id), '--reason', 'a test', '--json'];
+    await this.#done({ args, points: this.#points.erase });
+    const transaction = known.get(id);
+    if (transaction !== undefined) transaction.state = 'erased';
+  }
+
+  async #import(): Promise<void> {
+    const [bulk] = this.#stage.withPurpose('bulk');
+    const lines = this.#workload.make(bulk?.account ?? 0, this.#random.between(IMPORTED), this.#random);
+    const file = join(folder(), 'import.jsonl');
+    writeFileSync(file, linesOf(lines));
+    const run = { args: ['transaction', 'import', file, '--json'], points: this.#points.import };
+    const { recorded, unchanged, refused } = (await this.#done(run)).json;
+    if (recorded + unchanged !== lines.length || refused !== 0) {
+      this.#stage.fault(`an import of ${lines.length} lines: ${recorded} recorded, ${unchanged} unchanged`);
+    }
+    this.#workload.recorded(lines);
+  }
+
+  async #rebuild(): Promise<void> {
+    const args = ['projection', 'rebuild', 'transactions', '--json'];
+    await this.#done({ args, points: this.#points.rebuild });
+  }
+
+  /** Runs it until it ends with 0. What kills it, if anything, is drawn once for each run. */
+  async #done(run: Run): Promise<CommandResult> {
+    for (let runs = 1; runs <= MAX_RUNS; runs++) {
+      const result = await this.#once(run);
+      if (result.code === 0) return result;
+      if (result.code !== null && !UNAVAILABLE.test(result.stderr)) {
+        throw new Error(`fuel ${run.args.join(' ')} ended with ${result.code}: ${result.stderr}`);
+      }
+      if (result.code === null) continue;
+      this.#stage.retries += 1;
+      this.#stage.lastRefusal = result.stderr;
+    }
+    throw new Error(`fuel ${run.args.join(' ')} did not come to an end in ${MAX_RUNS} runs`);
+  }
+
+  async #once({ args, points }: Run): Promise<CommandResult> {
+    const random = this.#random;
+    const [dice, afterMs] = [random.next(), random.between(KILLED_AFTER_MS)];
+    const point = dice < 0.5 ? points.next().value : undefined;
+    const { dataDir } = this.#stage;
+    const env = { ...this.#stage.env, ...(point === undefined ? {} : crashingAt(point)) };
+    const command = startFuel(args, { dataDir, env });
+    const killing = new AbortController();
+    if (dice >= 0.75) {
+      const kill = (): void => void command.child.kill('SIGKILL');
+      void sleep(afterMs, undefined, { signal: killing.signal }).then(kill, () => undefined);
+    }
+    const result = await command.result;
+    killing.abort();
+    if (command.child.signalCode === 'SIGKILL') {
+      this.#stage.killed(`fuel ${args[0]} ${args[1]}`, point ?? 'at random');
+    }
+    return result;
+  }
+}

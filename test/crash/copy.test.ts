@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inject, it } from 'vitest';
+import { Random } from '../../src/demo/random.ts';
+import { linesOf } from '../support/e2e-samples.ts';
+import { describeWithMongodb } from '../support/mongodb.ts';
+import { type RunningCommand, startFuel } from '../support/service-process.ts';
+import { EMBEDDED, type Engine, type Engines, startEngines } from './engines.ts';
+import { crashingAt } from './environment.ts';
+import { judge } from './judge.ts';
+import { COPY_POINTS, COPY_POINTS_BEFORE_EVENTS, draw, EMBEDDED_POINTS } from './point-lists.ts';
+import { crashRounds } from './rounds.ts';
+import type { EndedRun } from './run.ts';
+import type { Stage } from './stage.ts';
+
+const MEMBERS = 2;
+const SECONDS = 30;
+/** More than the copies that are killed while they append come to. */
+const IMPORTED = 8_000;
+/** Into a copy, an engine is killed so much later. */
+const ENGINE_KILLED_AFTER_MS = [300, 2_000] as const;
+const DEAD_MS = 500;
+const UNAVAILABLE = /EventStoreDB|MongoDB/;
+
+describeWithMongodb('a copy of a store whose processes were killed, and that is killed itself', () => {
+  it('is complete in the end: the service works on the engines as it did, and sends nothing twice', async () => {
+    const engines = await startEngines(inject('mongodBinary') ?? '');
+    try {
+      await crashRounds({
+        start: async () => EMBEDDED,
+        members: MEMBERS,
+        points: EMBEDDED_POINTS,
+        seconds: SECONDS,
+        next: (run) => moved(run, engines),
+      });
+    } finally {
+      await engines.remove();
+    }
+  }, 900_000);
+});
+
+/** Copies the store, killed at each point and with its engines killed, and works on there. */
+async function moved({ stage, workload, seed }: EndedRun, engines: Engines): Promise<void> {
+  const random = new Random(seed);
+  stage.doing = 'copying';
+  const lines = workload.make(stage.withPurpose('bulk')[0]?.account ?? 0, IMPORTED, random);
+  await stage.operator.import(linesOf(lines), { wait: false });
+  workload.recorded(lines);
+  const killedAt = async (point: string): Promise<void> => {
+    const { child, result } = copying(stage, engines, point);
+    const { code, stderr } = await result;
+    if (child.signalCode === 'SIGKILL') stage.killed('fuel store copy', point);
+    else stage.fault(`a copy did not come to ${point}: it ended with ${code}: ${stderr}`);
+  };
+  for (const drawn of COPY_POINTS_BEFORE_EVENTS) await killedAt(draw(drawn, random));
+  for (const engine of engines.list) await killedMeanwhile(stage, engines, { engine, random });
+  for (const drawn of COPY_POINTS) await killedAt(draw(drawn, random));
+  const { code, stdout, stderr } = await copying(stage, engines).result;
+  if (code !== 0) stage.fault(`the last copy ended with ${code}: ${stdout} ${stderr}`);
+  stage.doing = 'working on the copy';
+  stage.moveTo({ engines, members: MEMBERS });
+  for (const member of stage.members) await member.start();
+  await judge(stage, workload);
+  for (const member of stage.members) await member.stop();
+}
+
+/** An engine is killed while it is copied into. That the copy is killed too keeps it from being done too soon. */
+async function killedMeanwhile(
+  stage: Stage,
+  engines: Engines,
+  { engine, random }: { readonly engine: Engine; readonly random: Random },
+): Promise<void> {
+  const { result } = copying(stage, engines, 'after-append-copies:1');
+  await sleep(random.between(ENGINE_KILLED_AFTER_MS));
+  const fromMs = Date.now();
+  await engine.kill();
+  await sleep(DEAD_MS);
+  await engine.start();
+  stage.killed(engine.name, 'while it is copied into', fromMs);
+  const { code, stderr } = await result;
+  if (code !== null && !UNAVAILABLE.test(stderr)) stage.fault(`a copy ended with ${code}: ${stderr}`);
+}
+
+function copying({ env, dataDir }: Stage, engines: Engines, point?: string): RunningCommand {
+  const crashing = point === undefined ? {} : crashingAt(point);
+  return startFuel(['store', 'copy', '--json'], { dataDir, env: { ...env, ...engines.env, ...crashing } });
+}

@@ -1,0 +1,28 @@
+import { describe, inject, it } from 'vitest';
+import { describeWithMongodb } from '../support/mongodb.ts';
+import { EMBEDDED, startEngines } from './engines.ts';
+import { EMBEDDED_POINTS, ENGINE_POINTS } from './point-lists.ts';
+import { crashRounds, roundsTimeoutMs } from './rounds.ts';
+
+const MEMBERS = 3;
+
+describe('processes that work on one embedded store and are killed at any time', () => {
+  it(
+    'lose nothing, send nothing that is not owed, and serve nobody who is switched off',
+    () => crashRounds({ start: async () => EMBEDDED, members: MEMBERS, points: EMBEDDED_POINTS }),
+    roundsTimeoutMs(),
+  );
+});
+
+describeWithMongodb('processes, EventStoreDB and MongoDB that are killed at any time', () => {
+  it(
+    'lose nothing, send nothing that is not owed, and serve nobody who is switched off',
+    () =>
+      crashRounds({
+        start: () => startEngines(inject('mongodBinary') ?? ''),
+        members: MEMBERS,
+        points: ENGINE_POINTS,
+      }),
+    roundsTimeoutMs(),
+  );
+});

@@ -1,0 +1,28 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Env } from '../support/service-process.ts';
+
+const PRELOAD = new URL('./crash-points.ts', import.meta.url).href;
+/** Of modules that the preload changes: apart from everybody else's, and kept from run to run. */
+const COMPILE_CACHE = join(tmpdir(), 'fuel-crash-compile-cache');
+const DEFAULT_SECONDS = 15;
+
+/** What makes a process of the service kill itself at a point, such as `after-enqueue:3`. */
+export function crashingAt(point: string): Env {
+  return {
+    FUEL_CRASH_POINT: point,
+    NODE_OPTIONS: `--import ${PRELOAD}`,
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
+  };
+}
+
+/** What repeats a run: `FUEL_CRASH_SEED`, else a random one. */
+export function crashSeed(): number {
+  const given = process.env.FUEL_CRASH_SEED;
+  return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
+}
+
+/** How long processes are killed: `FUEL_CRASH_SECONDS`. */
+export function crashSeconds(): number {
+  return Number(process.env.FUEL_CRASH_SECONDS ?? DEFAULT_SECONDS);
+}

@@ -1,0 +1,104 @@
+import type { Engines } from '../../src/app.ts';
+import type { DeliverySummary } from '../../src/delivery/delivery-queue.ts';
+import type { Model } from './model.ts';
+import type { SeenDelivery } from './receivers.ts';
+import type { Kill, Stage } from './stage.ts';
+import type { Workload } from './workload.ts';
+
+/** From the request of an attempt until its outcome is on record, on a busy machine. */
+const RECORDED_WITHIN_MS = 3_000;
+/** The test notices a kill so much after it happened. */
+const NOTICED_WITHIN_MS = 500;
+const OFF = /^(the key was switched off|the key is switched off|the webhook (was|is) disabled)/;
+
+interface Parts {
+  readonly workload: Workload;
+  readonly model: Model;
+  readonly deliveries: readonly DeliverySummary[];
+  readonly engines: Engines;
+}
+
+/** What arrived against what the events call for; returns how many requests no attempt on record stands for. */
+export async function judgeDeliveries(stage: Stage, parts: Parts): Promise<number> {
+  judgeOwed(stage, parts);
+  judgeSilences(stage, parts.workload);
+  judgeIdentity(stage, parts);
+  let repeats = 0;
+  for (const seen of stage.receivers.seen.values()) repeats += await judgeRepeats(stage, seen, parts.engines);
+  return repeats;
+}
+
+/** Each transaction that is owed has one delivery, and that arrived unless it was voided or its key is off. */
+function judgeOwed(stage: Stage, { workload, model, deliveries }: Parts): void {
+  const logged = new Map(deliveries.map((delivery) => [delivery.transactionId, delivery]));
+  for (const { id, account, isOwed, isVisible } of model.transactions.values()) {
+    const delivery = logged.get(id);
+    const what = `the delivery of transaction ${id}, account ${account},`;
+    if (isOwed !== (delivery !== undefined)) {
+      stage.fault(`${what} is ${isOwed ? 'owed and not there' : 'there and not owed'}`);
+    }
+    if (delivery === undefined) continue;
+    const { state, reason } = delivery;
+    const seen = stage.receivers.seen.get(delivery.id);
+    if (state === 'delivered' && seen?.arrived !== true)
+      stage.fault(`${what} is delivered and never arrived`);
+    if (state === 'withdrawn' && isVisible) stage.fault(`${what} is withdrawn and was not voided`);
+    if (state === 'failed' && isVisible && !(model.isKeyOff(account) && OFF.test(reason ?? ''))) {
+      stage.fault(`${what} failed: ${reason}`);
+    }
+    const mustArrive = isVisible && !model.isKeyOff(account);
+    if (mustArrive && seen?.arrived !== true)
+      stage.fault(`${what} is owed and never arrived: it is ${state}`);
+  }
+  for (const { transactionId } of deliveries) {
+    const isKnown =
+      model.transactions.has(transactionId) || workload.known.get(transactionId)?.state === 'erased';
+    if (!isKnown) stage.fault(`a delivery of transaction ${transactionId}, which is not in the log`);
+  }
+}
+
+function judgeSilences(stage: Stage, { silences }: Workload): void {
+  for (const { path, timesMs, transactionId } of stage.receivers.seen.values()) {
+    for (const { path: silent, why, fromMs, untilMs } of silences) {
+      const heard = path === silent ? timesMs.filter((ms) => ms > fromMs && ms < untilMs) : [];
+      if (heard.length > 0) {
+        stage.fault(
+          `transaction ${transactionId} was sent to ${path} at ${heard}, ${why} from ${fromMs} to ${untilMs}`,
+        );
+      }
+    }
+  }
+}
+
+/** A transaction comes under one id, in one text, and as one delivery of the log. */
+function judgeIdentity(stage: Stage, { deliveries }: Parts): void {
+  const ids = new Map<string, string>();
+  const logged = new Set(deliveries.map(({ id }) => id));
+  for (const { id, transactionId, path, texts } of stage.receivers.seen.values()) {
+    const other = ids.get(`${path} ${transactionId}`);
+    if (other !== undefined) stage.fault(`transaction ${transactionId} came as ${id} and as ${other}`);
+    ids.set(`${path} ${transactionId}`, id);
+    if (texts.size > 1) stage.fault(`delivery ${id} came with ${texts.size} texts`);
+    if (!logged.has(id))
+      stage.fault(`delivery ${id} of transaction ${transactionId} came and is not in the log`);
+  }
+}
+
+/** A request that no attempt on record stands for was under way when something was killed: one for each kill. */
+async function judgeRepeats(stage: Stage, seen: SeenDelivery, engines: Engines): Promise<number> {
+  if (!seen.arrived && seen.timesMs.length === 0) return 0;
+  const recorded = (await engines.queue().find(seen.id))?.attempts.length ?? 0;
+  const repeats = seen.timesMs.length - recorded;
+  if (repeats <= 0) return 0;
+  const explained = seen.timesMs.filter((ms) => stage.kills.some((kill) => hides(kill, ms))).length;
+  if (explained < repeats) {
+    const { id, timesMs } = seen;
+    stage.fault(`delivery ${id} came ${timesMs.length} times, ${recorded} on record: ${timesMs.join(', ')}`);
+  }
+  return repeats;
+}
+
+/** Whether the outcome of an attempt whose request came then may be lost by the kill. */
+function hides({ fromMs, untilMs }: Kill, requestMs: number): boolean {
+  return requestMs > fromMs - RECORDED_WITHIN_MS && requestMs < untilMs + NOTICED_WITHIN_MS;
+}

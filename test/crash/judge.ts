@@ -1,0 +1,201 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Engines, openEngines } from '../../src/app.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { DeliverySummary } from '../../src/delivery/delivery-queue.ts';
+import { waitUntilApplied } from '../../src/service/wait-applied.ts';
+import { recordText } from '../support/push-service.ts';
+import { type CommandResult, fuel } from '../support/service-process.ts';
+import { until } from '../support/waiting.ts';
+import { judgeDeliveries } from './judge-deliveries.ts';
+import type { Member } from './member.ts';
+import { Model, recordOf } from './model.ts';
+import type { Customer, Stage } from './stage.ts';
+import { pageOfAll, type Workload } from './workload.ts';
+
+const SETTLED_WITHIN_MS = 90_000;
+const MAX_NAMED = 5;
+const REDELIVERED_AT_ONCE = 200;
+/** On a busy machine an answer may take longer than the half second that it has, three times in a row. */
+const REDELIVERY_ROUNDS = 8;
+
+/** What a run came to, beside its faults. */
+export interface Figures {
+  readonly transactions: number;
+  readonly deliveries: number;
+  /** Requests that no attempt on record stands for. */
+  readonly repeats: number;
+  readonly redelivered: number;
+}
+
+/**
+ * Holds everything against the events, when nothing is killed any more: what each process shows, who is refused, what
+ * arrived. Whatever is not as it should be becomes a fault of the stage.
+ */
+export async function judge(stage: Stage, workload: Workload): Promise<Figures> {
+  stage.doing = 'waiting for every process';
+  await stage.ready();
+  const engines = await openEngines(stage.operator.config, systemClock);
+  try {
+    await applied(engines);
+    stage.doing = 'judging the pull channel';
+    const model = await Model.read(engines);
+    judgeLog(stage, workload, model);
+    for (const member of stage.members) {
+      for (const customer of stage.customers) await judgeProcess(stage, { member, customer, model });
+    }
+    stage.doing = 'waiting for the last deliveries';
+    await settled(engines);
+    let redelivered = 0;
+    for (let round = 0; round < REDELIVERY_ROUNDS; round++) {
+      redelivered += await redeliverFailed(stage, model, engines);
+      await settled(engines);
+    }
+    stage.doing = 'judging the push channel';
+    const deliveries = await allDeliveries(engines);
+    const repeats = await judgeDeliveries(stage, { workload, model, deliveries, engines });
+    await judgeParked(stage, engines);
+    await judgeByCommand(stage);
+    return { transactions: model.transactions.size, deliveries: deliveries.length, repeats, redelivered };
+  } finally {
+    await engines.close();
+  }
+}
+
+/** What was acknowledged is in the log, and nothing else. */
+function judgeLog(stage: Stage, { known }: Workload, { transactions, faults }: Model): void {
+  for (const fault of faults) stage.fault(fault);
+  for (const [id, { state, line }] of known) {
+    const logged = transactions.get(id);
+    const stateInLog = logged === undefined ? 'erased' : logged.isVisible ? 'visible' : 'hidden';
+    if (state !== stateInLog)
+      stage.fault(`transaction ${id} is ${stateInLog} in the log, and was left ${state}`);
+    if (logged !== undefined && !isDeepStrictEqual(logged.data, line.data)) {
+      stage.fault(`transaction ${id} is in the log with other data`);
+    }
+  }
+  for (const id of transactions.keys()) {
+    if (!known.has(id)) stage.fault(`transaction ${id} is in the log, and nobody recorded it`);
+  }
+}
+
+/** Each process shows every page of an account as the events have it; one whose key is off is refused. */
+async function judgeProcess(
+  stage: Stage,
+  {
+    member,
+    customer,
+    model,
+  }: { readonly member: Member; readonly customer: Customer; readonly model: Model },
+): Promise<void> {
+  const { account, key } = customer;
+  const where = `${member.name}, account ${account}`;
+  if (model.isKeyOff(account)) {
+    const answer = await member.ask(pageOfAll(), key);
+    if (answer?.status !== 401) stage.fault(`${where}: a key that is off is answered ${answer?.status}`);
+    return;
+  }
+  const expected = model.visible(account);
+  const shown = await pulled(member, key);
+  if (typeof shown === 'string') return stage.fault(`${where}: ${shown}`);
+  const wrong = expected.filter((transaction, index) => shown[index] !== recordOf(transaction));
+  if (wrong.length === 0 && shown.length === expected.length) return;
+  const named = wrong.slice(0, MAX_NAMED).map((transaction) => {
+    const index = expected.indexOf(transaction);
+    return `${recordOf(transaction)} against ${shown[index]}`;
+  });
+  stage.fault(
+    `${where} shows ${shown.length} of ${expected.length}, ${wrong.length} wrong: ${named.join('; ')}`,
+  );
+}
+
+/** Every record, page after page, without its `expires_at`; or what went wrong. */
+async function pulled(member: Member, key: string): Promise<string[] | string> {
+  const records: string[] = [];
+  const page = pageOfAll();
+  for (let cursor = ''; ; ) {
+    const answer = await member.ask(`${page}${cursor}`, key);
+    if (answer?.status !== 200) return `a page is answered ${answer?.status} ${answer?.text}`;
+    const { data, pagination } = answer.body;
+    for (const { id } of data) {
+      records.push(recordText(answer.text, id).replace(/"expires_at":"[^"]*"/, '"expires_at":""'));
+    }
+    if (!pagination.has_more) return records;
+    cursor = `&cursor=${encodeURIComponent(pagination.next_cursor)}`;
+  }
+}
+
+async function applied(engines: Engines): Promise<void> {
+  const position = await engines.store().head();
+  const coordination = engines.coordination();
+  for (let round = 1; ; round++) {
+    try {
+      await waitUntilApplied({ coordination, view: engines.view(), clock: systemClock, position });
+      return;
+    } catch (error) {
+      if (round === 6) throw error;
+    }
+  }
+}
+
+/** Waits until nothing is on its way to a receiver any more. */
+async function settled(engines: Engines): Promise<void> {
+  let left = '';
+  const isSettled = async (): Promise<boolean> => {
+    const { pending, held } = await engines.queue().countByState({});
+    left = `${pending} pending, ${held} held`;
+    return pending + held === 0;
+  };
+  await until(isSettled, SETTLED_WITHIN_MS).catch((cause) => {
+    throw new Error(`deliveries do not come to an end: ${left}`, { cause });
+  });
+}
+
+/** As an operator does: what ended while its key or webhook was off goes out after all, now that it is on. */
+async function redeliverFailed(stage: Stage, model: Model, engines: Engines): Promise<number> {
+  const isDue = ({ state, accountId, transactionId }: DeliverySummary): boolean =>
+    state === 'failed' &&
+    !model.isKeyOff(accountId) &&
+    model.transactions.get(transactionId)?.isVisible === true;
+  const ids = (await allDeliveries(engines)).filter(isDue).map(({ id }) => id);
+  for (let at = 0; at < ids.length; at += REDELIVERED_AT_ONCE) {
+    await done(stage, ['delivery', 'redeliver', ...ids.slice(at, at + REDELIVERED_AT_ONCE), '--json']);
+  }
+  return ids.length;
+}
+
+async function allDeliveries(engines: Engines): Promise<DeliverySummary[]> {
+  const all: DeliverySummary[] = [];
+  for (;;) {
+    const page = await engines.queue().list({}, { limit: 1_000, after: all.at(-1)?.id });
+    if (page.length === 0) return all;
+    all.push(...page);
+  }
+}
+
+async function judgeParked(stage: Stage, engines: Engines): Promise<void> {
+  for (const { stream, reason } of await engines.view().parked())
+    stage.fault(`${stream} is parked: ${reason}`);
+  for (const group of ['deliveries', 'notices']) {
+    for (const { event, reason } of await engines.subscriptions().parked(group)) {
+      stage.fault(`${event.stream} is parked in the group ${group}: ${reason}`);
+    }
+  }
+}
+
+/** By the service's own proof too. */
+async function judgeByCommand(stage: Stage): Promise<void> {
+  const { json, stderr } = await done(stage, ['verify', '--json']).catch((error) => {
+    stage.fault(String(error));
+    return { json: undefined, stderr: '' };
+  });
+  if (json === undefined) return;
+  const { view, deliveries } = json;
+  const isClean = view.differences + deliveries.missing + deliveries.surplus + deliveries.not_judged === 0;
+  if (!isClean) stage.fault(`fuel verify: ${JSON.stringify(json)}\n${stderr}`);
+}
+
+async function done({ env, dataDir }: Stage, args: readonly string[]): Promise<CommandResult> {
+  const result = await fuel(args, { env, dataDir });
+  if (result.code === 0) return result;
+  throw new Error(`fuel ${args.join(' ')} ended with ${result.code}: ${result.stdout} ${result.stderr}`);
+}

@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../../src/demo/random.ts';
+import type { Engine } from './engines.ts';
+import type { Member } from './member.ts';
+import { drawAll, type PointLists } from './point-lists.ts';
+import type { Stage } from './stage.ts';
+
+/** The share of processes that are asked to end instead. */
+const IN_ORDER = 0.1;
+/** The share of lives that are to end at a point. */
+const ARMED = 0.75;
+const EVERY_MS = [200, 1_400] as const;
+/** A process that is to kill itself gets so long to come to its point, from when it listens. */
+const REACHED_WITHIN_MS = 6_000;
+/** How many of the kills that meet a process in its start are made: on a busy machine none would get through else. */
+const AT_START = 0.2;
+/** An engine is dead this long; then so many pieces of the workload are done, and so long it lives on. */
+const DEAD_MS = [0, 2_000] as const;
+const DONE_BETWEEN = 4;
+const DONE_WITHIN_MS = 20_000;
+const ENGINE_EVERY_MS = [1_000, 4_000] as const;
+
+/** Kills processes of the service and engines while the workload runs: at random, and at points. */
+export class Killer {
+  readonly #stage: Stage;
+  readonly #points: PointLists['serve'];
+  readonly #seed: number;
+
+  constructor(stage: Stage, { points, seed }: { readonly points: PointLists; readonly seed: number }) {
+    this.#stage = stage;
+    this.#points = points.serve;
+    this.#seed = seed;
+  }
+
+  /** Kills until the signal aborts; resolves when no process is left that is to kill itself, and every engine is up. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { members, engines } = this.#stage;
+    for (const [index, member] of members.entries()) {
+      const random = new Random(this.#seed + 1 + index);
+      const points = drawAll(this.#points, random);
+      member.nextPoint = () => (random.chance(ARMED) ? points.next().value : undefined);
+    }
+    await Promise.all([
+      this.#killMembers(new Random(this.#seed), signal),
+      ...engines.list.map((engine, index) =>
+        this.#killEngine(engine, new Random(this.#seed + 100 + index), signal),
+      ),
+    ]);
+    for (const member of members) {
+      member.nextPoint = () => undefined;
+      if (member.isArmed) member.kill();
+    }
+  }
+
+  async #killMembers(random: Random, signal: AbortSignal): Promise<void> {
+    const { members } = this.#stage;
+    while (!signal.aborted) {
+      await sleep(random.between(EVERY_MS));
+      const member = members[random.between([0, members.length - 1])];
+      const [inOrder, atStart] = [random.chance(IN_ORDER), random.chance(AT_START)];
+      if (member === undefined || !mayBeKilled(member, { atStart })) continue;
+      if (inOrder) member.restart();
+      else member.kill();
+    }
+  }
+
+  /** Whatever is killed, the workload gets on. */
+  async #progress(signal: AbortSignal): Promise<void> {
+    const enough = this.#stage.done + DONE_BETWEEN;
+    const latestMs = Date.now() + DONE_WITHIN_MS;
+    while (this.#stage.done < enough && Date.now() < latestMs && !signal.aborted) await pause(50, signal);
+  }
+
+  async #killEngine(engine: Engine, random: Random, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#progress(signal);
+      await pause(random.between(ENGINE_EVERY_MS), signal);
+      const deadMs = random.between(DEAD_MS);
+      if (signal.aborted) return;
+      const fromMs = Date.now();
+      await engine.kill();
+      await sleep(deadMs);
+      await engine.start();
+      this.#stage.killed(engine.name, 'at random', fromMs);
+    }
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined); // aborted
+}
+
+function mayBeKilled(member: Member, { atStart }: { readonly atStart: boolean }): boolean {
+  const { listeningSinceMs, isArmed } = member;
+  if (listeningSinceMs === undefined) return atStart;
+  return !isArmed || Date.now() - listeningSinceMs > REACHED_WITHIN_MS;
+}

@@ -1,0 +1,109 @@
+import type { Random } from '../../src/demo/random.ts';
+import { type CrashPoint, pointText } from './points.ts';
+
+/** A side of a site, and the last of the times that it may be drawn with. */
+type Drawn = readonly [side: CrashPoint['side'], name: string, times: number];
+
+/** Which points are drawn from, and when. */
+export interface PointLists {
+  /** Of a first start, on an empty store. */
+  readonly start: readonly Drawn[];
+  readonly serve: readonly Drawn[];
+  readonly import: readonly Drawn[];
+  readonly erase: readonly Drawn[];
+  readonly rebuild: readonly Drawn[];
+}
+
+const bothSides = (name: string, times: number): Drawn[] => [
+  ['before', name, times],
+  ['after', name, times],
+];
+
+const START: readonly Drawn[] = [
+  ...bothSides('append', 2),
+  ...bothSides('begin-view', 1),
+  ...bothSides('acquire-lease', 2),
+  ['before', 'apply', 1],
+];
+const SERVE: readonly Drawn[] = [
+  ...bothSides('enqueue', 6),
+  ...bothSides('ack', 6),
+  ...bothSides('send', 20),
+  ...bothSides('record-outcomes', 6),
+  ['after', 'claim', 2],
+  ...bothSides('withdraw', 2),
+  ...bothSides('end-lane', 1),
+  ...bothSides('resume', 1),
+  ...bothSides('apply', 10),
+  ...bothSides('acquire-lease', 3),
+  ...bothSides('save-snapshot', 1),
+  ['after', 'seal-chunk', 2],
+  ['after', 'seal', 1],
+];
+const IMPORT = bothSides('append', 3);
+const ERASE: readonly Drawn[] = [
+  ...bothSides('append', 1),
+  ...bothSides('erase-events', 1),
+  ...bothSides('erase-deliveries', 1),
+  ...bothSides('erase-row', 1),
+];
+const REBUILD: readonly Drawn[] = [
+  ...bothSides('begin-view', 1),
+  ...bothSides('apply', 2),
+  ['before', 'append', 1],
+];
+
+export const EMBEDDED_POINTS: PointLists = {
+  start: [...START, ...bothSides('commit', 8)],
+  serve: [...SERVE, ...bothSides('commit', 60)],
+  import: [...IMPORT, ['before', 'commit', 3]],
+  erase: [...ERASE, ['before', 'commit', 4]],
+  rebuild: [...REBUILD, ['before', 'commit', 3]],
+};
+
+export const ENGINE_POINTS: PointLists = {
+  start: START,
+  serve: [...SERVE, ...bothSides('move-checkpoint', 10), ...bothSides('make-indexes', 1)],
+  import: IMPORT,
+  erase: ERASE,
+  rebuild: [
+    ...REBUILD,
+    ['after', 'new-generation', 1],
+    ...bothSides('drop-generations', 1),
+    ...bothSides('make-indexes', 1),
+    ...bothSides('move-checkpoint', 2),
+  ],
+};
+
+/** Of `fuel store copy` into the engines, in the order in which it comes to them: before events are appended. */
+export const COPY_POINTS_BEFORE_EVENTS: readonly Drawn[] = [
+  'name-target',
+  'adopt-log',
+  'begin-copy',
+  'erase-events',
+].flatMap((name) => bothSides(name, 1));
+
+/** And from then on. */
+export const COPY_POINTS: readonly Drawn[] = [
+  'append',
+  'append-copies',
+  'store-withdrawals',
+  'store-deliveries',
+  'record-copy',
+  'end-copy',
+].flatMap((name) => bothSides(name, 1));
+
+/** The point's text, with a time drawn. */
+export function draw([side, name, times]: Drawn, random: Random): string {
+  return pointText({ side, name, time: random.between([1, times]) });
+}
+
+/** Points of a list for ever, each of them once before any comes again. */
+export function* drawAll(list: readonly Drawn[], random: Random): Generator<string, never> {
+  for (;;) {
+    const left = [...list];
+    while (left.length > 0) {
+      for (const drawn of left.splice(random.between([0, left.length - 1]), 1)) yield draw(drawn, random);
+    }
+  }
+}

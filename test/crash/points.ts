@@ -1,0 +1,115 @@
+/**
+ * A place in the source where a process can be made to kill itself: before a call, or after what it returns is
+ * there. `crash-points.ts` wraps it; nothing in `src` knows of it.
+ */
+export interface CrashSite {
+  /** The same work of each engine's adapter has one name. */
+  readonly name: string;
+  /** From the project's root. */
+  readonly file: string;
+  /** What is wrapped: a method of a class, a method of what a factory returns, or a function. */
+  readonly target:
+    | { readonly method: string; readonly ofClass: string }
+    | { readonly method: string; readonly ofFactory: string }
+    | { readonly fn: string };
+}
+
+/** Which call of which site: `before enqueue`, the third time that a thread of the process comes there. */
+export interface CrashPoint {
+  readonly name: string;
+  readonly side: 'before' | 'after';
+  readonly time: number;
+}
+
+const method = (name: string, file: string, ofClass: string, method: string): CrashSite => ({
+  name,
+  file,
+  target: { ofClass, method },
+});
+const made = (name: string, file: string, ofFactory: string, method: string): CrashSite => ({
+  name,
+  file,
+  target: { ofFactory, method },
+});
+const fn = (name: string, file: string, fn: string): CrashSite => ({ name, file, target: { fn } });
+
+/** What every adapter of a port has under the same name. */
+const ADAPTERS: readonly CrashSite[] = [
+  ...(
+    [
+      ['src/event-store/sqlite.ts', 'SqliteEventStore'],
+      ['src/event-store/eventstoredb.ts', 'EventStoreDb'],
+    ] as const
+  ).flatMap(([file, name]) => [
+    method('append', file, name, 'append'),
+    method('erase-events', file, name, 'erase'),
+  ]),
+  method('ack', 'src/event-store/sqlite-group-consumer.ts', 'SqliteGroupConsumer', 'ack'),
+  method('ack', 'src/event-store/eventstoredb-group-consumer.ts', 'EventStoreDbGroupConsumer', 'ack'),
+  ...(
+    [
+      ['src/delivery/sqlite.ts', 'SqliteDeliveryQueue'],
+      ['src/delivery/mongodb.ts', 'MongoDeliveryQueue'],
+    ] as const
+  ).flatMap(([file, name]) => [
+    method('enqueue', file, name, 'enqueue'),
+    method('claim', file, name, 'claim'),
+    method('record-outcomes', file, name, 'report'),
+    method('withdraw', file, name, 'withdraw'),
+    method('end-lane', file, name, 'endLane'),
+    method('resume', file, name, 'resume'),
+    method('erase-deliveries', file, name, 'erase'),
+  ]),
+  ...(
+    [
+      ['src/transactions-view/sqlite.ts', 'SqliteTransactionsView'],
+      ['src/transactions-view/mongodb.ts', 'MongoTransactionsView'],
+    ] as const
+  ).flatMap(([file, name]) => [
+    method('apply', file, name, 'apply'),
+    method('begin-view', file, name, 'begin'),
+    method('erase-row', file, name, 'erase'),
+  ]),
+  made('save-snapshot', 'src/access/sqlite-directory-snapshots.ts', 'openSqliteDirectorySnapshots', 'save'),
+  made('save-snapshot', 'src/access/mongodb-directory-snapshots.ts', 'openMongoDirectorySnapshots', 'save'),
+  made('acquire-lease', 'src/coordination/sqlite.ts', 'openSqliteCoordination', 'acquire'),
+  made('acquire-lease', 'src/coordination/mongodb.ts', 'openMongoCoordination', 'acquire'),
+];
+
+export const CRASH_SITES: readonly CrashSite[] = [
+  ...ADAPTERS,
+  made('send', 'src/delivery/sender.ts', 'createSender', 'send'),
+  /** What a write transaction of an embedded file does; after it, and before its commit. */
+  method('commit', 'src/sqlite/database.ts', 'Database', 'write'),
+  /** A snapshot's chunk is stored after its seal; `seal`: all of them are there, nothing names them yet. */
+  method('seal-chunk', 'src/access/snapshot-chunks.ts', 'Sealing', 'add'),
+  method('seal', 'src/access/snapshot-chunks.ts', 'Sealing', 'seal'),
+  /** A rebuild in MongoDB: a new generation, the switch to it, the former ones dropped, indexes at the end. */
+  fn('new-generation', 'src/transactions-view/mongodb-generations.ts', 'newGeneration'),
+  fn('drop-generations', 'src/transactions-view/mongodb-generations.ts', 'dropUpTo'),
+  fn('make-indexes', 'src/transactions-view/mongodb-generations.ts', 'makeIndexes'),
+  fn('move-checkpoint', 'src/transactions-view/mongodb-generations.ts', 'moveCheckpoint'),
+  /** `fuel store copy`, in its order. */
+  fn('name-target', 'src/store-copy/name-target.ts', 'nameTarget'),
+  method('adopt-log', 'src/delivery/mongodb.ts', 'MongoDeliveryQueue', 'adopt'),
+  fn('begin-copy', 'src/store-copy/unfinished-copy.ts', 'beginCopy'),
+  fn('append-copies', 'src/store-copy/append-copies.ts', 'appendCopies'),
+  method('store-withdrawals', 'src/delivery/mongodb.ts', 'MongoDeliveryQueue', 'storeWithdrawals'),
+  method('store-deliveries', 'src/delivery/mongodb.ts', 'MongoDeliveryQueue', 'store'),
+  fn('record-copy', 'src/store-copy/copy-store.ts', 'recordCopy'),
+  fn('end-copy', 'src/store-copy/unfinished-copy.ts', 'endCopy'),
+];
+
+/** As it stands in `FUEL_CRASH_POINT`. */
+export function pointText({ side, name, time }: CrashPoint): string {
+  return `${side}-${name}:${time}`;
+}
+
+/** Reads what `pointText` wrote; throws for anything else, and for a site that does not exist. */
+export function readPoint(text: string): CrashPoint {
+  const [, side, name = '', time] = /^(before|after)-([a-z-]+):([1-9]\d*)$/.exec(text) ?? [];
+  if (CRASH_SITES.some((site) => site.name === name)) {
+    return { side: side === 'before' ? 'before' : 'after', name, time: Number(time) };
+  }
+  throw new Error(`FUEL_CRASH_POINT names no point: ${text}`);
+}

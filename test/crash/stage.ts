@@ -1,0 +1,179 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { Random } from '../../src/demo/random.ts';
+import { Operator, openForUse } from '../support/operator.ts';
+import { type Env, folder } from '../support/service-process.ts';
+import { WebhookReceiver } from '../support/webhook-receiver.ts';
+import { EMBEDDED, type Engines } from './engines.ts';
+import { Member } from './member.ts';
+import { drawAll, type PointLists } from './point-lists.ts';
+import { Receivers } from './receivers.ts';
+
+/** Long: the machine may be busy, and each process starts again until it gets through. */
+const READY_WITHIN_MS = 90_000;
+const FIRST_LIVES_ARMED = 0.7;
+
+/** What an account is for. Each has a key; what is done to its access differs. */
+export type Purpose = 'steady' | 'key' | 'webhook' | 'integration' | 'bulk';
+
+const ACCOUNTS: readonly (readonly [account: number, purpose: Purpose])[] = [
+  [1, 'steady'],
+  [2, 'steady'],
+  [11, 'key'],
+  [12, 'key'],
+  [21, 'webhook'],
+  [31, 'integration'],
+  [41, 'bulk'],
+];
+
+export interface Customer {
+  readonly account: number;
+  readonly purpose: Purpose;
+  readonly key: string;
+  readonly prefix: string;
+  /** Where the webhook leads at the receivers; `undefined` without one. */
+  readonly path: string | undefined;
+}
+
+/** Something that was killed. */
+export interface Kill {
+  readonly what: string;
+  /** A point, or `at random`. */
+  readonly how: string;
+  readonly fromMs: number;
+  /** When an engine answered again; of a process, the same as `fromMs`. */
+  readonly untilMs: number;
+}
+
+export interface StageOptions {
+  readonly engines: Engines;
+  readonly members: number;
+}
+
+const open = new Set<Stage>();
+
+afterAll(async () => {
+  for (const stage of open) await stage.abandon(); // a test that ran out of time has left it
+});
+
+/** Everything of one run: processes of the service on one store, customers and their receivers, and what happens. */
+export class Stage {
+  readonly dataDir = join(folder(), 'data');
+  readonly kills: Kill[] = [];
+  readonly faults: string[] = [];
+  readonly customers: Customer[] = [];
+  readonly receivers: Receivers;
+  readonly #pushEnv: Env;
+  #engines: Engines = EMBEDDED;
+  #members: readonly Member[] = [];
+  /** What the run is at, for whoever watches it. */
+  doing = 'starting';
+  /** Pieces of the workload that are done: whoever kills engines waits for some in between. */
+  done = 0;
+  /** How often a piece had to be repeated, since a store was unavailable; and what it said last. */
+  retries = 0;
+  lastRefusal = '';
+
+  private constructor(receiver: WebhookReceiver) {
+    this.receivers = new Receivers(receiver);
+    const ca = join(folder(), 'receiver-ca.pem');
+    writeFileSync(ca, receiver.ca);
+    this.#pushEnv = {
+      FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
+      FUEL_WEBHOOK_CA: ca,
+      FUEL_WEBHOOK_RETRY_DELAYS: '300ms,1s',
+    };
+  }
+
+  static async prepare(options: StageOptions): Promise<Stage> {
+    const stage = new Stage(await WebhookReceiver.open());
+    open.add(stage);
+    stage.moveTo(options);
+    return stage;
+  }
+
+  get engines(): Engines {
+    return this.#engines;
+  }
+
+  get members(): readonly Member[] {
+    return this.#members;
+  }
+
+  /** What every process and command runs with, the data directory apart. */
+  get env(): Env {
+    return { ...this.#engines.env, ...this.#pushEnv };
+  }
+
+  /** From here on on these engines, with processes of their own: those of before have ended. */
+  moveTo({ engines, members }: StageOptions): void {
+    this.#engines = engines;
+    this.#members = Array.from({ length: members }, (_, index) => this.#member(`process ${index + 1}`));
+  }
+
+  /** Starts the processes, whose first lives may end at points of their start, and sets the customers up. */
+  async start({
+    points,
+    seed,
+  }: {
+    readonly points: PointLists['start'];
+    readonly seed: number;
+  }): Promise<void> {
+    const random = new Random(seed);
+    const drawn = drawAll(points, random);
+    for (const member of this.members) {
+      const lives = random.chance(FIRST_LIVES_ARMED) ? [drawn.next().value] : [];
+      member.nextPoint = () => lives.pop();
+    }
+    await Promise.all(this.members.map((member) => member.start()));
+    await this.ready();
+    for (const member of this.members) if (member.isArmed) member.kill();
+    await this.ready();
+    for (const [account, purpose] of ACCOUNTS) this.customers.push(await this.#customer(account, purpose));
+  }
+
+  /** Ends whatever still lives. */
+  async abandon(): Promise<void> {
+    open.delete(this);
+    await Promise.all(this.members.map((member) => member.abandon()));
+  }
+
+  get operator(): Operator {
+    return new Operator({ ...this.env, FUEL_DATA_DIR: this.dataDir });
+  }
+
+  withPurpose(...purposes: readonly Purpose[]): Customer[] {
+    return this.customers.filter(({ purpose }) => purposes.includes(purpose));
+  }
+
+  fault(text: string): void {
+    this.faults.push(`${new Date().toISOString()} ${text}`);
+  }
+
+  killed(what: string, how: string, fromMs = Date.now()): void {
+    this.kills.push({ what, how, fromMs, untilMs: Date.now() });
+  }
+
+  /** Waits until every process is ready. */
+  async ready(): Promise<void> {
+    for (const member of this.members) await member.ready(READY_WITHIN_MS);
+  }
+
+  #member(name: string): Member {
+    return new Member({
+      name,
+      dataDir: this.dataDir,
+      env: this.env,
+      onKilled: (point) => this.killed('a process', point ?? 'at random'),
+      onFault: (fault) => this.fault(fault),
+    });
+  }
+
+  async #customer(account: number, purpose: Purpose): Promise<Customer> {
+    const path = purpose === 'bulk' ? undefined : `/hook/${account}`;
+    const wishes = path === undefined ? {} : { webhookUrl: this.receivers.open(path) };
+    const { key, prefix } = await this.operator.provision(account, openForUse(account), wishes);
+    return { account, purpose, key, prefix, path };
+  }
+}

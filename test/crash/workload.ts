@@ -1,0 +1,250 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { changeAccount } from '../../src/access/change-account.ts';
+import { systemClock } from '../../src/clock.ts';
+import { Random } from '../../src/demo/random.ts';
+import type { AccountCommand } from '../../src/domain/account-commands.ts';
+import { FuelError } from '../../src/errors.ts';
+import { waitUntilApplied } from '../../src/service/wait-applied.ts';
+import { cancelled, confirmed, type EventLine, external, linesOf, voided } from '../support/e2e-samples.ts';
+import type { Customer, Stage } from './stage.ts';
+
+const DAY_MS = 86_400_000;
+const AUTHOR = { actor: 'test', command: 'test' };
+const BATCH = [1, 12] as const;
+const PAUSE_MS = [30, 300] as const;
+/** One in so many transactions is kept for erasure: nothing else happens to it. */
+const ERASED_ONE_IN = 10;
+/** Of two accounts whose keys are switched off and on one ends with its key off. */
+const LEFT_OFF = 12;
+/** Ids of accounts that are opened meanwhile, from this one on. */
+const LARGE_ACCOUNTS = 1_000;
+const CORPORATES = 1_000;
+/** Attempts that began before everybody knew have reached their receivers after this. */
+const LAST_ATTEMPTS_MS = 1_500;
+
+/** A transaction as whoever recorded it knows it. */
+export interface Known {
+  readonly account: number;
+  readonly line: EventLine;
+  state: 'visible' | 'hidden' | 'erased';
+}
+
+/** A time in which nothing may go out to a webhook, since every process knew that it may not. */
+export interface Silence {
+  readonly path: string | undefined;
+  readonly why: string;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** What people do while processes are killed: each repeats what it does until the outcome is known. */
+export class Workload {
+  readonly known = new Map<number, Known>();
+  readonly silences: Silence[] = [];
+  readonly #stage: Stage;
+  readonly #seed: number;
+  #lastId = 1_000;
+
+  constructor(stage: Stage, seed: number) {
+    this.#stage = stage;
+    this.#seed = seed;
+  }
+
+  /** Works until the signal aborts; resolves when the outcome of everything that was begun is known. */
+  async run(signal: AbortSignal): Promise<void> {
+    const switched = this.#stage.withPurpose('key', 'webhook', 'integration');
+    await Promise.all([
+      this.#record(new Random(this.#seed), signal),
+      this.#open(new Random(this.#seed + 1), signal),
+      ...switched.map((customer, index) =>
+        this.#switch(customer, new Random(this.#seed + 2 + index), signal),
+      ),
+    ]);
+  }
+
+  /** The transactions that are to be erased and are not yet, oldest first. */
+  erasable(): number[] {
+    const isErasable = ([id, { state }]: [number, Known]): boolean =>
+      id % ERASED_ONE_IN === 0 && state === 'visible';
+    return [...this.known].filter(isErasable).map(([id]) => id);
+  }
+
+  /** New transactions of the account, made now; known once they are recorded. */
+  make(account: number, count: number, random: Random): EventLine[] {
+    return Array.from({ length: count }, () => {
+      this.#lastId += 1;
+      const now = new Date().toISOString();
+      const data = { account_id: account, created_at: now, images: { pump: null, odometer: null } };
+      const driver = { id: 77, name: `Driver of ${this.#lastId}`, mobile_number: null };
+      return random.chance(0.2)
+        ? external(this.#lastId, { ...data, driver })
+        : confirmed(this.#lastId, { ...data, driver, confirmed_at: now });
+    });
+  }
+
+  recorded(lines: readonly EventLine[]): void {
+    for (const line of lines) {
+      this.known.set(idOf(line), { account: Number(line.data.account_id), line, state: 'visible' });
+    }
+  }
+
+  /** As an operator does: again, while a store that is unavailable leaves the outcome unknown. */
+  async untilKnown<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        const done = await work();
+        this.#stage.done += 1;
+        return done;
+      } catch (error) {
+        const isUnknown = error instanceof FuelError && /^STORE_(UNAVAILABLE|BUSY)$/.test(error.code);
+        if (!isUnknown) throw error;
+        this.#stage.retries += 1;
+        this.#stage.lastRefusal = error.message;
+        await sleep(100);
+      }
+    }
+  }
+
+  async #record(random: Random, signal: AbortSignal): Promise<void> {
+    const accounts = this.#stage.withPurpose('steady', 'key', 'webhook', 'integration');
+    let last: readonly EventLine[] = [];
+    while (!signal.aborted) {
+      const customer = accounts[random.between([0, accounts.length - 1])];
+      const count = random.between(BATCH);
+      const dice = random.next();
+      if (customer === undefined) throw new Error('nobody has a webhook');
+      if (dice < 0.7) {
+        last = this.make(customer.account, count, random);
+        await this.#import(last);
+        this.recorded(last);
+      } else if (dice < 0.9) {
+        await this.#end(count, random);
+      } else {
+        await this.#import(last); // it is there already, and stays as it is
+      }
+      await sleep(random.between(PAUSE_MS));
+    }
+  }
+
+  /** Voids or cancels some, the latest rather than others: they may be on their way to a receiver. */
+  async #end(count: number, random: Random): Promise<void> {
+    const open = [...this.known].filter(([id, { state }]) => state === 'visible' && id % ERASED_ONE_IN !== 0);
+    const ended = open.slice(-2 * count).filter(() => random.chance(0.4));
+    const make = random.chance(0.5) ? voided : cancelled;
+    await this.#import(ended.map(([id, { account }]) => make(id, { account_id: account })));
+    for (const [, transaction] of ended) transaction.state = 'hidden';
+  }
+
+  async #import(lines: readonly EventLine[]): Promise<void> {
+    const counts = await this.untilKnown(() => this.#stage.operator.import(linesOf(lines), { wait: false }));
+    if (counts.recorded + counts.unchanged !== lines.length) {
+      this.#stage.fault(`an import of ${lines.length} lines answered ${JSON.stringify(counts)}`);
+    }
+  }
+
+  /** Opens large accounts: each has enough events for a new snapshot of the directory. */
+  async #open(random: Random, signal: AbortSignal): Promise<void> {
+    for (let account = LARGE_ACCOUNTS; !signal.aborted; account++) {
+      await this.#change(account, largeAccount(account));
+      await pause(random.between([3_000, 8_000]), signal);
+    }
+  }
+
+  /** Off, and on again, again and again. Once everybody knows, off holds for every process. */
+  async #switch(customer: Customer, random: Random, signal: AbortSignal): Promise<void> {
+    const { off, on } = switches(customer);
+    while (!signal.aborted) {
+      await pause(random.between([500, 3_000]), signal);
+      await this.#change(customer.account, [off]);
+      if (await this.#applied()) await this.#watch(customer, random.between([500, 2_500]));
+      await this.#change(customer.account, [on]);
+    }
+    if (customer.account === LEFT_OFF) await this.#change(customer.account, [off]);
+  }
+
+  /** For this long no process may serve the key, or send to the webhook, whatever is killed. */
+  async #watch(customer: Customer, forMs: number): Promise<void> {
+    const { account, key, purpose, path } = customer;
+    const fromMs = Date.now();
+    const untilMs = fromMs + LAST_ATTEMPTS_MS + forMs;
+    while (Date.now() < untilMs) {
+      for (const member of purpose === 'webhook' ? [] : this.#stage.members) {
+        const answer = await member.ask(pageOfAll(), key);
+        if (answer?.status === 200) {
+          this.#stage.fault(`${member.name} serves account ${account} while its ${purpose} is off`);
+        }
+      }
+      await sleep(50);
+    }
+    this.silences.push({
+      path,
+      why: `${purpose} off`,
+      fromMs: fromMs + LAST_ATTEMPTS_MS,
+      untilMs: Date.now(),
+    });
+  }
+
+  async #change(account: number, commands: readonly AccountCommand[]): Promise<void> {
+    await this.untilKnown(() =>
+      this.#stage.operator.with(async (engines) => {
+        const writer = { store: engines.store(), clock: systemClock, author: AUTHOR };
+        await changeAccount(writer, account, commands);
+      }),
+    );
+  }
+
+  /** Whether every live process has applied what is recorded; false where one did not come to it in time. */
+  async #applied(): Promise<boolean> {
+    try {
+      await this.untilKnown(() =>
+        this.#stage.operator.with(async (engines) => {
+          const position = await engines.store().head();
+          const coordination = engines.coordination();
+          await waitUntilApplied({ coordination, view: engines.view(), clock: systemClock, position });
+        }),
+      );
+      return true;
+    } catch (error) {
+      if (error instanceof FuelError && error.code === 'REFUSED') return false;
+      throw error;
+    }
+  }
+}
+
+/** The first page of everything that the tests record. */
+export function pageOfAll(): string {
+  const [from, to] = [Date.now() - DAY_MS, Date.now() + DAY_MS].map((ms) => new Date(ms).toISOString());
+  return `/transactions?from=${from}&to=${to}&limit=100`;
+}
+
+export const idOf = ({ data }: EventLine): number => Number(data.transaction_id);
+
+function largeAccount(accountId: number): AccountCommand[] {
+  const corporates = Array.from({ length: CORPORATES }, (_, index): AccountCommand => {
+    const corporateId = index + 1;
+    return { type: 'SetCorporate', accountId, corporateId, name: `Depot ${corporateId}`, groupId: null };
+  });
+  return [{ type: 'OpenAccount', accountId, name: 'Large' }, ...corporates];
+}
+
+function switches({ account: accountId, prefix, purpose }: Customer): {
+  readonly off: AccountCommand;
+  readonly on: AccountCommand;
+} {
+  const ref = { accountId, prefix };
+  if (purpose === 'key')
+    return { off: { type: 'SwitchKeyOff', ...ref }, on: { type: 'SwitchKeyOn', ...ref } };
+  if (purpose === 'integration') {
+    return { off: { type: 'DisableIntegration', accountId }, on: { type: 'EnableIntegration', accountId } };
+  }
+  const evidence = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
+  return {
+    off: { type: 'DisableWebhook', ...ref, reason: 'a test', evidence },
+    on: { type: 'EnableWebhook', ...ref },
+  };
+}
+
+/** Ends early where the signal aborts. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
