@@ -62,14 +62,19 @@ export class Dispatcher {
   readonly #stopping = new AbortController();
   readonly #retry: Retry;
   readonly #failed = Promise.withResolvers<never>();
+  /** Rejects with a fault of the program, after which nothing more is sent; pending while it works. */
+  readonly failed = this.#failed.promise;
+  readonly #fail = (error: unknown): void => {
+    this.#stopping.abort();
+    this.#failed.reject(error);
+  };
 
   constructor(options: DispatcherOptions) {
     const { queue, directory, scheduler, log, environment } = options;
     this.#options = options;
-    this.#failed.promise.catch(() => undefined); // for whoever asks for `failed`
-    const { signal } = this.#stopping;
-    const retry = { backoff: BACKOFF, sleep: async (ms: number) => this.#sleep(ms) };
-    this.#retry = new Retry({ log, signal, component: 'dispatcher', ...retry });
+    this.failed.catch(() => undefined); // for whoever asks, which may be later
+    const waiting = { backoff: BACKOFF, sleep: async (ms: number) => this.#sleep(ms) };
+    this.#retry = new Retry({ log, signal: this.#stopping.signal, component: 'dispatcher', ...waiting });
     this.#held = new HeldAccounts({ queue, directory });
     this.#reports = new ReportBatch({
       queue,
@@ -77,7 +82,7 @@ export class Dispatcher {
       log,
       togetherMs: options.togetherMs,
       onRecorded: (...all) => this.#recorded(...all),
-      onFailed: (error) => this.#failed.reject(error),
+      onFailed: this.#fail,
     });
     this.#health = new HealthWatch({
       append: options.appendHealthEvent,
@@ -96,11 +101,6 @@ export class Dispatcher {
         this.#reports.add(outcome);
       },
     });
-  }
-
-  /** Rejects with a fault of the program, after which nothing more is sent; pending while it works. */
-  get failed(): Promise<never> {
-    return this.#failed.promise;
   }
 
   /** Begins to claim. The directory must have caught up. */
@@ -187,7 +187,7 @@ export class Dispatcher {
       }
     } catch (error) {
       this.#rung = false;
-      await this.#retry.waitAfter(error).catch(this.#failed.reject);
+      await this.#retry.waitAfter(error).catch(this.#fail);
     }
   }
 
