@@ -98,8 +98,10 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
         reported('a', seen),
         reported('b', { ...seen, startedAtMs: 2_000, directoryPosition: 77 }),
       ]);
+      await coordination.report(reported('z', { seenAtMs, startedAtMs: 500 }));
+      expect((await other.live(5_000)).map(({ id }) => id)).toEqual(['z', 'a', 'b']);
       await coordination.leave('a');
-      expect((await other.live(5_000)).map(({ id }) => id)).toEqual(['b']);
+      expect((await other.live(5_000)).map(({ id }) => id)).toEqual(['z', 'b']);
     });
 
     test('are those seen lately', async () => {
@@ -109,6 +111,8 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
       await coordination.report(reported('b', { seenAtMs: nowMs() }));
       await pass(2_000);
       expect((await coordination.live(5_000)).map(({ id }) => id)).toEqual(['b']);
+      await pass(3_000);
+      expect(await coordination.live(5_000)).toEqual([]);
     });
 
     test('are not those of this machine that were killed', async () => {

@@ -1,7 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openMongoCoordination } from '../../src/coordination/mongodb.ts';
+import { MongoConnection } from '../../src/mongodb/connection.ts';
 import { coordinationContract } from '../contracts/coordination.contract.ts';
-import { describeWithMongodb, freshDatabase, mongodb } from '../support/mongodb.ts';
+import { CuttablePort } from '../support/eventstoredb-double/cuttable-port.ts';
+import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/mongodb.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -116,6 +118,24 @@ describeWithMongodb('coordination on MongoDB', () => {
       return db.collection('system.profile').find({ 'command.findAndModify': 'leases' }).toArray();
     });
     expect(profiled).toMatchObject([{ command: { writeConcern: { w: 'majority' } } }]);
+  });
+
+  test('says within three seconds that MongoDB does not answer', async () => {
+    const url = new URL(mongodbUrl());
+    const port = await CuttablePort.open({ port: 0, target: Number(url.port) });
+    url.port = String(port.port);
+    const connection = new MongoConnection({ url: url.href, database: freshDatabase() });
+    onTestFinished(async () => {
+      await connection.close();
+      await port.close();
+    });
+    const coordination = openMongoCoordination({ connection });
+    expect(await coordination.acquire('projector', 'a', 10_000)).toBe(true);
+    port.freeze();
+    const startMs = performance.now();
+    const renewal = coordination.acquire('projector', 'a', 10_000);
+    await expect(renewal).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(performance.now() - startMs).toBeLessThan(3_000); // while the lease still lasts
   });
 
   test('leaves a lease of another holder unwritten', async () => {
