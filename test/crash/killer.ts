@@ -11,7 +11,7 @@ const IN_ORDER = 0.1;
 const ARMED = 0.75;
 const EVERY_MS = [200, 1_400] as const;
 /** A process that is to kill itself gets so long to come to its point, from when it listens. */
-const REACHED_WITHIN_MS = 6_000;
+const REACHED_WITHIN_MS = 8_000;
 /** How many of the kills that meet a process in its start are made: on a busy machine none would get through else. */
 const AT_START = 0.2;
 /** An engine is dead this long; then so many pieces of the workload are done, and so long it lives on. */
