@@ -10,8 +10,10 @@ const IN_ORDER = 0.1;
 /** The share of lives that are to end at a point. */
 const ARMED = 0.75;
 const EVERY_MS = [200, 1_400] as const;
+/** Where engines are killed too. */
+const EVERY_BESIDE_ENGINES_MS = [500, 3_000] as const;
 /** A process that is to kill itself gets so long to come to its point, from when it listens. */
-const REACHED_WITHIN_MS = 6_000;
+const REACHED_WITHIN_MS = 8_000;
 /** How many of the kills that meet a process in its start are made: on a busy machine none would get through else. */
 const AT_START = 0.2;
 /** An engine is dead this long; then so many pieces of the workload are done, and so long it lives on. */
@@ -53,9 +55,10 @@ export class Killer {
   }
 
   async #killMembers(random: Random, signal: AbortSignal): Promise<void> {
-    const { members } = this.#stage;
+    const { members, engines } = this.#stage;
+    const everyMs = engines.list.length === 0 ? EVERY_MS : EVERY_BESIDE_ENGINES_MS;
     while (!signal.aborted) {
-      await sleep(random.between(EVERY_MS));
+      await sleep(random.between(everyMs));
       const member = members[random.between([0, members.length - 1])];
       const [inOrder, atStart] = [random.chance(IN_ORDER), random.chance(AT_START)];
       if (member === undefined || !mayBeKilled(member, { atStart })) continue;

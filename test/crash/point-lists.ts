@@ -26,15 +26,15 @@ const START: readonly Drawn[] = [
   ['before', 'apply', 1],
 ];
 const SERVE: readonly Drawn[] = [
-  ...bothSides('enqueue', 6),
-  ...bothSides('ack', 6),
-  ...bothSides('send', 20),
-  ...bothSides('record-outcomes', 6),
+  ...bothSides('enqueue', 3),
+  ...bothSides('ack', 3),
+  ...bothSides('send', 8),
+  ...bothSides('record-outcomes', 3),
   ['after', 'claim', 2],
   ...bothSides('withdraw', 2),
   ...bothSides('end-lane', 1),
   ...bothSides('resume', 1),
-  ...bothSides('apply', 10),
+  ...bothSides('apply', 5),
   ...bothSides('acquire-lease', 3),
   ...bothSides('save-snapshot', 1),
   ['after', 'seal-chunk', 2],
@@ -63,7 +63,7 @@ export const EMBEDDED_POINTS: PointLists = {
 
 export const ENGINE_POINTS: PointLists = {
   start: START,
-  serve: [...SERVE, ...bothSides('move-checkpoint', 10), ...bothSides('make-indexes', 1)],
+  serve: [...SERVE, ...bothSides('move-checkpoint', 5), ...bothSides('make-indexes', 1)],
   import: IMPORT,
   erase: ERASE,
   rebuild: [

@@ -6,6 +6,7 @@ import { Operator, openForUse } from '../support/operator.ts';
 import { type Env, folder } from '../support/service-process.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
 import { EMBEDDED, type Engines } from './engines.ts';
+import { LastingOperator } from './lasting-operator.ts';
 import { Member } from './member.ts';
 import { drawAll, type PointLists } from './point-lists.ts';
 import { Receivers } from './receivers.ts';
@@ -66,6 +67,7 @@ export class Stage {
   readonly receivers: Receivers;
   readonly #pushEnv: Env;
   #engines: Engines = EMBEDDED;
+  #lasting: LastingOperator | undefined;
   #members: readonly Member[] = [];
   /** What the run is at, for whoever watches it. */
   doing = 'starting';
@@ -137,10 +139,18 @@ export class Stage {
   async abandon(): Promise<void> {
     open.delete(this);
     await Promise.all(this.members.map((member) => member.abandon()));
+    await this.#lasting?.close();
   }
 
+  /**
+   * Of the embedded files each call opens them anew, so that there are moments at which nobody has them open; the
+   * connections to engines last.
+   */
   get operator(): Operator {
-    return new Operator({ ...this.env, FUEL_DATA_DIR: this.dataDir });
+    const env = { ...this.env, FUEL_DATA_DIR: this.dataDir };
+    if (this.#engines.list.length === 0) return new Operator(env);
+    this.#lasting ??= new LastingOperator(env);
+    return this.#lasting;
   }
 
   withPurpose(...purposes: readonly Purpose[]): Customer[] {

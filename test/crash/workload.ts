@@ -10,7 +10,7 @@ import type { Customer, Stage } from './stage.ts';
 
 const DAY_MS = 86_400_000;
 const AUTHOR = { actor: 'test', command: 'test' };
-const BATCH = [1, 12] as const;
+const BATCH = [1, 25] as const;
 const PAUSE_MS = [30, 300] as const;
 /** One in so many transactions is kept for erasure: nothing else happens to it. */
 const ERASED_ONE_IN = 10;

@@ -1,0 +1,18 @@
+import { type Engines, openEngines } from '../../src/app.ts';
+import { systemClock } from '../../src/clock.ts';
+import { Operator } from '../support/operator.ts';
+
+/** An operator who keeps the connections to the engines, whatever is killed at the other end. */
+export class LastingOperator extends Operator {
+  #engines: Promise<Engines> | undefined;
+
+  override async with<T>(work: (engines: Engines) => Promise<T>): Promise<T> {
+    this.#engines ??= openEngines(this.config, systemClock);
+    return work(await this.#engines);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#engines)?.close();
+    this.#engines = undefined;
+  }
+}
