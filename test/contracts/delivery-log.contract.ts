@@ -224,6 +224,26 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
     expect(rings).toBe(before);
   });
 
+  test('who listens hears of what is stored unclaimed, given back or resumed, and not of what is held', async () => {
+    const { queue, claim, clock } = await opened();
+    let rings = 0;
+    queue.changed.add({ ring: () => void rings++ });
+    const ringsOf = async (work: Promise<unknown>): Promise<number> => {
+      const before = rings;
+      await work;
+      return rings - before;
+    };
+    // Nothing is due by the queue's own clock: no look for other processes' work rings.
+    const nowMs = clock.now() + 60_000;
+    expect(await ringsOf(queue.enqueue([{ ...one, createdAtMs: nowMs }]))).toBe(1);
+    const [first] = (await claim(nowMs)) as [ClaimedDelivery];
+    expect(await ringsOf(queue.report([held(first)]))).toBe(0);
+    expect(await ringsOf(queue.resume(7, nowMs))).toBe(1);
+    expect(await ringsOf(queue.resume(7, nowMs))).toBe(0);
+    const [{ id, lease }] = (await claim(nowMs)) as [ClaimedDelivery];
+    expect(await ringsOf(queue.report([{ kind: 'released', id, lease }]))).toBeGreaterThan(0);
+  });
+
   test('a closed log rejects every call', async () => {
     const { queue } = await opened(one);
     await queue.close();
