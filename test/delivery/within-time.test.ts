@@ -33,23 +33,21 @@ describe('work within a time', () => {
     expect(isAborted()).toBe(false);
   });
 
-  test('is given up when the time is over, not before, and told so', async () => {
-    for (let count = 0; count < 5; count++) {
-      const startedAt = performance.now();
-      const { result, isAborted } = limited(() => later(10 * LIMIT_MS, 'late'));
-      expect(await result).toBe('expired');
-      expect(performance.now() - startedAt).toBeGreaterThanOrEqual(LIMIT_MS);
-      expect(isAborted()).toBe(true);
-    }
+  test('is given up when the time is over, and told so', async () => {
+    const { result, isAborted } = limited(() => later(10 * LIMIT_MS, 'late'));
+    expect(await result).toBe('expired');
+    expect(isAborted()).toBe(true);
   });
 
-  test('has all of its time also where the loop was busy right before it began', async () => {
-    await later(1, undefined);
-    const busyUntil = performance.now() + LIMIT_MS;
-    while (performance.now() < busyUntil);
-    // A timer that is set now counts from the turn's start: it would fire at once.
-    const startedAt = performance.now();
-    expect(await limited(() => later(10 * LIMIT_MS, 'late')).result).toBe('expired');
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(LIMIT_MS);
+  test('is never given up before, although a timer may fire a part of a millisecond early', async () => {
+    const lastedMs: Promise<number>[] = [];
+    for (let count = 0; count < 100; count++) {
+      const startedAt = performance.now();
+      const { result } = limited(() => later(10 * LIMIT_MS, 'late'));
+      lastedMs.push(result.then(() => performance.now() - startedAt));
+      while (performance.now() - startedAt < 0.37); // each begins at another part of its millisecond
+      if (count % 10 === 0) await later(3, undefined);
+    }
+    expect(Math.min(...(await Promise.all(lastedMs)))).toBeGreaterThanOrEqual(LIMIT_MS);
   });
 });

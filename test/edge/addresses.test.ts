@@ -64,6 +64,7 @@ describe('an allow-list', () => {
     ['203.0.113.9', '::ffff:203.0.113.9'],
     ['::ffff:203.0.113.9', '203.0.113.9'],
     ['::ffff:203.0.113.0/120', '203.0.113.7'],
+    ['::ffff:0.0.0.0/96', '203.0.113.7'],
   ])('with %s admits %s', (entry, address) => {
     expect(allows(['192.0.2.1', entry], address)).toBe(true);
   });
@@ -76,6 +77,7 @@ describe('an allow-list', () => {
     ['0.0.0.0/0', '2001:db8::1'],
     ['not an address', '203.0.113.9'],
     ['203.0.113.9/99', '203.0.113.9'],
+    ['::ffff:0.0.0.0/95', '203.0.113.9'],
   ])('with %s refuses %s', (entry, address) => {
     expect(allows([entry], address)).toBe(false);
   });

@@ -118,6 +118,22 @@ describe('the embedded edge', () => {
     expect((await api.get(RANGE)).status).toBe(429);
   });
 
+  test('check 2: only who has the key’s secret is counted among the real keys', async () => {
+    const counted = { keys: new Set<string>(), unproven: new Set<string>() };
+    const counting = (ids: Set<string>) => ({
+      hit: async (id: string) => {
+        ids.add(id);
+        return { allowed: true } as const;
+      },
+    });
+    const windows = { keys: counting(counted.keys), unproven: counting(counted.unproven) };
+    const api = await startTestApi({ edge: { kind: 'embedded', windows } });
+    for (const presented of [GUESS, UNKNOWN]) await api.get(RANGE, { key: presented });
+    expect([counted.keys.size, counted.unproven.size]).toEqual([0, 1]);
+    await api.get(RANGE);
+    expect([counted.keys.size, counted.unproven.size]).toEqual([1, 1]);
+  });
+
   test('check 2: unknown keys are not limited', async () => {
     const api = await startTestApi();
     const answers = await Promise.all(Array.from({ length: 70 }, () => api.get(RANGE, { key: UNKNOWN })));

@@ -109,8 +109,8 @@ describe('a presigned URL', () => {
   test('stands below the path of the endpoint, with or without a slash at its end, and the escaped bucket', () => {
     for (const endpoint of ['https://s3.example/store', 'https://s3.example/store/']) {
       const presigner = createPresigner({ ...store, endpoint, bucket: 'fuel photos' });
-      const { origin, pathname } = new URL(presigner.at(issuedAtMs, 60).presign('k'));
-      expect(origin + pathname).toBe('https://s3.example/store/fuel%20photos/k');
+      const [address] = presigner.at(issuedAtMs, 60).presign('k').split('?');
+      expect(address).toBe('https://s3.example/store/fuel%20photos/k');
     }
   });
 
