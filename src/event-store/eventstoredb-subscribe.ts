@@ -68,8 +68,7 @@ class CatchUp {
   readonly #options: CatchUpOptions;
   readonly #bell: Bell;
   #source: EventStoreDbSource | undefined;
-  /** Where the log ended before the live subscription began: once that has caught up, it is there at least. */
-  #end: Position | undefined;
+  #pace: 'stored' | 'live' = 'stored';
 
   constructor(connection: EventStoreDbConnection, options: CatchUpOptions, bell: Bell) {
     this.#connection = connection;
@@ -81,7 +80,7 @@ class CatchUp {
   async *batches(): AsyncGenerator<SubscriptionBatch, void, undefined> {
     const { signal, after, batchSize = BATCH_SIZE } = this.#options;
     let position = after;
-    let source = await this.#open('stored', position);
+    let source = await this.#open(position);
     let lookAtMs = performance.now() + HEARTBEAT_MS;
     let missing: Position | undefined;
     while (!signal.aborted) {
@@ -90,15 +89,15 @@ class CatchUp {
       await source.gather(batchSize);
       const batch = source.take(batchSize, position);
       if (batch !== undefined) {
-        const caughtUp = batch.caughtUp && this.#end !== undefined;
-        const reached = caughtUp ? Math.max(batch.position, this.#end ?? 0) : batch.position;
-        if (reached > position || caughtUp) yield { events: batch.events, position: reached, caughtUp };
-        position = reached;
+        const caughtUp = batch.caughtUp && this.#pace === 'live';
+        if (batch.position > position || caughtUp) yield { ...batch, caughtUp };
+        position = batch.position;
         lookAtMs = performance.now() + HEARTBEAT_MS;
       } else if (source.error !== undefined) {
         throw source.error;
-      } else if (source.isLive && this.#end === undefined) {
-        source = await this.#goLive(position);
+      } else if (source.isLive && this.#pace === 'stored') {
+        this.#pace = 'live';
+        source = await this.#open(position);
       } else if (performance.now() < lookAtMs) {
         await this.#bell.wait(lookAtMs - performance.now());
       } else {
@@ -107,7 +106,7 @@ class CatchUp {
         if (!source.isLive || !source.isDrained) continue; // but the node is there
         if (end <= position) yield { events: [], position, caughtUp: true };
         // What came between its reading and its listening is told only if it matches.
-        else if (end === missing) source = await this.#goLive(position);
+        else if (end === missing) source = await this.#open(position);
         missing = end;
       }
     }
@@ -117,17 +116,10 @@ class CatchUp {
     this.#source?.close();
   }
 
-  async #goLive(position: Position): Promise<EventStoreDbSource> {
-    const { signal } = this.#options;
-    const end = await readHead(this.#connection, { patienceMs: 0, signal });
-    const source = await this.#open('live', position);
-    this.#end = end;
-    return source;
-  }
-
   /** In the place of the subscription before, if any. A position may be that of a record which `$all` does not show. */
-  async #open(pace: 'stored' | 'live', position: Position): Promise<EventStoreDbSource> {
+  async #open(position: Position): Promise<EventStoreDbSource> {
     const { prefixes, signal } = this.#options;
+    const pace = this.#pace;
     const after = await lastShownUpTo(this.#connection, position, { patienceMs: 0, signal });
     this.#source?.close();
     this.#source = new EventStoreDbSource(this.#connection, { prefixes, after, pace, bell: this.#bell });

@@ -77,6 +77,24 @@ describe('a group on EventStoreDB', () => {
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(2_190);
   });
 
+  test('has its last acknowledgements arrive when it ends right after them', async () => {
+    const { store, subscriptions } = await opened();
+    await subscriptions.ensureGroup('ending', { ...SETTINGS, ackTimeoutMs: 60_000 });
+    for (let round = 0; round < 10; round++) {
+      await record(store, `transaction-${round}`, `e${round}`);
+      const end = new AbortController();
+      const consumer = subscriptions.consume('ending', { bufferSize: 10, signal: end.signal });
+      const names: string[] = [];
+      for await (const event of consumer) {
+        names.push(nameOf(event.event));
+        void consumer.ack([event]);
+        if (names.at(-1) === `e${round}`) break;
+      }
+      end.abort();
+      expect(names).toEqual([`e${round}`]);
+    }
+  });
+
   test('takes other prefixes, and is not moved by them', async () => {
     const { store, subscriptions, consumer, next } = await opened();
     await record(store, 'account-1', 'before');

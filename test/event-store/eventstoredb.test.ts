@@ -7,7 +7,7 @@ import {
 import { groupNoise } from '../support/eventstoredb-noise.ts';
 import { eventStoreDbAt, eventStoreDbOnDouble } from '../support/eventstoredb-under-test.ts';
 import { ScopedStore } from '../support/scoped-store.ts';
-import { record } from '../support/store-events.ts';
+import { collect, record } from '../support/store-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const realUrl = inject('eventstoreUrl');
@@ -102,4 +102,47 @@ describe('a subscription that has caught up', () => {
     },
     20_000,
   );
+
+  it('comes to know of an event that does not match and came before the server listened', async () => {
+    const double = await startEventStoreDbDouble();
+    const store = eventStoreDbAt(double.url);
+    const ending = new AbortController();
+    onTestFinished(async () => {
+      ending.abort();
+      await store.close();
+      await double.stop();
+    });
+    await record(store, 'account-1', 'a');
+    let unheard = 0;
+    const nothing = async (): Promise<void> => undefined;
+    double.beforeListening(nothing, async () => {
+      unheard = await record(store, 'transaction-1', 'b');
+    });
+    const { signal } = ending;
+    const startMs = performance.now();
+    for await (const { position } of store.subscribe({ prefixes: ['account-'], after: 0, signal })) {
+      if (unheard > 0 && position >= unheard) break;
+    }
+    expect(performance.now() - startMs).toBeLessThan(6_000); // two looks at the end of the log
+  }, 10_000);
+
+  it('is handed what matches and came before the server listened, once', async () => {
+    const double = await startEventStoreDbDouble();
+    const store = eventStoreDbAt(double.url);
+    const ending = new AbortController();
+    onTestFinished(async () => {
+      ending.abort();
+      await store.close();
+      await double.stop();
+    });
+    await record(store, 'account-1', 'a');
+    double.beforeListening(
+      () => record(store, 'account-2', 'b'),
+      () => record(store, 'account-3', 'c'),
+    );
+    const { signal } = ending;
+    const batches = store.subscribe({ prefixes: ['account-'], after: 0, signal })[Symbol.asyncIterator]();
+    const { names } = await collect(batches, (all, { caughtUp }) => caughtUp && all.includes('c'));
+    expect(names).toEqual(['a', 'b', 'c']);
+  });
 });

@@ -9,6 +9,8 @@ export interface ReadContext {
   readonly log: DoubleLog;
   /** The subscriptions that are live. */
   readonly followers: Set<ReadCall>;
+  /** Called when a subscription has read the log to its end and does not listen yet. */
+  readonly atEndOfLog: () => Promise<void>;
 }
 
 /** The server reads so many matching events at a time while it catches up. */
@@ -20,7 +22,7 @@ const PAGE = 32;
  * because the log's end was reached.
  */
 export async function followAll(
-  { log, followers }: ReadContext,
+  { log, followers, atEndOfLog }: ReadContext,
   call: ReadCall,
   options: streams.ReadReq.Options,
 ): Promise<void> {
@@ -49,6 +51,11 @@ export async function followAll(
       if (at !== undefined) await sendCheckpoint(call, at);
     }
     next += page.looked;
+  }
+  await atEndOfLog();
+  // What came before it listens it reads once more, and tells no checkpoint of it.
+  for (let record = log.index.records[next]; record !== undefined; record = log.index.records[++next]) {
+    if (passes(record)) await sendEvent(record);
   }
   await send(call, new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()));
   followers.add(call);

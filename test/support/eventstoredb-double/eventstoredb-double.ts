@@ -52,6 +52,7 @@ export class EventStoreDbDouble {
   readonly #server: Server;
   readonly #temporary: string | undefined;
   readonly #followers = new Set<ReadCall>();
+  readonly #atEndOfLog: (() => Promise<unknown>)[] = [];
   #front: CuttablePort | undefined;
   readonly #faults: AppendFault[] = [];
 
@@ -65,7 +66,10 @@ export class EventStoreDbDouble {
     this.#temporary = parts.temporary;
     const nextFault = (): AppendFault | undefined => this.#faults.shift();
     const port = (): number => this.port;
-    this.#server = createGrpcServer({ ...parts, followers: this.#followers, nextFault, port });
+    const atEndOfLog = async (): Promise<void> => {
+      await this.#atEndOfLog.shift()?.();
+    };
+    this.#server = createGrpcServer({ ...parts, followers: this.#followers, atEndOfLog, nextFault, port });
   }
 
   get port(): number {
@@ -109,6 +113,11 @@ export class EventStoreDbDouble {
   /** What goes wrong with the next appends, one after the other. */
   failAppends(...faults: readonly AppendFault[]): void {
     this.#faults.push(...faults);
+  }
+
+  /** Each is done when a subscription, one after the other, has read the log to its end and does not listen yet. */
+  beforeListening(...works: readonly (() => Promise<unknown>)[]): void {
+    this.#atEndOfLog.push(...works);
   }
 
   /** Ends the live subscriptions to the log as those of consumers that are too slow. Says how many there were. */
