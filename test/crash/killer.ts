@@ -12,10 +12,10 @@ const ARMED = 0.75;
 const EVERY_MS = [200, 1_400] as const;
 /** Where engines are killed too. */
 const EVERY_BESIDE_ENGINES_MS = [500, 3_000] as const;
-/** A process that is to kill itself gets so long to come to its point, from when it listens. */
-const REACHED_WITHIN_MS = 8_000;
+/** A process that is to kill itself gets so long to come to its point, from when it listens, and longer if little is done. */
+const REACHED_WITHIN_MS = { atLeast: 5_000, atMost: 30_000, done: 40 };
 /** How many of the kills that meet a process in its start are made: on a busy machine none would get through else. */
-const AT_START = 0.2;
+const AT_START = 0.06;
 /** An engine is dead this long; then so many pieces of the workload are done, and so long it lives on. */
 const DEAD_MS = [0, 2_000] as const;
 const DONE_BETWEEN = 4;
@@ -27,6 +27,8 @@ export class Killer {
   readonly #stage: Stage;
   readonly #points: PointLists['serve'];
   readonly #seed: number;
+  /** What was done when somebody last found the process starting. */
+  readonly #doneAtStart = new Map<Member, number>();
 
   constructor(stage: Stage, { points, seed }: { readonly points: PointLists; readonly seed: number }) {
     this.#stage = stage;
@@ -61,10 +63,22 @@ export class Killer {
       await sleep(random.between(everyMs));
       const member = members[random.between([0, members.length - 1])];
       const [inOrder, atStart] = [random.chance(IN_ORDER), random.chance(AT_START)];
-      if (member === undefined || !mayBeKilled(member, { atStart })) continue;
+      if (member === undefined || !this.#mayBeKilled(member, { atStart })) continue;
       if (inOrder) member.restart();
       else member.kill();
     }
+  }
+
+  #mayBeKilled(member: Member, { atStart }: { readonly atStart: boolean }): boolean {
+    const { listeningSinceMs, isArmed } = member;
+    if (listeningSinceMs === undefined) {
+      this.#doneAtStart.set(member, this.#stage.done);
+      return atStart;
+    }
+    const forMs = Date.now() - listeningSinceMs;
+    const done = this.#stage.done - (this.#doneAtStart.get(member) ?? 0);
+    const { atLeast, atMost } = REACHED_WITHIN_MS;
+    return !isArmed || forMs > atMost || (forMs > atLeast && done > REACHED_WITHIN_MS.done);
   }
 
   /** Whatever is killed, the workload gets on. */
@@ -91,10 +105,4 @@ export class Killer {
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined); // aborted
-}
-
-function mayBeKilled(member: Member, { atStart }: { readonly atStart: boolean }): boolean {
-  const { listeningSinceMs, isArmed } = member;
-  if (listeningSinceMs === undefined) return atStart;
-  return !isArmed || Date.now() - listeningSinceMs > REACHED_WITHIN_MS;
 }
