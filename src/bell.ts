@@ -17,11 +17,11 @@ export class Bell {
     this.#rung = false;
   }
 
-  /** Resolves at the next ring since `reset`, or after `timeoutMs`. */
+  /** Resolves at the next ring since `reset`, or after `timeoutMs`, at once where that has passed already. */
   async wait(timeoutMs: number): Promise<void> {
     if (this.#rung) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
+      const timer = setTimeout(resolve, Math.max(0, timeoutMs));
       this.#wake = () => {
         clearTimeout(timer);
         resolve();

@@ -24,6 +24,17 @@ describe('a bell', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test('wakes its waiter at once, without a warning of Node, where the time has passed already', async () => {
+    const bell = new Bell();
+    const warnings: Error[] = [];
+    const noted = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', noted);
+    onTestFinished(() => void process.off('warning', noted));
+    await bell.wait(-5);
+    await new Promise((resolve) => setImmediate(resolve)); // a warning is emitted a turn later
+    expect(warnings).toEqual([]);
+  });
+
   test('wakes its waiter after the time, and has not rung then', async () => {
     const { bell, woken, wait } = waiting(1_000);
     void wait();
