@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type Engines, openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -5,7 +6,6 @@ import type { DeliverySummary } from '../../src/delivery/delivery-queue.ts';
 import { waitUntilApplied } from '../../src/service/wait-applied.ts';
 import { recordText } from '../support/push-service.ts';
 import { type CommandResult, fuel } from '../support/service-process.ts';
-import { until } from '../support/waiting.ts';
 import { judgeDeliveries } from './judge-deliveries.ts';
 import type { Member } from './member.ts';
 import { Model, recordOf } from './model.ts';
@@ -13,6 +13,7 @@ import type { Customer, Stage } from './stage.ts';
 import { pageOfAll, type Workload } from './workload.ts';
 
 const SETTLED_WITHIN_MS = 90_000;
+const SETTLED_CHECK_MS = 250;
 const MAX_NAMED = 5;
 const REDELIVERED_AT_ONCE = 200;
 /** On a busy machine an answer may take longer than the half second that it has, three times in a row. */
@@ -44,11 +45,11 @@ export async function judge(stage: Stage, workload: Workload): Promise<Figures> 
       for (const customer of stage.customers) await judgeProcess(stage, { member, customer, model });
     }
     stage.doing = 'waiting for the last deliveries';
-    await settled(engines);
+    await settled(stage, model, engines);
     let redelivered = 0;
     for (let round = 0; round < REDELIVERY_ROUNDS; round++) {
       redelivered += await redeliverFailed(stage, model, engines);
-      await settled(engines);
+      await settled(stage, model, engines);
     }
     stage.doing = 'judging the push channel';
     const deliveries = await allDeliveries(engines);
@@ -137,17 +138,23 @@ async function applied(engines: Engines): Promise<void> {
   }
 }
 
-/** Waits until nothing is on its way to a receiver any more. */
-async function settled(engines: Engines): Promise<void> {
-  let left = '';
-  const isSettled = async (): Promise<boolean> => {
-    const { pending, held } = await engines.queue().countByState({});
-    left = `${pending} pending, ${held} held`;
-    return pending + held === 0;
-  };
-  await until(isSettled, SETTLED_WITHIN_MS).catch((cause) => {
-    throw new Error(`deliveries do not come to an end: ${left}`, { cause });
-  });
+/** Waits until nothing is on its way to a receiver any more, nor to the delivery log. */
+async function settled(stage: Stage, model: Model, engines: Engines): Promise<void> {
+  const deadlineMs = Date.now() + SETTLED_WITHIN_MS;
+  for (;;) {
+    const deliveries = await allDeliveries(engines);
+    const logged = new Set(deliveries.map(({ transactionId }) => transactionId));
+    const missing = [...model.transactions.values()].filter(({ id, isOwed }) => isOwed && !logged.has(id));
+    const open = deliveries.filter(({ state }) => state === 'pending' || state === 'held');
+    if (missing.length + open.length === 0) return;
+    if (Date.now() > deadlineMs) {
+      stage.fault(
+        `after ${SETTLED_WITHIN_MS} ms ${open.length} deliveries are open, ${missing.length} missing`,
+      );
+      return;
+    }
+    await sleep(SETTLED_CHECK_MS);
+  }
 }
 
 /** As an operator does: what ended while its key or webhook was off goes out after all, now that it is on. */
