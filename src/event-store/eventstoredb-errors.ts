@@ -1,13 +1,4 @@
-import {
-  CancelledError,
-  DeadlineExceededError,
-  InvalidArgumentError,
-  MaxAppendSizeExceededError,
-  NotLeaderError,
-  PersistentSubscriptionDroppedError,
-  TimeoutError,
-  UnavailableError,
-} from '@eventstore/db-client';
+import { InvalidArgumentError, MaxAppendSizeExceededError, NotLeaderError } from '@eventstore/db-client';
 import { FuelError } from '../errors.ts';
 
 /** gRPC statuses: cancelled by the server, deadline exceeded, aborted, internal (a cut connection), unavailable. */
@@ -53,19 +44,10 @@ export function toKnownError(error: unknown): unknown {
 }
 
 function isUnavailable(error: unknown): boolean {
-  if (
-    error instanceof NoAnswer ||
-    error instanceof EndedByServer ||
-    error instanceof UnavailableError ||
-    error instanceof CancelledError ||
-    error instanceof DeadlineExceededError ||
-    error instanceof TimeoutError ||
-    error instanceof NotLeaderError ||
-    error instanceof PersistentSubscriptionDroppedError
-  ) {
+  if (error instanceof NoAnswer || error instanceof EndedByServer || error instanceof NotLeaderError) {
     return true;
   }
-  const code = codeOf(error); // the driver hands some errors out as gRPC made them
+  const code = codeOf(error);
   if (code !== undefined && UNAVAILABLE_CODES.has(code)) return true;
   return error instanceof Error && UNAVAILABLE_TEXT.test(error.message);
 }

@@ -145,4 +145,26 @@ describe('a subscription that has caught up', () => {
     const { names } = await collect(batches, (all, { caughtUp }) => caughtUp && all.includes('c'));
     expect(names).toEqual(['a', 'b', 'c']);
   });
+
+  it('has reached the record of the node that became the leader, which nothing follows', async () => {
+    const folder = temporaryFolder();
+    const first = await startEventStoreDbDouble({ folder });
+    const { port, url } = first;
+    const store = eventStoreDbAt(url);
+    const end = await record(store, 'account-1', 'a');
+    await first.stop();
+    const again = await startEventStoreDbDouble({ folder, port });
+    onTestFinished(async () => {
+      await store.close();
+      await again.stop();
+    });
+    const { signal } = new AbortController();
+    const batches = store.subscribe({ prefixes: [], after: 0, signal })[Symbol.asyncIterator]();
+    const { position } = await collect(batches, (_, { caughtUp }) => caughtUp);
+    await batches.return?.();
+    expect(position).toBeGreaterThan(end);
+    expect(await store.head()).toBe(end);
+    expect(await store.hasReached(position)).toBe(true);
+    expect(await store.hasReached(position + 1)).toBe(false);
+  });
 });
