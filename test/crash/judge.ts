@@ -12,7 +12,7 @@ import { Model, recordOf } from './model.ts';
 import type { Customer, Stage } from './stage.ts';
 import { pageOfAll, type Workload } from './workload.ts';
 
-const SETTLED_WITHIN_MS = 90_000;
+const SETTLED_WITHIN_MS = 120_000;
 const SETTLED_CHECK_MS = 250;
 const MAX_NAMED = 5;
 const REDELIVERED_AT_ONCE = 200;

@@ -18,9 +18,11 @@ const REACHED_WITHIN_MS = { atLeast: 5_000, atMost: 30_000, done: 40 };
 const AT_START = 0.06;
 /** An engine is dead this long; then so many pieces of the workload are done, and so long it lives on. */
 const DEAD_MS = [0, 2_000] as const;
-const DONE_BETWEEN = 4;
+const DONE_BETWEEN = 8;
 const DONE_WITHIN_MS = 20_000;
-const ENGINE_EVERY_MS = [1_000, 4_000] as const;
+const ENGINE_EVERY_MS = [500, 4_000] as const;
+/** The share of engines' deaths that are those of all at once. */
+const ALL = 0.15;
 
 /** Kills processes of the service and engines while the workload runs: at random, and at points. */
 export class Killer {
@@ -46,9 +48,7 @@ export class Killer {
     }
     await Promise.all([
       this.#killMembers(new Random(this.#seed), signal),
-      ...engines.list.map((engine, index) =>
-        this.#killEngine(engine, new Random(this.#seed + 100 + index), signal),
-      ),
+      this.#killEngines(new Random(this.#seed + 100), signal),
     ]);
     for (const member of members) {
       member.nextPoint = () => undefined;
@@ -88,18 +88,30 @@ export class Killer {
     while (this.#stage.done < enough && Date.now() < latestMs && !signal.aborted) await pause(50, signal);
   }
 
-  async #killEngine(engine: Engine, random: Random, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+  /** One after the other, and both at once now and then. */
+  async #killEngines(random: Random, signal: AbortSignal): Promise<void> {
+    const { list } = this.#stage.engines;
+    while (list.length > 0) {
       await this.#progress(signal);
       await pause(random.between(ENGINE_EVERY_MS), signal);
-      const deadMs = random.between(DEAD_MS);
+      const [at, all, deadMs] = [
+        random.between([0, list.length - 1]),
+        random.chance(ALL),
+        random.between(DEAD_MS),
+      ];
       if (signal.aborted) return;
-      const fromMs = Date.now();
-      await engine.kill();
-      await sleep(deadMs);
-      await engine.start();
-      this.#stage.killed(engine.name, 'at random', fromMs);
+      await Promise.all(
+        list.filter((_, index) => all || index === at).map((engine) => this.#killEngine(engine, deadMs)),
+      );
     }
+  }
+
+  async #killEngine(engine: Engine, deadMs: number): Promise<void> {
+    const fromMs = Date.now();
+    await engine.kill();
+    await sleep(deadMs);
+    await engine.start();
+    this.#stage.killed(engine.name, 'at random', fromMs);
   }
 }
 
