@@ -101,17 +101,6 @@ describe('a copy', () => {
   });
 });
 
-test('a copy that was interrupted when it was just on record is finished by the next run', async () => {
-  const [source, target] = [await sample(), newEnd()];
-  const release = () => Promise.reject(new Error('killed'));
-  const killed = { ...target, coordination: { ...target.coordination, release } };
-  await expect(copyFrom(source, killed)).rejects.toThrow('killed');
-  await expect(assertNoUnfinishedCopy(target.coordination)).rejects.toMatchObject({ code: 'REFUSED' });
-  expect(await copyFrom(source, target)).toMatchObject({ copiedBefore: true, faults: [] });
-  await assertNoUnfinishedCopy(target.coordination);
-  expect((await operations(target)).map(({ type }) => type)).toEqual(['StoreNamed', 'StoreCopied']);
-});
-
 describe('a copy is refused', () => {
   const refused = (message: RegExp) =>
     expect.objectContaining({ code: 'REFUSED', message: expect.stringMatching(message) });
