@@ -40,7 +40,7 @@ export class Killer {
 
   /** Kills until the signal aborts; resolves when no process is left that is to kill itself, and every engine is up. */
   async run(signal: AbortSignal): Promise<void> {
-    const { members, engines } = this.#stage;
+    const { members } = this.#stage;
     for (const [index, member] of members.entries()) {
       const random = new Random(this.#seed + 1 + index);
       const points = drawAll(this.#points, random);
