@@ -1,4 +1,4 @@
-import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { link, mkdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -114,7 +114,7 @@ async function selfSigned(privateKey: string): Promise<string> {
 
 /** Never half a file, and never over one that is there. Returns whether it was this one that was placed. */
 async function placeOnce(path: string, content: string): Promise<boolean> {
-  const temporary = `${path}.${process.pid}`;
+  const temporary = `${path}.${randomUUID()}`;
   await writeFile(temporary, content, { mode: 0o600 });
   try {
     await link(temporary, path);
