@@ -52,6 +52,19 @@ describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () => {
 });
 
 describe('a subscription that has caught up', () => {
+  /** A double, the adapter on it, and what ends subscriptions when the test is over. */
+  async function following() {
+    const double = await startEventStoreDbDouble();
+    const store = eventStoreDbAt(double.url);
+    const ending = new AbortController();
+    onTestFinished(async () => {
+      ending.abort();
+      await store.close();
+      await double.stop();
+    });
+    return { double, store, signal: ending.signal };
+  }
+
   it('is told its position by an event that does not match, long before its next heartbeat', async () => {
     const store = await eventStoreDbOnDouble();
     const ending = new AbortController();
@@ -104,21 +117,13 @@ describe('a subscription that has caught up', () => {
   );
 
   it('comes to know of an event that does not match and came before the server listened', async () => {
-    const double = await startEventStoreDbDouble();
-    const store = eventStoreDbAt(double.url);
-    const ending = new AbortController();
-    onTestFinished(async () => {
-      ending.abort();
-      await store.close();
-      await double.stop();
-    });
+    const { double, store, signal } = await following();
     await record(store, 'account-1', 'a');
     let unheard = 0;
     const nothing = async (): Promise<void> => undefined;
     double.beforeListening(nothing, async () => {
       unheard = await record(store, 'transaction-1', 'b');
     });
-    const { signal } = ending;
     const startMs = performance.now();
     for await (const { position } of store.subscribe({ prefixes: ['account-'], after: 0, signal })) {
       if (unheard > 0 && position >= unheard) break;
@@ -127,20 +132,12 @@ describe('a subscription that has caught up', () => {
   }, 10_000);
 
   it('is handed what matches and came before the server listened, once', async () => {
-    const double = await startEventStoreDbDouble();
-    const store = eventStoreDbAt(double.url);
-    const ending = new AbortController();
-    onTestFinished(async () => {
-      ending.abort();
-      await store.close();
-      await double.stop();
-    });
+    const { double, store, signal } = await following();
     await record(store, 'account-1', 'a');
     double.beforeListening(
       () => record(store, 'account-2', 'b'),
       () => record(store, 'account-3', 'c'),
     );
-    const { signal } = ending;
     const batches = store.subscribe({ prefixes: ['account-'], after: 0, signal })[Symbol.asyncIterator]();
     const { names } = await collect(batches, (all, { caughtUp }) => caughtUp && all.includes('c'));
     expect(names).toEqual(['a', 'b', 'c']);
