@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [
+      'test/e2e-long/**', // processes and engines that are killed, and waited for: `npm run test:long`
       'test/e2e-engines/**', // minutes, of which most is waiting: `npm run test:engines`
       'test/crash/copy.test.ts', // minutes: `npm run test:crash`
     ],
@@ -11,7 +12,9 @@ export default defineConfig({
     testTimeout: 40_000,
     hookTimeout: 40_000,
     globalSetup: ['test/support/engines-setup.ts'],
+    setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    isolate: false, // loading everything anew for each file would take longer than most of them
+    maxWorkers: 3, // some wait more than they work
   },
 });

@@ -9,7 +9,7 @@ process.env.FUEL_TEST_ENGINES ||= fileURLToPath(new URL('./test/support/double-e
 export default defineConfig({
   test: {
     ...config.test,
-    include: ['test/e2e/**/*.test.ts', 'test/e2e-engines/**/*.test.ts'],
+    include: ['test/{e2e,e2e-long,e2e-engines}/**/*.test.ts'],
     exclude: [],
     maxWorkers: 1,
   },

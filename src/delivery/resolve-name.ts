@@ -11,24 +11,37 @@ const LOOPBACK = ['127.0.0.1', '::1'];
 /** Finds every address of a name; rejects when there is none. Gives up when the signal says so. */
 export type ResolveName = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
+export interface ResolveNameOptions {
+  /** `/etc/hosts` unless told. */
+  readonly hostsFile?: string | undefined;
+  /** Address and port of the DNS servers to ask; this machine's own unless told. */
+  readonly servers?: readonly string[] | undefined;
+}
+
 /**
  * The hosts file, then DNS (A and AAAA). Not by getaddrinfo: that has four threads for all, and a look-up in it
  * can't be cancelled, so a few zones that never answer would hold up every receiver. Here each look-up has
  * sockets of its own, which its end takes along.
  */
-export const resolveName: ResolveName = async (name, signal) => {
-  const listed = addressesInHostsFile(name);
-  if (listed.length > 0) return listed;
-  if (name === 'localhost' || name.endsWith('.localhost')) return LOOPBACK;
-  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
-  const cancel = (): void => resolver.cancel();
-  signal.addEventListener('abort', cancel, { once: true });
-  try {
-    return await queryBoth(resolver, name);
-  } finally {
-    signal.removeEventListener('abort', cancel);
-  }
-};
+export function nameResolver({ hostsFile, servers }: ResolveNameOptions = {}): ResolveName {
+  return async (name, signal) => {
+    const listed = addressesInHostsFile(name, hostsFile);
+    if (listed.length > 0) return listed;
+    if (name === 'localhost' || name.endsWith('.localhost')) return LOOPBACK;
+    const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
+    if (servers !== undefined) resolver.setServers(servers);
+    const cancel = (): void => resolver.cancel();
+    signal.addEventListener('abort', cancel, { once: true });
+    try {
+      return await queryBoth(resolver, name);
+    } finally {
+      signal.removeEventListener('abort', cancel);
+    }
+  };
+}
+
+/** As this machine is set up. */
+export const resolveName = nameResolver();
 
 async function queryBoth(resolver: Resolver, name: string): Promise<readonly string[]> {
   const queries = [resolver.resolve4(name), resolver.resolve6(name)] as const;

@@ -162,22 +162,23 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       const { queue, claim } = await opened();
       const single = newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 2_000 });
       const laneCapacity = (prefix: string) => (prefix === single.prefix ? 10 : 0);
-      const medianMs = async (): Promise<number> => {
+      // The fastest of many: on a busy machine most take longer.
+      const leastMs = async (): Promise<number> => {
         const tookMs: number[] = [];
         for (let n = 0; n < 51; n++) {
           const start = performance.now();
           expect(await claim(2_000, { laneCapacity })).toEqual([]);
           tookMs.push(performance.now() - start);
         }
-        return tookMs.sort((a, b) => a - b)[25] as number;
+        return Math.min(...tookMs);
       };
-      const roundTripMs = await medianMs();
+      const roundTripMs = await leastMs();
       for (let batch = 0; batch < 20; batch++) {
         await queue.enqueue(Array.from({ length: 500 }, (_, n) => newDelivery(batch * 500 + n)));
       }
       await queue.enqueue([single]);
       expect(ids(await claim(2_000, { laneCapacity }))).toEqual([single.id]);
-      expect(await medianMs()).toBeLessThan(5 + 5 * roundTripMs); // reading the backlog takes far more
+      expect(await leastMs()).toBeLessThan(5 + 5 * roundTripMs); // reading the backlog takes far more
     });
   });
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { Random } from '../../src/demo/random.ts';
+import { atEndOfFile } from '../support/end-of-file.ts';
 import { Operator, openForUse } from '../support/operator.ts';
 import { type Env, folder } from '../support/service-process.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -54,7 +54,7 @@ export interface StageOptions {
 
 const open = new Set<Stage>();
 
-afterAll(async () => {
+atEndOfFile(async () => {
   for (const stage of open) await stage.abandon(); // a test that ran out of time has left it
 });
 

@@ -1,28 +1,13 @@
-import { beforeEach, expect, test, vi } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
 import { createNameLookup } from '../../src/delivery/name-lookup.ts';
-import { resolveName } from '../../src/delivery/resolve-name.ts';
+import { nameResolver } from '../../src/delivery/resolve-name.ts';
 import { type DnsAnswer, type DnsFamily, dnsServer } from '../support/dns-server.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const machine = vi.hoisted(() => ({ hosts: '', dns: '' }));
-
-// What this machine's hosts file and DNS say is not the tests' to choose; how both are asked is.
-vi.mock(import('node:dns/promises'), async (original) => {
-  const actual = await original();
-  class Resolver extends actual.Resolver {
-    constructor(options?: ConstructorParameters<typeof actual.Resolver>[0]) {
-      super(options);
-      this.setServers([machine.dns]);
-    }
-  }
-  return { ...actual, Resolver };
-});
-vi.mock(import('node:fs'), async (original) => {
-  const actual = await original();
-  const readFileSync = ((path: string, ...rest: []) =>
-    path === '/etc/hosts' ? machine.hosts : actual.readFileSync(path, ...rest)) as typeof actual.readFileSync;
-  return { ...actual, readFileSync };
-});
+const machine = { hosts: '', dns: '' };
 
 beforeEach(() => {
   machine.hosts = '127.0.0.1 localhost\n';
@@ -38,7 +23,11 @@ async function answering(answer: (family: DnsFamily, asked: number) => DnsAnswer
   return asked;
 }
 
-const find = (name: string, signal = new AbortController().signal) => resolveName(name, signal);
+function find(name: string, signal = new AbortController().signal): Promise<readonly string[]> {
+  const hostsFile = join(temporaryFolder(), 'hosts');
+  writeFileSync(hostsFile, machine.hosts);
+  return nameResolver({ hostsFile, servers: [machine.dns] })(name, signal);
+}
 
 test('a name has the addresses of both families, each of which the sender judges', async () => {
   await answering(() => ['192.0.2.1', '192.0.2.2', '2001:db8::1']);
@@ -56,7 +45,7 @@ test.each<[string, DnsAnswer]>([
   ] as const) {
     await answering((asked) => (asked === family ? [address] : other));
     // As the sender looks it up: within 500 ms.
-    const names = createNameLookup({ resolve: resolveName, clock: new FakeClock() });
+    const names = createNameLookup({ resolve: find, clock: new FakeClock() });
     expect(await names.find('hook.test')).toEqual({ ok: true, addresses: [address] });
   }
 });

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
-import { afterAll, describe, inject } from 'vitest';
+import { describe, inject } from 'vitest';
 import { MongoConnection } from '../../src/mongodb/connection.ts';
+import { atEndOfFile } from './end-of-file.ts';
 
 /** Runs its tests where there is a MongoDB; `engines-setup.ts` says in a line where there is none. */
 export const describeWithMongodb = describe.runIf(inject('mongodbUrl') !== undefined);
@@ -9,7 +10,7 @@ export const describeWithMongodb = describe.runIf(inject('mongodbUrl') !== undef
 const databases = new Set<string>();
 const connections: MongoConnection[] = [];
 
-afterAll(async () => {
+atEndOfFile(async () => {
   for (const connection of connections.splice(0)) await connection.close();
   if (databases.size === 0) return;
   const client = new MongoClient(mongodbUrl());

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { type Engines, openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Delivery, DeliveryState } from '../../src/delivery/delivery-queue.ts';
 import { confirmed, type EventLine, linesOf } from './e2e-samples.ts';
+import { atEndOfFile } from './end-of-file.ts';
 import { openForUse } from './operator.ts';
 import { type Env, folder, ServiceProcess } from './service-process.ts';
 import { until } from './waiting.ts';
@@ -25,7 +25,7 @@ export interface Customer {
 
 const opened: PushService[] = [];
 
-afterAll(async () => {
+atEndOfFile(async () => {
   for (const push of opened.splice(0)) await push.closeFiles();
 });
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Agent } from 'undici';
-import { afterAll } from 'vitest';
+import { atEndOfFile } from './end-of-file.ts';
 import { type Answer, fetchAnswer } from './fetch-answer.ts';
 import { Operator } from './operator.ts';
 import { withEngines } from './test-engines.ts';
@@ -37,7 +37,7 @@ const folders: string[] = [];
 const children = new Set<ChildProcess>();
 const agents: Agent[] = [];
 
-afterAll(async () => {
+atEndOfFile(async () => {
   for (const child of children) child.kill('SIGKILL');
   await Promise.all([...children].map((child) => once(child, 'close')));
   await Promise.all(agents.splice(0).map((agent) => agent.destroy()));

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { afterAll } from 'vitest';
 import { makeCertificate } from './certificate.ts';
+import { atEndOfFile } from './end-of-file.ts';
 import { until } from './waiting.ts';
 
 /** One request as a customer's server sees it. */
@@ -27,7 +27,7 @@ export const answerWith =
 
 const servers: Server[] = [];
 
-afterAll(() => {
+atEndOfFile(() => {
   for (const server of servers.splice(0)) {
     server.closeAllConnections();
     server.close();
