@@ -157,8 +157,9 @@ export interface WorkListener {
  * - `report` records outcomes, durably, in the order given, each once however often it is reported, and returns
  *   the health of each lane whose run changed, as it stands after the last of them. It counts while the claim's
  *   token is the delivery's last, also when its lease has ended and nobody else took it. What another token holds,
- *   or has ended meanwhile, is left as it is, except that a success in the delivery's present cycle is recorded as
- *   delivered, also of a failed or withdrawn one. `delivered` ends the lane's run; `failed` with an attempt counts
+ *   or has ended meanwhile, is left as it is, with two exceptions in the delivery's present cycle: a success is
+ *   recorded as delivered, also of a failed or withdrawn one; and the failed attempt that was under way when the
+ *   delivery ended is kept with it, outside the run. `delivered` ends the lane's run; `failed` with an attempt counts
  *   one more. A delivery keeps its newest `MAX_ATTEMPTS_KEPT` attempts; `attemptsInCycle` counts all of the cycle.
  * - `resume` makes an account's held deliveries due at `nowMs`, attempts left as they were, and ends the time
  *   (not the count) of their lanes' runs. Says how many. In batches: what an interruption leaves is still held.

@@ -61,7 +61,9 @@ export async function settle(
     matched += (await deliveries.bulkWrite(writes, { ordered: true, ...within })).matchedCount;
   }
   const moving = settlements.filter(movesRun);
-  if (matched === settlements.length || moving.length === 0) return moving;
+  if (matched === settlements.length) return moving;
+  await keepAttemptsUnderWay(deliveries, oneByOne, within);
+  if (moving.length === 0) return moving;
   const ids = [...new Set(moving.map(({ report }) => report.id))];
   const projection = { 'attempts.by': 1 };
   const found = await deliveries.find({ _id: { $in: ids } }, { projection, ...within }).toArray();
@@ -97,6 +99,26 @@ function parted(settlements: readonly Settlement[]): {
 function writeOf({ report, by, nowMs }: Settlement): AnyBulkWriteOperation<DeliveryDocument> {
   const filter = guardOf(report, readLease(report.lease).token);
   return { updateMany: { filter, update: changeOf(report, by, nowMs), hint: '_id_' } };
+}
+
+/**
+ * Keeps the failed attempts that were under way when their deliveries ended for another reason. Their mark is a new
+ * one: by that of their settlements it would look as if they had counted.
+ */
+async function keepAttemptsUnderWay(
+  deliveries: DeliveryCollections['deliveries'],
+  settlements: readonly Settlement[],
+  within: { readonly session?: ClientSession },
+): Promise<void> {
+  const writes = settlements.flatMap(({ report }): AnyBulkWriteOperation<DeliveryDocument>[] => {
+    const attempt = report.kind === 'retry' || report.kind === 'failed' ? report.attempt : null;
+    if (attempt === null) return [];
+    const { cycle, number } = attempt;
+    const ended = { state: { $in: ['failed', 'withdrawn'] }, cycle, attempts_in_cycle: number - 1 } as const;
+    const update = attemptOf(attempt, new ObjectId());
+    return [{ updateMany: { filter: { _id: report.id, ...ended }, update, hint: '_id_' } }];
+  });
+  if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: true, ...within });
 }
 
 /** A success counts while its cycle lasts, whoever claimed it since: the receiver has it. */

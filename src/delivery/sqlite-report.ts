@@ -1,4 +1,4 @@
-import type { DeliveryReport } from './delivery-queue.ts';
+import type { Attempt, DeliveryReport } from './delivery-queue.ts';
 import { endOf } from './health-run.ts';
 import type { Standing, StandingRow } from './sqlite-rows.ts';
 
@@ -35,4 +35,12 @@ export function standingAfter(row: StandingRow, report: DeliveryReport, nowMs: n
     default:
       return report satisfies never;
   }
+}
+
+/** The failed attempt of a report that was under way when its delivery ended for another reason: it is kept too. */
+export function attemptUnderWay(row: StandingRow, report: DeliveryReport): Attempt | undefined {
+  const attempt = report.kind === 'retry' || report.kind === 'failed' ? report.attempt : null;
+  if (attempt === null || (row.state !== 'failed' && row.state !== 'withdrawn')) return undefined;
+  const isNext = attempt.cycle === row.cycle && attempt.number === row.attemptsInCycle + 1;
+  return isNext ? attempt : undefined;
 }

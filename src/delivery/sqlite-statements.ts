@@ -27,6 +27,7 @@ export function prepareStatements(db: Database) {
       `INSERT INTO attempts (delivery, cycle, number, started_at, duration, outcome)
        VALUES (?, ?, ?, ?, ?, ?)`,
     ),
+    countAttempt: db.prepare('UPDATE deliveries SET attempts_in_cycle = attempts_in_cycle + 1 WHERE seq = ?'),
     dropOldAttempts: db.prepare(
       `DELETE FROM attempts WHERE delivery = ?1 AND seq <= (
          SELECT seq FROM attempts WHERE delivery = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ${MAX_ATTEMPTS_KEPT})`,

@@ -5,6 +5,7 @@ import { CommitWatch } from '../event-store/commit-watch.ts';
 import { Database } from '../sqlite/database.ts';
 import type { DeliveryLogCopy } from './delivery-log-copy.ts';
 import type {
+  Attempt,
   ClaimedDelivery,
   ClaimOptions,
   Delivery,
@@ -23,7 +24,7 @@ import { storeNew } from './sqlite-enqueue.ts';
 import { SqliteLanes } from './sqlite-lanes.ts';
 import { SqliteLogCopy } from './sqlite-log-copy.ts';
 import { SqliteDeliveryReader } from './sqlite-reader.ts';
-import { standingAfter } from './sqlite-report.ts';
+import { attemptUnderWay, standingAfter } from './sqlite-report.ts';
 import { attemptValues, type Row, type StandingRow, toClaimed } from './sqlite-rows.ts';
 import { deliveryMigrations } from './sqlite-schema.ts';
 import { prepareStatements, type Statements } from './sqlite-statements.ts';
@@ -122,16 +123,19 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
       const lanes = new Set<string>();
       for (const report of reports) {
         const row = this.#standing(report.id);
-        const after = row && standingAfter(row, report, nowMs);
-        if (row === undefined || after === undefined) continue;
+        if (row === undefined) continue;
         const { seq, prefix } = row;
+        const after = standingAfter(row, report, nowMs);
+        if (after === undefined) {
+          this.#keepAttempt(seq, attemptUnderWay(row, report));
+          continue;
+        }
         this.#statements.settle.run({ seq, ...after });
         lanes.add(prefix);
         if (after.dueAtMs !== null) due = true;
         const attempt = 'attempt' in report ? report.attempt : null;
         if (attempt === null) continue;
-        this.#statements.insertAttempt.run(seq, ...attemptValues(attempt));
-        this.#statements.dropOldAttempts.run(seq);
+        this.#insertAttempt(seq, attempt);
         if (report.kind === 'delivered') runs.delivered(prefix);
         if (report.kind === 'failed') runs.failed(prefix, attempt);
       }
@@ -265,6 +269,17 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     this.#statements.insertWithdrawal.run(transactionId);
     const rows = this.#statements.withdraw.all(WITHDRAWN, nowMs, transactionId);
     this.#lanes.refresh(rows.map((row) => row.prefix as string));
+  }
+
+  #keepAttempt(seq: number, attempt: Attempt | undefined): void {
+    if (attempt === undefined) return;
+    this.#statements.countAttempt.run(seq);
+    this.#insertAttempt(seq, attempt);
+  }
+
+  #insertAttempt(seq: number, attempt: Attempt): void {
+    this.#statements.insertAttempt.run(seq, ...attemptValues(attempt));
+    this.#statements.dropOldAttempts.run(seq);
   }
 
   #standing(id: string): StandingRow | undefined {

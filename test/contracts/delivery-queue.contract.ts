@@ -262,16 +262,52 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect(await queue.health(one.prefix)).toMatchObject({ failedInARow: 0 });
     });
 
-    test('records a success of a delivery that was withdrawn or ended meanwhile, but of no failure', async () => {
-      const two = newDelivery(2);
-      const { queue, claim, stateOf } = await opened(one, two);
+    test('records a success of a delivery that was withdrawn or ended meanwhile', async () => {
+      const { queue, claim, stateOf } = await opened(one, newDelivery(2));
       const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
       await queue.withdraw(a.transactionId, 1_100);
       await queue.endLane(b.prefix, 'the key is off', 1_100);
-      expect(await queue.report([failed(a, 1_000), retryAt(b, 1_000, 2_000)])).toEqual(new Map());
-      expect([await stateOf(a), await stateOf(b)]).toEqual(['withdrawn', 'failed']);
       await queue.report([delivered(a, 1_000), delivered(b, 1_000)]);
       expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'delivered']);
+    });
+
+    test('keeps the failed attempt that was under way when its delivery ended, once and outside the run', async () => {
+      const { queue, claim, claimOne } = await opened(one, newDelivery(2));
+      const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
+      await queue.report([retryAt(b, 1_000, 2_000)]);
+      const again = await claimOne(2_000);
+      await queue.withdraw(a.transactionId, 2_100);
+      await queue.endLane(b.prefix, 'the key is off', 2_100);
+      const reports = [failed(a, 1_000), retryAt(again, 2_000, 3_000, TIMEOUT)];
+      for (let times = 0; times < 2; times++) expect(await queue.report(reports)).toEqual(new Map());
+      expect(await queue.find(a.id)).toMatchObject({
+        state: 'withdrawn',
+        dueAtMs: null,
+        attemptsInCycle: 1,
+        attempts: [attemptOf(a, 1_000, UNAVAILABLE)],
+      });
+      expect(await queue.find(b.id)).toMatchObject({
+        state: 'failed',
+        reason: 'the key is off',
+        dueAtMs: null,
+        attemptsInCycle: 2,
+        attempts: [attemptOf(b, 1_000, UNAVAILABLE), attemptOf(again, 2_000, TIMEOUT)],
+      });
+      expect((await queue.health(one.prefix)).failedInARow).toBe(0);
+      expect(await claim(9_000_000)).toEqual([]);
+    });
+
+    test('keeps no failed attempt of a cycle that is over, nor one that was made again meanwhile', async () => {
+      const { queue, claimOne } = await opened(one);
+      const slow = await claimOne(1_000);
+      await queue.report([retryAt(await claimOne(6_000), 6_000, 7_000)]);
+      await queue.endLane(one.prefix, 'the key is off', 6_100);
+      await queue.report([failed(slow, 1_000)]);
+      expect((await queue.find(one.id))?.attempts).toMatchObject([{ startedAtMs: 6_000 }]);
+      await queue.redeliver(one.id, { force: false, dueAtMs: 7_000 });
+      await queue.endLane(one.prefix, 'the key is off', 7_100);
+      await queue.report([failed(slow, 1_000)]);
+      expect(await queue.find(one.id)).toMatchObject({ cycle: 2, attemptsInCycle: 0, attempts: [{}] });
     });
 
     test('does not end a new cycle with a success of the one before', async () => {

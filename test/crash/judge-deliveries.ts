@@ -85,8 +85,7 @@ function judgeIdentity(stage: Stage, { deliveries }: Parts): void {
 }
 
 /**
- * A request that no attempt on record stands for was under way when something was killed: one for each kill. One more
- * was under way where the delivery was withdrawn or ended meanwhile: then a failure is not recorded any more.
+ * A request that no attempt on record stands for was under way when something was killed: one for each kill.
  */
 async function judgeRepeats(stage: Stage, seen: SeenDelivery, engines: Engines): Promise<number> {
   if (!seen.arrived && seen.timesMs.length === 0) return 0;
@@ -95,8 +94,7 @@ async function judgeRepeats(stage: Stage, seen: SeenDelivery, engines: Engines):
   const repeats = seen.timesMs.length - recorded;
   if (repeats <= 0) return 0;
   const explained = seen.timesMs.filter((ms) => stage.kills.some((kill) => hides(kill, ms))).length;
-  const isEnded = delivery?.state === 'withdrawn' || OFF.test(delivery?.reason ?? '');
-  if (explained + (isEnded ? 1 : 0) < repeats) {
+  if (explained < repeats) {
     const { id, timesMs } = seen;
     stage.fault(
       `delivery ${id} came ${timesMs.length} times, ${recorded} on record, ${delivery?.state}: ${timesMs.join(', ')}`,

@@ -154,8 +154,14 @@ export class DeliveryQueueModel {
     const { state, cycle, prefix } = entry.shown;
     const holds = state === 'pending' && entry.lease === report.lease;
     const late = report.kind === 'delivered' && state !== 'delivered' && cycle === report.attempt.cycle;
-    if (!holds && !late) return undefined;
     const attempt = 'attempt' in report ? report.attempt : null;
+    if (!holds && !late) {
+      const { attempts, attemptsInCycle } = entry.shown;
+      const isNext = attempt?.cycle === cycle && attempt.number === attemptsInCycle + 1;
+      if (attempt !== null && isNext && (state === 'failed' || state === 'withdrawn'))
+        change(entry, { attempts: [...attempts, attempt], attemptsInCycle: attemptsInCycle + 1 });
+      return undefined;
+    }
     const atMs = attempt === null ? nowMs : attempt.startedAtMs + attempt.durationMs;
     if (attempt !== null) {
       const { attempts, attemptsInCycle } = entry.shown;
