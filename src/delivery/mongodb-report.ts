@@ -6,7 +6,8 @@ import type { DeliveryCollections, DeliveryDocument } from './mongodb-collection
 import { toAttemptDocument } from './mongodb-documents.ts';
 import { readLease } from './mongodb-lease.ts';
 import { recordSuccesses, type Success } from './mongodb-successes.ts';
-import { NO_MORE_DUE } from './mongodb-withdrawals.ts';
+import { KEEPS_NO_RECORD, KEEPS_RECORD, NO_MORE_DUE } from './mongodb-withdrawals.ts';
+import { attemptWithoutWords } from './withdrawal.ts';
 
 /** One report as it is written. */
 export interface Settlement {
@@ -57,11 +58,12 @@ export async function settle(
   const { together, oneByOne } = parted(settlements);
   let matched = await recordSuccesses(deliveries, together, within);
   if (oneByOne.length > 0) {
-    const writes = oneByOne.map(writeOf);
+    const writes = oneByOne.map((settlement) => writeOf(settlement, KEEPS_RECORD));
     matched += (await deliveries.bulkWrite(writes, { ordered: true, ...within })).matchedCount;
   }
   const moving = settlements.filter(movesRun);
   if (matched === settlements.length) return moving;
+  await settleErased(deliveries, settlements, within);
   await keepAttemptsUnderWay(deliveries, oneByOne, within);
   if (moving.length === 0) return moving;
   const ids = [...new Set(moving.map(({ report }) => report.id))];
@@ -96,9 +98,26 @@ function parted(settlements: readonly Settlement[]): {
  * An `updateMany`, though it names one id: the driver would have the server keep books of every `updateOne` to be
  * able to try it again, a tenth of the work, where the guards make a second report harmless.
  */
-function writeOf({ report, by, nowMs }: Settlement): AnyBulkWriteOperation<DeliveryDocument> {
-  const filter = guardOf(report, readLease(report.lease).token);
+function writeOf(
+  { report, by, nowMs }: Settlement,
+  guard: Filter<DeliveryDocument>,
+): AnyBulkWriteOperation<DeliveryDocument> {
+  const filter = { ...guardOf(report, readLease(report.lease).token), ...guard };
   return { updateMany: { filter, update: changeOf(report, by, nowMs), hint: '_id_' } };
+}
+
+/** Successes of deliveries whose records were emptied meanwhile: the only outcomes that still count for those. */
+async function settleErased(
+  deliveries: DeliveryCollections['deliveries'],
+  settlements: readonly Settlement[],
+  within: { readonly session?: ClientSession },
+): Promise<void> {
+  const writes = settlements.flatMap(({ report, ...how }) => {
+    if (report.kind !== 'delivered') return [];
+    const kept = { ...report, attempt: attemptWithoutWords(report.attempt) };
+    return [writeOf({ report: kept, ...how }, KEEPS_NO_RECORD)];
+  });
+  if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: true, ...within });
 }
 
 /**
@@ -115,8 +134,14 @@ async function keepAttemptsUnderWay(
     if (attempt === null) return [];
     const { cycle, number } = attempt;
     const ended = { state: { $in: ['failed', 'withdrawn'] }, cycle, attempts_in_cycle: number - 1 } as const;
-    const update = attemptOf(attempt, new ObjectId());
-    return [{ updateMany: { filter: { _id: report.id, ...ended }, update, hint: '_id_' } }];
+    const keep = (kept: Attempt, guard: Filter<DeliveryDocument>) => ({
+      updateMany: {
+        filter: { _id: report.id, ...ended, ...guard },
+        update: attemptOf(kept, new ObjectId()),
+        hint: '_id_',
+      },
+    });
+    return [keep(attempt, KEEPS_RECORD), keep(attemptWithoutWords(attempt), KEEPS_NO_RECORD)];
   });
   if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: true, ...within });
 }

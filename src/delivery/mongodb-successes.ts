@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, Document } from 'mongodb';
 import { MAX_ATTEMPTS_KEPT } from './delivery-queue.ts';
 import type { DeliveryDocument } from './mongodb-collections.ts';
-import { NO_MORE_DUE } from './mongodb-withdrawals.ts';
+import { KEEPS_RECORD, NO_MORE_DUE } from './mongodb-withdrawals.ts';
 
 /** A success as its delivery takes it. */
 export interface Success {
@@ -38,7 +38,7 @@ export async function recordSuccesses(
     { $unset: ['own', ...Object.keys(NO_MORE_DUE)] },
   ];
   const { matchedCount } = await deliveries.updateMany(
-    { _id: { $in: ids }, state: { $ne: 'delivered' }, cycle: first.cycle },
+    { _id: { $in: ids }, state: { $ne: 'delivered' }, cycle: first.cycle, ...KEEPS_RECORD },
     change,
     { hint: '_id_', ...within },
   );

@@ -1,14 +1,17 @@
 import { retryUpsert } from '../mongodb/prepared-collections.ts';
-import type { DeliveryState } from './delivery-queue.ts';
-import type { DeliveryCollections, RecordDocument } from './mongodb-collections.ts';
-import { WITHDRAWN } from './withdrawal.ts';
+import type { AttemptOutcome, DeliveryState } from './delivery-queue.ts';
+import type { DeliveryCollections } from './mongodb-collections.ts';
+import { toRecordDocument } from './mongodb-documents.ts';
+import { NO_RECORD, WITHDRAWN, withoutWords } from './withdrawal.ts';
 
 /** States of a delivery that may still be attempted. */
 export const OPEN: readonly DeliveryState[] = ['pending', 'held'];
 /** Ends what waits: goes with a state, a reason and an end. */
 export const NO_MORE_DUE = { due_at: '', lease: '' } as const;
 
-const ERASED: RecordDocument = { head: '', mobile_number: null, fees: '', pump: null, odometer: null };
+/** An attempt on one that keeps its record is stored as it was, on any other without the receiver's words. */
+export const KEEPS_RECORD = { 'record.head': { $ne: '' } } as const;
+export const KEEPS_NO_RECORD = { 'record.head': '' } as const;
 
 /**
  * Withdrawals are final in either order, without a transaction: the mark stands before deliveries are ended, and
@@ -26,11 +29,26 @@ export async function withdraw(
   );
 }
 
+/** Empties the records, and then what receivers said: from the first on, no attempt is kept with an answer's text. */
 export async function eraseRecords(
   { deliveries }: DeliveryCollections,
   transactionId: number,
 ): Promise<void> {
-  await deliveries.updateMany({ transaction_id: transactionId }, { $set: { record: ERASED } });
+  const ofTransaction = { transaction_id: transactionId };
+  await deliveries.updateMany(ofTransaction, { $set: { record: toRecordDocument(NO_RECORD) } });
+  for await (const { _id, attempts } of deliveries.find(ofTransaction, { projection: { attempts: 1 } })) {
+    const writes = attempts.map(({ by, outcome }) => ({
+      updateOne: {
+        filter: { _id, 'attempts.by': by },
+        update: { $set: { 'attempts.$.outcome': withoutWordsOf(outcome) } },
+      },
+    }));
+    if (writes.length > 0) await deliveries.bulkWrite(writes);
+  }
+}
+
+function withoutWordsOf(outcome: string): string {
+  return JSON.stringify(withoutWords(JSON.parse(outcome) as AttemptOutcome));
 }
 
 /** Which of the transactions were withdrawn. What is open of them is ended: it counts as born withdrawn. */
@@ -42,7 +60,14 @@ export async function endWithdrawn(
   const withdrawn = marks.map(({ _id }) => _id);
   if (withdrawn.length > 0) {
     await deliveries.updateMany({ transaction_id: { $in: withdrawn }, state: { $in: OPEN } }, [
-      { $set: { state: 'withdrawn', reason: WITHDRAWN, ended_at: '$created_at' } },
+      {
+        $set: {
+          state: 'withdrawn',
+          reason: WITHDRAWN,
+          ended_at: '$created_at',
+          record: { $literal: toRecordDocument(NO_RECORD) },
+        },
+      },
       { $unset: Object.keys(NO_MORE_DUE) },
     ]);
   }

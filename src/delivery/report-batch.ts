@@ -2,14 +2,9 @@ import { reasonOf } from '../errors.ts';
 import { isolateFailures } from '../isolate.ts';
 import type { Log } from '../log.ts';
 import { retryWhileUnavailable } from '../retry.ts';
-import type {
-  AttemptOutcome,
-  ClaimedDelivery,
-  DeliveryQueue,
-  DeliveryReport,
-  WebhookHealth,
-} from './delivery-queue.ts';
+import type { ClaimedDelivery, DeliveryQueue, DeliveryReport, WebhookHealth } from './delivery-queue.ts';
 import type { Scheduler } from './scheduler.ts';
+import { withoutWords } from './withdrawal.ts';
 
 const TOGETHER_MS = 2;
 const MAX_TOGETHER = 200;
@@ -123,11 +118,9 @@ export class ReportBatch {
 /** The same outcome without what the receiver said, which is all that it did not make itself. */
 function inShort({ delivery, report }: Outcome, reason: string): Outcome {
   if (!('attempt' in report) || report.attempt === null) return { delivery, report };
-  const { outcome } = report.attempt;
-  const answer = outcome.answer && { status: outcome.answer.status, headers: {}, body: '' };
+  const short = withoutWords(report.attempt.outcome);
   const detail = `not stored: ${reason}`.slice(0, MAX_DETAIL_CHARACTERS);
-  const short = outcome.ok ? { ok: true, answer } : { ...outcome, detail, answer };
-  const attempt = { ...report.attempt, outcome: short as AttemptOutcome };
+  const attempt = { ...report.attempt, outcome: short.ok ? short : { ...short, detail } };
   return { delivery, report: { ...report, attempt } };
 }
 

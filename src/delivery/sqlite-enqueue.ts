@@ -1,7 +1,7 @@
 import type { ClaimedDelivery, ClaimOptions, NewDelivery } from './delivery-queue.ts';
 import { newLease } from './lease.ts';
 import type { Statements } from './sqlite-statements.ts';
-import { WITHDRAWN } from './withdrawal.ts';
+import { NO_RECORD, WITHDRAWN } from './withdrawal.ts';
 
 /** What became of a batch; deliveries that were there already are in none of it. */
 export interface StoredNew {
@@ -68,7 +68,7 @@ function insert(
     lease,
   );
   if (changes === 0) return false;
-  const { head, mobileNumber, fees, pump, odometer } = record;
+  const { head, mobileNumber, fees, pump, odometer } = how === 'withdrawn' ? NO_RECORD : record;
   statements.insertRecord.run(lastInsertRowid, head, mobileNumber, fees, pump, odometer);
   return true;
 }

@@ -97,4 +97,6 @@ export interface StandingRow {
   readonly cycle: number;
   readonly attemptsInCycle: number;
   readonly lease: string | null;
+  /** 1 where nothing is kept of its record. */
+  readonly isErased: number;
 }

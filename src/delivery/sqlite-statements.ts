@@ -35,7 +35,8 @@ export function prepareStatements(db: Database) {
     due: db.prepare(`${WITH_RECORD} WHERE prefix = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`),
     lease: db.prepare('UPDATE deliveries SET lease = ?, due_at = ? WHERE seq = ?'),
     standing: db.prepare(
-      `SELECT seq, prefix, transaction_id AS transactionId, state, cycle, attempts_in_cycle AS attemptsInCycle, lease
+      `SELECT seq, prefix, transaction_id AS transactionId, state, cycle, attempts_in_cycle AS attemptsInCycle, lease,
+         (SELECT head FROM records WHERE delivery = seq) = '' AS isErased
        FROM deliveries WHERE id = ?`,
     ),
     settle: db.prepare(`UPDATE deliveries SET ${STANDING} WHERE seq = $seq`),
@@ -58,6 +59,10 @@ export function prepareStatements(db: Database) {
     ),
     eraseRecords: db.prepare(
       `UPDATE records SET head = '', mobile_number = NULL, fees = '', pump = NULL, odometer = NULL
+       WHERE delivery IN (SELECT seq FROM deliveries WHERE transaction_id = ?)`,
+    ),
+    eraseAnswers: db.prepare(
+      `UPDATE attempts SET outcome = json_replace(outcome, '$.answer.headers', json('{}'), '$.answer.body', '')
        WHERE delivery IN (SELECT seq FROM deliveries WHERE transaction_id = ?)`,
     ),
     purge: db.prepare(

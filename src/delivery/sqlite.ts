@@ -28,7 +28,7 @@ import { attemptUnderWay, standingAfter } from './sqlite-report.ts';
 import { attemptValues, type Row, type StandingRow, toClaimed } from './sqlite-rows.ts';
 import { deliveryMigrations } from './sqlite-schema.ts';
 import { prepareStatements, type Statements } from './sqlite-statements.ts';
-import { WITHDRAWN } from './withdrawal.ts';
+import { attemptWithoutWords, WITHDRAWN } from './withdrawal.ts';
 
 /** Deliveries that one commit of a bulk change touches: some milliseconds of the event loop. */
 const BULK_ROWS = 500;
@@ -127,7 +127,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
         const { seq, prefix } = row;
         const after = standingAfter(row, report, nowMs);
         if (after === undefined) {
-          this.#keepAttempt(seq, attemptUnderWay(row, report));
+          this.#keepAttempt(row, attemptUnderWay(row, report));
           continue;
         }
         this.#statements.settle.run({ seq, ...after });
@@ -135,7 +135,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
         if (after.dueAtMs !== null) due = true;
         const attempt = 'attempt' in report ? report.attempt : null;
         if (attempt === null) continue;
-        this.#insertAttempt(seq, attempt);
+        this.#insertAttempt(row, attempt);
         if (report.kind === 'delivered') runs.delivered(prefix);
         if (report.kind === 'failed') runs.failed(prefix, attempt);
       }
@@ -187,6 +187,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     await this.#db.write(() => {
       this.#withdraw(transactionId, nowMs);
       this.#statements.eraseRecords.run(transactionId);
+      this.#statements.eraseAnswers.run(transactionId);
     });
   }
 
@@ -271,14 +272,15 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     this.#lanes.refresh(rows.map((row) => row.prefix as string));
   }
 
-  #keepAttempt(seq: number, attempt: Attempt | undefined): void {
+  #keepAttempt(row: StandingRow, attempt: Attempt | undefined): void {
     if (attempt === undefined) return;
-    this.#statements.countAttempt.run(seq);
-    this.#insertAttempt(seq, attempt);
+    this.#statements.countAttempt.run(row.seq);
+    this.#insertAttempt(row, attempt);
   }
 
-  #insertAttempt(seq: number, attempt: Attempt): void {
-    this.#statements.insertAttempt.run(seq, ...attemptValues(attempt));
+  #insertAttempt({ seq, isErased }: StandingRow, attempt: Attempt): void {
+    const kept = isErased === 1 ? attemptWithoutWords(attempt) : attempt;
+    this.#statements.insertAttempt.run(seq, ...attemptValues(kept));
     this.#statements.dropOldAttempts.run(seq);
   }
 

@@ -75,7 +75,6 @@ export class SqliteEventStore implements EventStore {
 
   constructor({ path, clock }: SqliteEventStoreOptions) {
     const db = new Database(path, { migrations, durability: 'full' });
-    db.exec('PRAGMA secure_delete = ON'); // erased bytes are overwritten, not left in free pages
     this.#db = db;
     this.#clock = clock;
     this.#reader = new SqliteLogReader(db);

@@ -143,6 +143,7 @@ export class Database {
     this.#db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
     this.#db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     this.#db.exec(`PRAGMA cache_size = -${cacheMiB * 1024}`);
+    this.#db.exec('PRAGMA secure_delete = ON'); // what is removed is overwritten, not left in free pages
     this.#migrate(migrations);
     this.#db.exec(`PRAGMA busy_timeout = ${READ_WAIT_MS}`);
   }

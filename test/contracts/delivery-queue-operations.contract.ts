@@ -114,6 +114,31 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       expect(await queue.redeliver(one.id, { force: true, dueAtMs: 5_000 })).toBe('withdrawn');
     });
 
+    test('by an erasure leaves nothing of what the receiver said, before it or after, nor of a late record', async () => {
+      const { queue, claim } = await opened(one, newDelivery(1, { prefix: 'bbbbbbbbbb' }));
+      const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
+      const said = { status: 503, headers: { 'x-for': 'Sam' }, body: 'no Sam' };
+      const outcome = { ok: false, kind: 'status', detail: '', answer: said } as const;
+      await queue.report([retryAt(a, 1_000, 2_000, outcome)]);
+      const [again] = (await claim(2_000)) as [ClaimedDelivery];
+      await queue.erase(1, 2_100);
+      await queue.report([retryAt(again, 2_000, 3_000, outcome)]);
+      await queue.report([delivered(b, 1_000, { ok: true, answer: { ...said, status: 200 } })]);
+      const late = newDelivery(1, { prefix: 'cccccccccc' });
+      await queue.enqueue([late]);
+      const all = await Promise.all([a, b, late].map(({ id }) => queue.find(id)));
+      expect(all.map((found) => found?.state)).toEqual(['withdrawn', 'delivered', 'withdrawn']);
+      const answers = all.flatMap((found) => found?.attempts.map((attempt) => attempt.outcome.answer));
+      const nothing = { headers: {}, body: '' };
+      expect(answers).toEqual([
+        { status: 503, ...nothing },
+        { status: 503, ...nothing },
+        { status: 200, ...nothing },
+      ]);
+      for (const found of all)
+        expect(found?.record).toEqual({ head: '', mobileNumber: null, fees: '', pump: null, odometer: null });
+    });
+
     test('outlives a retry, a hold, a resume and a forced redelivery', async () => {
       const two = newDelivery(2);
       const { queue, claim, stateOf } = await opened(one, two);

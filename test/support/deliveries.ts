@@ -60,9 +60,13 @@ export function attemptOf(claim: ClaimedDelivery, startedAtMs: number, outcome: 
   return { cycle: claim.cycle, number: claim.attemptNumber, startedAtMs, durationMs: 250, outcome };
 }
 
-export function delivered(claim: ClaimedDelivery, startedAtMs: number): DeliveryReport {
+export function delivered(
+  claim: ClaimedDelivery,
+  startedAtMs: number,
+  outcome: AttemptOutcome = SUCCESS,
+): DeliveryReport {
   const { id, lease } = claim;
-  return { kind: 'delivered', id, lease, attempt: attemptOf(claim, startedAtMs, SUCCESS) };
+  return { kind: 'delivered', id, lease, attempt: attemptOf(claim, startedAtMs, outcome) };
 }
 
 export function retryAt(

@@ -25,7 +25,7 @@ export class DeliveryQueueModel {
     const base = { ...delivery, cycle: 1, attemptsInCycle: 0, attempts: [] };
     const withdrawn = this.#withdrawn.has(delivery.transactionId);
     const shown: Delivery = withdrawn
-      ? { ...base, state: 'withdrawn', reason: WITHDRAWN, dueAtMs: null }
+      ? { ...base, record: NO_RECORD, state: 'withdrawn', reason: WITHDRAWN, dueAtMs: null }
       : { ...base, state: 'pending', reason: null, dueAtMs: delivery.createdAtMs };
     this.entries.set(delivery.id, { shown, endedAtMs: withdrawn ? delivery.createdAtMs : null, lease: null });
     return !withdrawn;
@@ -195,6 +195,7 @@ export class DeliveryQueueModel {
 }
 
 const WITHDRAWN = 'the transaction was voided or cancelled';
+const NO_RECORD = { head: '', mobileNumber: null, fees: '', pump: null, odometer: null };
 
 function isDue({ dueAtMs }: Delivery, nowMs: number): boolean {
   return dueAtMs !== null && dueAtMs <= nowMs;
