@@ -1,19 +1,26 @@
 import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
+import { createInterface } from 'node:readline/promises';
 import { addAbortSignal } from 'node:stream';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
+import { EMBEDDED_FILES } from '../app.ts';
 import { transactionDeliveries } from '../delivery/transaction-deliveries.ts';
-import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
+import { eraseTransaction } from '../erasure/erase-transaction.ts';
 import { FuelError } from '../errors.ts';
 import { recordedAt } from '../event-store/codec.ts';
-import { newEvent } from '../event-store/new-event.ts';
 import { type ImportCounts, importTransactions } from '../import/import-transactions.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
 import { deliveryJson, deliveryText } from './delivery-json.ts';
 import { deliveryTerms } from './delivery-terms.ts';
-import { idOption } from './options.ts';
+import { idOption, nameOption } from './options.ts';
 import { progressLine } from './progress.ts';
+
+interface EraseOptions {
+  readonly reason: string;
+  readonly yes?: true;
+  readonly compact?: true;
+}
 
 const READ_BYTES = 256 * 1024;
 
@@ -36,11 +43,15 @@ export function addTransactionCommands(program: Command): void {
     example: 'fuel transaction show 501',
     work: show,
   });
-  addCommand<{ reason: string }>(transaction, {
+  addCommand<EraseOptions>(transaction, {
     usage: 'erase <id>',
     summary: "remove a transaction's events for good; its id is never recorded, shown or pushed again",
     example: 'fuel transaction erase 501 --reason "court order 2026/118"',
-    options: (command) => command.requiredOption('--reason <reason>', 'why, for the auditors'),
+    options: (command) =>
+      command
+        .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
+        .option('--yes', 'do not ask for the id once more')
+        .option('--compact', 'write embedded files anew however large they are, which may take minutes'),
     changes: true,
     work: erase,
   });
@@ -114,32 +125,46 @@ async function show(session: Session, [argument = '']: readonly string[]): Promi
   return 0;
 }
 
-/** The order makes it safe to run again after a crash: on record first, then gone, then out of sight. */
 async function erase(
   session: Session,
   [argument = '']: readonly string[],
-  options: { reason: string },
+  { reason, yes, compact }: EraseOptions,
 ): Promise<number> {
-  const { engines, clock, author, out } = session;
+  const { config, engines, clock, author, out } = session;
   const id = idOption(argument);
-  const store = engines.store();
-  const stream = transactionStream(id);
-  if (!(await store.isErased(stream))) {
-    const [first] = await store.readStream(stream);
-    const accountId = (first?.data as { account_id?: unknown } | undefined)?.account_id;
-    const data = {
-      transaction_id: id,
-      account_id: typeof accountId === 'number' ? accountId : null,
-      reason: options.reason,
-    };
-    const event = newEvent({ type: 'TransactionErased', data }, author, clock.now());
-    await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
-    await store.erase(stream);
+  if (!yes) await confirmId(id);
+  const files = {
+    folder: config.FUEL_DATA_DIR,
+    databases: Object.values(EMBEDDED_FILES),
+    compact: compact === true,
+  };
+  const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];
+  const remains = await eraseTransaction(id, { store, queue, view, files, clock, author, reason });
+  if (config.EVENTSTORE_URL !== undefined) {
+    out.note('EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations.md');
   }
-  await engines.queue().erase(id, clock.now());
-  await engines.view().erase(id);
-  out.result({ id, erased: true }, `transaction ${id} was erased`);
-  return 0;
+  if (remains.length === 0) {
+    out.result({ id, erased: true }, `transaction ${id} was erased`);
+    return 0;
+  }
+  out.result({ id, erased: true, remains }, `transaction ${id} was erased, but not everywhere`);
+  for (const { file, reason } of remains) out.note(`${file} may still hold it: ${reason}`);
+  out.note(
+    'Run the same command again when less is going on, or when the service is stopped (with --compact',
+  );
+  out.note('where a file is large). Remove by hand what the service does not use: copies and old backups.');
+  return 1;
+}
+
+/** What is erased can't be brought back: a slip of the finger must not do it. */
+async function confirmId(id: number): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new InvalidArgumentError('An erasure is for good: say --yes where nobody can be asked.');
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`This is for good. Type the id of the transaction once more: `);
+  terminal.close();
+  if (answer.trim() !== String(id)) throw new FuelError('REFUSED', 'not erased: that is another id');
 }
 
 function text(counts: ImportCounts): string {

@@ -105,7 +105,7 @@ describe('fuel transaction show', () => {
 });
 
 describe('fuel transaction erase', () => {
-  const REASON = ['--reason', 'court order'];
+  const REASON = ['--reason', 'court order', '--yes'];
 
   async function start() {
     const cli = commandLine();
@@ -164,5 +164,36 @@ describe('fuel transaction erase', () => {
       data: { transaction_id: 5, account_id: null },
     });
     expect((await fuel('transaction', 'erase', '5')).code).toBe(2);
+  });
+
+  test('of what was never recorded is refused, and nothing goes on record', async () => {
+    const { fuel, eventsOf } = await start();
+    const before = await eventsOf('operations');
+    const { code, stderr } = await fuel('transaction', 'erase', '999', ...REASON);
+    expect([code, stderr]).toEqual([
+      1,
+      'fuel: transaction 999 was never recorded: there is nothing to erase\n',
+    ]);
+    expect(await eventsOf('operations')).toEqual(before);
+  });
+
+  test.each([
+    [['--reason', '  ', '--yes'], /must not be empty/],
+    [['--reason', 'court order'], /--yes/],
+  ])('with %j is wrong usage: nothing is erased', async (options, told) => {
+    const { fuel, left } = await start();
+    const { code, stderr } = await fuel('transaction', 'erase', '1', ...options);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(told)]);
+    expect((await left(1)).events).toBe(1);
+  });
+
+  test('says which files still hold it, and what to do', async () => {
+    const { fuel, file, withEngines } = await start();
+    const [event] = await withEngines((engines) => engines.store().readStream('transaction-1'));
+    const copy = file('data/copied.jsonl', JSON.stringify(event?.data));
+    const { code, json, stderr } = await fuel('transaction', 'erase', '1', ...REASON, '--json');
+    const remains = [{ file: copy, reason: 'it holds the record' }];
+    expect([code, json]).toEqual([1, { id: 1, erased: true, remains }]);
+    expect(stderr).toMatch(/copied\.jsonl may still hold it.*Run the same command again/s);
   });
 });

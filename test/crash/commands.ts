@@ -63,7 +63,7 @@ export class Commands {
     const erasable = this.#workload.erasable();
     const id = erasable[this.#random.between([0, Math.max(0, erasable.length - 1)])];
     if (id === undefined) return;
-    const args = ['transaction', 'erase', String(id), '--reason', 'a test', '--json'];
+    const args = ['transaction', 'erase', String(id), '--reason', 'a test', '--yes', '--json'];
     await this.#done({ args, points: this.#points.erase });
     const transaction = known.get(id);
     if (transaction !== undefined) transaction.state = 'erased';

@@ -191,14 +191,22 @@ describe('fuel transaction import', () => {
 
   it('never records an erased transaction again', async () => {
     await importText(linesOf([confirmed(601)]), '--wait');
-    const erased = await service.fuel(['transaction', 'erase', '601', '--reason', 'court order', '--wait']);
+    const erased = await service.fuel([
+      'transaction',
+      'erase',
+      '601',
+      '--reason',
+      'court order',
+      '--yes',
+      '--wait',
+    ]);
     expect(erased.code).toBe(0);
     expect(await visible()).not.toContain(601);
     const again = await importText(linesOf([confirmed(601), confirmed(602)]), '--wait');
     expect([again.code, again.json]).toEqual([1, { recorded: 1, unchanged: 0, refused: 1 }]);
     expect(await visible()).not.toContain(601);
     expect((await service.fuel(['transaction', 'show', '601'])).code).toBe(1);
-    expect((await service.fuel(['transaction', 'erase', '601', '--reason', 'again'])).code).toBe(0);
+    expect((await service.fuel(['transaction', 'erase', '601', '--reason', 'again', '--yes'])).code).toBe(0);
     const { lines } = await service.done(['audit', '--json', '--transaction', '601']);
     expect(lines.map(({ type, data }) => [type, data.reason])).toEqual([
       ['TransactionErased', 'court order'],

@@ -1,0 +1,71 @@
+import type { Clock } from '../clock.ts';
+import type { DeliveryQueue } from '../delivery/delivery-queue.ts';
+import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
+import { transactionStream } from '../domain/transaction-events.ts';
+import { FuelError } from '../errors.ts';
+import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import { type Author, newEvent } from '../event-store/new-event.ts';
+import { type ErasedBytesOptions, type Remainder, removeErasedBytes } from '../sqlite/erased-bytes.ts';
+import type { TransactionsView } from '../transactions-view/transactions-view.ts';
+
+/** For so long the embedded files' readers and writers are waited for. */
+const WITHIN_MS = 10_000;
+/** So much of a record's text is searched for: more than what it shares with others, and less than a page holds. */
+const SEARCHED_CHARACTERS = 800;
+
+export interface ErasureOptions {
+  readonly store: EventStore;
+  readonly queue: Pick<DeliveryQueue, 'erase'>;
+  readonly view: Pick<TransactionsView, 'find' | 'erase'>;
+  /** The embedded files, also where servers are used instead: a store that was copied may have left some. */
+  readonly files: Pick<ErasedBytesOptions, 'folder' | 'databases' | 'compact'>;
+  readonly clock: Clock;
+  readonly author: Author;
+  /** For the auditors. */
+  readonly reason: string;
+}
+
+/**
+ * Removes a transaction's events for good, takes it out of the delivery log and the view, and its bytes out of the
+ * embedded files. The order makes it safe to run again after a crash: on record first, then gone, then out of
+ * sight, and at last out of the files. Returns the files that may still hold it. Rejects with `REFUSED` where the
+ * transaction was never recorded.
+ */
+export async function eraseTransaction(id: number, options: ErasureOptions): Promise<readonly Remainder[]> {
+  const { store, queue, view, files, clock } = options;
+  const stream = transactionStream(id);
+  const events = await store.readStream(stream);
+  const row = await view.find(id);
+  if (!(await store.isErased(stream))) {
+    if (events.length === 0) {
+      throw new FuelError('REFUSED', `transaction ${id} was never recorded: there is nothing to erase`);
+    }
+    await record(id, events, options);
+    await store.erase(stream);
+  }
+  await queue.erase(id, clock.now());
+  await view.erase(id);
+  const shown = row === undefined || row === 'hidden' ? [] : [row.head];
+  return removeErasedBytes({
+    ...files,
+    texts: [...events.map(({ data }) => JSON.stringify(data) ?? ''), ...shown]
+      .filter((text) => text !== '')
+      .map((text) => text.slice(0, SEARCHED_CHARACTERS)),
+    withinMs: WITHIN_MS,
+  });
+}
+
+async function record(
+  id: number,
+  [first]: readonly RecordedEvent[],
+  { store, clock, author, reason }: ErasureOptions,
+): Promise<void> {
+  const accountId = (first?.data as { account_id?: unknown } | undefined)?.account_id;
+  const data = {
+    transaction_id: id,
+    account_id: typeof accountId === 'number' ? accountId : null,
+    reason,
+  };
+  const event = newEvent({ type: 'TransactionErased', data }, author, clock.now());
+  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+}
