@@ -19,6 +19,10 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const FILE = 'master.key';
+const FINGERPRINT = 'fuel: fingerprint of a master key';
+const FINGERPRINT_BYTES = 8;
+
+type KeyConfig = Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>;
 
 interface MasterKey {
   readonly id: string;
@@ -80,6 +84,11 @@ export class MasterKeys {
     }
   }
 
+  /** What tells the keys apart and gives nothing of them away, in their order. */
+  fingerprints(): string[] {
+    return this.deriveKeys(FINGERPRINT).map((bytes) => bytes.toString('hex', 0, FINGERPRINT_BYTES));
+  }
+
   /** Keys of 32 bytes for one purpose, by HKDF-SHA256: one for each master key, the first is current. */
   deriveKeys(purpose: string): Buffer[] {
     return this.#keys.map(({ bytes }) => Buffer.from(hkdfSync('sha256', bytes, '', purpose, KEY_BYTES)));
@@ -91,19 +100,24 @@ export class MasterKeys {
  * which is made on first use. Throws `CONFIG_INVALID` in production without one, and where that file does not
  * hold a key.
  */
-export function openMasterKeys(
-  config: Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>,
-): MasterKeys {
+export function openMasterKeys(config: KeyConfig): MasterKeys {
+  const { FUEL_DATA_DIR: dataDir } = config;
+  return findMasterKeys(config) ?? new MasterKeys([toKey(create(dataDir, join(dataDir, FILE)), dataDir)]);
+}
+
+/** As `openMasterKeys`, and `undefined` where it would make one. */
+export function findMasterKeys(config: KeyConfig): MasterKeys | undefined {
   if (config.FUEL_MASTER_KEY !== undefined) return new MasterKeys(config.FUEL_MASTER_KEY);
   if (config.FUEL_ENVIRONMENT === 'production') {
     throw new FuelError('CONFIG_INVALID', 'FUEL_MASTER_KEY: needed in production');
   }
-  return new MasterKeys([generatedKey(config.FUEL_DATA_DIR)]);
+  const { FUEL_DATA_DIR: dataDir } = config;
+  const text = readIfThere(join(dataDir, FILE));
+  return text === undefined ? undefined : new MasterKeys([toKey(text, dataDir)]);
 }
 
-function generatedKey(dataDir: string): Buffer {
+function toKey(text: string, dataDir: string): Buffer {
   const path = join(dataDir, FILE);
-  const text = readIfThere(path) ?? create(dataDir, path);
   const key = Buffer.from(text.trim(), 'base64');
   if (key.length !== KEY_BYTES) {
     throw new FuelError(

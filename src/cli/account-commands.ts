@@ -50,7 +50,8 @@ function addShowingCommands(account: Command): void {
     summary: 'show one account with its profiles, groups, corporates and keys',
     example: 'fuel account show 7',
     async work({ engines, out }, [id = '']) {
-      const entry = (await loadDirectory(engines.store(), engines.snapshots())).account(idOption(id));
+      const accountId = idOption(id);
+      const entry = (await loadDirectory(engines.store(), engines.snapshots())).account(accountId);
       if (entry === undefined)
         throw new FuelError('REFUSED', `account ${id} is not known: fuel account list`);
       const document = accountJson(entry);

@@ -1,14 +1,15 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { type Engines, openEngines } from '../app.ts';
+import { openEngines } from '../app.ts';
 import { systemClock } from '../clock.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { waitUntilApplied } from '../service/wait-applied.ts';
+import { type JudgedEngines, judgedEngines } from './judged-engines.ts';
 
 /** What a command works with. Engines open when first used and are closed when the command is done. */
 export interface Session {
   readonly config: Config;
-  readonly engines: Engines;
+  readonly engines: JudgedEngines;
   readonly clock: typeof systemClock;
   readonly out: Output;
   /** Who does it, and by which command: goes into the metadata of every event. */
@@ -39,8 +40,10 @@ interface Definition<O> {
   readonly example: string;
   /** Adds the command's own options. */
   readonly options?: (command: Command) => Command;
-  /** Records events: takes --actor and --wait. */
-  readonly changes?: true;
+  /** Records events: takes --actor and --wait. A function where it does so with some of its options alone. */
+  readonly changes?: true | ((options: O) => boolean);
+  /** Judges by itself whether the store is there, and whether it is the configuration's. */
+  readonly judgesStore?: true;
   readonly work: Work<O & CommandOptions>;
 }
 
@@ -79,9 +82,14 @@ async function run<O>(
   options: O & CommandOptions,
 ): Promise<number> {
   const config = loadConfig(process.env, 'command');
-  const engines = await openEngines(config, systemClock);
+  const opened = await openEngines(config, systemClock);
   const author = { actor: options.actor ?? loginName(), command: commandName(command) };
   const out = output(options.json === true);
+  const { changes, judgesStore } = definition;
+  const records = typeof changes === 'function' ? changes(options) : changes === true;
+  const engines = judgesStore
+    ? { ...opened, bind: async () => undefined }
+    : judgedEngines(opened, { config, records, note: out.note });
   try {
     const session = { config, engines, clock: systemClock, out, author };
     const exitCode = await definition.work(session, args, options);

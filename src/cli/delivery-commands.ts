@@ -123,6 +123,7 @@ async function redeliver(
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
   const progress = progressLine();
   const { engines, clock, author, out } = session;
+  await engines.bind();
   const work: RedeliverOptions = {
     writer: { store: engines.store(), clock, author },
     queue: engines.queue(),

@@ -55,6 +55,7 @@ async function issue(
   const { config, engines, clock, author, out } = session;
   const accountId = idOption(account);
   const { webhookUrl } = options;
+  if (webhookUrl !== undefined) await engines.bind(); // before a master key is asked for: a lost one must not be replaced
   const webhook = webhookUrl === undefined ? null : webhookOptions(config, clock, webhookUrl);
   const issued = await issueKey(
     { store: engines.store(), clock, author },

@@ -39,6 +39,7 @@ export function addProjectionCommands(program: Command): void {
 async function rebuild({ engines, clock, author, out }: Session, [view]: readonly string[]): Promise<number> {
   if (view !== VIEW_NAME)
     throw new FuelError('USAGE', `there is no view ${view}: the views are ${VIEW_NAME}`);
+  await engines.bind();
   const progress = progressLine();
   await rebuildTransactions({
     store: engines.store(),
@@ -93,6 +94,7 @@ function addParkedCommands(projection: Command): void {
         throw new FuelError('USAGE', 'name one position or --all');
       }
       const only = position === undefined ? undefined : idOption(position);
+      await engines.bind();
       const result = await retryParked(engines.store(), engines.view(), { only, author, atMs: clock.now() });
       if (only !== undefined && result.retried === 0) throw nothingSetAside(only);
       out.result(result, `retried ${result.retried}, still set aside ${result.still_parked}`);

@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
+import { trustMasterKey } from '../access/store-binding.ts';
 import { backupDataDir } from '../backup/backup.ts';
 import { formatDateTime } from '../domain/date-time.ts';
 import { addCommand, addNoun } from './command.ts';
+import { requireStore } from './judged-engines.ts';
+import { nameOption } from './options.ts';
 import { addStoreCopyCommand } from './store-copy-command.ts';
 
 export function addStoreCommands(program: Command): void {
@@ -15,6 +18,7 @@ export function addStoreCommands(program: Command): void {
     summary:
       'copy the embedded files, consistently, while the service runs; the copy can be used as FUEL_DATA_DIR',
     example: 'fuel store backup /backups/2026-09-03',
+    judgesStore: true,
     async work({ config, clock, out }, [dir = '']) {
       if (config.EVENTSTORE_URL !== undefined || config.MONGODB_URL !== undefined) {
         out.note(
@@ -27,4 +31,22 @@ export function addStoreCommands(program: Command): void {
     },
   });
   addStoreCopyCommand(store);
+  addCommand<{ reason: string }>(store, {
+    usage: 'trust-key',
+    summary:
+      "take the present master key for the store's, where the former is lost for good: webhook secrets under that " +
+      'one can not be read any more',
+    example: 'fuel store trust-key --reason "master.key lost with the disk of node 1"',
+    options: (command) =>
+      command
+        .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
+        .option('--actor <name>', 'who does this (default: the login name)'),
+    judgesStore: true,
+    async work({ config, engines, clock, author, out }, _args, { reason }) {
+      requireStore(config);
+      const fingerprint = await trustMasterKey(engines.store(), config, { author, reason, clock });
+      out.result({ fingerprint }, `the store's master key is ${fingerprint} (fingerprint) from now on`);
+      return 0;
+    },
+  });
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { assertBinding } from '../access/store-binding.ts';
 import { EMBEDDED_FILES, openEmbeddedEvents, openEngines } from '../app.ts';
 import type { Config } from '../config.ts';
 import { FuelError } from '../errors.ts';
@@ -17,6 +18,7 @@ export function addStoreCopyCommand(store: Command): void {
       '(MONGODB_URL), while nothing runs on either; run it again to go on after an interruption',
     example: 'EVENTSTORE_URL=esdb://node:2113 MONGODB_URL=mongodb://node/?replicaSet=rs0 fuel store copy',
     options: (command) => command.option('--actor <name>', 'who does this (default: the login name)'),
+    judgesStore: true,
     work: copy,
   });
 }
@@ -43,6 +45,7 @@ async function copy({ config, engines, clock, author, out }: Session): Promise<n
         ? source
         : { deliveries: engines.deliveryLog(), coordination: engines.coordination() };
     const store = config.EVENTSTORE_URL === undefined ? events : engines.store();
+    for (const either of new Set([events, store])) await assertBinding(either, config);
     // Loaded here: no other command copies anything.
     const [{ copyStore }, { parkedByGroup }] = await Promise.all([
       import('../store-copy/copy-store.ts'),

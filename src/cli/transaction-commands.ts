@@ -133,6 +133,7 @@ async function erase(
   const { config, engines, clock, author, out } = session;
   const id = idOption(argument);
   if (!yes) await confirmId(id);
+  await engines.bind();
   const files = {
     folder: config.FUEL_DATA_DIR,
     databases: Object.values(EMBEDDED_FILES),

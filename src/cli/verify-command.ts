@@ -36,7 +36,7 @@ export function addVerifyCommand(program: Command): void {
           '--resend-unknown',
           'with --repair: rebuild a lost delivery log; receivers may get events twice',
         ),
-    changes: true,
+    changes: ({ repair }) => repair === true,
     work: verify,
   });
 }
@@ -48,6 +48,7 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   if (options.resendUnknown && !options.repair) {
     throw new FuelError('USAGE', '--resend-unknown goes with --repair');
   }
+  if (options.repair) await session.engines.bind();
   const view = what === 'deliveries' ? undefined : await verifyTheView(session, options);
   const deliveries = what === 'view' ? undefined : await verifyTheDeliveries(session, options);
   const document = { ...(view && { view }), ...(deliveries && { deliveries }) };

@@ -108,6 +108,7 @@ async function set(session: Session, [prefix = '', url = '']: readonly string[])
   const store = engines.store();
   const accountId = (await findKey(engines, prefix)).entry.id;
   const ref = { accountId, prefix };
+  await engines.bind(); // before a master key is asked for: a lost one must not be replaced
   const { changed, webhookSecret, warning, account } = await setWebhook(
     { store, clock, author },
     ref,
@@ -126,6 +127,7 @@ async function test(session: Session, [prefix = '']: readonly string[]): Promise
   const { config, engines, clock, author, out } = session;
   const store = engines.store();
   const accountId = (await findKey(engines, prefix)).entry.id;
+  await engines.bind();
   // Loaded here: no other command sends anything, and reading the HTTP client takes long.
   const { configuredSender } = await import('../delivery/configured-sender.ts');
   const sender = await configuredSender(config);

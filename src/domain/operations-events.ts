@@ -1,9 +1,13 @@
-import { array, type Infer, nullable, string, type } from 'superstruct';
+import { array, enums, type Infer, nullable, string, type } from 'superstruct';
 import { dateTime, id, integer } from './primitives.ts';
 
 export const operationsEvents = {
   /** The first event of the stream: which store this is. Checkpoints carry the same id. */
   StoreNamed: type({ store_id: string() }),
+  /** Which environment the store belongs to. */
+  EnvironmentSet: type({ environment: enums(['staging', 'production']) }),
+  /** A master key of the store, by its fingerprint; with a reason where it was added by hand. */
+  MasterKeyAdded: type({ fingerprint: string(), reason: nullable(string()) }),
   DeliveryLogStarted: type({ log_id: string(), started_at: dateTime }),
   ViewRebuilt: type({ view: string(), reason: string() }),
   AgreementRepaired: type({ what: string(), repaired: integer }),

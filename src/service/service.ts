@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Directory } from '../../projections/directory.ts';
 import { LiveDirectory } from '../access/live-directory.ts';
+import { bindStore } from '../access/store-binding.ts';
 import { type Engines, openEngines } from '../app.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -76,8 +77,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
  * What must be true of the stores before anything is begun. A view of another store, or one ahead of a restored store,
  * must not be served for a moment; nor must deliveries begin with a log that does not belong to the event store.
  */
-async function checkStores({ roles, clock }: ServiceOptions, engines: Engines): Promise<void> {
+async function checkStores({ config, roles, clock }: ServiceOptions, engines: Engines): Promise<void> {
   await assertNoUnfinishedCopy(engines.coordination());
+  await bindStore(engines.store(), config, clock);
   const storeId = await storeIdentity(engines.store(), clock);
   const checkpoint = await engines.view().checkpoint();
   if (checkpoint !== undefined) {

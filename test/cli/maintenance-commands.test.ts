@@ -194,7 +194,10 @@ describe('fuel verify deliveries', () => {
   test('of a log that was lost is refused, and rebuilt as a whole alone, with what may be seen twice', async () => {
     const { fuel, append, withEngines } = await start();
     const started_at = new Date(Date.now() - 60_000).toISOString();
-    await append('operations', [{ type: 'DeliveryLogStarted', data: { log_id: 'lost', started_at } }]);
+    await append('operations', [
+      { type: 'StoreNamed', data: { store_id: '6b0f5f0c-3b7a-4a54-8a3c-6a1c2a4fd001' } },
+      { type: 'DeliveryLogStarted', data: { log_id: 'lost', started_at } },
+    ]);
     await append('transaction-2', [confirmed(2, AFTER_URL), voided(2)]);
     for (const args of [[], ['--repair']]) {
       expect(await fuel('verify', 'deliveries', ...args)).toMatchObject({

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { confirmed, importEvents, openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
 import type { Answer } from '../support/fetch-answer.ts';
+import { Operator } from '../support/operator.ts';
 import { productionEnv, type TestCertificate, writeCertificate } from '../support/production.ts';
 import { type Env, folder, fuel, ServiceProcess } from '../support/service-process.ts';
+import { withEngines } from '../support/test-engines.ts';
 import { until } from '../support/waiting.ts';
 
 const ALLOWED = ['203.0.113.0/24', '2001:db8::/32', '198.51.100.7'];
@@ -112,14 +114,12 @@ describe('access in production', () => {
   });
 
   it('does not know keys of staging', async () => {
-    const staging = await service.fuel(['key', 'issue', '7', '--json', '--wait'], {
-      env: { FUEL_ENVIRONMENT: 'staging' },
-    });
-    expect(staging.json.key).toMatch(/^svc_test_/);
-    expect(await codeFrom('203.0.113.9', staging.json.key)).toBe('401 INVALID_API_KEY');
-    expect(await codeFrom('203.0.113.9', staging.json.key.replace('_test_', '_live_'))).toBe(
-      '401 INVALID_API_KEY',
-    );
+    // No command would issue one on this store.
+    const staging = new Operator(withEngines(service.dataDir, { FUEL_DATA_DIR: service.dataDir }));
+    const { key } = await staging.provision(7, []);
+    expect(key).toMatch(/^svc_test_/);
+    expect(await codeFrom('203.0.113.9', key)).toBe('401 INVALID_API_KEY');
+    expect(await codeFrom('203.0.113.9', key.replace('_test_', '_live_'))).toBe('401 INVALID_API_KEY');
   });
 
   it('presigns with the configured store', async () => {

@@ -109,7 +109,7 @@ describeWithMongodb('an error of the driver', () => {
     return connection.use(() => Promise.reject(error)).catch((thrown) => thrown.code ?? thrown);
   };
 
-  test.each([6, 7, 43, 64, 89, 91, 133, 134, 189, 262, 9001, 10_107, 11_600, 11_602, 13_435, 13_436])(
+  test.each([6, 7, 43, 64, 89, 91, 133, 134, 189, 262, 276, 9001, 10_107, 11_600, 11_602, 13_435, 13_436])(
     'with the server’s code %i is STORE_UNAVAILABLE: another server, or this one later, takes it',
     async (code) => {
       expect(await codeOf(serverError(code))).toBe('STORE_UNAVAILABLE');

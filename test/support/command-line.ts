@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
-import { type Engines, openEngines } from '../../src/app.ts';
+import { type Engines, openEmbeddedEvents, openEngines } from '../../src/app.ts';
 import { main } from '../../src/cli/program.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -14,12 +14,16 @@ import { temporaryFolder } from './temporary-folder.ts';
 const AUTHOR = { actor: 'test', command: 'test' };
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** The command line in this process, on embedded stores of its own: quicker than a process for each command. */
-export function commandLine(env: Env = {}) {
+/**
+ * The command line in this process, on embedded stores of its own, of which the events' is there unless told
+ * otherwise: quicker than a process for each command.
+ */
+export function commandLine(env: Env = {}, { hasStore = true } = {}) {
   const folder = temporaryFolder();
   for (const [name, value] of Object.entries({ FUEL_DATA_DIR: join(folder, 'data'), ...env }))
     vi.stubEnv(name, value);
   onTestFinished(() => void vi.unstubAllEnvs());
+  if (hasStore) void openEmbeddedEvents(loadConfig(process.env, 'command'), systemClock).close();
 
   const fuel = (...args: readonly string[]) => run(['node', 'fuel', ...args]);
 

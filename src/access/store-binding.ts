@@ -1,0 +1,112 @@
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { Environment } from '../domain/account-events.ts';
+import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
+import { FuelError } from '../errors.ts';
+import { decodeStrict } from '../event-store/codec.ts';
+import type { EventStore } from '../event-store/event-store.ts';
+import { type Author, newEvent } from '../event-store/new-event.ts';
+import { storeIdentity } from '../event-store/store-identity.ts';
+import { findMasterKeys, type MasterKeys, openMasterKeys } from './master-key.ts';
+
+const AUTHOR: Author = { actor: 'system', command: 'store open' };
+
+type BindingConfig = Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>;
+
+/** What the stream `operations` says of whose store it is. */
+interface Binding {
+  readonly environment: Environment | undefined;
+  readonly fingerprints: ReadonlySet<string>;
+  /** The stream's last revision. */
+  readonly revision: number | undefined;
+}
+
+/**
+ * Makes sure that this configuration is the store's, before anything is recorded: the same environment, and one of the
+ * master keys that it knows. At the first start both go on record; a further key does when it is first given.
+ * Rejects with `STORE_MISMATCH` otherwise.
+ */
+export async function bindStore(store: EventStore, config: BindingConfig, clock: Clock): Promise<void> {
+  await storeIdentity(store, clock);
+  for (;;) {
+    const binding = await readBinding(store);
+    assertBound(binding, config);
+    const missing = missingOf(binding, config, openMasterKeys(config));
+    if (missing.length === 0) return;
+    const events = missing.map((event) => newEvent(event, AUTHOR, clock.now()));
+    const expected = binding.revision ?? 'none'; // of several processes that start at once one records it
+    await store.append([{ stream: OPERATIONS_STREAM, expected, events }]);
+  }
+}
+
+/** As `bindStore`, of a store that may have no record of whose it is, and gets none. */
+export async function assertBinding(store: EventStore, config: BindingConfig): Promise<void> {
+  assertBound(await readBinding(store), config);
+}
+
+/**
+ * Takes the present master key for the store's, whatever it was before: where that is lost. Rejects with
+ * `STORE_MISMATCH` in another environment. Returns the fingerprint.
+ */
+export async function trustMasterKey(
+  store: EventStore,
+  config: BindingConfig,
+  how: { readonly author: Author; readonly reason: string; readonly clock: Clock },
+): Promise<string> {
+  await storeIdentity(store, how.clock);
+  assertEnvironment(await readBinding(store), config);
+  const [fingerprint = ''] = openMasterKeys(config).fingerprints();
+  const event = { type: 'MasterKeyAdded', data: { fingerprint, reason: how.reason } } as const;
+  const events = [newEvent(event, how.author, how.clock.now())];
+  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events }]);
+  return fingerprint;
+}
+
+async function readBinding(store: EventStore): Promise<Binding> {
+  let environment: Environment | undefined;
+  const fingerprints = new Set<string>();
+  const events = await store.readStream(OPERATIONS_STREAM);
+  for (const event of events) {
+    const decoded = decodeStrict(event);
+    if (!decoded.ok) continue;
+    const { type, data } = decoded as OperationsEvent;
+    if (type === 'EnvironmentSet') environment = data.environment;
+    if (type === 'MasterKeyAdded') fingerprints.add(data.fingerprint);
+  }
+  return { environment, fingerprints, revision: events.at(-1)?.revision };
+}
+
+function assertBound(binding: Binding, config: BindingConfig): void {
+  assertEnvironment(binding, config);
+  if (binding.fingerprints.size === 0) return;
+  const given = findMasterKeys(config)?.fingerprints() ?? [];
+  if (given.some((fingerprint) => binding.fingerprints.has(fingerprint))) return;
+  const known = [...binding.fingerprints].join(', ');
+  const found = given.length === 0 ? 'there is none' : `given is ${given.join(', ')}`;
+  throw new FuelError(
+    'STORE_MISMATCH',
+    `the store's master key is ${known} (fingerprint), and ${found}: restore ${config.FUEL_DATA_DIR}/master.key ` +
+      'or put the key into FUEL_MASTER_KEY. Where it is lost for good, "fuel store trust-key" takes a new one: then ' +
+      'webhook secrets can not be read any more, and keys with a webhook must be issued anew',
+  );
+}
+
+function assertEnvironment({ environment }: Binding, { FUEL_ENVIRONMENT: given }: BindingConfig): void {
+  if (environment === undefined || environment === given) return;
+  throw new FuelError(
+    'STORE_MISMATCH',
+    `the store belongs to ${environment} and FUEL_ENVIRONMENT is ${given}: set it to ${environment}, or name ` +
+      'another store (FUEL_DATA_DIR, EVENTSTORE_URL)',
+  );
+}
+
+function missingOf(binding: Binding, config: BindingConfig, keys: MasterKeys): OperationsEvent[] {
+  const { FUEL_ENVIRONMENT: environment } = config;
+  const added = keys.fingerprints().filter((fingerprint) => !binding.fingerprints.has(fingerprint));
+  return [
+    ...(binding.environment === undefined
+      ? [{ type: 'EnvironmentSet', data: { environment } } as const]
+      : []),
+    ...added.map((fingerprint) => ({ type: 'MasterKeyAdded', data: { fingerprint, reason: null } }) as const),
+  ];
+}
