@@ -12,7 +12,8 @@ export interface AuditFilter {
   readonly accountId?: number | undefined;
   /** Events of the transaction's stream, and operations that name it. */
   readonly transactionId?: number | undefined;
-  readonly type?: string | undefined;
+  /** Any of them. */
+  readonly types?: readonly string[] | undefined;
   /** When it was recorded; both inclusive, milliseconds. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
@@ -56,22 +57,22 @@ async function* candidates(
     return;
   }
   const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM];
-  if (!isElsewhere(filter.type)) prefixes.push(TRANSACTION_STREAMS);
+  if (!areElsewhere(filter.types)) prefixes.push(TRANSACTION_STREAMS);
   const { follow, signal } = options;
   const range = { prefixes, after: 0, signal };
   const batches = follow ? store.subscribe(range) : readToEnd(store, range);
   for await (const batch of batches) yield* batch.events;
 }
 
-/** A type that never stands in a transaction's stream: an auditor of an account then skips those. */
-function isElsewhere(type: string | undefined): boolean {
-  return type !== undefined && (isAccountEventType(type) || isOperationsEventType(type));
+/** Types that never stand in a transaction's stream: an auditor of an account then skips those. */
+function areElsewhere(types: readonly string[] | undefined): boolean {
+  return types?.every((type) => isAccountEventType(type) || isOperationsEventType(type)) === true;
 }
 
 function fits(event: RecordedEvent, line: AuditLine, filter: AuditFilter): boolean {
   const named = (field: string): unknown => (event.data as Record<string, unknown> | null)?.[field];
-  const { accountId, transactionId, type, sinceMs, untilMs } = filter;
-  if (type !== undefined && event.type !== type) return false;
+  const { accountId, transactionId, types, sinceMs, untilMs } = filter;
+  if (types?.includes(event.type) === false) return false;
   if (
     accountId !== undefined &&
     event.stream !== accountStream(accountId) &&

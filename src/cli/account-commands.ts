@@ -6,9 +6,9 @@ import { activeProfile } from '../domain/access.ts';
 import type { Account } from '../domain/account.ts';
 import type { AccountCommand } from '../domain/account-commands.ts';
 import { formatDateTime } from '../domain/date-time.ts';
-import { FuelError } from '../errors.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
 import { keyJson } from './key-json.ts';
+import { unknownAccount } from './known-names.ts';
 import { dateTimeOption, emailsOption, idOption, nameOption, onOff } from './options.ts';
 
 export function addAccountCommands(program: Command): void {
@@ -52,8 +52,7 @@ function addShowingCommands(account: Command): void {
     async work({ engines, out }, [id = '']) {
       const accountId = idOption(id);
       const entry = (await loadDirectory(engines.store(), engines.snapshots())).account(accountId);
-      if (entry === undefined)
-        throw new FuelError('REFUSED', `account ${id} is not known: fuel account list`);
+      if (entry === undefined) throw unknownAccount(accountId);
       const document = accountJson(entry);
       out.result(document, JSON.stringify(document, null, 2));
       return 0;

@@ -1,13 +1,15 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import { type AuditLine, audit } from '../audit/audit.ts';
+import type { DomainEventType } from '../domain/events.ts';
 import { addCommand } from './command.ts';
-import { dateTimeOption, idOption } from './options.ts';
+import { requireKnown } from './known-names.ts';
+import { dateTimeOption, eventTypesOption, idOption, requireRange } from './options.ts';
 
 interface AuditOptions {
   readonly account?: number;
   readonly transaction?: number;
-  readonly type?: string;
+  readonly type?: readonly DomainEventType[];
   readonly since?: number;
   readonly until?: number;
   readonly follow?: true;
@@ -22,17 +24,18 @@ export function addAuditCommand(program: Command): void {
       command
         .option('--account <id>', 'events of this account', idOption)
         .option('--transaction <id>', 'events of this transaction', idOption)
-        .option('--type <type>', 'events of this type, such as KeyIssued')
+        .option('--type <types>', 'events of these types, such as KeyIssued,KeySwitchedOff', eventTypesOption)
         .option('--since <time>', 'recorded at or after this time', dateTimeOption)
         .option('--until <time>', 'recorded at or before this time', dateTimeOption)
         .option('--follow', 'go on with new events until interrupted'),
     async work({ engines, out }, _args, options) {
+      requireRange(options);
       const stopped = new AbortController();
       for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
       const filter = {
         accountId: options.account,
         transactionId: options.transaction,
-        type: options.type,
+        types: options.type,
         sinceMs: options.since,
         untilMs: options.until,
       };
@@ -40,10 +43,14 @@ export function addAuditCommand(program: Command): void {
         follow: options.follow === true,
         signal: stopped.signal,
       });
+      let some = options.follow === true;
       for await (const line of lines) {
+        some = true;
         const ready = process.stdout.write(`${out.json ? JSON.stringify(line) : asText(line)}\n`);
         if (!ready) await once(process.stdout, 'drain');
       }
+      // Transactions may name an account that was never opened: it is unknown where nothing names it.
+      if (!some) await requireKnown(engines, options);
       return 0;
     },
   });

@@ -5,6 +5,7 @@ import { systemClock } from '../clock.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { waitUntilApplied } from '../service/wait-applied.ts';
 import { type JudgedEngines, judgedEngines } from './judged-engines.ts';
+import { nameOption } from './options.ts';
 
 /** What a command works with. Engines open when first used and are closed when the command is done. */
 export interface Session {
@@ -66,13 +67,26 @@ export function addCommand<O>(parent: Command, definition: Definition<O>): Comma
   definition.options?.(command);
   command.option('--json', 'print one JSON document (lists: one a line) and nothing else');
   if (definition.changes) {
-    command.option('--actor <name>', 'who does this (default: the login name)');
+    command.option('--actor <name>', 'who does this (default: the login name)', nameOption);
     command.option('--wait', 'wait until every live process has applied it');
   }
+  refuseTwice(command);
   return withExample(command, definition.example).action(async () => {
     const args = command.args.map(String);
     process.exitCode = await run(definition, command, args, command.opts());
   });
+}
+
+/** An option that takes one value is not taken twice: the second would silently win. */
+function refuseTwice(command: Command): void {
+  for (const option of command.options) {
+    if (!option.required && !option.optional) continue;
+    let times = 0;
+    command.on(`option:${option.name()}`, () => {
+      times += 1;
+      if (times === 2) command.error(`error: option '--${option.name()}' was given twice`, { exitCode: 2 });
+    });
+  }
 }
 
 async function run<O>(

@@ -11,7 +11,8 @@ import { FuelError } from '../errors.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
 import { attemptJson, attemptText, deliveryJson, deliveryText } from './delivery-json.ts';
 import { findKey } from './find-key.ts';
-import { countOption, dateTimeOption, idOption } from './options.ts';
+import { requireKnown } from './known-names.ts';
+import { countOption, dateTimeOption, idOption, requireRange } from './options.ts';
 import { progressLine } from './progress.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -21,6 +22,7 @@ const STATES: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'faile
 interface ListOptions {
   readonly key?: string;
   readonly account?: number;
+  readonly transaction?: number;
   readonly state?: DeliveryState;
   readonly since?: number;
   readonly until?: number;
@@ -50,6 +52,7 @@ export function addDeliveryCommands(program: Command): void {
       command
         .option('--key <prefix>', 'deliveries to this key')
         .option('--account <id>', 'deliveries of this account', idOption)
+        .option('--transaction <id>', 'deliveries of this transaction', idOption)
         .option('--state <state>', STATES.join(', '), stateOption)
         .option('--since <time>', 'created at or after this time', dateTimeOption)
         .option('--until <time>', 'created at or before this time', dateTimeOption)
@@ -80,9 +83,11 @@ export function addDeliveryCommands(program: Command): void {
 }
 
 async function list({ engines, out }: Session, _: readonly string[], options: ListOptions): Promise<number> {
+  requireRange(options);
   const filter: DeliveryFilter = {
     prefix: options.key,
     accountId: options.account,
+    transactionId: options.transaction,
     state: options.state,
     sinceMs: options.since,
     untilMs: options.until,
@@ -91,7 +96,9 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
   if (options.after !== undefined && (await queue.find(options.after)) === undefined) {
     throw new FuelError('REFUSED', `there is no delivery ${options.after} to go on behind`);
   }
-  for (const delivery of await queue.list(filter, { limit: options.limit, after: options.after })) {
+  const deliveries = await queue.list(filter, { limit: options.limit, after: options.after });
+  if (deliveries.length === 0) await requireKnown(engines, options);
+  for (const delivery of deliveries) {
     const line = out.json ? JSON.stringify(deliveryJson(delivery)) : deliveryText(delivery);
     if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
   }
@@ -119,6 +126,7 @@ async function redeliver(
   if (!given || (failed === undefined && (key ?? since ?? until) !== undefined)) {
     throw new FuelError('USAGE', 'name deliveries (with --force where needed), or --failed with --key');
   }
+  requireRange(options);
   const stopped = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
   const progress = progressLine();

@@ -6,6 +6,7 @@ import type { AccountCommand } from '../domain/account-commands.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
 import { findKey, unknownKey } from './find-key.ts';
 import { edgeKeyJson, keyJson } from './key-json.ts';
+import { requireKnown } from './known-names.ts';
 import { allowListOption, countOption, idOption, onOff } from './options.ts';
 import { webhookOptions } from './webhook-options.ts';
 
@@ -97,6 +98,7 @@ function addShowingCommands(key: Command): void {
         .option('--account <id>', 'keys of this account', idOption)
         .option('--edge', 'only what an external gateway needs for the edge checks'),
     async work({ engines, out }, _args, options) {
+      await requireKnown(engines, options);
       for (const entry of (await loadDirectory(engines.store(), engines.snapshots())).accounts()) {
         if (options.account !== undefined && entry.id !== options.account) continue;
         for (const listed of entry.account?.keys.values() ?? []) {

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { InvalidArgumentError } from 'commander';
-import { parseDateTime } from '../domain/date-time.ts';
+import { formatDateTime, parseDateTime } from '../domain/date-time.ts';
+import { type DomainEventType, eventTypes } from '../domain/events.ts';
 
 /** Readers of arguments and options for commander: what does not fit is wrong usage, exit 2. */
 
@@ -21,6 +22,25 @@ export function dateTimeOption(text: string): number {
     );
   }
   return ms;
+}
+
+/** Throws where a range of time is empty: its answer would be empty too, whatever there is. */
+export function requireRange({ since, until }: { readonly since?: number; readonly until?: number }): void {
+  if (since !== undefined && until !== undefined && since > until) {
+    throw new InvalidArgumentError(
+      `--since ${formatDateTime(since)} is after --until ${formatDateTime(until)}: nothing can be between them.`,
+    );
+  }
+}
+
+export function eventTypesOption(text: string): DomainEventType[] {
+  return listOption(text).map((type) => {
+    const known = eventTypes.find((name) => name === type);
+    if (known === undefined) {
+      throw new InvalidArgumentError(`${type} is no event type: they are ${eventTypes.join(', ')}.`);
+    }
+    return known;
+  });
 }
 
 export function onOff(text: string): boolean {

@@ -40,7 +40,7 @@ export function addStoreCommands(program: Command): void {
     options: (command) =>
       command
         .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
-        .option('--actor <name>', 'who does this (default: the login name)'),
+        .option('--actor <name>', 'who does this (default: the login name)', nameOption),
     judgesStore: true,
     async work({ config, engines, clock, author, out }, _args, { reason }) {
       requireStore(config);

@@ -8,6 +8,7 @@ import { FuelError } from '../errors.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
 import type { CopyReport } from '../store-copy/copy-store.ts';
 import { addCommand, type Output, type Session } from './command.ts';
+import { nameOption } from './options.ts';
 import { progressLine } from './progress.ts';
 
 export function addStoreCopyCommand(store: Command): void {
@@ -17,7 +18,8 @@ export function addStoreCopyCommand(store: Command): void {
       'copy the embedded events into EventStoreDB (EVENTSTORE_URL) and the delivery log into MongoDB ' +
       '(MONGODB_URL), while nothing runs on either; run it again to go on after an interruption',
     example: 'EVENTSTORE_URL=esdb://node:2113 MONGODB_URL=mongodb://node/?replicaSet=rs0 fuel store copy',
-    options: (command) => command.option('--actor <name>', 'who does this (default: the login name)'),
+    options: (command) =>
+      command.option('--actor <name>', 'who does this (default: the login name)', nameOption),
     judgesStore: true,
     work: copy,
   });

@@ -10,7 +10,8 @@ import { newEvent } from '../event-store/new-event.ts';
 import { repairView, verifyView } from '../transactions-view/verify.ts';
 import { addCommand, type Session } from './command.ts';
 import { deliveryTerms } from './delivery-terms.ts';
-import { dateTimeOption, idOption } from './options.ts';
+import { requireKnown } from './known-names.ts';
+import { dateTimeOption, idOption, requireRange } from './options.ts';
 import { progressLine } from './progress.ts';
 
 interface VerifyOptions {
@@ -48,10 +49,15 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   if (options.resendUnknown && !options.repair) {
     throw new FuelError('USAGE', '--resend-unknown goes with --repair');
   }
+  requireRange(options);
   if (options.repair) await session.engines.bind();
   const view = what === 'deliveries' ? undefined : await verifyTheView(session, options);
   const deliveries = what === 'view' ? undefined : await verifyTheDeliveries(session, options);
   const document = { ...(view && { view }), ...(deliveries && { deliveries }) };
+  const judged =
+    (view?.checked ?? 0) + (deliveries === undefined ? 0 : deliveries.owed + deliveries.not_judged);
+  // Transactions may name an account that was never opened: it is unknown where there are none of it either.
+  if (judged === 0) await requireKnown(session.engines, options);
   session.out.result(document, JSON.stringify(document, null, 2));
   const agrees = !view?.differences && !deliveries?.missing && !deliveries?.surplus;
   return agrees ? 0 : 1;

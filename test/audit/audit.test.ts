@@ -127,13 +127,13 @@ describe('an audit', () => {
   });
 
   test.each([
-    [{ type: 'TransactionErased' }, ['operations@1', 'operations@2']],
-    [{ type: 'AccountOpened' }, ['account-7@0', 'account-8@0']],
-    [{ type: 'TransactionConfirmed' }, ['transaction-501@0', 'transaction-502@0']],
-    [{ accountId: 8, type: 'TransactionConfirmed' }, ['transaction-502@0']],
-    [{ accountId: 8, type: 'TransactionErased' }, ['operations@2']],
+    [{ types: ['TransactionErased'] }, ['operations@1', 'operations@2']],
+    [{ types: ['AccountOpened'] }, ['account-7@0', 'account-8@0']],
+    [{ types: ['TransactionConfirmed'] }, ['transaction-501@0', 'transaction-502@0']],
+    [{ accountId: 8, types: ['TransactionConfirmed'] }, ['transaction-502@0']],
+    [{ accountId: 8, types: ['TransactionErased'] }, ['operations@2']],
     [{ accountId: 8, transactionId: 501 }, []],
-    [{ transactionId: 501, type: 'TransactionErased' }, ['operations@1']],
+    [{ transactionId: 501, types: ['TransactionErased'] }, ['operations@1']],
   ])('has only that for which all of %j holds', async (filter, places) => {
     const { store } = opened();
     await recorded(store);

@@ -185,7 +185,11 @@ describe('fuel key', () => {
       rate_limit: 5,
       active: true,
     });
-    expect(await done('key', 'list', '--account', '99')).toEqual([]);
+    expect(await fuel('key', 'list', '--account', '99')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'fuel: account 99 is not known: fuel account list\n',
+    });
   });
 
   test('shows what a change left, or that nothing had to change', async () => {

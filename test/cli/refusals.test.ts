@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import { commandLine } from '../support/command-line.ts';
+
+const LATE = ['--since', '2026-09-02T00:00:00Z', '--until', '2026-09-01T00:00:00Z'];
+
+async function start() {
+  const cli = commandLine();
+  await cli.done('account', 'open', '7', '--name', 'Seven');
+  await cli.done('projection', 'rebuild', 'transactions');
+  return cli;
+}
+
+describe('nothing is answered with silence', () => {
+  test.each([
+    ['audit --account 99', 'account 99 is not known'],
+    ['audit --transaction 99', 'transaction 99 is not known'],
+    ['key list --account 99', 'account 99 is not known'],
+    ['delivery list --account 99', 'account 99 is not known'],
+    ['delivery list --transaction 99', 'transaction 99 is not known'],
+    ['delivery list --key zzzzzzzzzz', 'no key has the prefix zzzzzzzzzz'],
+    ['verify --account 99', 'account 99 is not known'],
+    ['verify view --account 99', 'account 99 is not known'],
+    ['webhook show zzzzzzzzzz', 'no key has the prefix zzzzzzzzzz'],
+  ])('an unknown name is refused: fuel %s', async (line, told) => {
+    const { fuel } = await start();
+    const { code, stdout, stderr } = await fuel(...line.split(' '));
+    expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(told)]);
+  });
+
+  test.each([
+    [['audit', '--type', 'KeyIssued,KeyLost'], /KeyLost is no event type: they are TransactionConfirmed/],
+    [['delivery', 'list', '--state', 'sent'], /'sent' is invalid/],
+    [['audit', ...LATE], /--since 2026-09-02T00:00:00.000Z is after --until 2026-09-01T00:00:00.000Z/],
+    [['delivery', 'list', ...LATE], /is after --until/],
+    [['verify', ...LATE], /is after --until/],
+    [['delivery', 'redeliver', '--failed', '--key', 'zzzzzzzzzz', ...LATE], /is after --until/],
+    [['account', 'open', '8', '--name', 'a', '--name', 'b'], /'--name' was given twice/],
+    [['audit', '--account', '7', '--account', '8'], /'--account' was given twice/],
+    [['account', 'open', '8', '--name', 'a', '--actor', ' '], /must not be empty/],
+  ])('what can have no answer is wrong usage: fuel %j', async (args, told) => {
+    const { fuel } = await start();
+    const { code, stdout, stderr } = await fuel(...args);
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(told)]);
+  });
+
+  test('what is known and has nothing is answered with nothing', async () => {
+    const { fuel } = await start();
+    for (const line of [
+      'audit --account 7 --type KeyIssued',
+      'key list --account 7',
+      'delivery list --account 7',
+    ]) {
+      expect([line, await fuel(...line.split(' '))]).toMatchObject([
+        line,
+        { code: 0, stdout: '', stderr: '' },
+      ]);
+    }
+  });
+
+  test('audit takes several types', async () => {
+    const { fuel, done } = await start();
+    await done('account', 'integration', '7', 'on');
+    await done('account', 'integration', '7', 'off');
+    const { lines } = await fuel('audit', '--type', 'AccountOpened,IntegrationDisabled', '--json');
+    expect(lines.map(({ type }) => type)).toEqual(['AccountOpened', 'IntegrationDisabled']);
+  });
+});
