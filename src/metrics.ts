@@ -42,6 +42,12 @@ export function createMetrics() {
       help: 'Requests that came without the external gateway’s proof: the operator must mend it.',
       registers,
     }),
+    connectionsTurnedAway: new Counter({
+      name: 'fuel_connections_turned_away_total',
+      help: 'Connections closed unanswered: peer_limit, total_limit, not_a_proxy.',
+      labelNames: ['reason'],
+      registers,
+    }),
   } as const;
 }
 
