@@ -7,6 +7,7 @@ import type { Account } from '../domain/account.ts';
 import type { AccountCommand } from '../domain/account-commands.ts';
 import { formatDateTime } from '../domain/date-time.ts';
 import { FuelError } from '../errors.ts';
+import { printableLine } from '../printable.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
 import { keyJson } from './key-json.ts';
 import { dateTimeOption, emailsOption, idOption, nameOption, onOff } from './options.ts';
@@ -40,7 +41,10 @@ function addShowingCommands(account: Command): void {
           unreadable: unreadable?.reason ?? null,
         };
         const integration = line.integration ? 'integration on' : 'integration off';
-        out.result(line, `${id}  ${line.name ?? '(unreadable)'}  ${integration}  ${line.keys ?? '?'} keys`);
+        out.result(
+          line,
+          `${id}  ${printableLine(line.name ?? '(unreadable)')}  ${integration}  ${line.keys ?? '?'} keys`,
+        );
       }
       return 0;
     },

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import { type AuditLine, audit } from '../audit/audit.ts';
+import { printableLine } from '../printable.ts';
 import { addCommand } from './command.ts';
 import { dateTimeOption, idOption } from './options.ts';
 
@@ -41,7 +42,8 @@ export function addAuditCommand(program: Command): void {
         signal: stopped.signal,
       });
       for await (const line of lines) {
-        const ready = process.stdout.write(`${out.json ? JSON.stringify(line) : asText(line)}\n`);
+        const text = printableLine(out.json ? JSON.stringify(line) : asText(line));
+        const ready = process.stdout.write(`${text}\n`);
         if (!ready) await once(process.stdout, 'drain');
       }
       return 0;

@@ -8,9 +8,10 @@ import {
   redeliverFailed,
 } from '../delivery/redeliver.ts';
 import { FuelError } from '../errors.ts';
+import { printableLine } from '../printable.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
 import { attemptJson, attemptText, deliveryJson, deliveryText } from './delivery-json.ts';
-import { findKey } from './find-key.ts';
+import { findKey, requirePrefix } from './find-key.ts';
 import { countOption, dateTimeOption, idOption } from './options.ts';
 import { progressLine } from './progress.ts';
 
@@ -87,12 +88,13 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
     sinceMs: options.since,
     untilMs: options.until,
   };
+  if (options.key !== undefined) requirePrefix(options.key);
   const queue = engines.queue();
   if (options.after !== undefined && (await queue.find(options.after)) === undefined) {
     throw new FuelError('REFUSED', `there is no delivery ${options.after} to go on behind`);
   }
   for (const delivery of await queue.list(filter, { limit: options.limit, after: options.after })) {
-    const line = out.json ? JSON.stringify(deliveryJson(delivery)) : deliveryText(delivery);
+    const line = printableLine(out.json ? JSON.stringify(deliveryJson(delivery)) : deliveryText(delivery));
     if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
   }
   return 0;
