@@ -200,7 +200,7 @@ export function orDamaged(path: string, error: unknown): unknown {
   return new FuelError(
     'STORE_DAMAGED',
     `${resolve(path)} is damaged or no database of this service: stop the service, keep the file, and see ` +
-      'docs/operations.md, "A file is damaged"',
+      'docs/operations.md, "a file is damaged"',
     { cause: error },
   );
 }
