@@ -7,12 +7,9 @@ import type { Context, Step } from './context.ts';
 export const UNPROVEN_IDLE_MS = 5_000;
 /** Node gives clients this much longer than they are told, so that no request crosses the end. */
 const MARGIN_MS = 1_000;
-/** Who gets these knows no key or no path: there is nothing more to ask for. */
-const ENDING: ReadonlySet<RefusalCode | undefined> = new Set<RefusalCode>(['INVALID_API_KEY', 'NOT_FOUND']);
-
 /**
- * Keeps connections open for those who have a key: one on which none was accepted yet is closed soon, and after a
- * 401 or an unknown path at once. The connections of trusted proxies are not one caller's, and a proxy that finds
+ * Keeps connections open for those who have a key: one on which none was accepted yet is closed soon, and after an
+ * unknown path at once; a 401 closes any. The connections of trusted proxies are not one caller's, and a proxy that finds
  * one closed may fail its next request; they are left alone.
  */
 export function keepProvenConnections({
@@ -29,9 +26,14 @@ export function keepProvenConnections({
     const { socket } = ctx.req;
     if (ctx.state.keyAccepted) proven.add(socket);
     if (trusts(socket.remoteAddress ?? '') || ctx.res.hasHeader('Connection')) return;
-    if (ENDING.has(ctx.state.code)) ctx.set('Connection', 'close');
+    if (isLast(ctx.state.code, proven.has(socket))) ctx.set('Connection', 'close');
     else if (!proven.has(socket) && ctx.res.shouldKeepAlive) endSoon(ctx, unprovenIdleMs);
   };
+}
+
+/** Whether there is nothing more to ask for: the caller knows no key, or no path either. */
+function isLast(code: RefusalCode | undefined, isProven: boolean): boolean {
+  return code === 'INVALID_API_KEY' || (code === 'NOT_FOUND' && !isProven);
 }
 
 function endSoon(ctx: Context, idleMs: number): void {

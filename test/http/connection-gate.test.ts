@@ -128,3 +128,14 @@ test('a flood is logged in a line a second, with how many', async () => {
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(100);
   expect(logLines.length).toBeLessThanOrEqual(2 + (performance.now() - startedAtMs) / 1_000);
 });
+
+test('who never asks after the handshake is closed, too', async () => {
+  const { port } = await startServer({
+    limits: { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 20 },
+  });
+  const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+  socket.on('error', () => undefined).resume();
+  onTestFinished(() => void socket.destroy());
+  await first(socket, 'close');
+  expect(socket.authorizationError).toBeDefined(); // it was open
+});

@@ -67,9 +67,18 @@ describe('a connection on which a key was accepted', () => {
     const page = await ask({ key: KEY });
     expect(page.status).toBe(200);
     expect(page.head).toContain('\r\nkeep-alive: timeout=65');
-    expect((await ask({ key: KEY, path: `${PATH}&corporate_id=99` })).status).toBe(404);
+    for (const path of [`${PATH}&corporate_id=99`, '/login']) {
+      expect((await ask({ key: KEY, path })).status).toBe(404);
+    }
     const refused = await ask({ key: KEY, method: 'POST' });
     expect([refused.status, refused.head.includes('keep-alive: timeout=65')]).toEqual([405, true]);
+  });
+
+  test('ends with a 401', async () => {
+    const { ask, closed } = await connection();
+    expect((await ask({ key: KEY })).status).toBe(200);
+    expect((await ask({})).head).toContain('\r\nconnection: close');
+    await closed;
   });
 
   test('is one too where the account may not be read', async () => {
