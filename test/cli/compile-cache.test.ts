@@ -1,10 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, test } from 'vitest';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/', import.meta.url));
@@ -13,6 +21,10 @@ const { ownFolder } = createRequire(import.meta.url)(join(BIN, 'own-folder.cjs')
 };
 const uid = process.geteuid?.() ?? 0;
 const STRANGER = 64_001;
+
+const IN_THREAD =
+  'new (require("node:worker_threads").Worker)(' +
+  "\"console.log(require('node:module').getCompileCacheDir() ?? 'none')\", { eval: true })";
 
 let folder: string;
 
@@ -115,4 +127,26 @@ describe('the command line', () => {
     run({ HOME: home, XDG_CACHE_HOME: home, NODE_COMPILE_CACHE: 'relative' });
     expect(readdirSync(home)).toEqual([]);
   });
+});
+
+test('threads use the folder that was judged, and no other', () => {
+  const asked = (env: Readonly<Record<string, string>>) =>
+    execFileSync(process.execPath, ['-r', join(BIN, 'compile-cache.cjs'), '-e', IN_THREAD], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH ?? '', ...env },
+    }).trim();
+  expect(asked({ HOME: folder })).toContain(join(folder, '.cache', 'fuel-integration'));
+  expect(asked({ HOME: make('home', 0o777), FUEL_COMPILE_CACHE: make('asked', 0o777) })).toBe('none');
+});
+
+test('no script lets Node take a folder that nobody judged', () => {
+  const { scripts } = JSON.parse(readFileSync(join(BIN, '..', 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  const programs = Object.entries(scripts).filter(
+    ([name, line]) => /\bnode\b/.test(line) && !name.startsWith('test:'),
+  );
+  expect(programs.map(([name]) => name)).toContain('demo');
+  for (const [, line] of programs) expect(line).toMatch(/^NODE_COMPILE_CACHE= node /);
+  expect(scripts.start).toBe('bin/fuel serve');
 });
