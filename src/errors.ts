@@ -8,10 +8,12 @@ export const errorCodes = {
   STORE_NEWER: 'a file was written by a newer version of this service',
   STORE_MISMATCH: 'a checkpoint belongs to another event store, or lies ahead of its end',
   STORE_UNAVAILABLE: 'a store can not be reached',
+  STORE_DAMAGED: 'an embedded file is damaged, or is none',
   ITEM_REFUSED: 'a store can not take this item, however often it is given',
   CONFIG_INVALID: 'one or more settings are not valid',
   SECRET_UNREADABLE: 'a stored secret can not be decrypted with the master keys given',
   REFUSED: 'the command is not possible in the present state',
+  OUTPUT_LOST: 'a secret that is shown one time could not be written to standard output',
   USAGE: 'the command line was used wrongly',
 } as const;
 

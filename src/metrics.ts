@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { isUnavailable } from './errors.ts';
+import { droppedLogLines } from './log.ts';
 
 /** The monitor wakes the process this often: at its default of 10 ms that alone costs half a percent of a core. */
 const LOOP_DELAY_PRECISION_MS = 100;
@@ -12,6 +13,15 @@ export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_PRECISION_MS });
+  new Counter({
+    name: 'fuel_log_lines_dropped_total',
+    help: 'Lines of the log that were dropped because nobody read standard output.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(droppedLogLines());
+    },
+  });
   return {
     registry,
     requests: new Counter({
@@ -40,6 +50,12 @@ export function createMetrics() {
     edgeNotEnforced: new Counter({
       name: 'fuel_edge_not_enforced_total',
       help: 'Requests that came without the external gateway’s proof: the operator must mend it.',
+      registers,
+    }),
+    connectionsTurnedAway: new Counter({
+      name: 'fuel_connections_turned_away_total',
+      help: 'Connections closed unanswered: peer_limit, total_limit, not_a_proxy.',
+      labelNames: ['reason'],
       registers,
     }),
   } as const;

@@ -6,6 +6,7 @@ import { activeProfile } from '../domain/access.ts';
 import type { Account } from '../domain/account.ts';
 import type { AccountCommand } from '../domain/account-commands.ts';
 import { formatDateTime } from '../domain/date-time.ts';
+import { printableLine } from '../printable.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
 import { keyJson } from './key-json.ts';
 import { unknownAccount } from './known-names.ts';
@@ -40,7 +41,10 @@ function addShowingCommands(account: Command): void {
           unreadable: unreadable?.reason ?? null,
         };
         const integration = line.integration ? 'integration on' : 'integration off';
-        out.result(line, `${id}  ${line.name ?? '(unreadable)'}  ${integration}  ${line.keys ?? '?'} keys`);
+        out.result(
+          line,
+          `${id}  ${printableLine(line.name ?? '(unreadable)')}  ${integration}  ${line.keys ?? '?'} keys`,
+        );
       }
       return 0;
     },

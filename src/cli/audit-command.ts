@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import { type AuditLine, audit } from '../audit/audit.ts';
 import type { DomainEventType } from '../domain/events.ts';
+import { printableLine } from '../printable.ts';
 import { addCommand } from './command.ts';
 import { requireKnown } from './known-names.ts';
 import { dateTimeOption, eventTypesOption, idOption, requireRange } from './options.ts';
@@ -46,7 +47,8 @@ export function addAuditCommand(program: Command): void {
       let some = options.follow === true;
       for await (const line of lines) {
         some = true;
-        const ready = process.stdout.write(`${out.json ? JSON.stringify(line) : asText(line)}\n`);
+        const text = printableLine(out.json ? JSON.stringify(line) : asText(line));
+        const ready = process.stdout.write(`${text}\n`);
         if (!ready) await once(process.stdout, 'drain');
       }
       // Transactions may name an account that was never opened: it is unknown where nothing names it.

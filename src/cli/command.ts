@@ -3,6 +3,8 @@ import type { Command } from 'commander';
 import { openEngines } from '../app.ts';
 import { systemClock } from '../clock.ts';
 import { type Config, loadConfig } from '../config.ts';
+import { FuelError } from '../errors.ts';
+import { printable, printableLine, withoutKeys } from '../printable.ts';
 import { waitUntilApplied } from '../service/wait-applied.ts';
 import { type JudgedEngines, judgedEngines } from './judged-engines.ts';
 import { nameOption } from './options.ts';
@@ -21,6 +23,11 @@ export interface Output {
   readonly json: boolean;
   /** Prints one JSON document with --json, the text otherwise, on standard output. */
   result(document: unknown, text: string): void;
+  /**
+   * As `result`, for what holds a secret that can be read this one time. Rejects with `OUTPUT_LOST` where it could not
+   * be written; `lost` says what is lost and what to do.
+   */
+  secret(document: unknown, text: string, lost: string): Promise<void>;
   /** One line on standard error: notes and faults, never part of the result. */
   note(line: string): void;
 }
@@ -122,11 +129,30 @@ async function wait({ engines, clock, out }: Session): Promise<void> {
 }
 
 export function output(json: boolean): Output {
+  const textOf = (document: unknown, text: string): string =>
+    `${printable(json ? JSON.stringify(document) : text)}\n`;
   return {
     json,
-    result: (document, text) => void process.stdout.write(`${json ? JSON.stringify(document) : text}\n`),
-    note: (line) => void process.stderr.write(`${line}\n`),
+    result: (document, text) => void process.stdout.write(textOf(document, text)),
+    secret: (document, text, lost) => writeSecret(textOf(document, text), lost),
+    note: (line) => void process.stderr.write(`${printableLine(withoutKeys(line))}\n`),
   };
+}
+
+function writeSecret(text: string, lost: string): Promise<void> {
+  const { stdout } = process;
+  return new Promise((resolve, reject) => {
+    const fail = (cause: Error): void => reject(new FuelError('OUTPUT_LOST', lost, { cause }));
+    // What others do about a closed pipe is to end the process quietly.
+    const others = stdout.listeners('error') as ((error: Error) => void)[];
+    stdout.removeAllListeners('error').on('error', fail);
+    stdout.write(text, (error) => {
+      if (error) return fail(error);
+      stdout.off('error', fail);
+      for (const other of others) stdout.on('error', other);
+      resolve();
+    });
+  });
 }
 
 /** `fuel key issue`, as it goes into an event's metadata: never the arguments, which may be personal. */

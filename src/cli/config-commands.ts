@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { showConfig } from '../config.ts';
+import { printableLine } from '../printable.ts';
 import { addNoun, output } from './command.ts';
 
 /** `fuel config show` works with an invalid configuration: it is how an operator finds the fault. */
@@ -19,7 +20,7 @@ export function addConfigCommands(program: Command): void {
       const width = Math.max(...settings.map((setting) => setting.name.length));
       const lines = settings.map((setting) => {
         const fault = setting.fault === null ? '' : '  <- not valid';
-        return `${setting.name.padEnd(width)}  ${setting.value ?? '(none)'}  [${setting.source}]${fault}`;
+        return `${setting.name.padEnd(width)}  ${printableLine(setting.value ?? '(none)')}  [${setting.source}]${fault}`;
       });
       const out = output(options.json === true);
       const verdict =

@@ -8,9 +8,10 @@ import {
   redeliverFailed,
 } from '../delivery/redeliver.ts';
 import { FuelError } from '../errors.ts';
+import { printableLine } from '../printable.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
 import { attemptJson, attemptText, deliveryJson, deliveryText } from './delivery-json.ts';
-import { findKey } from './find-key.ts';
+import { findKey, requirePrefix } from './find-key.ts';
 import { requireKnown } from './known-names.ts';
 import { countOption, dateTimeOption, idOption, requireRange } from './options.ts';
 import { progressLine } from './progress.ts';
@@ -92,6 +93,7 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
     sinceMs: options.since,
     untilMs: options.until,
   };
+  if (options.key !== undefined) requirePrefix(options.key);
   const queue = engines.queue();
   if (options.after !== undefined && (await queue.find(options.after)) === undefined) {
     throw new FuelError('REFUSED', `there is no delivery ${options.after} to go on behind`);
@@ -99,7 +101,7 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
   const deliveries = await queue.list(filter, { limit: options.limit, after: options.after });
   if (deliveries.length === 0) await requireKnown(engines, options);
   for (const delivery of deliveries) {
-    const line = out.json ? JSON.stringify(deliveryJson(delivery)) : deliveryText(delivery);
+    const line = printableLine(out.json ? JSON.stringify(deliveryJson(delivery)) : deliveryText(delivery));
     if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
   }
   return 0;

@@ -1,5 +1,6 @@
 import type { Attempt, DeliverySummary } from '../delivery/delivery-queue.ts';
 import { formatDateTime } from '../domain/date-time.ts';
+import { printableLine } from '../printable.ts';
 import { outcomeJson, outcomeText } from './outcome-json.ts';
 
 /** A delivery as lists show it. */
@@ -19,7 +20,7 @@ export function deliveryJson(delivery: DeliverySummary) {
 
 export function deliveryText(delivery: DeliverySummary): string {
   const { id, state, key, transaction_id, type, created_at, reason } = deliveryJson(delivery);
-  const why = reason === null ? '' : `  (${reason})`;
+  const why = reason === null ? '' : `  (${printableLine(reason)})`;
   return `${created_at}  ${id}  ${state}${why}  key ${key}  ${type} ${transaction_id}`;
 }
 

@@ -4,7 +4,7 @@ import { issueKey } from '../access/issue-key.ts';
 import { loadDirectory } from '../access/load-directory.ts';
 import type { AccountCommand } from '../domain/account-commands.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
-import { findKey, unknownKey } from './find-key.ts';
+import { findKey, requirePrefix } from './find-key.ts';
 import { edgeKeyJson, keyJson } from './key-json.ts';
 import { requireKnown } from './known-names.ts';
 import { allowListOption, countOption, idOption, onOff } from './options.ts';
@@ -84,7 +84,12 @@ async function issue(
   };
   if (issued.warning !== null) out.note(issued.warning);
   const secret = issued.webhookSecret === null ? '' : `\nwebhook secret: ${issued.webhookSecret}`;
-  out.result(document, `key: ${issued.key}${secret}\nKeep them now: they are never shown again.`);
+  await out.secret(
+    document,
+    `key: ${issued.key}${secret}\nKeep them now: they are never shown again.`,
+    `the key ${issued.prefix} was issued, but could not be written to standard output and is lost: switch it off ` +
+      `(fuel key off ${issued.prefix}) and issue another`,
+  );
   return 0;
 }
 
@@ -119,9 +124,8 @@ function addShowingCommands(key: Command): void {
     summary: 'show one key, without its secret',
     example: 'fuel key show a1b2c3d4e5',
     async work({ engines, out }, [prefix = '']) {
-      const found = (await loadDirectory(engines.store(), engines.snapshots())).key(prefix);
-      if (found === undefined) throw unknownKey(prefix);
-      const document = keyJson(found.entry.id, found.key);
+      const { entry, key: found } = await findKey(engines, prefix);
+      const document = keyJson(entry.id, found);
       out.result(document, JSON.stringify(document, null, 2));
       return 0;
     },
@@ -176,6 +180,7 @@ function addKeyChange(key: Command, { usage, summary, example, command }: KeyCha
     changes: true,
     async work({ engines, clock, author, out }, [prefix = '', value = '']) {
       const store = engines.store();
+      requirePrefix(prefix);
       command({ accountId: 0, prefix }, value); // a value that does not fit is wrong usage, whatever the key
       const accountId = (await findKey(engines, prefix)).entry.id;
       const { changed, account } = await changeAccount({ store, clock, author }, accountId, [

@@ -1,4 +1,5 @@
 import type { AttemptOutcome } from '../delivery/delivery-queue.ts';
+import { printableLine } from '../printable.ts';
 
 /** What a receiver answered, or why it did not, as `delivery show` and `webhook test` print it. */
 export function outcomeJson(outcome: AttemptOutcome) {
@@ -14,7 +15,8 @@ export function outcomeJson(outcome: AttemptOutcome) {
 
 export function outcomeText(outcome: AttemptOutcome): string {
   const status = outcome.answer === null ? '' : `answered ${outcome.answer.status}`;
-  const error = outcome.ok || outcome.kind === 'status' ? '' : `${outcome.kind}: ${outcome.detail}`;
-  const body = outcome.answer?.body ? `\n  ${outcome.answer.body}` : '';
+  const error =
+    outcome.ok || outcome.kind === 'status' ? '' : `${outcome.kind}: ${printableLine(outcome.detail)}`;
+  const body = outcome.answer?.body ? `\n  ${printableLine(outcome.answer.body)}` : '';
   return `${[status, error].filter((part) => part !== '').join(', ')}${body}`;
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { FuelError } from '../errors.ts';
+import { printable, withoutKeys } from '../printable.ts';
 import { addAccountCommands } from './account-commands.ts';
 import { addAuditCommand } from './audit-command.ts';
 import { addConfigCommands } from './config-commands.ts';
@@ -36,7 +37,7 @@ export function createProgram(): Command {
     )
     .exitOverride()
     .enablePositionalOptions() // `parked show 7 --json`: the option is that of show, though parked has it too
-    .configureOutput({ outputError: (text, write) => write(text) });
+    .configureOutput({ writeErr: complain, outputError: (text, write) => write(text) });
   addServeCommand(program);
   addAccountCommands(program);
   addKeyCommands(program);
@@ -53,18 +54,23 @@ export function createProgram(): Command {
 
 function report(error: unknown): number {
   if (error instanceof InvalidArgumentError) {
-    process.stderr.write(`fuel: ${error.message}\n`);
+    complain(`fuel: ${error.message}\n`);
     return EXIT_USAGE;
   }
   // Help, version and commander's own complaints have been printed by commander.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   if (error instanceof FuelError) {
     const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
-    process.stderr.write(`fuel: ${error.message}${cause}\n`);
+    complain(`fuel: ${error.message}${cause}\n`);
     return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED;
   }
-  process.stderr.write(`fuel: unexpected: ${error instanceof Error ? error.stack : String(error)}\n`);
+  complain(`fuel: unexpected: ${error instanceof Error ? error.stack : String(error)}\n`);
   return EXIT_FAILED;
+}
+
+/** A message may quote an argument, a file or a name. */
+function complain(text: string): void {
+  process.stderr.write(printable(withoutKeys(text)));
 }
 
 /** `fuel audit | head`: the reader has what it wants. */

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { formatDateTime } from '../domain/date-time.ts';
 import { FuelError } from '../errors.ts';
 import { silentLog } from '../log.ts';
+import { printableLine } from '../printable.ts';
 import { type ProjectionStatus, projectionStatus, retryParked } from '../transactions-view/operate.ts';
 import { VIEW_NAME } from '../transactions-view/projector.ts';
 import { rebuildTransactions } from '../transactions-view/rebuild.ts';
@@ -122,5 +123,7 @@ function parkedJson({ parkedAtMs, ...event }: ParkedTransactionEvent) {
 }
 
 function parkedText(event: ParkedTransactionEvent): string {
-  return `${event.position}  ${event.stream}@${event.revision}  ${event.type}  ${event.reason}`;
+  return printableLine(
+    `${event.position}  ${event.stream}@${event.revision}  ${event.type}  ${event.reason}`,
+  );
 }

@@ -10,6 +10,7 @@ import { eraseTransaction } from '../erasure/erase-transaction.ts';
 import { FuelError } from '../errors.ts';
 import { recordedAt } from '../event-store/codec.ts';
 import { type ImportCounts, importTransactions } from '../import/import-transactions.ts';
+import { printableLine } from '../printable.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
 import { deliveryJson, deliveryText } from './delivery-json.ts';
 import { deliveryTerms } from './delivery-terms.ts';
@@ -114,7 +115,7 @@ async function show(session: Session, [argument = '']: readonly string[]): Promi
   const { deliveries, notSent } = await transactionDeliveries(id, events, deliveryTerms(session));
   const lines = [
     `transaction ${id}: ${visible ? 'visible' : 'not visible'} to the customer`,
-    ...shown.map((event) => `${event.at}  ${event.type}  ${JSON.stringify(event.data)}`),
+    ...shown.map((event) => printableLine(`${event.at}  ${event.type}  ${JSON.stringify(event.data)}`)),
     ...deliveries.map(deliveryText),
     ...notSent.map(({ key, reason }) => `not sent to key ${key}: ${reason}`),
   ];

@@ -119,7 +119,9 @@ async function set(session: Session, [prefix = '', url = '']: readonly string[])
   const done = changed ? `set to ${document.url}` : 'nothing to change: it is so already';
   const secret =
     webhookSecret === null ? '' : `\nwebhook secret: ${webhookSecret}\nKeep it now: it is never shown again.`;
-  out.result({ webhook_secret: webhookSecret, changed, ...document, warning }, `${done}${secret}`);
+  const shown = { webhook_secret: webhookSecret, changed, ...document, warning };
+  if (webhookSecret === null) out.result(shown, done);
+  else await out.secret(shown, `${done}${secret}`, lostSecret(prefix, accountId));
   return 0;
 }
 
@@ -142,6 +144,14 @@ async function test(session: Session, [prefix = '']: readonly string[]): Promise
   } finally {
     await sender.close();
   }
+}
+
+function lostSecret(prefix: string, accountId: number): string {
+  return (
+    `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost, and a ` +
+    `key's secret is made once: switch the key off (fuel key off ${prefix}) and issue another ` +
+    `(fuel key issue ${accountId} --webhook-url …)`
+  );
 }
 
 function webhookJson(accountId: number, { prefix, webhook }: AccountKey, health: WebhookHealth) {

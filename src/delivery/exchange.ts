@@ -6,17 +6,27 @@ import type { AttemptOutcome, FailureKind, ReceiverAnswer } from './delivery-que
 import { keepIdleMs, type ReceiverConnection } from './receiver-connection.ts';
 import type { SendRequest } from './sender-port.ts';
 
+/** Of one answer: status lines, headers, informational answers and body together. Nobody's answer needs that much. */
+const MAX_ANSWER_BYTES = 256 * 1024;
+const MAX_INFORMATIONAL = 20;
+
 export interface ExchangeResult {
   /** False: the connection closed before a byte of the request was written. */
   readonly sent: boolean;
   readonly outcome: AttemptOutcome;
 }
 
-/** One request and its answer, on one connection. */
+/**
+ * One request and its answer, on one connection. A receiver that answers more than it may is cut off, so that it
+ * costs nobody else's time; what has come until then decides the attempt.
+ */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #connection: ReceiverConnection;
   readonly #ended = Promise.withResolvers<ExchangeResult>();
   #sent = false;
+  #informational = 0;
+  /** What the connection had received before this answer. */
+  #bytesBefore = 0;
   #reader: AnswerReader | undefined;
 
   constructor(connection: ReceiverConnection) {
@@ -37,10 +47,18 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(): void {
     this.#sent = true;
+    const { socket } = this.#connection;
+    this.#bytesBefore = socket.bytesRead;
+    // Behind the client's own listener, which has read what came; not every byte of an answer is reported below.
+    socket.on('readable', this.#limitBytes);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders) {
-    if (status < 200) return;
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > MAX_INFORMATIONAL) this.#cutOff('more than 20 informational answers');
+      return;
+    }
     this.#reader = new AnswerReader(status, headers);
     const keepAlive = headers['keep-alive'];
     this.#connection.keepIdleMs = keepIdleMs(typeof keepAlive === 'string' ? keepAlive : undefined);
@@ -56,12 +74,29 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (answer === null) this.#fail('protocol', 'the answer has no status');
     // An answer that ends with its connection is whole only when that is closed in order.
     else if (reset !== null) this.#fail('cut', errorDetail(reset));
-    else if (answer.status >= 200 && answer.status < 300) this.#end({ ok: true, answer });
-    else this.#fail('status', `the receiver answered ${answer.status}`);
+    else this.#judge(answer);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#fail(failureKind(error), errorDetail(error));
+  }
+
+  #limitBytes = (): void => {
+    if (this.#connection.socket.bytesRead - this.#bytesBefore > MAX_ANSWER_BYTES) {
+      this.#cutOff('an answer of more than 256 KiB');
+    }
+  };
+
+  #cutOff(what: string): void {
+    const answer = this.answer();
+    if (answer === null) this.#fail('protocol', `the receiver sent ${what}`);
+    else this.#judge(answer);
+    this.#connection.socket.destroy();
+  }
+
+  #judge(answer: ReceiverAnswer): void {
+    if (answer.status >= 200 && answer.status < 300) this.#end({ ok: true, answer });
+    else this.#fail('status', `the receiver answered ${answer.status}`);
   }
 
   #fail(kind: FailureKind, detail: string): void {
@@ -69,6 +104,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #end(outcome: AttemptOutcome): void {
+    this.#connection.socket.off('readable', this.#limitBytes);
     this.#ended.resolve({ sent: this.#sent, outcome });
   }
 }

@@ -10,6 +10,7 @@ import { type Config, loadConfig } from '../config.ts';
 import { formatDateTime } from '../domain/date-time.ts';
 import { importTransactions } from '../import/import-transactions.ts';
 import { createLog } from '../log.ts';
+import { printable } from '../printable.ts';
 import { ROLES } from '../service/roles.ts';
 import { startService } from '../service/service.ts';
 import { waitUntilApplied } from '../service/wait-applied.ts';
@@ -165,7 +166,7 @@ function monthBefore(endMs: number): { from: string; to: string } {
 }
 
 function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+  process.stdout.write(`${printable(line)}\n`);
 }
 
 await main(process.argv.includes('--once'));

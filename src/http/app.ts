@@ -12,6 +12,7 @@ import {
   requireHost,
 } from './admission.ts';
 import { type RequestState, refuse, type Step } from './context.ts';
+import { keepProvenConnections } from './proven-connections.ts';
 import { requestLog } from './request-log.ts';
 import { listTransactions, type TransactionsOptions } from './transactions.ts';
 
@@ -28,6 +29,8 @@ export interface ApiOptions extends TransactionsOptions {
   /** A trusted proxy ends TLS in front, and says so on each request. */
   readonly tlsTerminated: boolean;
   readonly log: Log;
+  /** Instead of the service's own, for tests that wait for it. */
+  readonly unprovenIdleMs?: number;
 }
 
 /** The pull API as a request listener. The order of its steps is the order of acceptance. */
@@ -36,6 +39,7 @@ export function createApi(options: ApiOptions): RequestListener {
   const app = new Koa<RequestState>();
   // Every fault of a request is answered and logged inside; what arrives here is a connection that broke.
   app.on('error', (error: unknown) => log.info({ err: error }, 'the connection ended before the answer did'));
+  app.use(keepProvenConnections(options));
   app.use(requestLog(options));
   app.use(requireHost);
   app.use(identify(options));

@@ -9,6 +9,8 @@ export interface RequestState {
   /** The text behind `?`. */
   rawQuery: string;
   caller?: Caller;
+  /** Check 3 was passed. */
+  keyAccepted?: boolean;
   code?: RefusalCode;
   rows?: number;
 }

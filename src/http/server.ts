@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { trustedProxies } from '../edge/client-address.ts';
 import type { Log } from '../log.ts';
+import { SummedLine } from '../summed-line.ts';
 import { type RefusalCode, rawAnswer, refusalAnswer } from './answers.ts';
+import { guardConnections, type TurnedAway } from './connection-gate.ts';
 import { Connections } from './connections.ts';
 import { listen } from './listen.ts';
 
@@ -17,10 +18,16 @@ export interface PemPair {
 export interface ServerOptions {
   readonly handler: RequestListener;
   readonly tls:
-    | { readonly kind: 'served'; readonly pem: PemPair }
+    | {
+        readonly kind: 'served';
+        readonly pem: PemPair /** As CIDRs. */;
+        readonly proxies?: readonly string[];
+      }
     /** Only these proxies, as CIDRs, may connect; they end TLS. */
     | { readonly kind: 'terminated'; readonly proxies: readonly string[] };
   readonly log: Log;
+  /** Hears of each connection that is turned away. */
+  readonly onTurnedAway?: (reason: TurnedAway) => void;
   /** Instead of the service's own limits, for tests that wait for them. */
   readonly limits?: Partial<typeof LIMITS>;
 }
@@ -52,6 +59,10 @@ const LIMITS = {
   maxRequestsPerSocket: 0,
   /** A TLS connection holds some 50 KB: 100 MB at most. */
   maxConnections: 2_000,
+  /** Of one IPv4 address or IPv6 /64: more than a customer's clients have, and nobody can shut out the others. */
+  maxPerPeer: 64,
+  /** Of one trusted proxy, which brings many customers. */
+  maxPerProxy: 1_000,
   /** A connection that does not become TLS in this time is closed. */
   handshakeTimeout: 10_000,
 };
@@ -64,12 +75,11 @@ const LINGER_MS = 1_000;
 export function createServer(options: ServerOptions): PublicServer {
   const limits = { ...LIMITS, ...options.limits };
   const { server, reload } =
-    options.tls.kind === 'served'
-      ? tlsServer(options.tls.pem, limits)
-      : plainServer(options.tls.proxies, limits);
+    options.tls.kind === 'served' ? tlsServer(options.tls.pem, limits) : plainServer(limits);
   server.maxConnections = limits.maxConnections;
   server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
   const connections = new Connections(server);
+  const turnedAway = guard(server, options, limits); // after all others that hear of connections
   // `close` would call it, and Node takes an answer for done that a slow client has not read to its end yet.
   server.closeIdleConnections = () => undefined;
   server.on('request', options.handler);
@@ -87,6 +97,7 @@ export function createServer(options: ServerOptions): PublicServer {
       const cutOff = setTimeout(() => connections.destroyAll(), graceMs);
       await closed;
       clearTimeout(cutOff);
+      turnedAway.end();
     },
   };
 }
@@ -106,13 +117,25 @@ function tlsServer(pem: PemPair, limits: typeof LIMITS): Listener {
   return { server, reload: (next) => server.setSecureContext({ ...next, minVersion: MIN_TLS_VERSION }) };
 }
 
-function plainServer(proxies: readonly string[], limits: typeof LIMITS): Listener {
-  const server = createHttpServer({ ...limits, requireHostHeader: false });
-  const trusts = trustedProxies(proxies);
-  server.prependListener('connection', (socket: Socket) => {
-    if (!trusts(socket.remoteAddress ?? '')) socket.destroy();
+function plainServer(limits: typeof LIMITS): Listener {
+  return { server: createHttpServer({ ...limits, requireHostHeader: false }), reload: () => undefined };
+}
+
+function guard(server: Server, { tls, log, onTurnedAway }: ServerOptions, limits: typeof LIMITS): SummedLine {
+  const line = new SummedLine((counts, peer) => {
+    log.warn({ turned_away: counts, last_peer: peer }, 'connections were turned away');
   });
-  return { server, reload: () => undefined };
+  guardConnections(server, {
+    proxies: tls.proxies ?? [],
+    onlyProxies: tls.kind === 'terminated',
+    maxPerPeer: limits.maxPerPeer,
+    maxPerProxy: limits.maxPerProxy,
+    onTurnedAway(reason, address) {
+      onTurnedAway?.(reason);
+      line.add(reason, address);
+    },
+  });
+  return line;
 }
 
 /** Answers what the HTTP parser refuses, in the shape of every other error. */

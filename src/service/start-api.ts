@@ -58,9 +58,14 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   });
   const files = terminated ? undefined : await certificateFiles(config, log);
   const tls = files
-    ? ({ kind: 'served', pem: readCertificate(files) } as const)
+    ? ({ kind: 'served', pem: readCertificate(files), proxies } as const)
     : ({ kind: 'terminated', proxies } as const);
-  const server = createServer({ handler, tls, log });
+  const server = createServer({
+    handler,
+    tls,
+    log,
+    onTurnedAway: (reason) => metrics.connectionsTurnedAway.inc({ reason }),
+  });
   const { port } = await server.listen(config.FUEL_LISTEN);
   const watch = files && watchCertificate(files, log, (pem) => server.reload(pem));
   return {

@@ -1,4 +1,5 @@
 import { backup, DatabaseSync } from 'node:sqlite';
+import { orDamaged } from './database.ts';
 
 /** More pages than any file has: one step, so that a busy writer can't make the copy start over for ever. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -8,6 +9,8 @@ export async function backupFile(source: string, target: string): Promise<void> 
   const db = new DatabaseSync(source, { readOnly: true });
   try {
     await backup(db, target, { rate: ALL_PAGES });
+  } catch (error) {
+    throw orDamaged(source, error);
   } finally {
     db.close();
   }

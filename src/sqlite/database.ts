@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, FuelError } from '../errors.ts';
@@ -9,6 +10,8 @@ const LOCKED_CODES = new Set([SQLITE_BUSY, 6, 15]);
 const UNAVAILABLE_CODES = new Set([7, 8, 9, 10, 13, 14]);
 /** A value that is too large, breaks a rule of the file, or has another type. */
 const REFUSED_CODES = new Set([18, 19, 20, 25]);
+/** Malformed, or no database at all. */
+const DAMAGED_CODES = new Set([11, 26]);
 const READ_WAIT_MS = 1_000; // a reader waits only while another process recovers the log after a crash
 const MAX_LOCK_WAIT_MS = 30_000;
 const PAGE_BYTES = 8192; // five records a page
@@ -53,7 +56,11 @@ export class Database {
 
   prepare(sql: string): StatementSync {
     this.assertOpen();
-    return this.#db.prepare(sql);
+    try {
+      return this.#withKnownErrors(this.#db.prepare(sql));
+    } catch (error) {
+      throw this.#toKnownError(error);
+    }
   }
 
   exec(sql: string): void {
@@ -125,7 +132,24 @@ export class Database {
     }
   }
 
-  /** An error of SQLite as `errorKind` knows it: unavailable, refused, or the error itself. */
+  /** A page that is damaged is found when it is read, which most statements do outside of a transaction of theirs. */
+  #withKnownErrors(statement: StatementSync): StatementSync {
+    for (const name of ['get', 'all', 'run'] as const) {
+      const call = statement[name].bind(statement) as (...values: unknown[]) => unknown;
+      Object.defineProperty(statement, name, {
+        value: (...values: unknown[]): unknown => {
+          try {
+            return call(...values);
+          } catch (error) {
+            throw this.#toKnownError(error);
+          }
+        },
+      });
+    }
+    return statement;
+  }
+
+  /** An error of SQLite as `errorKind` knows it: unavailable, refused, damaged, or the error itself. */
   #toKnownError(error: unknown): unknown {
     const code = codeOf(error);
     if (code === undefined) return error;
@@ -134,7 +158,7 @@ export class Database {
       new FuelError(known, `${this.#path}: ${message}`, { cause: error });
     if (LOCKED_CODES.has(code)) return as('STORE_BUSY');
     if (UNAVAILABLE_CODES.has(code)) return as('STORE_UNAVAILABLE');
-    return REFUSED_CODES.has(code) ? as('ITEM_REFUSED') : error;
+    return REFUSED_CODES.has(code) ? as('ITEM_REFUSED') : orDamaged(this.#path, error);
   }
 
   #prepare({ migrations, durability, cacheMiB = SMALL_CACHE_MIB }: OpenOptions): void {
@@ -169,6 +193,17 @@ export class Database {
   assertOpen(): void {
     if (!this.#db.isOpen) throw new FuelError('STORE_CLOSED', `${this.#path} is closed`);
   }
+}
+
+/** `STORE_DAMAGED` where that is what an error of SQLite tells of a file; the error itself otherwise. */
+export function orDamaged(path: string, error: unknown): unknown {
+  if (!DAMAGED_CODES.has(codeOf(error) ?? 0)) return error;
+  return new FuelError(
+    'STORE_DAMAGED',
+    `${resolve(path)} is damaged or no database of this service: stop the service, keep the file, and see ` +
+      'docs/operations.md, "a file is damaged"',
+    { cause: error },
+  );
 }
 
 /** SQLite's own code, without its details; `undefined` for an error of another kind. */

@@ -98,3 +98,20 @@ describe('an address', () => {
     for (const address of addresses) expect([address, isPublicAddress(address)]).toEqual([address, false]);
   });
 });
+
+describe('an ISATAP address', () => {
+  test.each([
+    ['2001:db8:1::5efe:7f00:1', false],
+    ['2606:4700::5efe:10.0.0.1', false],
+    ['2606:4700::5efe:169.254.169.254', false],
+    ['2606:4700::200:5efe:192.168.1.1', false],
+    ['2606:4700::200:5efe:168.63.129.16', false],
+    ['2606:4700::5efe:8.8.8.8', true],
+    ['2606:4700::200:5efe:8.8.8.8', true],
+    ['2606:4700::100:5efe:10.0.0.1', true], // any other interface id
+    ['2606:4700::5eff:10.0.0.1', true],
+    ['fd00::5efe:8.8.8.8', false],
+  ])('%s is public where the IPv4 address within is: %s', (address, isPublic) => {
+    expect(isPublicAddress(address)).toBe(isPublic);
+  });
+});

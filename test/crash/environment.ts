@@ -1,14 +1,17 @@
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Env } from '../support/service-process.ts';
 
 const PRELOAD = new URL('./crash-points.ts', import.meta.url).href;
 /** Of modules that the preload changes: apart from everybody else's, and kept from run to run. */
-const COMPILE_CACHE = join(tmpdir(), 'fuel-crash-compile-cache');
+const COMPILE_CACHE = join(tmpdir(), `fuel-crash-compiled-${userInfo().uid}`);
 const DEFAULT_SECONDS = 15;
 
 /** What makes a process of the service kill itself at a point, such as `after-enqueue:3`. */
 export function crashingAt(point: string): Env {
+  // Otherwise the first two processes might both make it, and one of them would go without.
+  mkdirSync(COMPILE_CACHE, { recursive: true, mode: 0o700 });
   return {
     FUEL_CRASH_POINT: point,
     NODE_OPTIONS: `--import ${PRELOAD}`,

@@ -51,6 +51,69 @@ describe('an answer', () => {
   });
 });
 
+describe('an answer that does not end', () => {
+  const KIB = 1024;
+
+  /** Sends as fast as the other side takes it, until the connection is closed; how much that was. */
+  function flood(part: string, first = '') {
+    const sent = { bytes: 0, closedAfterMs: Number.POSITIVE_INFINITY };
+    const answer = ({ socket }: ReceivedRequest): void => {
+      const startedAtMs = performance.now();
+      socket.once('close', () => {
+        sent.closedAfterMs = performance.now() - startedAtMs;
+      });
+      socket.write(first);
+      const more = (): void => {
+        while (!socket.destroyed && socket.writable) {
+          sent.bytes += part.length;
+          if (!socket.write(part)) break;
+        }
+      };
+      socket.on('drain', more);
+      more();
+    };
+    return { sent, answer };
+  }
+
+  const hint = 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n';
+  const endless = (code: number) => `HTTP/1.1 ${code} Some\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const chunk = `4000\r\n${'x'.repeat(16 * KIB)}\r\n`;
+
+  test.each([
+    ['informational answers', '', hint, { ok: false, kind: 'protocol', answer: null }],
+    ['headers', 'HTTP/1.1 200 OK\r\n', `X-Y: ${'y'.repeat(KIB)}\r\n`, { ok: false, kind: 'protocol' }],
+    ['body, of a success', endless(200), chunk, { ok: true, answer: { status: 200 } }],
+    ['body, of a failure', endless(500), chunk, { ok: false, kind: 'status', answer: { status: 500 } }],
+    ['chunk extension', `${endless(200)}1;x=`, 'e'.repeat(16 * KIB), { ok: true, answer: { status: 200 } }],
+    ['hints and then body', `${hint.repeat(20)}${endless(204 - 2)}`, chunk, { ok: true }],
+  ])('is cut off: %s', async (_, first, part, expected) => {
+    const { sent, answer } = flood(part, first);
+    const outcome = await outcomeOf(answer);
+    expect(outcome).toMatchObject(expected);
+    await expect.poll(() => sent.closedAfterMs).toBeLessThan(Number.POSITIVE_INFINITY);
+    expect(sent.bytes).toBeLessThan(16 * KIB * KIB);
+  });
+
+  test('is cut off behind 20 informational answers and not before', async () => {
+    const answered = async (hints: number) =>
+      outcomeOf(({ socket }) => socket.write(hint.repeat(hints) + status(204)));
+    expect(await answered(20)).toMatchObject({ ok: true, answer: { status: 204 } });
+    expect(await answered(21)).toMatchObject({ ok: false, kind: 'protocol', answer: null });
+  });
+
+  test('is cut off behind 256 KiB in all and not before, on a kept connection too', async () => {
+    const opened = sender();
+    let length = 0;
+    const receiver = await openReceiver(certificate(), ({ socket }) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`);
+    });
+    for (length of [200 * KIB, 200 * KIB, 300 * KIB, 0]) {
+      expect(await outcomeInTime(opened, sendRequest(receiver.url))).toMatchObject({ ok: true });
+    }
+    expect(receiver.connections()).toBe(2);
+  });
+});
+
 test('a receiver whose encryption breaks after the handshake fails with kind tls', async () => {
   const clients: Socket[] = [];
   const receiver = await openReceiver(certificate(), () => {

@@ -229,7 +229,7 @@ describe('the 500 ms', () => {
       });
     const results = await Promise.all([
       writing(40, '1\r\nx\r\n'),
-      writing(1, `2000\r\n${'x'.repeat(0x2000)}\r\n`),
+      writing(1, `80\r\n${'x'.repeat(0x80)}\r\n`),
     ]);
     for (const { outcome } of results) {
       expect(outcome).toMatchObject({ ok: false, kind: 'timeout', answer: { status: 200 } });

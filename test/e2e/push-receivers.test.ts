@@ -201,7 +201,12 @@ describe('what a receiver answers', () => {
     ]);
   });
 
-  it.each(['endless', 'flood', 'late', 'silent'] as const)(
+  it('is cut off and judged by its status when it floods', async () => {
+    const { state, first } = await outcome('flood');
+    expect([state, first.status, first.error]).toEqual(['delivered', 200, null]);
+  });
+
+  it.each(['endless', 'late', 'silent'] as const)(
     'is a timeout at 500 ms when it is %s, also where it began with 200',
     async (name) => {
       const { state, kinds, first } = await outcome(name, { timesOut: true });

@@ -49,6 +49,10 @@ describe('behind a proxy that ends TLS', () => {
     expect(await exchange(strict.port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Forwarded-Proto: https\r\n\r\n')).toBe(
       '',
     );
+    const { turned_away } = await strict.logged(({ msg }) => msg === 'connections were turned away');
+    expect(turned_away).toEqual({ not_a_proxy: 1 });
+    const { text } = await strict.ops('/metrics');
+    expect(text).toContain('fuel_connections_turned_away_total{reason="not_a_proxy"} 1');
   });
 
   it('answers what is not HTTP in the shape of every other error', async () => {

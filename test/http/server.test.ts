@@ -189,7 +189,7 @@ describe('behind a proxy that ends TLS', () => {
     const socket = connectPlain(api.address.port, '127.0.0.1');
     socket.write(REQUEST);
     expect(await readToEnd(socket)).toBe('');
-    expect(api.logLines).toEqual([]);
+    expect(api.logLines).toMatchObject([{ turned_away: { not_a_proxy: 1 } }]);
   });
 });
 

@@ -72,8 +72,10 @@ export function commandLine(env: Env = {}, { hasStore = true } = {}) {
 async function run(argv: readonly string[]): Promise<CommandResult> {
   const written = { stdout: '', stderr: '' };
   const spies = (['stdout', 'stderr'] as const).map((name) =>
-    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+    vi.spyOn(process[name], 'write').mockImplementation((text, ...rest: unknown[]) => {
       written[name] += String(text);
+      const done = rest.at(-1);
+      if (typeof done === 'function') done();
       return true;
     }),
   );
