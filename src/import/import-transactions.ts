@@ -32,6 +32,10 @@ export interface ImportOptions {
 }
 
 const BATCH_LINES = 1_000;
+/** Of the lines' text; one line more, so that a batch has at least one. */
+const BATCH_CHARACTERS = 4 * 1024 * 1024;
+/** Streams whose events are in memory at once. */
+const STREAMS_A_READ = 128;
 /** A conflict means that somebody else wrote to the same streams: each round at least one of the writers is done. */
 const MOST_ROUNDS = 100;
 
@@ -74,9 +78,16 @@ export async function importTransactions(options: ImportOptions): Promise<Import
 
 async function* inBatches(input: AsyncIterable<readonly Line[]>): AsyncGenerator<readonly Line[]> {
   let batch: Line[] = [];
+  let characters = 0;
   for await (const lines of input) {
-    batch.push(...lines);
-    for (; batch.length >= BATCH_LINES; batch = batch.slice(BATCH_LINES)) yield batch.slice(0, BATCH_LINES);
+    for (const line of lines) {
+      batch.push(line);
+      characters += 'text' in line ? line.text.length : 0;
+      if (batch.length < BATCH_LINES && characters < BATCH_CHARACTERS) continue;
+      yield batch;
+      batch = [];
+      characters = 0;
+    }
   }
   if (batch.length > 0) yield batch;
 }
@@ -119,11 +130,7 @@ class Importer {
   /** Decides each candidate on what its stream holds and appends; returns those of the streams that met a conflict. */
   async #record(candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
     const { store } = this.#options;
-    const byStream = Map.groupBy(candidates, (candidate) => candidate.stream);
-    const histories = await store.readStreams([...byStream.keys()]);
-    const plans = [...byStream].map(([stream, ofStream], index) =>
-      this.#plan(stream, histories[index] ?? [], ofStream),
-    );
+    const plans = await this.#plans(Map.groupBy(candidates, (candidate) => candidate.stream));
     const planned = plans.filter(({ append }) => append.events.length > 0);
     const results = await store.append(planned.map(({ append }) => append));
     const resultOf = new Map(planned.map((plan, index) => [plan, results[index]]));
@@ -134,6 +141,20 @@ class Importer {
       this.#count(plan, result?.kind === 'erased');
       return [];
     });
+  }
+
+  /** A stream may hold much more than the lines about it: what was read of it is not kept. */
+  async #plans(byStream: ReadonlyMap<string, readonly Candidate[]>): Promise<Plan[]> {
+    const all = [...byStream];
+    const plans: Plan[] = [];
+    for (let at = 0; at < all.length; at += STREAMS_A_READ) {
+      const some = all.slice(at, at + STREAMS_A_READ);
+      const histories = await this.#options.store.readStreams(some.map(([stream]) => stream));
+      for (const [index, [stream, ofStream]] of some.entries()) {
+        plans.push(this.#plan(stream, histories[index] ?? [], ofStream));
+      }
+    }
+    return plans;
   }
 
   #plan(stream: string, history: readonly RecordedEvent[], candidates: readonly Candidate[]): Plan {
