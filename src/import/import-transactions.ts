@@ -11,6 +11,7 @@ import type { TransactionEvent } from '../domain/transaction-events.ts';
 import { decode } from '../event-store/codec.ts';
 import type { Append, EventStore, NewEvent, RecordedEvent } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
+import { readInParts } from '../event-store/read-in-parts.ts';
 import { type Line, readLines } from './lines.ts';
 import { parseLine } from './parse-line.ts';
 
@@ -34,8 +35,6 @@ export interface ImportOptions {
 const BATCH_LINES = 1_000;
 /** Of the lines' text; one line more, so that a batch has at least one. */
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
-/** Streams whose events are in memory at once. */
-const STREAMS_A_READ = 128;
 /** A conflict means that somebody else wrote to the same streams: each round at least one of the writers is done. */
 const MOST_ROUNDS = 100;
 
@@ -145,14 +144,9 @@ class Importer {
 
   /** A stream may hold much more than the lines about it: what was read of it is not kept. */
   async #plans(byStream: ReadonlyMap<string, readonly Candidate[]>): Promise<Plan[]> {
-    const all = [...byStream];
     const plans: Plan[] = [];
-    for (let at = 0; at < all.length; at += STREAMS_A_READ) {
-      const some = all.slice(at, at + STREAMS_A_READ);
-      const histories = await this.#options.store.readStreams(some.map(([stream]) => stream));
-      for (const [index, [stream, ofStream]] of some.entries()) {
-        plans.push(this.#plan(stream, histories[index] ?? [], ofStream));
-      }
+    for await (const [stream, history] of readInParts(this.#options.store, [...byStream.keys()])) {
+      plans.push(this.#plan(stream, history, byStream.get(stream) ?? []));
     }
     return plans;
   }

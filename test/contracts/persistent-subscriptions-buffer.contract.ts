@@ -59,6 +59,30 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
     });
   });
 
+  describe('events that are large', () => {
+    test('are all handed out, and again where they were given back', async () => {
+      const { store, consume } = await opened('g');
+      const expected = Array.from({ length: 60 }, (_, index) => `${index} ${'x'.repeat(100_000)}`);
+      for (const [index, name] of expected.entries()) await record(store, `transaction-${index}`, name);
+      const puller = consume('g', 100);
+      const seen: string[] = [];
+      for (const _ of expected) {
+        const event = await puller.next();
+        seen.push(nameOf(event.event));
+        if (event.retryCount === 0 && seen.length <= 20) {
+          await puller.consumer.retry(event, { reason: 'once more', delayMs: 0 });
+        } else await puller.consumer.ack([event]);
+      }
+      while (new Set(seen).size < 60 || seen.length < 80) {
+        const event = await puller.next();
+        seen.push(nameOf(event.event));
+        await puller.consumer.ack([event]);
+      }
+      expect([...new Set(seen)].sort()).toEqual([...expected].sort());
+      expect(await puller.isQuiet()).toBe(true);
+    });
+  });
+
   describe('a replay', () => {
     test('hands out what was parked, as if it had never been tried, and nothing that a consumer holds', async () => {
       const { store, subscriptions, consume } = await opened('g');
