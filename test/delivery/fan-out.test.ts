@@ -7,16 +7,17 @@ import { FuelError } from '../../src/errors.ts';
 import { openSqliteSubscriptions } from '../../src/event-store/sqlite-subscriptions.ts';
 import { keyIssued, onKey, PREFIX, webhookSet } from '../support/account-samples.ts';
 import { settle } from '../support/fake-scheduler.ts';
-import { PushMachine, READY } from '../support/push.ts';
+import { type CommitWatcher, PushMachine, READY } from '../support/push.ts';
 import { confirmedData, externalData } from '../support/records.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const DAY_MS = 86_400_000;
 
-async function machine(): Promise<PushMachine & { folder: string }> {
+async function machine(onCommit?: CommitWatcher): Promise<PushMachine & { folder: string }> {
   const folder = temporaryFolder();
   const opened = Object.assign(new PushMachine(folder), { folder });
   onTestFinished(() => opened.close());
+  if (onCommit !== undefined) opened.onCommit = onCommit;
   await opened.account(...READY);
   opened.start();
   await settle();
@@ -256,4 +257,31 @@ describe('the running fan-out', () => {
     await running.end();
     expect(await m.queue.countByState({})).toMatchObject({ pending: 2 });
   });
+});
+
+test('what an event owes to many keys is stored some MiB at a time', async () => {
+  const sizes: number[] = [];
+  const m = await machine((name, [deliveries], commit) => {
+    if (name === 'enqueue') sizes.push((deliveries as readonly unknown[]).length);
+    return commit();
+  });
+  const prefixes = Array.from({ length: 120 }, (_, index) => `k${index}`.padEnd(10, 'x'));
+  await m.account(...prefixes.flatMap((prefix) => [keyIssued({ prefix }), webhookSet({ prefix })]));
+  const text = '漢'.repeat(1_000);
+  const vehicle = { ...(confirmedData().vehicle as object), code: text, number_plate: text, brand: text };
+  const names = { corporate: { id: 31, name: text }, corporate_group: { id: 3, name: text } };
+  const data = confirmedData({ ...names, vehicle, created_at: at(m) });
+  const driver = { id: 77, name: text };
+  const events = [501, 502, 503, 504].map((transaction_id) => ({
+    type: 'TransactionConfirmed',
+    data: { ...data, driver, transaction_id },
+  }));
+  const recorded = [];
+  for (const event of events) {
+    recorded.push(await m.record(`transaction-${event.data.transaction_id}`, event as never));
+  }
+  await m.fan(...recorded);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(4 * 121);
+  expect(sizes.length).toBeGreaterThan(1);
+  for (const prefix of [PREFIX, ...prefixes]) expect(await find(m, 504, prefix)).toBeDefined();
 });
