@@ -18,6 +18,11 @@ interface Marker {
   readonly marker: 'caughtUp' | Position;
 }
 
+interface Fetched {
+  readonly event: RecordedEvent;
+  readonly bytes: number;
+}
+
 export interface SourceOptions {
   /** As in `SubscribeOptions`. */
   readonly prefixes: readonly string[];
@@ -32,7 +37,7 @@ export interface SourceOptions {
 export class EventStoreDbSource {
   readonly #subscription: AllStreamSubscription;
   /** What was taken from the driver, in its order; at most one batch by its bytes. */
-  readonly #fetched: (RecordedEvent | Marker)[] = [];
+  readonly #fetched: (Fetched | Marker)[] = [];
   #fetchedBytes = 0;
   #live = false;
   #error: Error | undefined;
@@ -103,9 +108,9 @@ export class EventStoreDbSource {
         if (next.marker === 'caughtUp') this.#live = true;
         else position = Math.max(position, next.marker);
       } else {
-        events.push(next);
-        position = next.position;
-        this.#fetchedBytes -= eventBytes(next);
+        events.push(next.event);
+        position = next.event.position;
+        this.#fetchedBytes -= next.bytes;
       }
     }
     if (taken === 0) return undefined;
@@ -118,10 +123,15 @@ export class EventStoreDbSource {
     while (this.#fetched.length < BUFFER && this.#fetchedBytes < MAX_BATCH_BYTES) {
       const next: AllStreamResolvedEvent | Marker | null = this.#subscription.read();
       if (next === null) return;
-      const fetched = 'marker' in next ? next : recordedOf(next);
-      if (fetched === undefined) continue;
-      this.#fetched.push(fetched);
-      if (!('marker' in fetched)) this.#fetchedBytes += eventBytes(fetched);
+      if ('marker' in next) {
+        this.#fetched.push(next);
+        continue;
+      }
+      const event = recordedOf(next);
+      if (event === undefined) continue;
+      const bytes = eventBytes(event);
+      this.#fetched.push({ event, bytes });
+      this.#fetchedBytes += bytes;
     }
   }
 
