@@ -1,9 +1,13 @@
+import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../src/domain/bounds.ts';
 import { formatDateTime, parseDateTime } from '../src/domain/date-time.ts';
 import { printDecimal } from '../src/domain/decimal.ts';
 import type { TransactionEventType } from '../src/domain/transaction-events.ts';
 
-/** Goes up whenever the rendered text changes: rows of another rendering are rebuilt from the events. */
-export const RENDERING_VERSION = 1;
+/**
+ * Goes up whenever the rendered text changes: rows of another rendering are rebuilt from the events.
+ * 2: a negative zero has no sign; an event with a text beyond the limit is not shown.
+ */
+export const RENDERING_VERSION = 2;
 
 /**
  * The transaction's record as JSON text, printed once, in the segments between what varies per request:
@@ -239,8 +243,9 @@ function nullableInteger(value: unknown, path: string): string {
 }
 
 function text(value: unknown, path: string): string {
-  if (typeof value === 'string') return JSON.stringify(value);
-  throw new RecordFault(path, 'must be a string');
+  if (typeof value !== 'string') throw new RecordFault(path, 'must be a string');
+  assertLength(value, path);
+  return JSON.stringify(value);
 }
 
 function nullableText(value: unknown, path: string): string {
@@ -248,8 +253,14 @@ function nullableText(value: unknown, path: string): string {
 }
 
 function objectKey(value: unknown, path: string): string | null {
-  if (value === null || typeof value === 'string') return value;
-  throw new RecordFault(path, 'must be a string or null');
+  if (value !== null && typeof value !== 'string') throw new RecordFault(path, 'must be a string or null');
+  if (value !== null) assertLength(value, path);
+  return value;
+}
+
+function assertLength(value: string, path: string): void {
+  if (isTextTooLong(value))
+    throw new RecordFault(path, `must have at most ${MAX_TEXT_CHARACTERS} characters`);
 }
 
 function decimal(value: unknown, decimals: number, path: string): string {

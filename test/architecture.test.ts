@@ -77,6 +77,14 @@ describe('the layout', () => {
     expect(found.map(({ path }) => path)).toEqual([]);
   });
 
+  it('spreads no array into the arguments of a call, of which a stack takes only some ten thousand', () => {
+    const spread = /(?:\.(?:push|unshift|splice)|Math\.(?:max|min))\((?:[^{}()[\]]*,)?\s*\.\.\.[^\n]*/g;
+    const found = sources.flatMap(({ path, text }) =>
+      [...text.matchAll(spread)].map(([call]) => `${path}: ${call}`),
+    );
+    expect(found).toEqual([]);
+  });
+
   it('lets each driver be imported by its adapter alone', () => {
     const permitted = (name: string, path: string) => DRIVERS[packageOf(name)]?.test(path) ?? true;
     expect(violations(sources, permitted)).toEqual([]);

@@ -59,7 +59,7 @@ function decideAll(commands: readonly AccountCommand[], before: Account | undefi
     if (decision.kind === 'refused') throw new FuelError('REFUSED', decision.reason);
     if (decision.kind === 'unchanged') continue;
     for (const event of decision.events) account = evolve(account, event, atMs);
-    events.push(...decision.events);
+    for (const event of decision.events) events.push(event);
   }
   if (account === undefined) throw new Error('commands on an account that is not open were not refused');
   return { account, events };

@@ -79,7 +79,7 @@ export async function readSnapshot(parts: AsyncIterable<string>): Promise<{
   for await (const text of parts) {
     const part = JSON.parse(text) as Part;
     if ('anchor' in part) anchor = part.anchor;
-    else if ('events' in part) events.push(...part.events);
+    else if ('events' in part) for (const event of part.events) events.push(event);
     else for (const state of part.accounts) accounts.push(stateOf(state));
   }
   if (anchor === undefined) throw new Error('the snapshot of the directory has no beginning');

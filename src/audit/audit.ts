@@ -2,8 +2,8 @@ import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../domain/ac
 import { parseDateTime } from '../domain/date-time.ts';
 import { isOperationsEventType, OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../domain/transaction-events.ts';
-import { recordedAt } from '../event-store/codec.ts';
-import { type EventStore, type RecordedEvent, Unreadable } from '../event-store/event-store.ts';
+import { printableData, recordedAt } from '../event-store/codec.ts';
+import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
 
 /** All that is given must hold. */
@@ -101,6 +101,6 @@ function toLine(event: RecordedEvent): AuditLine {
     type: event.type,
     actor: text(metadata.actor),
     command: text(metadata.command),
-    data: event.data instanceof Unreadable ? null : event.data,
+    data: printableData(event),
   };
 }

@@ -17,7 +17,7 @@ export function addConfigCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  FUEL_LISTEN=0.0.0.0:443 fuel config show')
     .action((options: { json?: true }) => {
       const { settings, faults } = showConfig(process.env);
-      const width = Math.max(...settings.map((setting) => setting.name.length));
+      const width = settings.reduce((most, { name }) => Math.max(most, name.length), 0);
       const lines = settings.map((setting) => {
         const fault = setting.fault === null ? '' : '  <- not valid';
         return `${setting.name.padEnd(width)}  ${printableLine(setting.value ?? '(none)')}  [${setting.source}]${fault}`;

@@ -8,7 +8,7 @@ import { transactionDeliveries } from '../delivery/transaction-deliveries.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import { eraseTransaction } from '../erasure/erase-transaction.ts';
 import { FuelError } from '../errors.ts';
-import { recordedAt } from '../event-store/codec.ts';
+import { printableData, recordedAt } from '../event-store/codec.ts';
 import { type ImportCounts, importTransactions } from '../import/import-transactions.ts';
 import { printableLine } from '../printable.ts';
 import { addCommand, addNoun, type Session } from './command.ts';
@@ -110,7 +110,7 @@ async function show(session: Session, [argument = '']: readonly string[]): Promi
     revision: event.revision,
     at: recordedAt(event),
     type: event.type,
-    data: event.data,
+    data: printableData(event),
   }));
   const { deliveries, notSent } = await transactionDeliveries(id, events, deliveryTerms(session));
   const lines = [

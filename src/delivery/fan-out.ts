@@ -8,6 +8,7 @@ import {
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { parseDateTime } from '../domain/date-time.ts';
+import { batchesOf, jsonBytes } from '../event-store/batch-bytes.ts';
 import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore, GroupEvent, Position, RecordedEvent } from '../event-store/event-store.ts';
 import { projectEvent } from '../transactions-view/project-event.ts';
@@ -18,6 +19,9 @@ import type { DeliveryQueue, NewDelivery } from './delivery-queue.ts';
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
+/** Deliveries that are stored at once. */
+const MAX_ACCEPTED = 1_000;
+const ACCEPTED = { most: MAX_ACCEPTED, bytesOf: ({ record }: NewDelivery) => jsonBytes(record) };
 
 export interface FanOutOptions {
   readonly store: EventStore;
@@ -72,18 +76,26 @@ export class FanOut {
         settlements.push({ kind: 'ack', event });
       }
     }
-    await this.#options.directoryAt?.(Math.max(0, ...shown.map(({ event }) => event.event.position)));
+    const last = shown.reduce((most, { event }) => Math.max(most, event.event.position), 0);
+    await this.#options.directoryAt?.(last);
     const deliveries: NewDelivery[] = [];
     for (const { event, row } of shown) {
       const owed = await this.#owedBy(event.event, row);
-      if ('unreadable' in owed) settlements.push(waitFor(event, owed.unreadable));
-      else {
-        deliveries.push(...owed);
-        settlements.push({ kind: 'ack', event });
+      if ('unreadable' in owed) {
+        settlements.push(waitFor(event, owed.unreadable));
+        continue;
       }
+      for (const delivery of owed) deliveries.push(delivery);
+      settlements.push({ kind: 'ack', event });
+      // One batch, unless its events owe much more than they hold: one delivery for each key.
+      if (deliveries.length >= MAX_ACCEPTED) await this.#accept(deliveries.splice(0));
     }
-    if (deliveries.length > 0) await this.#options.accept(deliveries);
+    await this.#accept(deliveries);
     return settlements;
+  }
+
+  async #accept(deliveries: readonly NewDelivery[]): Promise<void> {
+    for (const some of batchesOf(deliveries, ACCEPTED)) await this.#options.accept(some);
   }
 
   /** What the event changes, by the rules that the view goes by: both channels agree on what counts. */

@@ -50,7 +50,7 @@ export async function endSome(
     .toArray();
   if (open.length < BULK) {
     const held = deliveries.find({ state: 'held', prefix }, { ...idOnly, hint: 'held_in_lane' });
-    open.push(...(await held.toArray()));
+    for await (const delivery of held) open.push(delivery);
   }
   if (open.length === 0) return { found: 0, ended: 0 };
   const stillOpen = { _id: { $in: open.map(({ _id }) => _id) }, state: { $in: OPEN } };

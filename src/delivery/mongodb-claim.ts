@@ -62,7 +62,8 @@ async function choose({ deliveries }: DeliveryCollections, wanted: Wanted): Prom
 function fitting(due: readonly Chosen[], { limit, room }: Wanted): Chosen[] {
   const chosen: Chosen[] = [];
   for (const [prefix, lane] of Map.groupBy(due, (entry) => entry.prefix)) {
-    chosen.push(...lane.slice(0, Math.max(0, Math.min(room(prefix), limit - chosen.length))));
+    const most = Math.max(0, Math.min(room(prefix), limit - chosen.length));
+    for (const entry of lane.slice(0, most)) chosen.push(entry);
     if (chosen.length === limit) break;
   }
   return chosen;

@@ -74,7 +74,7 @@ export async function dueInLanes(
     const unions = others.map((pipeline) => ({ $unionWith: { coll: deliveries.collectionName, pipeline } }));
     const rows = await deliveries.aggregate<DeliveryDocument>([...first, ...unions]).toArray();
     const due = rows.filter(({ due_at }) => due_at !== undefined && due_at <= nowMs);
-    chosen.push(...due.slice(0, limit - chosen.length).map(({ _id, prefix }) => ({ id: _id, prefix })));
+    for (const { _id: id, prefix } of due.slice(0, limit - chosen.length)) chosen.push({ id, prefix });
   };
   for (const prefix of lanes) {
     const most = Math.min(room(prefix), limit - chosen.length);

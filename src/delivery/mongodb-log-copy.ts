@@ -1,5 +1,6 @@
 import { ObjectId } from 'mongodb';
 import { FuelError } from '../errors.ts';
+import { jsonBytes, MAX_BATCH_BYTES } from '../event-store/batch-bytes.ts';
 import type { StoredDelivery, StoredRun } from './delivery-log-copy.ts';
 import { MAX_ATTEMPTS_KEPT } from './delivery-queue.ts';
 import { type DeliveryCollections, type DeliveryDocument, insertMissing } from './mongodb-collections.ts';
@@ -43,12 +44,18 @@ export async function nextDeliveries(
   { deliveries }: DeliveryCollections,
   after: string,
 ): Promise<StoredDelivery[]> {
-  const batch = await deliveries
+  const found = deliveries
     .find({ _id: { $gt: after } })
     .sort({ _id: 1 })
-    .limit(BATCH)
-    .toArray();
-  return batch.map((document) => ({ ...toDelivery(document), endedAtMs: document.ended_at ?? null }));
+    .limit(BATCH);
+  const batch: StoredDelivery[] = [];
+  let bytes = 0;
+  for await (const document of found) {
+    batch.push({ ...toDelivery(document), endedAtMs: document.ended_at ?? null });
+    bytes += jsonBytes(batch.at(-1));
+    if (bytes >= MAX_BATCH_BYTES) break;
+  }
+  return batch;
 }
 
 export async function nextWithdrawals(

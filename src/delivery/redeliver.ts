@@ -3,6 +3,7 @@ import { type AccountWriter, changeAccount } from '../access/change-account.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import { FuelError } from '../errors.ts';
 import type { EventStore } from '../event-store/event-store.ts';
+import { readInParts } from '../event-store/read-in-parts.ts';
 import type { DeliveryQueue, DeliverySummary } from './delivery-queue.ts';
 
 /** Due times are spread like this, so that a receiver's live deliveries find room between redelivered ones. */
@@ -168,10 +169,10 @@ async function goneTransactions(
   deliveries: readonly DeliverySummary[],
 ): Promise<ReadonlyMap<number, string>> {
   const ids = [...new Set(deliveries.map(({ transactionId }) => transactionId))];
-  const histories = await store.readStreams(ids.map(transactionStream));
+  const idOf = new Map(ids.map((id) => [transactionStream(id), id]));
   const gone = new Map<number, string>();
-  for (const [index, id] of ids.entries()) {
-    const history = histories[index] ?? [];
+  for await (const [stream, history] of readInParts(store, [...idOf.keys()])) {
+    const id = idOf.get(stream) as number;
     if (history.some(({ type }) => WITHDRAWALS.has(type))) gone.set(id, WHY_NOT.withdrawn);
     else if (history.length === 0) gone.set(id, 'its transaction was erased, so it is never sent again');
   }

@@ -2,8 +2,10 @@ import type { Clock } from '../clock.ts';
 import { formatDateTime } from '../domain/date-time.ts';
 import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
+import { batchesOf, jsonBytes } from '../event-store/batch-bytes.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
+import { readInParts } from '../event-store/read-in-parts.ts';
 import type { DeliveryQueue, NewDelivery } from './delivery-queue.ts';
 
 const BATCH = 200;
@@ -27,11 +29,12 @@ export async function repairDeliveries(
   { newLog }: { readonly newLog: boolean },
   { store, queue, clock, author, onProgress }: RepairOptions,
 ): Promise<void> {
-  for (let at = 0; at < missing.length; at += BATCH) {
-    const batch = missing.slice(at, at + BATCH);
+  let stored = 0;
+  for (const batch of batchesOf(missing, { most: BATCH, bytesOf: ({ record }) => jsonBytes(record) })) {
     for (const id of await withdrawnAmong(batch, store)) await queue.withdraw(id, clock.now());
     await queue.enqueue(batch);
-    onProgress?.(at + batch.length);
+    stored += batch.length;
+    onProgress?.(stored);
   }
   const events: OperationsEvent[] = [];
   if (newLog) {
@@ -55,14 +58,13 @@ export async function withdrawnAmong(
   deliveries: readonly NewDelivery[],
   store: EventStore,
 ): Promise<ReadonlySet<number>> {
-  const ids = [...new Set(deliveries.map(({ transactionId }) => transactionId))];
+  const idOf = new Map(
+    deliveries.map(({ transactionId }) => [transactionStream(transactionId), transactionId]),
+  );
   const withdrawn = new Set<number>();
-  for (let at = 0; at < ids.length; at += BATCH) {
-    const batch = ids.slice(at, at + BATCH);
-    const histories = await store.readStreams(batch.map(transactionStream));
-    for (const [index, id] of batch.entries()) {
-      if (histories[index]?.some(({ type }) => WITHDRAWALS.has(type))) withdrawn.add(id);
-    }
+  for await (const [stream, history] of readInParts(store, [...idOf.keys()])) {
+    const id = idOf.get(stream);
+    if (id !== undefined && history.some(({ type }) => WITHDRAWALS.has(type))) withdrawn.add(id);
   }
   return withdrawn;
 }

@@ -1,16 +1,21 @@
 import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
 import { reasonOf } from '../errors.ts';
+import { eventBytes, MAX_BATCH_BYTES } from '../event-store/batch-bytes.ts';
 import type { GroupConsumer, GroupEvent, PersistentSubscriptions } from '../event-store/event-store.ts';
 import { isolateFailures } from '../isolate.ts';
 import type { Log } from '../log.ts';
 import { pause } from '../pause.ts';
 import { type RetryOptions, retryWhileUnavailable } from '../retry.ts';
 import type { FanOut, Settlement } from './fan-out.ts';
-import { inBatches } from './in-batches.ts';
+import { type BatchLimits, inBatches } from './in-batches.ts';
 
 export const DELIVERIES_GROUP = 'deliveries';
 
-const MAX_BATCH = 100;
+const BATCH: BatchLimits<GroupEvent> = {
+  mostItems: 100,
+  mostBytes: MAX_BATCH_BYTES,
+  bytesOf: ({ event }) => eventBytes(event),
+};
 const BUFFER = 400;
 /** What a killed process held is handed out again after this. */
 const ACK_TIMEOUT_MS = 5_000;
@@ -45,7 +50,7 @@ async function consume(run: FanOutRun, available: () => void): Promise<void> {
   const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until });
   available();
   onConnected?.();
-  for await (const events of inBatches(consumer, MAX_BATCH)) {
+  for await (const events of inBatches(consumer, BATCH)) {
     const beganAtMs = performance.now();
     try {
       await retryWhileUnavailable(async () => settle(consumer, await handle(run, events), run.log), {
@@ -79,7 +84,7 @@ async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<voi
 async function handle({ fanOut }: FanOutRun, events: readonly GroupEvent[]): Promise<Settlement[]> {
   const settlements: Settlement[] = [];
   const failed = await isolateFailures(events, async (some) => {
-    settlements.push(...(await fanOut.handle(some)));
+    for (const settlement of await fanOut.handle(some)) settlements.push(settlement);
   });
   return [
     ...settlements,

@@ -1,6 +1,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FuelError } from '../errors.ts';
+import { batchesOf, jsonBytes } from '../event-store/batch-bytes.ts';
 import type { Database } from '../sqlite/database.ts';
 import type { DeliveryLogCopy, StoredDelivery, StoredRun } from './delivery-log-copy.ts';
 import { MAX_ATTEMPTS_KEPT } from './delivery-queue.ts';
@@ -58,14 +59,19 @@ export class SqliteLogCopy implements DeliveryLogCopy {
   }): AsyncGenerator<readonly StoredDelivery[]> {
     let after = options?.after ?? FIRST;
     for (;;) {
-      const batch = this.#db.read(() =>
-        this.#own.deliveries.all(after, BATCH).map((row) => this.#whole(row)),
-      );
-      if (batch.length > 0) yield batch;
-      if (batch.length < BATCH) return;
-      after = batch.at(-1)?.id ?? after;
+      const batch = this.#db.read(() => this.#next(after));
+      const last = batch.at(-1);
+      if (last === undefined) return;
+      yield batch;
+      after = last.id;
       await nextTurn();
     }
+  }
+
+  #next(after: string): readonly StoredDelivery[] {
+    const whole = this.#own.deliveries.iterate(after, BATCH).map((row) => this.#whole(row));
+    for (const batch of batchesOf(whole, { most: BATCH, bytesOf: jsonBytes })) return batch;
+    return [];
   }
 
   async *withdrawals(): AsyncGenerator<readonly number[]> {

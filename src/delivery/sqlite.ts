@@ -160,7 +160,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
       if (rows.length > 0) this.#commits.ring();
       resumed += rows.length;
       if (rows.length < BULK_ROWS) return resumed;
-      after = Math.max(...rows.map((row) => row.seq as number));
+      after = rows.reduce((last, row) => Math.max(last, row.seq as number), after);
       await nextTurn();
     }
   }

@@ -86,7 +86,9 @@ class Verification {
       store,
       queue: { withdraw: () => Promise.reject(new Error('only recordings are judged')) },
       history: new AccountHistory({ store, directory: new Directory() }),
-      accept: async (deliveries) => void this.#decided.push(...deliveries),
+      accept: async (deliveries) => {
+        for (const delivery of deliveries) this.#decided.push(delivery);
+      },
       clock,
       environment,
       retentionMs,

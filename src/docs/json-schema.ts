@@ -1,4 +1,5 @@
 import type { Struct } from 'superstruct';
+import { MAX_TEXT_CHARACTERS } from '../domain/bounds.ts';
 
 /** A schema of JSON Schema draft 2020-12. */
 export interface JsonSchema {
@@ -18,6 +19,7 @@ const primitives: Readonly<Record<string, JsonSchema>> = {
   null: { type: 'null' },
   boolean: { type: 'boolean' },
   string: { type: 'string' },
+  text: { type: 'string', maxLength: MAX_TEXT_CHARACTERS },
   id: { type: 'integer', minimum: 0, maximum: MOST },
   integer: { type: 'integer', minimum: -MOST, maximum: MOST },
   decimal2: decimal(2),

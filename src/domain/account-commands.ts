@@ -1,5 +1,6 @@
 import type { Account, AccountKey, ProfilePeriod } from './account.ts';
 import type { AccountEvent, Environment } from './account-events.ts';
+import { isTextTooLong, MAX_TEXT_CHARACTERS } from './bounds.ts';
 import { formatDateTime } from './date-time.ts';
 import { type Decision, record, refused, unchanged } from './decision.ts';
 import { decideWebhook, isWebhookCommand, type WebhookCommand } from './webhook-commands.ts';
@@ -55,6 +56,9 @@ type Command<Type extends AccountCommand['type']> = Extract<AccountCommand, { ty
  * `unchanged`, one that is not possible is refused with what to do instead.
  */
 export function decide(command: AccountCommand, account: Account | undefined): AccountDecision {
+  if (textsOf(command).some(isTextTooLong)) {
+    return refused(`a text has at most ${MAX_TEXT_CHARACTERS} characters: give a shorter one`);
+  }
   if (command.type === 'OpenAccount') return openAccount(command, account);
   const id = command.accountId;
   if (account === undefined) {
@@ -201,6 +205,24 @@ function allowListFault(environment: Environment, allowList: readonly string[]):
 function rateLimitFault(rateLimit: number): string | undefined {
   if (Number.isSafeInteger(rateLimit) && rateLimit >= 1) return undefined;
   return 'the rate limit must be a whole number of requests a minute, at least 1';
+}
+
+/** The texts that the command was given as they are. */
+function textsOf(command: AccountCommand): readonly string[] {
+  switch (command.type) {
+    case 'OpenAccount':
+    case 'SetCorporateGroup':
+    case 'SetCorporate':
+      return [command.name];
+    case 'SetContacts':
+      return command.emails;
+    case 'SetChargingProfile':
+      return [command.profile];
+    case 'IssueKey':
+      return command.label === null ? [] : [command.label];
+    default:
+      return []; // of a bounded form
+  }
 }
 
 function isBlank(text: string): boolean {

@@ -1,9 +1,10 @@
 const DECIMAL = /^-?(?:0|[1-9]\d*)(?:\.(\d+))?$/;
+const NEGATIVE_ZERO = /^-[0.]+$/;
 const LONGEST = 40; // characters; more is a mistake, not an amount
 
 /**
- * Prints an exact decimal with `decimals` digits after the point, fewer being padded with zeros.
- * Returns `undefined` for text that is not a plain decimal or has more decimals than that: amounts are
+ * Prints an exact decimal with `decimals` digits after the point, fewer being padded with zeros; a negative zero
+ * without its sign. Returns `undefined` for text that is not a plain decimal or has more decimals than that: amounts are
  * never rounded and never pass through a float.
  */
 export function printDecimal(text: string, decimals: number): string | undefined {
@@ -11,7 +12,8 @@ export function printDecimal(text: string, decimals: number): string | undefined
   const match = DECIMAL.exec(text);
   if (match === null) return undefined;
   const given = match[1]?.length ?? 0;
-  if (given === decimals) return text;
   if (given > decimals) return undefined;
-  return given === 0 ? `${text}.${'0'.repeat(decimals)}` : text + '0'.repeat(decimals - given);
+  const shown = NEGATIVE_ZERO.test(text) ? text.slice(1) : text;
+  if (given === decimals) return shown;
+  return given === 0 ? `${shown}.${'0'.repeat(decimals)}` : shown + '0'.repeat(decimals - given);
 }

@@ -1,5 +1,6 @@
 import type { Struct } from 'superstruct';
 import { type AccountEvent, accountEvents } from './account-events.ts';
+import { shortened } from './bounds.ts';
 import { type OperationsEvent, operationsEvents } from './operations-events.ts';
 import { type TransactionEvent, transactionEvents } from './transaction-events.ts';
 
@@ -18,6 +19,9 @@ export const SCHEMA_VERSION = 1;
 
 export const eventTypes = Object.keys(schemas) as DomainEventType[];
 
+/** A fault quotes the value that it is about, which may be of any length. */
+const MAX_FAULT_CHARACTERS = 200;
+
 /** The schema of an event's data; `undefined` for a type this service does not know. */
 export function schemaOf(type: string): Struct<never, unknown> | undefined {
   return Object.hasOwn(schemas, type) ? schemas[type] : undefined;
@@ -25,12 +29,18 @@ export function schemaOf(type: string): Struct<never, unknown> | undefined {
 
 /** Every fault of `data` as `path: problem`, none when it fits the schema. */
 export function faultsOf(schema: Struct<never, unknown>, data: unknown): string[] {
-  const [error] = schema.validate(data);
-  if (error === undefined) return [];
-  return error.failures().map((failure) => {
-    const path = failure.path.length === 0 ? 'data' : failure.path.join('.');
-    return `${path}: ${failure.refinement ?? failure.message}`;
-  });
+  try {
+    const [error] = schema.validate(data);
+    if (error === undefined) return [];
+    return error.failures().map((failure) => {
+      const path = failure.path.length === 0 ? 'data' : failure.path.join('.');
+      return shortened(`${path}: ${failure.refinement ?? failure.message}`, MAX_FAULT_CHARACTERS);
+    });
+  } catch (error) {
+    // The validator prints what it refuses: an object with a member `toString` has no text.
+    if (!(error instanceof TypeError)) throw error;
+    return [`data: does not fit, and holds a value that can't be printed: ${error.message}`];
+  }
 }
 
 /** Who did what, when and from which command: carried by every event. */

@@ -1,4 +1,5 @@
 import { define, type Struct } from 'superstruct';
+import { isTextTooLong, MAX_TEXT_CHARACTERS } from './bounds.ts';
 import { parseDateTime } from './date-time.ts';
 import { printDecimal } from './decimal.ts';
 
@@ -13,6 +14,12 @@ export const id: Struct<number, null> = define('id', (value) =>
 export const integer: Struct<number, null> = define('integer', (value) =>
   Number.isSafeInteger(value) ? true : 'must be an integer from -(2^53-1) to 2^53-1',
 );
+
+/** A text of a bounded length. */
+export const text: Struct<string, null> = define('text', (value) => {
+  if (typeof value !== 'string') return 'must be a string';
+  return isTextTooLong(value) ? `must have at most ${MAX_TEXT_CHARACTERS} characters` : true;
+});
 
 /** An exact decimal as a string, with at most `decimals` digits after the point. */
 export const decimal = (decimals: number): Struct<string, null> =>

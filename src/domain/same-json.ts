@@ -1,18 +1,25 @@
-/** Whether two JSON values say the same: the order of an object's members does not matter, an array's does. */
+/**
+ * Whether two JSON values say the same: the order of an object's members does not matter, an array's does. Without
+ * recursion, since nothing bounds how deep a stored value nests.
+ */
 export function sameJson(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
-  if (Array.isArray(one) || Array.isArray(other)) {
-    if (!Array.isArray(one) || !Array.isArray(other)) return false;
-    return one.length === other.length && one.every((item, index) => sameJson(item, other[index]));
+  const open: (readonly [unknown, unknown])[] = [[one, other]];
+  for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+    const [left, right] = pair;
+    if (left === right) continue;
+    if (!isMembers(left) || !isMembers(right) || Array.isArray(left) !== Array.isArray(right)) return false;
+    const names = Object.keys(left);
+    if (names.length !== Object.keys(right).length) return false;
+    for (const name of names) {
+      if (!Object.hasOwn(right, name)) return false;
+      open.push([left[name], right[name]]);
+    }
   }
-  return sameMembers(one as Members, other as Members);
+  return true;
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
-function sameMembers(one: Members, other: Members): boolean {
-  const names = Object.keys(one);
-  if (names.length !== Object.keys(other).length) return false;
-  return names.every((name) => Object.hasOwn(other, name) && sameJson(one[name], other[name]));
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null;
 }

@@ -1,7 +1,7 @@
-import { type Infer, nullable, optional, string, type } from 'superstruct';
-import { dateTime, decimal, id, integer, nothing } from './primitives.ts';
+import { type Infer, nullable, optional, type } from 'superstruct';
+import { dateTime, decimal, id, integer, nothing, text } from './primitives.ts';
 
-const namedRef = type({ id, name: string() });
+const namedRef = type({ id, name: text });
 
 const recordFields = {
   transaction_id: id,
@@ -17,32 +17,32 @@ const recordFields = {
   fuel_consumption: nullable(decimal(2)),
   vehicle: type({
     id,
-    code: nullable(string()),
-    number_plate: nullable(string()),
-    chassis_number: nullable(string()),
-    brand: nullable(string()),
-    model: nullable(string()),
+    code: nullable(text),
+    number_plate: nullable(text),
+    chassis_number: nullable(text),
+    brand: nullable(text),
+    model: nullable(text),
     year: nullable(integer),
     department: nullable(namedRef),
   }),
-  driver: type({ id, name: string(), mobile_number: optional(nullable(string())) }),
+  driver: type({ id, name: text, mobile_number: optional(nullable(text)) }),
   fees: type({ total_fees: decimal(2), total_vat: decimal(2), total_amount: decimal(6) }),
-  images: type({ pump: nullable(string()), odometer: nullable(string()) }),
+  images: type({ pump: nullable(text), odometer: nullable(text) }),
 };
 
 /** The provider confirmed a fill at a station of the network. */
 export const TransactionConfirmed = type({
   ...recordFields,
-  station: type({ id, name: string(), provider: namedRef }),
+  station: type({ id, name: text, provider: namedRef }),
 });
 
 /** A fill at a station outside the network was recorded: the station has a name and nothing else. */
 export const ExternalTransactionRecorded = type({
   ...recordFields,
-  station: type({ id: optional(nothing), name: string(), provider: optional(nothing) }),
+  station: type({ id: optional(nothing), name: text, provider: optional(nothing) }),
 });
 
-const withdrawal = { transaction_id: id, account_id: id, reason: optional(nullable(string())) };
+const withdrawal = { transaction_id: id, account_id: id, reason: optional(nullable(text)) };
 
 export const TransactionVoided = type({ ...withdrawal, voided_at: dateTime });
 

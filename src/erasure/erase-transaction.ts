@@ -3,6 +3,7 @@ import type { DeliveryQueue } from '../delivery/delivery-queue.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import { FuelError } from '../errors.ts';
+import { printableData } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { type ErasedBytesOptions, type Remainder, removeErasedBytes } from '../sqlite/erased-bytes.ts';
@@ -48,11 +49,17 @@ export async function eraseTransaction(id: number, options: ErasureOptions): Pro
   const shown = row === undefined || row === 'hidden' ? [] : [row.head];
   return removeErasedBytes({
     ...files,
-    texts: [...events.map(({ data }) => JSON.stringify(data) ?? ''), ...shown]
+    texts: [...events.map(textOf), ...shown]
       .filter((text) => text !== '')
       .map((text) => text.slice(0, SEARCHED_CHARACTERS)),
     withinMs: WITHIN_MS,
   });
+}
+
+/** As it is stored; empty where it has no text that could be searched for. */
+function textOf(event: RecordedEvent): string {
+  const data = printableData(event);
+  return data === null ? '' : JSON.stringify(data);
 }
 
 async function record(

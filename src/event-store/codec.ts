@@ -1,3 +1,4 @@
+import { MAX_NESTING, nestsDeeperThan, shortened } from '../domain/bounds.ts';
 import { formatDateTime, parseDateTime } from '../domain/date-time.ts';
 import { type DomainEventType, faultsOf, SCHEMA_VERSION, schemaOf } from '../domain/events.ts';
 import { type RecordedEvent, Unreadable } from './event-store.ts';
@@ -23,6 +24,8 @@ export interface SchemaHistory {
   readonly upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster>>>>;
 }
 
+/** Far beyond what is read, and far below what overflows a stack. */
+const MAX_PRINTED_NESTING = 1_000;
 const FIRST_VERSION = 1; // also of an event whose metadata does not say
 const production: SchemaHistory = { version: SCHEMA_VERSION, upcasters: {} };
 
@@ -36,6 +39,11 @@ export function decode(event: RecordedEvent, history: SchemaHistory = production
   if (!isKnown(type)) return refuse(`unknown event type ${type}`);
   if (data instanceof Unreadable) return refuse(data.reason);
   if (event.metadata instanceof Unreadable) return refuse(event.metadata.reason);
+  // First of all: what comes after may walk the values by recursion.
+  if (nestsDeeperThan(data, MAX_NESTING)) return refuse(`data nests deeper than ${MAX_NESTING} levels`);
+  if (nestsDeeperThan(event.metadata, MAX_NESTING)) {
+    return refuse(`metadata nests deeper than ${MAX_NESTING} levels`);
+  }
   const metadata = membersOf(event.metadata);
   const version = metadata.schema_version ?? FIRST_VERSION;
   if (!Number.isSafeInteger(version) || (version as number) < FIRST_VERSION) {
@@ -58,6 +66,11 @@ export function decodeStrict(event: RecordedEvent, history: SchemaHistory = prod
   const schema = schemaOf(decoded.type);
   const faults = schema === undefined ? [] : faultsOf(schema, decoded.data);
   return faults.length === 0 ? decoded : refuse(faults.join('; '));
+}
+
+/** The data as it may be printed: `null` where it is no JSON, or nests so deep that it has no text. */
+export function printableData({ data }: RecordedEvent): unknown {
+  return data instanceof Unreadable || nestsDeeperThan(data, MAX_PRINTED_NESTING) ? null : data;
 }
 
 /**
@@ -98,5 +111,5 @@ function membersOf(metadata: unknown): Readonly<Record<string, unknown>> {
 }
 
 function refuse(reason: string): { readonly ok: false; readonly reason: string } {
-  return { ok: false, reason };
+  return { ok: false, reason: shortened(reason) };
 }

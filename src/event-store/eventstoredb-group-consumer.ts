@@ -133,10 +133,12 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     }
   }
 
-  /** Takes in all that has arrived; the server bounds how much that is. What the group is not for ends here. */
+  /** Takes in what has arrived, up to one batch. What the group is not for ends here. */
   async #receive(link: EventStoreDbGroupLink, prefixes: readonly string[]): Promise<void> {
     const ended: Delivery[] = [];
-    for (let delivery = link.take(); delivery !== undefined; delivery = link.take()) {
+    while (!this.#handed.isFull) {
+      const delivery = link.take();
+      if (delivery === undefined) break;
       const event = isFor(prefixes, delivery) ? await this.#eventOf(delivery) : undefined;
       if (event === undefined || event.type === STREAM_ERASED) ended.push(delivery);
       else await this.#park(this.#handed.arrive(event, delivery, this.#options.clock.now()));

@@ -4,6 +4,9 @@ import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import { EndedByServer } from './eventstoredb-errors.ts';
 import type { Delivery } from './eventstoredb-handed-events.ts';
 
+/** Events that the driver holds, which it does not bound by bytes; the others wait on the connection. */
+const DRIVER_BUFFER = 8;
+const MOST_ACKNOWLEDGED = 500;
 /** What was sent gets this long to arrive before the call is cancelled, which drops what is on its way. */
 const ARRIVAL_MS = 100;
 
@@ -27,7 +30,7 @@ export class EventStoreDbGroupLink {
     this.#subscription = client.subscribeToPersistentSubscriptionToAll(
       group,
       { bufferSize },
-      { highWaterMark: bufferSize },
+      { highWaterMark: DRIVER_BUFFER },
     );
     const end = (error: Error): void => {
       this.#error ??= error;
@@ -58,7 +61,9 @@ export class EventStoreDbGroupLink {
 
   /** Resolves when it is sent, and also where the connection breaks first: then the events come again. */
   async ack(deliveries: readonly Delivery[]): Promise<void> {
-    await this.#sent(this.#subscription.ack(...deliveries));
+    for (let at = 0; at < deliveries.length; at += MOST_ACKNOWLEDGED) {
+      await this.#sent(this.#subscription.ack(...deliveries.slice(at, at + MOST_ACKNOWLEDGED)));
+    }
   }
 
   /** As `ack`. */

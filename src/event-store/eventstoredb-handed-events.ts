@@ -1,4 +1,5 @@
 import type { PersistentSubscriptionToAllResolvedEvent } from '@eventstore/db-client';
+import { eventBytes, MAX_BATCH_BYTES } from './batch-bytes.ts';
 import type { GroupEvent, Position, RecordedEvent } from './event-store.ts';
 import type { GroupLimits } from './eventstoredb-group-settings.ts';
 
@@ -7,9 +8,12 @@ export type Delivery = PersistentSubscriptionToAllResolvedEvent;
 
 /** The server looks for passed time-outs once a second. */
 const SERVER_DELAY_MS = 2_000;
+/** Of the events that are kept back for a later try. */
+const MAX_HELD_BYTES = 32 * MAX_BATCH_BYTES;
 
 interface Entry {
   readonly event: RecordedEvent;
+  readonly bytes: number;
   delivery: Delivery;
   /** How often it was handed out before. */
   readonly retryCount: number;
@@ -36,6 +40,8 @@ export class EventStoreDbHandedEvents {
   readonly #entries = new Map<Position, Entry>();
   /** How many entries are in each state. */
   readonly #counts = { waiting: 0, out: 0, held: 0 };
+  /** As `eventBytes` counts them. */
+  readonly #bytes = { waiting: 0, out: 0, held: 0 };
   /** Positions to hand out, in order; some may have ended meanwhile. */
   #queue: Position[] = [];
   #limits: GroupLimits = { ackTimeoutMs: 0, maxRetries: 1 };
@@ -49,6 +55,11 @@ export class EventStoreDbHandedEvents {
 
   set limits(limits: GroupLimits) {
     this.#limits = limits;
+  }
+
+  /** Whether what waits and is out makes a batch: the rest may stay where it is. */
+  get isFull(): boolean {
+    return this.#bytes.waiting + this.#bytes.out >= MAX_BATCH_BYTES;
   }
 
   /** Takes what the server handed over; says when it is to be parked instead. */
@@ -66,7 +77,8 @@ export class EventStoreDbHandedEvents {
     if (retryCount >= this.#limits.maxRetries) {
       return { delivery, reason: `handed out ${retryCount} times without an acknowledgement` };
     }
-    this.#keep({ event, delivery, retryCount, expiresAtMs, state: 'waiting', dueAtMs: 0, reason: '' });
+    const bytes = eventBytes(event);
+    this.#keep({ event, bytes, delivery, retryCount, expiresAtMs, state: 'waiting', dueAtMs: 0, reason: '' });
     return undefined;
   }
 
@@ -94,7 +106,7 @@ export class EventStoreDbHandedEvents {
 
   /**
    * Keeps an event that is out back until it is due. What can not be kept is to be parked: it was handed out as
-   * often as allowed, or is the oldest of more than `most`.
+   * often as allowed, or is the oldest of more than `most`, or of more than `MAX_HELD_BYTES`.
    */
   hold(
     { event }: GroupEvent,
@@ -114,7 +126,7 @@ export class EventStoreDbHandedEvents {
     const dueAtMs = nowMs + delayMs;
     this.#lookAtMs = Math.min(this.#lookAtMs, dueAtMs);
     this.#keep({ ...entry, state: 'held', retryCount, dueAtMs, reason });
-    if (this.#counts.held <= most) return undefined;
+    if (this.#counts.held <= most && this.#bytes.held <= MAX_HELD_BYTES) return undefined;
     const oldest = this.#entries.values().find(({ state }) => state === 'held');
     this.#drop(oldest);
     return oldest;
@@ -160,10 +172,13 @@ export class EventStoreDbHandedEvents {
   #keep(entry: Entry): void {
     this.#entries.set(entry.event.position, entry);
     this.#counts[entry.state]++;
+    this.#bytes[entry.state] += entry.bytes;
     if (entry.state === 'waiting') this.#queue.push(entry.event.position);
   }
 
   #drop(entry: Entry | undefined): void {
-    if (entry !== undefined && this.#entries.delete(entry.event.position)) this.#counts[entry.state]--;
+    if (entry === undefined || !this.#entries.delete(entry.event.position)) return;
+    this.#counts[entry.state]--;
+    this.#bytes[entry.state] -= entry.bytes;
   }
 }

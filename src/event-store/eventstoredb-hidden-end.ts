@@ -16,7 +16,8 @@ const NOT_FOUND = 5;
 export async function readHiddenEnd(connection: EventStoreDbConnection): Promise<Position> {
   const groups = await connection.use(groupNames);
   const streams = groups.flatMap((group) => RECORDS.map((record) => groupStream(group, record)));
-  return Math.max(0, ...(await Promise.all([EPOCHS, ...streams].map((stream) => endOf(connection, stream)))));
+  const ends = await Promise.all([EPOCHS, ...streams].map((stream) => endOf(connection, stream)));
+  return ends.reduce((last, end) => Math.max(last, end), 0);
 }
 
 /** Where there is no group at all, the server says that it did not find one. */

@@ -1,17 +1,26 @@
+import type { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type AllStreamResolvedEvent, type AllStreamSubscription, START } from '@eventstore/db-client';
 import type { Bell } from '../bell.ts';
+import { eventBytes, MAX_BATCH_BYTES } from './batch-bytes.ts';
 import type { Position, RecordedEvent, SubscriptionBatch } from './event-store.ts';
 import type { EventStoreDbConnection } from './eventstoredb-connection.ts';
 import { EndedByServer } from './eventstoredb-errors.ts';
 import { filterOf, recordedOf } from './eventstoredb-events.ts';
 
-/** Events that are fetched ahead of who reads them; further ones wait at the server. */
+/** Events that are fetched ahead of who reads them, besides their bytes; further ones wait at the server. */
 const BUFFER = 1_000;
+/** Events that the driver holds, which it does not bound by bytes. */
+const DRIVER_BUFFER = 8;
 
 /** What stands among the events in the buffer, so that its order to them is kept. */
 interface Marker {
   readonly marker: 'caughtUp' | Position;
+}
+
+interface Fetched {
+  readonly event: RecordedEvent;
+  readonly bytes: number;
 }
 
 export interface SourceOptions {
@@ -27,6 +36,9 @@ export interface SourceOptions {
 /** One subscription on the server, until it breaks. */
 export class EventStoreDbSource {
   readonly #subscription: AllStreamSubscription;
+  /** What was taken from the driver, in its order; at most one batch by its bytes. */
+  readonly #fetched: (Fetched | Marker)[] = [];
+  #fetchedBytes = 0;
   #live = false;
   #error: Error | undefined;
 
@@ -39,14 +51,17 @@ export class EventStoreDbSource {
         fromPosition: after === 0 ? START : { commit: BigInt(after), prepare: BigInt(after) },
         filter: filterOf({ prefixes, pace, checkpointReached: (_, { commit }) => mark(Number(commit)) }),
       },
-      { highWaterMark: BUFFER },
+      { highWaterMark: DRIVER_BUFFER },
     );
     const end = (error: Error): void => {
       this.#error ??= error;
       bell.ring();
     };
     this.#subscription.on('caughtUp', () => mark('caughtUp'));
-    this.#subscription.on('readable', () => bell.ring());
+    this.#subscription.on('readable', () => {
+      this.#fetch();
+      bell.ring();
+    });
     this.#subscription.on('error', end);
     this.#subscription.on('end', () => end(new EndedByServer('the subscription')));
   }
@@ -67,7 +82,8 @@ export class EventStoreDbSource {
    */
   async gather(limit: number): Promise<void> {
     for (let had = 0; ; ) {
-      const has = this.#subscription.readableLength;
+      this.#fetch();
+      const has = this.#fetched.length;
       if (has === had || has >= limit) return;
       had = has;
       await nextTurn();
@@ -75,29 +91,48 @@ export class EventStoreDbSource {
   }
 
   get isDrained(): boolean {
-    return this.#subscription.readableLength === 0;
+    const { readableLength, writableLength } = this.#subscription as AllStreamSubscription & Writable;
+    return this.#fetched.length + readableLength + writableLength === 0;
   }
 
   /** What has arrived, at most `limit` events; undefined where nothing has. `after` is where the last batch ended. */
   take(limit: number, after: Position): SubscriptionBatch | undefined {
+    this.#fetch();
     const events: RecordedEvent[] = [];
     let position = after;
-    let taken = false;
-    while (events.length < limit) {
-      const next: AllStreamResolvedEvent | Marker | null = this.#subscription.read();
-      if (next === null) break;
-      taken = true;
+    let taken = 0;
+    for (const next of this.#fetched) {
+      if (events.length === limit) break;
+      taken++;
       if ('marker' in next) {
         if (next.marker === 'caughtUp') this.#live = true;
         else position = Math.max(position, next.marker);
       } else {
-        const event = recordedOf(next);
-        if (event === undefined) continue;
-        events.push(event);
-        position = event.position;
+        events.push(next.event);
+        position = next.event.position;
+        this.#fetchedBytes -= next.bytes;
       }
     }
-    return taken ? { events, position, caughtUp: this.#live && this.isDrained } : undefined;
+    if (taken === 0) return undefined;
+    this.#fetched.splice(0, taken);
+    return { events, position, caughtUp: this.#live && this.isDrained };
+  }
+
+  /** Takes what the driver has, until it makes one batch: what is left with the driver holds up the server. */
+  #fetch(): void {
+    while (this.#fetched.length < BUFFER && this.#fetchedBytes < MAX_BATCH_BYTES) {
+      const next: AllStreamResolvedEvent | Marker | null = this.#subscription.read();
+      if (next === null) return;
+      if ('marker' in next) {
+        this.#fetched.push(next);
+        continue;
+      }
+      const event = recordedOf(next);
+      if (event === undefined) continue;
+      const bytes = eventBytes(event);
+      this.#fetched.push({ event, bytes });
+      this.#fetchedBytes += bytes;
+    }
   }
 
   close(): void {

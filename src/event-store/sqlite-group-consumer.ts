@@ -41,7 +41,7 @@ export class SqliteGroupConsumer implements GroupConsumer {
       while (!signal.aborted) {
         this.#bell.reset();
         const claim = await group.claim(this.#holder, bufferSize);
-        waiting.push(...claim.events);
+        for (const event of claim.events) waiting.push(event);
         yield* this.#handOut(waiting, claim.leasedUntilMs);
         if (claim.events.length > 0 || claim.more)
           await nextTurn(); // claiming is synchronous work

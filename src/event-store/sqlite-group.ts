@@ -28,6 +28,14 @@ interface MessageRow {
   readonly retry_count: number;
 }
 
+interface Due {
+  readonly events: readonly GroupEvent[];
+  /** Nothing more has fallen due, or there is no room for it. */
+  readonly isWhole: boolean;
+}
+
+const NOTHING_DUE: Due = { events: [], isWhole: true };
+
 interface GroupRow {
   readonly prefixes: string;
   readonly ack_timeout_ms: number;
@@ -82,15 +90,15 @@ export class SqliteGroup {
       const leasedUntilMs = nowMs + group.ack_timeout_ms;
       this.#parkExhausted(group, nowMs);
       const room = bufferSize - this.#held(holder, nowMs);
-      const due = room > 0 ? this.#contentOf(this.#takeDue({ holder, nowMs, leasedUntilMs, room })) : [];
-      const wanted = room - due.length;
+      const due = room > 0 ? this.#takeDue({ holder, nowMs, leasedUntilMs, room }) : NOTHING_DUE;
+      const wanted = due.isWhole ? room - due.events.length : 0;
       const fresh = wanted > 0 ? this.#takeNew(group, { holder, leasedUntilMs, wanted }) : undefined;
       const nextDueMs = (this.#statements.nextDue.get(this.#name)?.due_at as number | null) ?? Infinity;
       return {
-        events: [...due, ...(fresh?.events ?? []).map((event) => ({ event, retryCount: 0 }))],
+        events: [...due.events, ...(fresh?.events ?? []).map((event) => ({ event, retryCount: 0 }))],
         leasedUntilMs,
         nextDueMs,
-        more: fresh?.caughtUp === false,
+        more: !due.isWhole || fresh?.caughtUp === false,
       };
     });
   }
@@ -145,18 +153,29 @@ export class SqliteGroup {
     this.#statements.parkExhausted.run(reason, nowMs, this.#name, nowMs, max_retries);
   }
 
+  /** As many as make one batch. A message whose event was erased meanwhile ends here. */
   #takeDue(lease: {
     readonly holder: string;
     readonly nowMs: number;
     readonly leasedUntilMs: number;
     readonly room: number;
-  }): MessageRow[] {
+  }): Due {
     const { holder, nowMs, leasedUntilMs, room } = lease;
     const due = this.#statements.due.all(this.#name, nowMs, room) as unknown as MessageRow[];
-    for (const { position, retry_count } of due) {
-      this.#statements.take.run(retry_count, holder, leasedUntilMs, this.#name, position);
+    if (due.length === 0) return NOTHING_DUE;
+    const { events: found, looked } = this.#store.readSomeAt(due.map(({ position }) => position));
+    const byPosition = new Map(found.map((event) => [event.position, event]));
+    const events: GroupEvent[] = [];
+    for (const { position, retry_count: retryCount } of due.slice(0, looked)) {
+      const event = byPosition.get(position);
+      if (event === undefined) {
+        this.#statements.forget.run(this.#name, position);
+        continue;
+      }
+      this.#statements.take.run(retryCount, holder, leasedUntilMs, this.#name, position);
+      events.push({ event, retryCount });
     }
-    return due;
+    return { events, isWhole: looked === due.length };
   }
 
   #takeNew(
@@ -181,21 +200,6 @@ export class SqliteGroup {
     if (group.position <= this.#store.end()) return group.position;
     this.#statements.forgetAll.run(this.#name);
     return 0;
-  }
-
-  /** The events of messages; a message whose event was erased meanwhile ends here. */
-  #contentOf(rows: readonly MessageRow[]): GroupEvent[] {
-    if (rows.length === 0) return [];
-    const found = this.#store.readAt(rows.map(({ position }) => position));
-    const byPosition = new Map<Position, (typeof found)[number]>(
-      found.map((event) => [event.position, event]),
-    );
-    return rows.flatMap(({ position, retry_count: retryCount }) => {
-      const event = byPosition.get(position);
-      if (event !== undefined) return [{ event, retryCount }];
-      this.#statements.forget.run(this.#name, position);
-      return [];
-    });
   }
 }
 

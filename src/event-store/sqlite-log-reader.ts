@@ -1,6 +1,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
 import type { Database } from '../sqlite/database.ts';
+import { MAX_BATCH_BYTES } from './batch-bytes.ts';
 import { type Position, type RecordedEvent, type SubscriptionBatch, Unreadable } from './event-store.ts';
 
 export const EVENT_COLUMNS = 'position, stream, revision, id, type, recorded_at, data, metadata';
@@ -48,15 +49,15 @@ export class SqliteLogReader {
   readAll({ prefixes, after, limit }: ReadAllOptions): SubscriptionBatch {
     const others = leavesOutTransactions(prefixes);
     const statement = this.#statement(prefixes.length, others);
-    const { rows, scannedTo, head } = this.#db.read(() => {
+    const { events, isFull, scannedTo, head } = this.#db.read(() => {
       const end = this.head();
       const to = Math.min(after + (others ? SCAN_OTHER_EVENTS : SCAN_EVENTS), end);
-      const found = statement.all(after, to, ...prefixes, limit) as unknown as EventRow[];
-      return { rows: found, scannedTo: to, head: end };
+      const read = eventsOf(statement.iterate(after, to, ...prefixes, limit));
+      return { ...read, scannedTo: to, head: end };
     });
-    const last = rows.length === limit ? rows.at(-1) : undefined;
+    const last = isFull || events.length === limit ? events.at(-1) : undefined;
     const position = last?.position ?? Math.max(after, scannedTo);
-    return { events: rows.map(toRecorded), position, caughtUp: position >= head };
+    return { events, position, caughtUp: position >= head };
   }
 
   #statement(prefixCount: number, others: boolean): StatementSync {
@@ -67,6 +68,23 @@ export class SqliteLogReader {
     this.#byQuery.set(sql, statement);
     return statement;
   }
+}
+
+/** What the event takes as text: quicker to tell than what it takes in memory, which is ten times that at most. */
+export function textBytes({ data, metadata }: Pick<EventRow, 'data' | 'metadata'>): number {
+  return data.length + metadata.length;
+}
+
+/** Row by row: the text of a row that is left for the next batch is never read. */
+function eventsOf(rows: Iterable<unknown>): { readonly events: RecordedEvent[]; readonly isFull: boolean } {
+  const events: RecordedEvent[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    events.push(toRecorded(row as EventRow));
+    bytes += textBytes(row as EventRow);
+    if (bytes >= MAX_BATCH_BYTES) return { events, isFull: true };
+  }
+  return { events, isFull: false };
 }
 
 /** Parameters: after, up to, the prefixes, limit. `others`: by the index that has no transaction event. */

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Bell } from '../bell.ts';
 import type { Clock } from '../clock.ts';
 import { Database } from '../sqlite/database.ts';
+import { MAX_BATCH_BYTES } from './batch-bytes.ts';
 import { CommitWatch } from './commit-watch.ts';
 import type {
   Append,
@@ -19,6 +20,7 @@ import {
   type EventRow,
   type ReadAllOptions,
   SqliteLogReader,
+  textBytes,
   toRecorded,
 } from './sqlite-log-reader.ts';
 
@@ -170,6 +172,22 @@ export class SqliteEventStore implements EventStore {
   readAt(positions: readonly Position[]): RecordedEvent[] {
     const rows = this.#db.read(() => positions.map((position) => this.#readAt.get(position)));
     return (rows as unknown as (EventRow | undefined)[]).filter((row) => row !== undefined).map(toRecorded);
+  }
+
+  /** As `readAt`, of as many of the positions as make one batch; says how many those were. */
+  readSomeAt(positions: readonly Position[]): { readonly events: RecordedEvent[]; readonly looked: number } {
+    return this.#db.read(() => {
+      const events: RecordedEvent[] = [];
+      let bytes = 0;
+      for (const [index, position] of positions.entries()) {
+        const row = this.#readAt.get(position) as unknown as EventRow | undefined;
+        if (row === undefined) continue;
+        events.push(toRecorded(row));
+        bytes += textBytes(row);
+        if (bytes >= MAX_BATCH_BYTES) return { events, looked: index + 1 };
+      }
+      return { events, looked: positions.length };
+    });
   }
 
   async head(): Promise<Position> {

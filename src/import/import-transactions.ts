@@ -11,6 +11,7 @@ import type { TransactionEvent } from '../domain/transaction-events.ts';
 import { decode } from '../event-store/codec.ts';
 import type { Append, EventStore, NewEvent, RecordedEvent } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
+import { readInParts } from '../event-store/read-in-parts.ts';
 import { type Line, readLines } from './lines.ts';
 import { parseLine } from './parse-line.ts';
 
@@ -32,6 +33,8 @@ export interface ImportOptions {
 }
 
 const BATCH_LINES = 1_000;
+/** Of the lines' text; one line more, so that a batch has at least one. */
+const BATCH_CHARACTERS = 4 * 1024 * 1024;
 /** A conflict means that somebody else wrote to the same streams: each round at least one of the writers is done. */
 const MOST_ROUNDS = 100;
 
@@ -74,9 +77,16 @@ export async function importTransactions(options: ImportOptions): Promise<Import
 
 async function* inBatches(input: AsyncIterable<readonly Line[]>): AsyncGenerator<readonly Line[]> {
   let batch: Line[] = [];
+  let characters = 0;
   for await (const lines of input) {
-    batch.push(...lines);
-    for (; batch.length >= BATCH_LINES; batch = batch.slice(BATCH_LINES)) yield batch.slice(0, BATCH_LINES);
+    for (const line of lines) {
+      batch.push(line);
+      characters += 'text' in line ? line.text.length : 0;
+      if (batch.length < BATCH_LINES && characters < BATCH_CHARACTERS) continue;
+      yield batch;
+      batch = [];
+      characters = 0;
+    }
   }
   if (batch.length > 0) yield batch;
 }
@@ -119,11 +129,7 @@ class Importer {
   /** Decides each candidate on what its stream holds and appends; returns those of the streams that met a conflict. */
   async #record(candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
     const { store } = this.#options;
-    const byStream = Map.groupBy(candidates, (candidate) => candidate.stream);
-    const histories = await store.readStreams([...byStream.keys()]);
-    const plans = [...byStream].map(([stream, ofStream], index) =>
-      this.#plan(stream, histories[index] ?? [], ofStream),
-    );
+    const plans = await this.#plans(Map.groupBy(candidates, (candidate) => candidate.stream));
     const planned = plans.filter(({ append }) => append.events.length > 0);
     const results = await store.append(planned.map(({ append }) => append));
     const resultOf = new Map(planned.map((plan, index) => [plan, results[index]]));
@@ -134,6 +140,15 @@ class Importer {
       this.#count(plan, result?.kind === 'erased');
       return [];
     });
+  }
+
+  /** A stream may hold much more than the lines about it: what was read of it is not kept. */
+  async #plans(byStream: ReadonlyMap<string, readonly Candidate[]>): Promise<Plan[]> {
+    const plans: Plan[] = [];
+    for await (const [stream, history] of readInParts(this.#options.store, [...byStream.keys()])) {
+      plans.push(this.#plan(stream, history, byStream.get(stream) ?? []));
+    }
+    return plans;
   }
 
   #plan(stream: string, history: readonly RecordedEvent[], candidates: readonly Candidate[]): Plan {

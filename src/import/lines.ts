@@ -3,8 +3,8 @@ import { isUtf8 } from 'node:buffer';
 /** One line of the input, numbered from 1; `fault` where it can't be text. Blank lines are left out. */
 export type Line = { readonly number: number } & ({ readonly text: string } | { readonly fault: string });
 
-/** Longest line taken. A transaction is under 4 KiB; a file without line ends must not fill the memory. */
-export const LONGEST_LINE_BYTES = 1024 * 1024;
+/** Without its line feed. A transaction is under 4 KiB; a file without line ends must not fill the memory. */
+export const MAX_LINE_BYTES = 64 * 1024;
 
 const LINE_FEED = 10;
 
@@ -15,11 +15,11 @@ export async function* readLines(input: AsyncIterable<Buffer>): AsyncGenerator<L
   let restBytes = 0;
   const finish = (last: Buffer): Line | undefined => {
     number += 1;
-    const whole = restBytes === 0 ? last : Buffer.concat([...rest, last]);
-    const tooLong = restBytes + last.length > LONGEST_LINE_BYTES;
+    const tooLong = restBytes + last.length > MAX_LINE_BYTES;
+    const whole = rest.length === 0 ? last : Buffer.concat([...rest, last]);
     rest = [];
     restBytes = 0;
-    return tooLong ? { number, fault: `is longer than ${LONGEST_LINE_BYTES} bytes` } : toLine(number, whole);
+    return tooLong ? { number, fault: `is longer than ${MAX_LINE_BYTES} bytes` } : toLine(number, whole);
   };
   for await (const chunk of input) {
     const lines: Line[] = [];
@@ -31,9 +31,10 @@ export async function* readLines(input: AsyncIterable<Buffer>): AsyncGenerator<L
     }
     const tail = chunk.subarray(start);
     if (tail.length > 0) {
-      // Of a line that is too long already only the length matters.
-      if (restBytes <= LONGEST_LINE_BYTES) rest.push(tail);
       restBytes += tail.length;
+      // Of a line that is too long already only the length matters.
+      if (restBytes <= MAX_LINE_BYTES) rest.push(tail);
+      else rest = [];
     }
     if (lines.length > 0) yield lines;
   }

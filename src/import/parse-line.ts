@@ -1,4 +1,5 @@
 import { projectTransaction, RecordFault } from '../../projections/transactions.ts';
+import { MAX_NESTING, nestsDeeperThan, shortened } from '../domain/bounds.ts';
 import { faultsOf, schemaOf } from '../domain/events.ts';
 import {
   isTransactionEventType,
@@ -17,7 +18,7 @@ export type ParsedLine =
  * schema then names every fault at once.
  */
 export function parseLine(text: string): ParsedLine {
-  const refused = (reason: string): ParsedLine => ({ ok: false, reason });
+  const refused = (reason: string): ParsedLine => ({ ok: false, reason: shortened(reason) });
   let line: unknown;
   try {
     line = JSON.parse(text);
@@ -26,6 +27,10 @@ export function parseLine(text: string): ParsedLine {
   }
   if (typeof line !== 'object' || line === null || Array.isArray(line)) {
     return refused('is not an object with "type" and "data"');
+  }
+  // The line is one level around its data. Before anything walks the values by recursion.
+  if (nestsDeeperThan(line, 1 + MAX_NESTING)) {
+    return refused(`nests deeper than the ${MAX_NESTING} levels that an event's data may have`);
   }
   const { type, data } = line as { type?: unknown; data?: unknown };
   if (typeof type !== 'string' || !isTransactionEventType(type)) {

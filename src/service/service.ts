@@ -211,7 +211,7 @@ function positionOfAll<Name extends string>(
   const positions = new Map<Name, number>();
   return (name, position) => {
     positions.set(name, position);
-    if (positions.size === names.length) report(Math.min(...positions.values()));
+    if (positions.size === names.length) report([...positions.values()].reduce((a, b) => Math.min(a, b)));
   };
 }
 

@@ -1,3 +1,4 @@
+import { batchesOf, eventBytes } from '../event-store/batch-bytes.ts';
 import type { EventStore, Position, RecordedEvent } from '../event-store/event-store.ts';
 import { appendCopies } from './append-copies.ts';
 import { placeOf } from './copied-event.ts';
@@ -92,7 +93,7 @@ async function* remaining(
   source: EventStore,
   sourceEnd: Position,
 ): AsyncGenerator<readonly RecordedEvent[]> {
-  for (let at = 0; at < missing.length; at += BATCH) yield missing.slice(at, at + BATCH);
+  yield* batchesOf(missing, { most: BATCH, bytesOf: eventBytes });
   for await (const { events } of readLog(source, { after: sourcePosition, upTo: sourceEnd })) yield events;
 }
 
@@ -122,7 +123,7 @@ async function notErased(streams: readonly string[], target: EventStore): Promis
   for (let at = 0; at < streams.length; at += ERASED_AT_ONCE) {
     const some = streams.slice(at, at + ERASED_AT_ONCE);
     const erased = await Promise.all(some.map((stream) => target.isErased(stream)));
-    open.push(...some.filter((_, index) => erased[index] !== true));
+    for (const [index, stream] of some.entries()) if (erased[index] !== true) open.push(stream);
   }
   return open;
 }

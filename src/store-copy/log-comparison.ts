@@ -1,3 +1,4 @@
+import { eventBytes, MAX_BATCH_BYTES } from '../event-store/batch-bytes.ts';
 import type { EventStore, Position, RecordedEvent } from '../event-store/event-store.ts';
 import { differenceBetween, placeOf } from './copied-event.ts';
 import { readLog } from './read-log.ts';
@@ -7,6 +8,8 @@ import { readLog } from './read-log.ts';
  * streams are appended side by side.
  */
 const WINDOW = 5_000;
+/** The same in bytes: many more than one batch of a copy has. */
+const WINDOW_BYTES = 16 * MAX_BATCH_BYTES;
 const SYSTEM_STREAMS = '$';
 
 export interface LogComparisonOptions {
@@ -32,6 +35,7 @@ export class LogComparison {
   /** Events of one side that have not been met on the other, by place, in the order of their log. */
   readonly #sourceOnly = new Map<string, RecordedEvent>();
   readonly #targetOnly = new Map<string, RecordedEvent>();
+  #sourceOnlyBytes = 0;
   readonly #differing: string[] = [];
   #sourceEnded = false;
   #sourcePosition = 0;
@@ -104,7 +108,7 @@ export class LogComparison {
   }
 
   #mayReadOn(): boolean {
-    return !this.#sourceEnded && this.#sourceOnly.size < WINDOW;
+    return !this.#sourceEnded && this.#sourceOnly.size < WINDOW && this.#sourceOnlyBytes < WINDOW_BYTES;
   }
 
   async #readSource(): Promise<void> {
@@ -117,15 +121,17 @@ export class LogComparison {
       const place = placeOf(event);
       const found = this.#targetOnly.get(place);
       if (place === this.#options.first) this.#matched++;
-      else if (found === undefined) this.#sourceOnly.set(place, event);
-      else this.#match(event, found);
+      else if (found === undefined) {
+        this.#sourceOnly.set(place, event);
+        this.#sourceOnlyBytes += eventBytes(event);
+      } else this.#match(event, found);
     }
     this.#sourcePosition = value.position;
   }
 
   #match(source: RecordedEvent, target: RecordedEvent): void {
     const place = placeOf(source);
-    this.#sourceOnly.delete(place);
+    if (this.#sourceOnly.delete(place)) this.#sourceOnlyBytes -= eventBytes(source);
     this.#targetOnly.delete(place);
     const difference = differenceBetween(source, target);
     if (difference === undefined) this.#matched++;

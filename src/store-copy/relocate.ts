@@ -1,6 +1,7 @@
 import type { StoredDelivery } from '../delivery/delivery-log-copy.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import type { EventStore, Position } from '../event-store/event-store.ts';
+import { readInParts } from '../event-store/read-in-parts.ts';
 
 const RECORDINGS = new Set(['TransactionConfirmed', 'ExternalTransactionRecorded']);
 /** Of a delivery whose transaction was erased: before everything; it is never attempted again. */
@@ -12,12 +13,12 @@ export async function relocated(
   store: EventStore,
 ): Promise<readonly StoredDelivery[]> {
   const ids = [...new Set(deliveries.map(({ transactionId }) => transactionId))];
-  const histories = await store.readStreams(ids.map(transactionStream));
-  const positions = new Map(
-    ids.map((id, index) => [id, histories[index]?.find(({ type }) => RECORDINGS.has(type))?.position]),
-  );
+  const positions = new Map<string, Position | undefined>();
+  for await (const [stream, events] of readInParts(store, ids.map(transactionStream))) {
+    positions.set(stream, events.find(({ type }) => RECORDINGS.has(type))?.position);
+  }
   return deliveries.map((delivery) => ({
     ...delivery,
-    position: positions.get(delivery.transactionId) ?? NOWHERE,
+    position: positions.get(transactionStream(delivery.transactionId)) ?? NOWHERE,
   }));
 }

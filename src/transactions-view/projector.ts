@@ -130,7 +130,7 @@ async function applyOrPark(
   const setAside: ParkedTransactionEvent[] = [];
   const refused = await isolateFailures(changes, async (some) => {
     const result = await view.apply(some, { generation, position: from });
-    if (result !== 'begun anew') setAside.push(...result);
+    if (result !== 'begun anew') for (const event of result) setAside.push(event);
   });
   const parked = refused.map(({ item, error }) => parkedChange(item, reasonOf(error)));
   const result = await view.apply(parked, { generation, position: to });

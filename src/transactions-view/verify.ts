@@ -11,6 +11,7 @@ import { sameJson } from '../domain/same-json.ts';
 import { TRANSACTION_STREAMS, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
 import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import { readInParts } from '../event-store/read-in-parts.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
 import { projectEvent } from './project-event.ts';
 import type { Place, TransactionsView } from './transactions-view.ts';
@@ -92,10 +93,12 @@ async function compareStreams(options: VerifyViewOptions) {
   let checked = 0;
   const log = { prefixes: [TRANSACTION_STREAMS], after: 0, batchSize: PAGE };
   for await (const { events } of readToEnd(store, log)) {
-    const first = events.filter(({ revision }) => revision === 0);
-    const histories = await store.readStreams(first.map(({ stream }) => stream));
-    for (const [index, event] of first.entries()) {
-      const row = rowOf(histories[index] ?? []);
+    const first = new Map(
+      events.filter(({ revision }) => revision === 0).map((event) => [event.stream, event]),
+    );
+    for await (const [stream, history] of readInParts(store, [...first.keys()])) {
+      const event = first.get(stream) as RecordedEvent;
+      const row = rowOf(history);
       if (row !== undefined) {
         shown.add(row.id);
         accounts.add(row.accountId);

@@ -119,6 +119,17 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect((await queue.find(delivery.id))?.attempts).toEqual(attempts.slice(1));
     });
 
+    test('is read in batches of a few MiB where its deliveries are large', async () => {
+      const { queue, log } = await opened();
+      const record = { ...newDelivery(0).record, head: 'x'.repeat(100_000) };
+      const deliveries = Array.from({ length: 60 }, (_, n) => newDelivery(n, { record }));
+      await queue.enqueue(deliveries);
+      const sizes: number[] = [];
+      for await (const batch of log.deliveries()) sizes.push(batch.length);
+      expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(60);
+      expect(Math.max(...sizes)).toBeLessThan(25);
+    });
+
     test('is read in batches, each delivery once, also behind any of them', async () => {
       const { queue, log } = await opened();
       const deliveries = Array.from({ length: 1_203 }, (_, n) => newDelivery(n));

@@ -1,7 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { eventBytes, MAX_BATCH_BYTES } from '../../src/event-store/batch-bytes.ts';
 import type { EventStore, SubscribeOptions, SubscriptionBatch } from '../../src/event-store/event-store.ts';
 import { collect, record } from '../support/store-events.ts';
 import type { EventStoreContractOptions } from './event-store.contract.ts';
+
+const bytesOf = (events: SubscriptionBatch['events']): number =>
+  events.reduce((sum, event) => sum + eventBytes(event), 0);
 
 /** The part of the event store's contract that concerns subscriptions. `opened` gives an empty store. */
 export function subscribeContract(
@@ -110,6 +114,20 @@ export function subscribeContract(
       expect(read.names).toEqual(['a']);
       const later = await record(store, 'transaction-2', 'd');
       expect((await collect(batches, (_, last) => last.position >= later)).names).toEqual([]);
+    });
+
+    test('hands over large events in batches of a few MiB, and leaves none out', async () => {
+      const store = await opened();
+      const expected = Array.from({ length: 60 }, (_, index) => `${index} ${'x'.repeat(100_000)}`);
+      const following = subscribed(store);
+      await following.next();
+      for (const [index, name] of expected.entries()) await record(store, `account-${index}`, name);
+      const isAll = (names: readonly string[]): boolean => names.length === expected.length;
+      const read = await collect(following, isAll); // what came while its reader was slow
+      expect(read.names).toEqual(expected);
+      expect((await collect(subscribed(store), isAll)).names).toEqual(expected);
+      const largest = Math.max(...read.batches.map(({ events }) => bytesOf(events)));
+      expect(largest).toBeLessThan(MAX_BATCH_BYTES + 101_000);
     });
 
     test('says when it has caught up, also on an empty store, and that it is alive while idle', async () => {

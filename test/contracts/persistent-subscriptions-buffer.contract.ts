@@ -59,6 +59,30 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
     });
   });
 
+  describe('events that are large', () => {
+    test('are all handed out, and again where they were given back', async () => {
+      const { store, consume } = await opened('g');
+      const expected = Array.from({ length: 60 }, (_, index) => `${index} ${'x'.repeat(100_000)}`);
+      for (const [index, name] of expected.entries()) await record(store, `transaction-${index}`, name);
+      const puller = consume('g', 100);
+      const retried = new Set<string>();
+      const ended = new Set<string>();
+      // At least once: what waits on the connection for longer than its time-out comes again.
+      while (ended.size < expected.length) {
+        const event = await puller.next();
+        const name = nameOf(event.event);
+        if (retried.size < 20 && !retried.has(name)) {
+          retried.add(name);
+          await puller.consumer.retry(event, { reason: 'once more', delayMs: 0 });
+        } else {
+          ended.add(name);
+          await puller.consumer.ack([event]);
+        }
+      }
+      expect([...ended].sort()).toEqual([...expected].sort());
+    });
+  });
+
   describe('a replay', () => {
     test('hands out what was parked, as if it had never been tried, and nothing that a consumer holds', async () => {
       const { store, subscriptions, consume } = await opened('g');

@@ -2,21 +2,24 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { deliveryId } from '../../src/delivery/delivery-id.ts';
+import type { NewDelivery } from '../../src/delivery/delivery-queue.ts';
 import { DELIVERIES_GROUP, runFanOut } from '../../src/delivery/run-fan-out.ts';
 import { FuelError } from '../../src/errors.ts';
+import { jsonBytes, MAX_BATCH_BYTES } from '../../src/event-store/batch-bytes.ts';
 import { openSqliteSubscriptions } from '../../src/event-store/sqlite-subscriptions.ts';
 import { keyIssued, onKey, PREFIX, webhookSet } from '../support/account-samples.ts';
 import { settle } from '../support/fake-scheduler.ts';
-import { PushMachine, READY } from '../support/push.ts';
+import { type CommitWatcher, PushMachine, READY } from '../support/push.ts';
 import { confirmedData, externalData } from '../support/records.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const DAY_MS = 86_400_000;
 
-async function machine(): Promise<PushMachine & { folder: string }> {
+async function machine(onCommit?: CommitWatcher): Promise<PushMachine & { folder: string }> {
   const folder = temporaryFolder();
   const opened = Object.assign(new PushMachine(folder), { folder });
   onTestFinished(() => opened.close());
+  if (onCommit !== undefined) opened.onCommit = onCommit;
   await opened.account(...READY);
   opened.start();
   await settle();
@@ -256,4 +259,34 @@ describe('the running fan-out', () => {
     await running.end();
     expect(await m.queue.countByState({})).toMatchObject({ pending: 2 });
   });
+});
+
+test('what an event owes to many keys is stored some MiB at a time', async () => {
+  const stored: (readonly NewDelivery[])[] = [];
+  const m = await machine((name, [deliveries], commit) => {
+    if (name === 'enqueue') stored.push(deliveries as readonly NewDelivery[]);
+    return commit();
+  });
+  const prefixes = Array.from({ length: 120 }, (_, index) => `k${index}`.padEnd(10, 'x'));
+  await m.account(...prefixes.flatMap((prefix) => [keyIssued({ prefix }), webhookSet({ prefix })]));
+  const text = '\u0001'.repeat(1_000); // six characters each as JSON
+  const vehicle = { ...(confirmedData().vehicle as object), code: text, number_plate: text, brand: text };
+  const names = { corporate: { id: 31, name: text }, corporate_group: { id: 3, name: text } };
+  const data = confirmedData({ ...names, vehicle, created_at: at(m) });
+  const driver = { id: 77, name: text };
+  const events = [501, 502, 503, 504].map((transaction_id) => ({
+    type: 'TransactionConfirmed',
+    data: { ...data, driver, transaction_id },
+  }));
+  const recorded = [];
+  for (const event of events) {
+    recorded.push(await m.record(`transaction-${event.data.transaction_id}`, event as never));
+  }
+  await m.fan(...recorded);
+  expect(stored.flat()).toHaveLength(4 * 121);
+  const bytes = stored.map((deliveries) =>
+    deliveries.reduce((sum, { record }) => sum + jsonBytes(record), 0),
+  );
+  expect(Math.max(...bytes)).toBeLessThan(MAX_BATCH_BYTES + 50_000);
+  for (const prefix of [PREFIX, ...prefixes]) expect(await find(m, 504, prefix)).toBeDefined();
 });

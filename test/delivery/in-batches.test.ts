@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { inBatches } from '../../src/delivery/in-batches.ts';
 import { settle } from '../support/fake-scheduler.ts';
 
+const ofAtMost = (mostItems: number) => ({ mostItems, mostBytes: 1_000, bytesOf: () => 1 });
+
 /** Items that are handed out when they are put in; says whether the reader has closed it. */
 function source() {
   const ready: (number | Error)[] = [];
@@ -42,15 +44,24 @@ function source() {
 test('a batch holds what is at hand, at most so many, in its order', async () => {
   const { items, put } = source();
   put(1, 2, 3, 4, 5, 6, 7);
-  const batches = inBatches(items, 3);
+  const batches = inBatches(items, ofAtMost(3));
   expect((await batches.next()).value).toEqual([1, 2, 3]);
   expect((await batches.next()).value).toEqual([4, 5, 6]);
   expect((await batches.next()).value).toEqual([7]);
 });
 
+test('a batch takes no further item once it has reached its bytes', async () => {
+  const { items, put } = source();
+  put(4, 5, 1, 20, 1, 1);
+  const batches = inBatches(items, { mostItems: 10, mostBytes: 9, bytesOf: (item) => item });
+  expect((await batches.next()).value).toEqual([4, 5]);
+  expect((await batches.next()).value).toEqual([1, 20]);
+  expect((await batches.next()).value).toEqual([1, 1]);
+});
+
 test('a batch does not wait for more, and nothing that comes later is lost', async () => {
   const { items, put } = source();
-  const batches = inBatches(items, 3);
+  const batches = inBatches(items, ofAtMost(3));
   put(1);
   expect((await batches.next()).value).toEqual([1]);
   const pending = batches.next();
@@ -66,7 +77,7 @@ test('a batch does not wait for more, and nothing that comes later is lost', asy
 
 test('what comes while a batch is being handled goes into the next one', async () => {
   const { items, put } = source();
-  const batches = inBatches(items, 10);
+  const batches = inBatches(items, ofAtMost(10));
   put(1);
   await batches.next();
   put(2);
@@ -81,13 +92,13 @@ test('batches end with the iteration, after what came before its end', async () 
   put(1, 2);
   end();
   const batches: number[][] = [];
-  for await (const batch of inBatches(items, 10)) batches.push(batch);
+  for await (const batch of inBatches(items, ofAtMost(10))) batches.push(batch);
   expect(batches.flat()).toEqual([1, 2]);
 });
 
 test('batches reject with what the iteration rejects with', async () => {
   const { items, put } = source();
-  const batches = inBatches(items, 10);
+  const batches = inBatches(items, ofAtMost(10));
   put(1);
   expect((await batches.next()).value).toEqual([1]);
   put(new Error('the subscription is gone'));
@@ -97,7 +108,7 @@ test('batches reject with what the iteration rejects with', async () => {
 test('who stops taking batches closes the iteration', async () => {
   const { items, state, put } = source();
   put(1, 2, 3, 4);
-  for await (const batch of inBatches(items, 2)) {
+  for await (const batch of inBatches(items, ofAtMost(2))) {
     expect(batch).toEqual([1, 2]);
     break;
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type AccountCommand, decide } from '../../src/domain/account-commands.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
+import { foldAccount } from '../../src/domain/account-evolve.ts';
 import {
   corporateAdded,
   groupAdded,
@@ -273,5 +274,30 @@ describe('a webhook', () => {
     const remove = { type: 'RemoveWebhook', ...KEY } as const;
     given(opened(), keyIssued(), webhookSet()).when(remove).thenEvents(onKey('WebhookRemoved'));
     given(opened(), keyIssued()).when(remove).thenUnchanged();
+  });
+});
+
+describe('a text that a command is given', () => {
+  const x = (count: number): string => 'x'.repeat(count);
+  const withText: readonly ((text: string) => AccountCommand)[] = [
+    (name) => setCorporate(name),
+    (name) => ({ type: 'SetCorporateGroup', accountId: 7, groupId: 3, name }),
+    (text) => ({ type: 'SetContacts', accountId: 7, emails: ['a@example.com', text] }),
+    (profile) => ({ type: 'SetChargingProfile', accountId: 7, profile, fromMs: 0, toMs: null }),
+    (label) => issue({ label }),
+  ];
+
+  test('has at most 1,000 characters', () => {
+    const tooLong = 'a text has at most 1000 characters: give a shorter one';
+    for (const command of withText) {
+      given(opened())
+        .when(command(x(1_001)))
+        .thenRefused(new RegExp(`^${tooLong}$`));
+      expect(decide(command(x(1_000)), foldAccount([{ event: opened(), atMs: 0 }]))).toMatchObject({
+        kind: 'events',
+      });
+    }
+    expect(decide(open(x(1_000)), undefined)).toMatchObject({ kind: 'events' });
+    expect(decide(open(x(1_001)), undefined)).toEqual({ kind: 'refused', reason: tooLong });
   });
 });

@@ -11,8 +11,19 @@ describe('a decimal', () => {
     ['0', 6, '0.000000'],
     ['100.27', 6, '100.270000'],
     ['7', 0, '7'],
+    ['-0.01', 2, '-0.01'],
+    ['-10', 2, '-10.00'],
   ])('%s is padded to %i decimals: %s', (text, decimals, printed) => {
     expect(printDecimal(text, decimals)).toBe(printed);
+  });
+
+  it('that is a negative zero has no sign, however it is written', () => {
+    for (const zero of ['-0', '-0.0', '-0.00']) expect([zero, printDecimal(zero, 2)]).toEqual([zero, '0.00']);
+    expect(printDecimal('-0.000000', 6)).toBe('0.000000');
+    expect(printDecimal('-0', 0)).toBe('0');
+    expect(printDecimal('-0.000', 2)).toBeUndefined();
+    expect(printDecimal('-', 2)).toBeUndefined();
+    expect(printDecimal('-.0', 2)).toBeUndefined();
   });
 
   it('with more decimals is refused, never rounded, even where they are zeros', () => {

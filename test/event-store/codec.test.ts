@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { decode, decodeStrict, recordedAt, type SchemaHistory } from '../../src/event-store/codec.ts';
+import {
+  decode,
+  decodeStrict,
+  printableData,
+  recordedAt,
+  type SchemaHistory,
+} from '../../src/event-store/codec.ts';
 import { type RecordedEvent, Unreadable } from '../../src/event-store/event-store.ts';
+import { nested } from '../support/deep-values.ts';
 
 function recorded(changes: Partial<RecordedEvent> = {}): RecordedEvent {
   return {
@@ -49,6 +56,42 @@ describe('decode', () => {
       data: { anything: true },
     });
   });
+});
+
+describe('what nests deeper than anything needs', () => {
+  test('is refused, in the data and in the metadata, whatever its depth', () => {
+    for (const levels of [64, 65, 5_000, 200_000]) {
+      // The data is a level of its own, and so is the metadata.
+      const deep = { account_id: 7, name: 'North', extra: nested(levels) };
+      for (const read of [decode, decodeStrict]) {
+        expect(reasonOf({ data: deep }, read)).toBe('data nests deeper than 64 levels');
+        expect(reasonOf({ metadata: { schema_version: nested(levels) } }, read)).toBe(
+          'metadata nests deeper than 64 levels',
+        );
+      }
+    }
+    const allowed = { account_id: 7, name: 'North', extra: nested(63) };
+    expect(decodeStrict(recorded({ data: allowed, metadata: { extra: nested(63) } }))).toMatchObject({
+      ok: true,
+    });
+  });
+
+  test('is not printed where it has no text', () => {
+    expect(printableData(recorded({ data: nested(200_000) }))).toBeNull();
+    expect(printableData(recorded({ data: new Unreadable('not JSON') }))).toBeNull();
+    const readable = { extra: nested(500) };
+    expect(printableData(recorded({ data: readable }))).toBe(readable);
+  });
+});
+
+test('a reason that quotes the event is short, and one that can not quote it is given all the same', () => {
+  expect(reasonOf({ type: 'x'.repeat(100_000) })).toHaveLength(1_000);
+  expect(reasonOf({ metadata: { schema_version: 'x'.repeat(100_000) } })).toHaveLength(1_000);
+  const name = Array.from({ length: 100_000 }, () => 'x');
+  expect(reasonOf({ data: { account_id: 7, name } }, decodeStrict).length).toBeLessThan(300);
+  for (const value of [{ toString: 1 }, [{ toString: null }]]) {
+    expect(reasonOf({ data: { account_id: 7, name: value } }, decodeStrict)).toMatch(/^data: does not fit/);
+  }
 });
 
 describe('older versions', () => {

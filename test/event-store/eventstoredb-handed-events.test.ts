@@ -261,3 +261,36 @@ describe('the time for which nothing falls due', () => {
     expect(handed.quietMs(300)).toBe(500);
   });
 });
+
+describe('events that are large', () => {
+  const large = (position: number) =>
+    ({ position, data: 'x'.repeat(1024 * 1024) }) as unknown as RecordedEvent;
+
+  test('fill what waits and is out, until they end', () => {
+    const { handed, out, end } = opened();
+    handed.arrive(large(1), delivery(), 0);
+    expect(handed.isFull).toBe(false);
+    handed.arrive(large(2), delivery(), 0);
+    expect(handed.isFull).toBe(true);
+    expect(out(0)).toHaveLength(2);
+    expect(handed.isFull).toBe(true);
+    end(1, 0);
+    expect(handed.isFull).toBe(false);
+    handed.disconnected();
+    handed.arrive(large(3), delivery(), 0);
+    expect(handed.isFull).toBe(false);
+  });
+
+  test('are kept back up to 64 MiB, and the oldest is parked beyond that', () => {
+    const { handed, out, hold } = opened();
+    const parked: number[] = [];
+    for (let position = 1; position <= 70; position++) {
+      handed.arrive(large(position), { ...delivery(), position } as never, 0);
+      out(0);
+      const ended = hold(position, 0, { delayMs: 500, most: 1_000 });
+      if (ended !== undefined) parked.push((ended.delivery as unknown as { position: number }).position);
+    }
+    expect(parked).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(handed.isFull).toBe(false);
+  });
+});

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Bell } from '../../src/bell.ts';
 import type { GroupEvent } from '../../src/event-store/event-store.ts';
-import { SqliteGroup } from '../../src/event-store/sqlite-group.ts';
+import { SqliteGroup, subscriptionMigrations } from '../../src/event-store/sqlite-group.ts';
+import { Database } from '../../src/sqlite/database.ts';
 import { consume, openForTest, SETTINGS } from '../support/embedded-subscriptions.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { nameOf, record } from '../support/store-events.ts';
@@ -121,4 +122,35 @@ describe('a consumer of an embedded group', () => {
     events.end();
     await next;
   });
+});
+
+test('what has fallen due is claimed a few MiB at a time, as what is new', async () => {
+  const folder = temporaryFolder();
+  const clock = new FakeClock();
+  const { store, subscriptions } = openForTest(folder, clock);
+  await subscriptions.ensureGroup('g', SETTINGS);
+  for (let index = 0; index < 60; index++) {
+    await record(store, `transaction-${index}`, `${index} ${'x'.repeat(100_000)}`);
+  }
+  const db = new Database(join(folder, 'subscriptions.db'), {
+    migrations: subscriptionMigrations,
+    durability: 'normal',
+  });
+  onTestFinished(() => db.close());
+  const group = new SqliteGroup({ db, store, clock, group: 'g' });
+  const claimAll = async (): Promise<number[]> => {
+    const sizes: number[] = [];
+    for (let more = true; more; ) {
+      const claim = await group.claim('one', 100);
+      if (claim.events.length > 0) sizes.push(claim.events.length);
+      more = claim.more;
+    }
+    return sizes;
+  };
+  for (let round = 0; round < 2; round++) {
+    const sizes = await claimAll();
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(60);
+    expect(Math.max(...sizes)).toBeLessThan(25);
+    clock.advance(SETTINGS.ackTimeoutMs);
+  }
 });

@@ -1,6 +1,7 @@
 import { addAbortSignal, PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { formatDateTime } from '../../src/domain/date-time.ts';
+import { nestedText } from '../support/deep-values.ts';
 import { cancelled, confirmed, linesOf, minutely, voided } from '../support/e2e-samples.ts';
 import { IMPORT_AUTHOR, type ImportStore, inChunks, startImports } from '../support/importing.ts';
 import { recordsThatDifferInOneField } from '../support/record-fields.ts';
@@ -112,6 +113,69 @@ describe('an import', () => {
       [1, 'is not UTF-8'],
       [2, expect.stringMatching(/^is not JSON: /)],
     ]);
+  });
+});
+
+describe('an import of lines that are as large as may be', () => {
+  test('takes them in batches of a few MiB', async () => {
+    const { store, run } = startImports();
+    const sizes: number[] = [];
+    const watched: ImportStore = {
+      readStreams: (streams) => store.readStreams(streams),
+      append: (appends) => {
+        sizes.push(appends.length);
+        return store.append(appends);
+      },
+    };
+    const extra = 'x'.repeat(64_000);
+    const lines = minutely(200).map(({ type, data }) => ({ type, data: { ...data, extra } }));
+    expect((await run(lines, { store: watched })).counts).toEqual({
+      recorded: 200,
+      unchanged: 0,
+      refused: 0,
+    });
+    expect(sizes.length).toBeGreaterThan(2);
+    expect(Math.max(...sizes) * 65_536).toBeLessThan(5 * 1024 * 1024);
+    expect((await run(lines)).counts).toEqual({ recorded: 0, unchanged: 200, refused: 0 });
+  });
+
+  test('reads the streams of a batch some at a time', async () => {
+    const { store, run } = startImports();
+    const asked: number[] = [];
+    const watched: ImportStore = {
+      append: (appends) => store.append(appends),
+      readStreams: (streams) => {
+        asked.push(streams.length);
+        return store.readStreams(streams);
+      },
+    };
+    await run(minutely(300), { store: watched });
+    expect(asked).toEqual([128, 128, 44]);
+  });
+
+  test('names each of 200,000 short lines in one chunk', async () => {
+    const { run } = startImports();
+    const { counts, refused } = await run(`${'1\n'.repeat(200_000)}${linesOf([confirmed(1)])}`);
+    expect(counts).toEqual({ recorded: 1, unchanged: 0, refused: 200_000 });
+    expect(refused.at(-1)).toEqual([200_000, 'is not an object with "type" and "data"']);
+  });
+
+  test('goes on after a line that nests too deep, or is too long', async () => {
+    const { run, typesOf } = startImports();
+    const deep = JSON.stringify(confirmed(2)).replace(
+      '{"transaction_id"',
+      `{"x":${nestedText(20_000)},"transaction_id"`,
+    );
+    const long = JSON.stringify(confirmed(3, { extra: 'x'.repeat(65_536) }));
+    const { counts, refused } = await run(
+      `${linesOf([confirmed(1)])}${deep}\n${long}\n${linesOf([confirmed(4)])}`,
+    );
+    expect(counts).toEqual({ recorded: 2, unchanged: 0, refused: 2 });
+    expect(refused).toEqual([
+      [2, expect.stringMatching(/nests deeper than the 64 levels/)],
+      [3, 'is longer than 65536 bytes'],
+    ]);
+    expect([await typesOf(2), await typesOf(4)]).toEqual([[], ['TransactionConfirmed']]);
   });
 });
 

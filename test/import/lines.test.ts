@@ -2,14 +2,14 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Line, LONGEST_LINE_BYTES, readLines } from '../../src/import/lines.ts';
+import { type Line, MAX_LINE_BYTES, readLines } from '../../src/import/lines.ts';
 import { inChunks } from '../support/importing.ts';
 
 async function read(...chunks: readonly (string | Buffer)[]): Promise<Line[]> {
   return (await Array.fromAsync(readLines(inChunks(chunks)))).flat();
 }
 
-const TOO_LONG = `is longer than ${LONGEST_LINE_BYTES} bytes`;
+const TOO_LONG = `is longer than ${MAX_LINE_BYTES} bytes`;
 
 describe('the lines of an input', () => {
   test('are numbered from 1, and blank ones count though they are left out', async () => {
@@ -62,8 +62,12 @@ describe('the lines of an input', () => {
   });
 });
 
+test('a line has at most 64 KiB', () => {
+  expect(MAX_LINE_BYTES).toBe(65_536);
+});
+
 describe('a line that is too long', () => {
-  const longest = 'x'.repeat(LONGEST_LINE_BYTES);
+  const longest = 'x'.repeat(MAX_LINE_BYTES);
 
   test('has one byte more than the longest, in whatever chunks it comes', async () => {
     const [half, rest] = [longest.slice(0, 1_000), longest.slice(1_000)];
@@ -89,13 +93,25 @@ describe('a line that is too long', () => {
     ]);
   });
 
+  test('of 1 GiB is passed over', async () => {
+    const chunk = Buffer.alloc(1024 * 1024, 'x');
+    const input = async function* (): AsyncGenerator<Buffer> {
+      for (let count = 0; count < 1_024; count++) yield chunk;
+      yield Buffer.from('\nnext');
+    };
+    expect((await Array.fromAsync(readLines(input()))).flat()).toEqual([
+      { number: 1, fault: TOO_LONG },
+      { number: 2, text: 'next' },
+    ]);
+  });
+
   test('is not kept: the memory that it takes is bounded', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const chunks: WeakRef<ArrayBufferLike>[] = [];
     const input = async function* (): AsyncGenerator<Buffer> {
       for (let count = 0; count < 20; count++) {
-        const chunk = Buffer.alloc(LONGEST_LINE_BYTES, 'x');
+        const chunk = Buffer.alloc(MAX_LINE_BYTES, 'x');
         chunks.push(new WeakRef(chunk.buffer));
         yield chunk;
       }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseLine } from '../../src/import/parse-line.ts';
+import { nestedText } from '../support/deep-values.ts';
 import { cancelled, confirmed, external, voided } from '../support/e2e-samples.ts';
 
 const lineOf = (line: unknown) => parseLine(JSON.stringify(line));
@@ -44,6 +45,45 @@ describe('a line of an import', () => {
       expect.stringMatching(/^created_at: /),
       expect.stringMatching(/^driver\.name: /),
     ]);
+  });
+
+  test('nests at most 64 levels in its data, and as deep beside it', () => {
+    const { type, data } = confirmed(501);
+    const [inside, beside] = [
+      (levels: number) =>
+        JSON.stringify({ type, data }).replace(
+          '{"transaction_id"',
+          `{"x":${nestedText(levels)},"transaction_id"`,
+        ),
+      (levels: number) =>
+        JSON.stringify({ type, data }).replace('{"type"', `{"x":${nestedText(levels)},"type"`),
+    ];
+    expect(parseLine(inside(63))).toMatchObject({ ok: true, stream: 'transaction-501' });
+    expect(parseLine(beside(64))).toMatchObject({ ok: true });
+    const tooDeep = refused(/^nests deeper than the 64 levels that an event's data may have$/);
+    for (const text of [inside(64), beside(65), inside(30_000), beside(30_000), nestedText(30_000)]) {
+      expect(parseLine(text)).toEqual(text.startsWith('[') ? refused(/^is not an object/) : tooDeep);
+    }
+    expect(parseLine(`{"type":${nestedText(30_000)}}`)).toEqual(tooDeep);
+  });
+
+  test('that is refused is told so in a short reason, whatever it holds', () => {
+    const { data } = confirmed(501);
+    const long = 'x'.repeat(60_000);
+    for (const line of [
+      { type: long },
+      { type: 'TransactionConfirmed', data: { ...data, station: long } },
+      { type: 'TransactionConfirmed', data: { ...data, station: [long] } },
+    ]) {
+      const { reason } = lineOf(line) as { reason: string };
+      expect(reason.length).toBeLessThanOrEqual(1_000);
+    }
+    expect(lineOf({ type: 'TransactionConfirmed', data: { ...data, station: [{ toString: 1 }] } })).toEqual(
+      refused(/^data: does not fit/),
+    );
+    expect(lineOf(confirmed(501, { driver: { id: 77, name: long } }))).toEqual(
+      refused(/^driver\.name: must have at most 1000 characters$/),
+    );
   });
 
   test('without its data is refused', () => {

@@ -72,6 +72,10 @@ const strangeValues = fc.oneof(
     .map(([whole, fraction]) => `${whole}.${fraction}`),
   fc.stringMatching(/^-?[1-9][0-9]{30,50}$/),
   fc.string({ unit: 'binary' }),
+  fc.constantFrom('-0.00', '-0.01', { toString: 1 }, [{ toString: null }]),
+  fc
+    .tuple(fc.constantFrom('x', 'é', '😀'), fc.integer({ min: 999, max: 1_001 }))
+    .map(([character, count]) => character.repeat(count)),
   fc.integer(),
   fc.double(),
 );

@@ -36,7 +36,10 @@ const INTEGERS = {
   taken: [0, -7, 2 ** 53 - 1, -(2 ** 53) + 1, null],
   refused: [undefined, 1.5, 2 ** 53, -(2 ** 53), '1', true, {}],
 };
-const TEXTS = { taken: ['', 'x', '"\\\n'], refused: [undefined, null, 7, true, [], {}] };
+const TEXTS = {
+  taken: ['', 'x', '"\\\n', 'x'.repeat(1_000), '😀'.repeat(1_000)],
+  refused: [undefined, null, 7, true, [], {}, 'x'.repeat(1_001), '😀'.repeat(1_001)],
+};
 const TIMES = {
   taken: ['2026-09-03T08:15:30Z', '2026-09-03T08:15:30.5+02:00'],
   refused: [undefined, 7, '', '2026-09-03', '2026-02-30T00:00:00Z', true, {}],
@@ -116,7 +119,7 @@ describe('a field of a confirmed record', () => {
 
   test.each(FIELDS)('%s that is something else is refused, and named', (field, { refused }) => {
     for (const value of refused) {
-      const named = expect.stringMatching(new RegExp(`^${field.replaceAll('.', '\\.')}: must be `));
+      const named = expect.stringMatching(new RegExp(`^${field.replaceAll('.', '\\.')}: must (be|have) `));
       expect([value, faultOf('TransactionConfirmed', changed(field, value))]).toEqual([value, named]);
     }
   });
@@ -130,6 +133,9 @@ describe('a field of a confirmed record', () => {
         'driver.mobile_number: must be a string',
       );
     }
+    expect(faultOf('TransactionConfirmed', changed('driver.mobile_number', '5'.repeat(1_001)))).toBe(
+      'driver.mobile_number: must have at most 1000 characters',
+    );
   });
 
   test('is missed in data that is no object', () => {
@@ -143,6 +149,28 @@ describe('a field of a confirmed record', () => {
       }
     }
   });
+});
+
+test('a negative zero is shown without its sign in every amount, and other negatives keep theirs', () => {
+  const amounts = (value: string) => {
+    const data = [
+      'fuel.liters',
+      'fuel.price_per_liter',
+      'fuel.amount',
+      'fuel_consumption',
+      'fees.total_fees',
+      'fees.total_vat',
+      'fees.total_amount',
+    ].reduce<Data>((at, field) => withValue(at, field.split('.'), value) as Data, confirmedData());
+    const { head, fees } = rowOf('TransactionConfirmed', data);
+    return [
+      ...`${head}${fees}`.matchAll(
+        /"(?:liters|price_per_liter|amount|fuel_consumption|total_\w+)":([^,}]+)/g,
+      ),
+    ].map(([, shown]) => shown);
+  };
+  expect(amounts('-0.00')).toEqual([...Array.from({ length: 6 }, () => '0.00'), '0.000000']);
+  expect(amounts('-0.01')).toEqual([...Array.from({ length: 6 }, () => '-0.01'), '-0.010000']);
 });
 
 test('a zero below zero is shown as zero, wherever an id may stand', () => {
@@ -176,6 +204,8 @@ describe('a field of a withdrawal', () => {
     const fault = (overrides: object) => faultOf(type, { ...data, ...overrides });
     for (const reason of [undefined, null, '', 'duplicate']) expect(fault({ reason })).toBeUndefined();
     for (const reason of [7, true, {}]) expect(fault({ reason })).toBe('reason: must be a string');
+    expect(fault({ reason: 'x'.repeat(1_000) })).toBeUndefined();
+    expect(fault({ reason: 'x'.repeat(1_001) })).toBe('reason: must have at most 1000 characters');
     for (const id of [null, -1, '501']) {
       expect(fault({ transaction_id: id })).toMatch(/^transaction_id: must be an integer/);
       expect(fault({ account_id: id })).toMatch(/^account_id: must be an integer/);

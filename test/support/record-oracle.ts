@@ -88,7 +88,8 @@ function whole(value: unknown): string {
 function amount(value: unknown, decimals: number): string {
   if (value === null) return 'null';
   const [integer = '', fraction = ''] = (value as string).replace('-', '').split('.');
-  const sign = (value as string).startsWith('-') ? '-' : '';
+  const isNegative = (value as string).startsWith('-') && /[1-9]/.test(value as string);
+  const sign = isNegative ? '-' : '';
   return `${sign}${BigInt(integer)}.${fraction}${'0'.repeat(decimals - fraction.length)}`;
 }
 

@@ -1,0 +1,31 @@
+/** Most characters (Unicode code points, as JSON Schema counts them) of a text field. */
+export const MAX_TEXT_CHARACTERS = 1_000;
+/** Most objects and arrays within each other in an event's data; the data itself is the first. */
+export const MAX_NESTING = 64;
+
+export function isTextTooLong(text: string): boolean {
+  if (text.length <= MAX_TEXT_CHARACTERS) return false;
+  if (text.length > 2 * MAX_TEXT_CHARACTERS) return true;
+  let characters = 0;
+  for (const _ of text) characters += 1;
+  return characters > MAX_TEXT_CHARACTERS;
+}
+
+/**
+ * Whether objects and arrays stand deeper within each other than `levels`. JSON.parse takes any depth, while whatever
+ * walks a value by recursion, JSON.stringify included, ends in an overflow of the stack at some thousand.
+ */
+export function nestsDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) return value.some((member) => nestsDeeperThan(member, levels - 1));
+  const members = value as Readonly<Record<string, unknown>>;
+  // Without a copy of the members: every event that is read passes here. What was JSON inherits none.
+  for (const name in members) if (nestsDeeperThan(members[name], levels - 1)) return true;
+  return false;
+}
+
+/** Keeps a reason readable that quotes what it is about. */
+export function shortened(text: string, maxCharacters = MAX_TEXT_CHARACTERS): string {
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`;
+}
