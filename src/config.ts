@@ -1,3 +1,4 @@
+import { closest, distance } from 'fastest-levenshtein';
 import * as read from './config-values.ts';
 import { FuelError } from './errors.ts';
 
@@ -68,6 +69,11 @@ export interface ShownSetting {
   readonly fault: string | null;
 }
 
+/** Of the command line's own start, and of the project's tests. */
+const NO_SETTINGS = /^FUEL_(COMPILE_CACHE|TEST_.*|CRASH_.*)$/;
+/** One slip in so many letters: with more it is another name. */
+const LETTERS_A_SLIP = 5;
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** What `fuel serve` needs in production beyond what each command needs for itself. */
@@ -90,9 +96,29 @@ const REQUIRED_IN_PRODUCTION: readonly SettingName[] = [
 export function loadConfig(env: Env, purpose: 'serve' | 'command'): Config {
   const { values, faults } = readAll(env);
   const all = [...faults.values(), ...ruleFaults(values, env, purpose)];
-  if (all.length > 0)
-    throw new FuelError('CONFIG_INVALID', `the configuration is not valid:\n  ${all.join('\n  ')}`);
+  if (all.length > 0) throw invalidConfig(all);
   return values as Config;
+}
+
+export function invalidConfig(faults: readonly string[]): FuelError {
+  return new FuelError('CONFIG_INVALID', `the configuration is not valid:\n  ${faults.join('\n  ')}`);
+}
+
+export interface UnknownSetting {
+  readonly name: string;
+  /** The setting whose name is nearest, where one is near. */
+  readonly resembles: string | null;
+}
+
+/** The variables that look like settings of this service and are none. */
+export function unknownSettings(env: Env): UnknownSetting[] {
+  const names = Object.keys(settings);
+  return Object.keys(env)
+    .filter((name) => name.startsWith('FUEL_') && !names.includes(name) && !NO_SETTINGS.test(name))
+    .map((name) => {
+      const nearest = closest(name, names);
+      return { name, resembles: distance(name, nearest) <= name.length / LETTERS_A_SLIP ? nearest : null };
+    });
 }
 
 /** Every setting with its source, secrets masked, and what is wrong with it. Never throws. */

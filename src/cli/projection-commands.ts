@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { formatDateTime } from '../domain/date-time.ts';
 import { FuelError } from '../errors.ts';
+import { assertViewFits } from '../event-store/store-identity.ts';
 import { silentLog } from '../log.ts';
 import { printableLine } from '../printable.ts';
 import { type ProjectionStatus, projectionStatus, retryParked } from '../transactions-view/operate.ts';
@@ -24,6 +25,7 @@ export function addProjectionCommands(program: Command): void {
     async work({ engines, clock, out }) {
       const status = await projectionStatus(engines.store(), engines.view(), engines.coordination(), clock);
       out.result(status, statusText(status));
+      await assertViewFits(await engines.view().checkpoint(), engines.store(), VIEW_NAME);
       return 0;
     },
   });

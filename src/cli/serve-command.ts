@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { systemClock } from '../clock.ts';
-import { loadConfig } from '../config.ts';
+import { invalidConfig, loadConfig, unknownSettings } from '../config.ts';
 import { FuelError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { ROLES, type Role } from '../service/roles.ts';
+import { unknownText } from './config-commands.ts';
 
 export function addServeCommand(program: Command): void {
   program
@@ -19,9 +20,15 @@ export function addServeCommand(program: Command): void {
 /** Runs until SIGTERM or SIGINT (exit 0), or until a role fails (exit 1). */
 async function serve(roles: readonly Role[]): Promise<number> {
   const config = loadConfig(process.env, 'serve');
-  const log = createLog(config.FUEL_LOG_LEVEL);
   // Loaded here: no other command needs its servers, and reading them takes longer than most commands do.
-  const { startService } = await import('../service/service.ts');
+  const [{ startService }, { faultsOfFiles }] = await Promise.all([
+    import('../service/service.ts'),
+    import('../service/config-files.ts'),
+  ]);
+  const faults = faultsOfFiles(config);
+  if (faults.length > 0) throw invalidConfig(faults);
+  const log = createLog(config.FUEL_LOG_LEVEL);
+  for (const unknown of unknownSettings(process.env)) log.warn(unknown, unknownText(unknown));
   const stopping = new AbortController();
   const asked = new Promise<'asked'>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve('asked'));

@@ -7,6 +7,9 @@ import { verifyDeliveries } from '../delivery/verify.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { FuelError } from '../errors.ts';
 import { newEvent } from '../event-store/new-event.ts';
+import { assertViewFits } from '../event-store/store-identity.ts';
+import { projectionStatus } from '../transactions-view/operate.ts';
+import { VIEW_NAME } from '../transactions-view/projector.ts';
 import { repairView, verifyView } from '../transactions-view/verify.ts';
 import { addCommand, type Session } from './command.ts';
 import { deliveryTerms } from './delivery-terms.ts';
@@ -68,6 +71,7 @@ async function verifyTheView(session: Session, options: VerifyOptions) {
   const store = engines.store();
   const view = engines.view();
   const progress = progressLine();
+  await assertViewFits(await view.checkpoint(), store, VIEW_NAME);
   const accounts = (await loadDirectory(store)).accounts();
   const found = await verifyView({
     store,
@@ -77,6 +81,10 @@ async function verifyTheView(session: Session, options: VerifyOptions) {
     onProgress: (checked) => progress.show(`view: ${checked} transactions`),
   });
   progress.end();
+  const { lag_events: behind } = await projectionStatus(store, view, engines.coordination(), clock);
+  if (behind !== 0) {
+    out.note(`view: ${behind ?? 'many'} events behind the log: judged up to position ${found.upTo}`);
+  }
   for (const { transactionId, kind } of found.differences) {
     out.note(`view: transaction ${transactionId} is ${kind}`);
   }

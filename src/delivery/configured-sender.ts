@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import { FuelError } from '../errors.ts';
 import { createSender } from './sender.ts';
@@ -9,12 +9,13 @@ export async function configuredSender(
   config: Pick<Config, 'FUEL_WEBHOOK_ALLOW_PRIVATE' | 'FUEL_WEBHOOK_CA'>,
 ): Promise<Sender> {
   const { FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate, FUEL_WEBHOOK_CA: file } = config;
-  return createSender({ allowPrivate, extraCa: file === undefined ? undefined : await readPem(file) });
+  return createSender({ allowPrivate, extraCa: file === undefined ? undefined : readPem(file) });
 }
 
-async function readPem(file: string): Promise<string> {
+/** Throws `CONFIG_INVALID` where the file of `FUEL_WEBHOOK_CA` can't be read. */
+export function readPem(file: string): string {
   try {
-    return await readFile(file, 'utf8');
+    return readFileSync(file, 'utf8');
   } catch (cause) {
     throw new FuelError('CONFIG_INVALID', `FUEL_WEBHOOK_CA: ${file} can't be read`, { cause });
   }

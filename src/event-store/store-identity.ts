@@ -26,7 +26,8 @@ export async function storeIdentity(store: EventStore, clock: Clock): Promise<st
   );
 }
 
-async function readIdentity(store: EventStore): Promise<string | undefined> {
+/** As `storeIdentity`, and `undefined` for a store without a name. */
+export async function readIdentity(store: EventStore): Promise<string | undefined> {
   const [first] = await store.readStream(OPERATIONS_STREAM);
   if (first === undefined) return undefined;
   const decoded = decodeStrict(first);
@@ -36,6 +37,17 @@ async function readIdentity(store: EventStore): Promise<string | undefined> {
     'STORE_MISMATCH',
     `the first event of the stream ${OPERATIONS_STREAM} must be StoreNamed: ${problem}`,
   );
+}
+
+/** As `assertCheckpoint`, of a view that may have none yet, and for those who must not name a store that has no name. */
+export async function assertViewFits(
+  checkpoint: { readonly storeId: string; readonly position: Position } | undefined,
+  store: EventStore,
+  projection: string,
+): Promise<void> {
+  const storeId = await readIdentity(store);
+  if (checkpoint === undefined || storeId === undefined) return;
+  await assertCheckpoint(checkpoint, { store, storeId }, projection);
 }
 
 /**

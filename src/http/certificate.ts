@@ -26,16 +26,18 @@ const GENERATED_FOR_DAYS = 825;
 export async function certificateFiles(config: Config, log: Log): Promise<CertificateFiles> {
   const { FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
   if (cert !== undefined && key !== undefined) return { cert, key };
-  const files = {
-    cert: join(config.FUEL_DATA_DIR, 'tls-cert.pem'),
-    key: join(config.FUEL_DATA_DIR, 'tls-key.pem'),
-  };
+  const files = generatedCertificate(config);
   if (!existsSync(files.cert) || !existsSync(files.key)) {
     await mkdir(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
     await generateInto(files);
     log.info({ file: files.cert }, 'made a self-signed certificate for staging');
   }
   return files;
+}
+
+/** Where the generated certificate stands, or will. */
+export function generatedCertificate({ FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>): CertificateFiles {
+  return { cert: join(FUEL_DATA_DIR, 'tls-cert.pem'), key: join(FUEL_DATA_DIR, 'tls-key.pem') };
 }
 
 /** Reads both files and checks that they belong together. Throws `CONFIG_INVALID` that names them. */

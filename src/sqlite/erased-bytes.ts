@@ -99,7 +99,7 @@ async function filesBelow(folder: string): Promise<string[]> {
 }
 
 async function holdsAny(file: string, needles: readonly Buffer[]): Promise<boolean> {
-  const overlap = Math.max(0, ...needles.map(({ length }) => length - 1));
+  const overlap = needles.reduce((longest, { length }) => Math.max(longest, length - 1), 0);
   let rest = Buffer.alloc(0);
   try {
     for await (const chunk of createReadStream(file, { highWaterMark: CHUNK_BYTES })) {

@@ -10,7 +10,7 @@ import { parseDateTime } from '../domain/date-time.ts';
 import { sameJson } from '../domain/same-json.ts';
 import { TRANSACTION_STREAMS, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
 import { recordedAt } from '../event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import type { EventStore, Position, RecordedEvent } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
 import { projectEvent } from './project-event.ts';
@@ -46,11 +46,14 @@ export interface ViewAgreement {
   /** Transactions held against the view. */
   readonly checked: number;
   readonly differences: readonly ViewDifference[];
+  /** How far the view has read the log: what comes behind it is late, and no difference. */
+  readonly upTo: Position;
 }
 
 /**
  * Holds the view against what the events render to, transaction by transaction, and the pages of every account
- * against the events. What differs is looked at once more after a second, since the view follows the log.
+ * against the events. What differs is looked at once more after a second, since the view follows the log; what the
+ * view has not reached by then is not judged.
  */
 export async function verifyView(options: VerifyViewOptions): Promise<ViewAgreement> {
   const { store, view, settleMs } = options;
@@ -59,13 +62,14 @@ export async function verifyView(options: VerifyViewOptions): Promise<ViewAgreem
     for await (const id of idsOnPages(view, accountId)) if (!shown.has(id)) suspects.add(id);
   }
   if (suspects.size > 0) await sleep(settleMs ?? SETTLE_MS);
+  const upTo = (await view.checkpoint())?.position ?? 0;
   const differences: ViewDifference[] = [];
   for (const transactionId of suspects) {
-    const kind = await differenceOf(transactionId, store, view);
+    const kind = await differenceOf(transactionId, { store, view, upTo });
     if (kind !== undefined && (await isAskedFor(transactionId, options)))
       differences.push({ transactionId, kind });
   }
-  return { checked, differences };
+  return { checked, differences, upTo };
 }
 
 /** Puts what the events render to in the view, for the transactions that differ. Says how many differ still. */
@@ -79,7 +83,7 @@ export async function repairView(
     const stream = transactionStream(transactionId);
     if (await store.isErased(stream)) await view.erase(transactionId);
     else await view.replace(transactionId, (await store.readStream(stream)).map(projectEvent));
-    if ((await differenceOf(transactionId, store, view)) !== undefined) remaining.push(difference);
+    if ((await differenceOf(transactionId, { store, view })) !== undefined) remaining.push(difference);
   }
   return remaining;
 }
@@ -115,11 +119,15 @@ async function compareStreams(options: VerifyViewOptions) {
 
 async function differenceOf(
   transactionId: number,
-  store: EventStore,
-  view: TransactionsView,
+  {
+    store,
+    view,
+    upTo = Infinity,
+  }: { readonly store: EventStore; readonly view: TransactionsView; readonly upTo?: Position },
 ): Promise<ViewDifference['kind'] | undefined> {
-  const row = rowOf(await store.readStream(transactionStream(transactionId)));
-  return compare(row, await view.find(transactionId));
+  const history = await store.readStream(transactionStream(transactionId));
+  if (history.some(({ position }) => position > upTo)) return undefined;
+  return compare(rowOf(history), await view.find(transactionId));
 }
 
 function compare(

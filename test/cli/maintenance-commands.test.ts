@@ -140,6 +140,47 @@ describe('fuel verify view', () => {
   });
 });
 
+describe('a view that does not stand at the end of its store', () => {
+  test('is judged as far as it has read: what is late is counted and not listed, what it passed is', async () => {
+    const { fuel, done, append, withEngines } = commandLine();
+    await append('transaction-1', [confirmed(1)]);
+    await append('transaction-2', [confirmed(2)]);
+    await done('projection', 'rebuild', 'transactions');
+    const { position } = await done('projection', 'status');
+    await append('transaction-1', [voided(1)]);
+    await append('transaction-3', [confirmed(3)]);
+    const late = await fuel('verify', 'view', '--json');
+    expect([late.code, late.json.view.differences]).toEqual([0, 0]);
+    expect(late.stderr).toBe(`view: 2 events behind the log: judged up to position ${position}\n`);
+    await withEngines((engines) => engines.view().erase(2));
+    const wrong = await fuel('verify', 'view', '--json');
+    expect([wrong.code, wrong.json.view.differences]).toEqual([1, 1]);
+    expect(wrong.stderr).toContain('view: transaction 2 is missing');
+  });
+
+  test('is named where it was made of another store, or of one that was longer', async () => {
+    const { fuel, done, withEngines } = commandLine();
+    await done('projection', 'rebuild', 'transactions');
+    const own = await withEngines(async (engines) => (await engines.view().checkpoint())?.storeId ?? '');
+    for (const [storeId, told] of [
+      ['another', /was made from event store another/],
+      [own, /stands at position 1000000 and the event store ends at/],
+    ] as const) {
+      await withEngines(async (engines) => {
+        const { generation } = await engines.view().begin(storeId, 0);
+        await engines.view().apply([], { generation, position: 1_000_000 });
+      });
+      for (const args of [
+        ['projection', 'status'],
+        ['verify', 'view'],
+      ]) {
+        const { code, stderr } = await fuel(...args);
+        expect([args, code, stderr]).toEqual([args, 1, expect.stringMatching(told)]);
+      }
+    }
+  });
+});
+
 describe('fuel verify deliveries', () => {
   const counts = { owed: 0, delivered: 0, pending: 0, held: 0, failed: 0, withdrawn: 0 };
 

@@ -32,7 +32,8 @@ describe('what steers a terminal is escaped', () => {
       }
     }
     expect((await fuel('account', 'show', '7', '--json')).json.name).toBe(`Nord${STEERING}haul`);
-    expect((await fuel('audit')).stdout.trimEnd().split('\n')).toHaveLength(1);
+    const { stdout } = await fuel('audit', '--account', '7');
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1);
   });
 
   test('in what a receiver answered, also where that has lines of its own', async () => {

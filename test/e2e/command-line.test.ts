@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
 import { productionEnv } from '../support/production.ts';
-import { folder, fuel } from '../support/service-process.ts';
+import { folder, fuel, ServiceProcess } from '../support/service-process.ts';
 
 /** Every command of the design that belongs to the pull channel. */
 const COMMANDS = [
@@ -114,7 +114,7 @@ describe('fuel config show', () => {
     };
     for (const args of [[], ['--json']]) {
       const { code, stdout, stderr } = await show(secrets, ...args);
-      expect([code, stderr]).toEqual([0, '']);
+      expect([code, stderr]).toEqual([1, '']); // its certificate is not there
       for (const hidden of [
         ...['image-secret-of-production', 'smtp-password', 'edge-token-0123456789', 'mongo-password'],
         ...['event-password', production.FUEL_MASTER_KEY ?? ''],
@@ -136,7 +136,7 @@ describe('fuel config show', () => {
     };
     for (const args of [[], ['--json']]) {
       const { code, stdout } = await show(wrong, ...args);
-      expect(code).toBe(0);
+      expect(code).toBe(1);
       const faults =
         args.length > 0
           ? JSON.parse(stdout).faults.join('\n')
@@ -146,5 +146,40 @@ describe('fuel config show', () => {
     const { code, stdout, stderr } = await fuel(['serve'], { dataDir: folder(), env: wrong });
     expect([code, stdout]).toEqual([1, '']);
     for (const name of Object.keys(wrong)) expect(stderr).toContain(name);
+  });
+
+  it('judges files as fuel serve does, before anything is started or made', async () => {
+    const dataDir = folder();
+    const broken = join(dataDir, 'broken.pem');
+    writeFileSync(broken, '-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n');
+    writeFileSync(join(dataDir, 'master.key'), 'short\n');
+    const env = { FUEL_TLS_CERT: broken, FUEL_TLS_KEY: '/nowhere/key.pem', FUEL_WEBHOOK_CA: broken };
+    const shown = await fuel(['config', 'show', '--json'], { dataDir, env });
+    const served = await fuel(['serve'], { dataDir, env });
+    expect([shown.code, shown.json.valid, served.code, served.stdout]).toEqual([1, false, 1, '']);
+    expect(shown.json.faults).toHaveLength(3);
+    for (const fault of shown.json.faults) expect(served.stderr).toContain(fault);
+    for (const name of ['FUEL_TLS_CERT', 'FUEL_WEBHOOK_CA', 'master.key'])
+      expect(served.stderr).toContain(name);
+    expect(readdirSync(dataDir).sort()).toEqual(['broken.pem', 'master.key']);
+  });
+
+  it('names the setting that an unknown variable resembles', async () => {
+    const env = { FUEL_ENVIROMENT: 'production', FUEL_LUNCH: 'noon' };
+    const { code, json } = await show(env, '--json');
+    expect([code, json.unknown]).toEqual([
+      0,
+      [
+        { name: 'FUEL_ENVIROMENT', resembles: 'FUEL_ENVIRONMENT' },
+        { name: 'FUEL_LUNCH', resembles: null },
+      ],
+    ]);
+    expect((await show(env)).stdout).toContain(
+      'FUEL_ENVIROMENT is no setting: did you mean FUEL_ENVIRONMENT?',
+    );
+    const service = new ServiceProcess({ env: { FUEL_ENVIROMENT: 'production' } });
+    service.launch();
+    await service.logged((line) => line.name === 'FUEL_ENVIROMENT' && line.level === 40);
+    expect(await service.stop()).toBe(0);
   });
 });

@@ -54,10 +54,27 @@ describe('fuel serve', () => {
     const service = await new ServiceProcess().start();
     const { key } = await openAccount(service);
     // Records so large that a page does not fit into the buffers between the service and its client.
-    const name = 'N'.repeat(100_000);
+    const name = '𝐍'.repeat(1_000);
+    const named = { id: 1, name };
+    const large = {
+      ...{ corporate: named, corporate_group: named, driver: named, station: { ...named, provider: named } },
+      fuel: { type: named, liters: '1.00', price_per_liter: '1.00', amount: '1.00' },
+      vehicle: {
+        ...{
+          id: 1,
+          code: name,
+          number_plate: name,
+          chassis_number: name,
+          brand: name,
+          model: name,
+          year: null,
+        },
+        department: named,
+      },
+    };
     await importEvents(
       service,
-      Array.from({ length: 100 }, (_, index) => confirmed(1 + index, { driver: { id: 1, name } })),
+      Array.from({ length: 100 }, (_, index) => confirmed(1 + index, large)),
     );
     const { socket, received } = await openConnection(service.port, { ca: service.ca });
     socket.pause();

@@ -27,7 +27,7 @@ async function start() {
 describe('verifying the view', () => {
   test('finds nothing where every row is what its events render to', async () => {
     const { verify } = await start();
-    expect(await verify()).toEqual({ checked: 3, differences: [] });
+    expect(await verify()).toMatchObject({ checked: 3, differences: [] });
   });
 
   test('names what is missing, differs, or is shown though no event calls for it, and repairs it', async () => {
@@ -44,7 +44,7 @@ describe('verifying the view', () => {
       { transactionId: 99, kind: 'surplus' },
     ]);
     expect(await repairView(differences, { store, view })).toEqual([]);
-    expect(await verify()).toEqual({ checked: 3, differences: [] });
+    expect(await verify()).toMatchObject({ checked: 3, differences: [] });
   });
 
   test('names a row that is hidden though nothing voided it', async () => {
@@ -74,7 +74,7 @@ describe('verifying the view', () => {
     await view.replace(1, []);
     clock.advance(1_000);
     await append('transaction-5', confirmed(5, { account_id: 8 }));
-    expect(await verify({ accountId: 8 })).toEqual({
+    expect(await verify({ accountId: 8 })).toMatchObject({
       checked: 1,
       differences: [{ transactionId: 5, kind: 'missing' }],
     });
@@ -92,7 +92,7 @@ describe('verifying the view', () => {
     const onProgress = (): void => {
       setTimeout(() => void view.apply(changes, { generation, position: 11 }), 50);
     };
-    expect(await verify({ settleMs: 400, onProgress })).toEqual({ checked: 4, differences: [] });
+    expect(await verify({ settleMs: 400, onProgress })).toMatchObject({ checked: 4, differences: [] });
   });
 
   test('judges a time by both its ends, and tells of what no event calls for whatever time was asked for', async () => {
@@ -117,7 +117,7 @@ describe('verifying the view', () => {
     const { differences } = await verify();
     expect(differences).toHaveLength(502);
     expect((await verify({ accountId: 8 })).differences).toHaveLength(502);
-    expect(await verify({ accountId: 7 })).toEqual({ checked: 3, differences: [] });
+    expect(await verify({ accountId: 7 })).toMatchObject({ checked: 3, differences: [] });
   });
 
   test('finds what is shown of an account that only the events name', async () => {
