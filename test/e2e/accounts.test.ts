@@ -8,7 +8,7 @@ describe('fuel account', () => {
 
   it('opens an account with the integration off and no charging profile', async () => {
     const { code, json, stderr } = await run('open', '7', '--name', 'Harbour Freight', '--json');
-    expect([code, stderr]).toEqual([0, '']);
+    expect([code, stderr]).toEqual([0, `a new store was made in ${dataDir}\n`]);
     expect(json).toMatchObject({ id: 7, name: 'Harbour Freight' });
     expect((await run('show', '7', '--json')).json).toMatchObject({
       id: 7,
