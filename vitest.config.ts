@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [
-      'test/e2e-long/**', // processes and engines that are killed, and waited for: `npm run test:long`
+      'test/e2e-long/**', // minutes: `npm run test:long`
       'test/e2e-engines/**', // minutes, of which most is waiting: `npm run test:engines`
       'test/crash/copy.test.ts', // minutes: `npm run test:crash`
     ],
