@@ -7,7 +7,7 @@ import { decodeStrict } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
-import { findMasterKeys, type MasterKeys, openMasterKeys } from './master-key.ts';
+import { findMasterKeys, openMasterKeys } from './master-key.ts';
 
 const AUTHOR: Author = { actor: 'system', command: 'store open' };
 
@@ -24,14 +24,21 @@ interface Binding {
 /**
  * Makes sure that this configuration is the store's, before anything is recorded: the same environment, and one of the
  * master keys that it knows. At the first start both go on record; a further key does when it is first given.
- * Rejects with `STORE_MISMATCH` otherwise.
+ * Rejects with `STORE_MISMATCH` otherwise. With `withoutSecrets`, of a process that neither makes nor reads a secret of
+ * the store, no key is called for where none is configured.
  */
-export async function bindStore(store: EventStore, config: BindingConfig, clock: Clock): Promise<void> {
+export async function bindStore(
+  store: EventStore,
+  config: BindingConfig,
+  { clock, withoutSecrets = false }: { readonly clock: Clock; readonly withoutSecrets?: boolean },
+): Promise<void> {
   await storeIdentity(store, clock);
+  const needsKey = !withoutSecrets || config.FUEL_MASTER_KEY !== undefined;
   for (;;) {
     const binding = await readBinding(store);
-    assertBound(binding, config);
-    const missing = missingOf(binding, config, openMasterKeys(config));
+    if (needsKey) assertBound(binding, config);
+    else assertEnvironment(binding, config);
+    const missing = missingOf(binding, config, needsKey ? openMasterKeys(config).fingerprints() : []);
     if (missing.length === 0) return;
     const events = missing.map((event) => newEvent(event, AUTHOR, clock.now()));
     const expected = binding.revision ?? 'none'; // of several processes that start at once one records it
@@ -100,9 +107,12 @@ function assertEnvironment({ environment }: Binding, { FUEL_ENVIRONMENT: given }
   );
 }
 
-function missingOf(binding: Binding, config: BindingConfig, keys: MasterKeys): OperationsEvent[] {
-  const { FUEL_ENVIRONMENT: environment } = config;
-  const added = keys.fingerprints().filter((fingerprint) => !binding.fingerprints.has(fingerprint));
+function missingOf(
+  binding: Binding,
+  { FUEL_ENVIRONMENT: environment }: BindingConfig,
+  fingerprints: readonly string[],
+): OperationsEvent[] {
+  const added = fingerprints.filter((fingerprint) => !binding.fingerprints.has(fingerprint));
   return [
     ...(binding.environment === undefined
       ? [{ type: 'EnvironmentSet', data: { environment } } as const]

@@ -57,7 +57,7 @@ export function judgedEngines(engines: Engines, options: JudgedEnginesOptions): 
   let bound: Promise<void> | undefined;
   const bind = (): Promise<void> => {
     judged(() => undefined)();
-    bound ??= bindStore(engines.store(), config, systemClock);
+    bound ??= bindStore(engines.store(), config, { clock: systemClock });
     return bound;
   };
   return {

@@ -79,7 +79,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
  */
 async function checkStores({ config, roles, clock }: ServiceOptions, engines: Engines): Promise<void> {
   await assertNoUnfinishedCopy(engines.coordination());
-  await bindStore(engines.store(), config, clock);
+  // On several machines a process that sends nothing may do with a key of its own: only its cursors depend on it.
+  const withoutSecrets = config.EVENTSTORE_URL !== undefined && !roles.includes('webhooks');
+  await bindStore(engines.store(), config, { clock, withoutSecrets });
   const storeId = await storeIdentity(engines.store(), clock);
   const checkpoint = await engines.view().checkpoint();
   if (checkpoint !== undefined) {

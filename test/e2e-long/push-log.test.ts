@@ -39,7 +39,8 @@ describe('fuel verify deliveries', () => {
     await push.push(account, 1, { created_at: '2026-01-01T00:00:00.000Z' });
     const expected = { ...NOTHING, owed: 7, delivered: 3, failed: 2, held: 1, withdrawn: 1 };
     expect(await verify()).toEqual({ code: 0, counts: expected, stderr: '' });
-    expect((await verify('--account', '2')).counts).toEqual(NOTHING);
+    const unknown = await push.service.fuel(['verify', 'deliveries', '--account', '2']);
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('account 2 is not known')]);
     const whole = await push.service.fuel(['verify', '--json']);
     expect([whole.code, Object.keys(whole.json)]).toEqual([0, ['view', 'deliveries']]);
 
