@@ -76,7 +76,7 @@ async function get(url: string, { apiKey, fetch: send = fetch, wait = sleep }: S
     let waitMs = backoffMs;
     try {
       const answer = await send(url, { headers: { 'X-API-Key': apiKey } });
-      if (answer.ok) return (await answer.json()) as Page;
+      if (answer.ok) return JSON.parse(await answer.text(), keepAmounts) as Page;
       const problem = `${answer.status} ${await answer.text()}`;
       if (answer.status !== 429 && answer.status < 500) throw new Refused(problem);
       if (attempt === MOST_TRIES) throw new Refused(`gave up after ${attempt} tries: ${problem}`);
@@ -86,6 +86,11 @@ async function get(url: string, { apiKey, fetch: send = fetch, wait = sleep }: S
     }
     await wait(waitMs);
   }
+}
+
+/** Amounts stay the text they came as, `45.20`: a float would make 45.2 of it, and round what is longer. */
+function keepAmounts(_field: string, value: unknown, { source = '' }: { source?: string } = {}): unknown {
+  return typeof value === 'number' && source.includes('.') ? source : value;
 }
 
 /** An answer that asking again does not change. */

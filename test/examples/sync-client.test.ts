@@ -101,4 +101,12 @@ describe('the example sync client', () => {
     });
     expect(ids.size).toBe(250);
   });
+
+  test('keeps amounts as the text that they came as, and ids as numbers', async () => {
+    const text =
+      '{"data":[{"id":1,"fuel":{"liters":45.20},"fees":{"total_amount":100.270000}}],"pagination":{"next_cursor":null}}';
+    const { options, stored } = recorder([new Response(text)]);
+    await sync(options);
+    expect(stored.get(1)).toEqual({ id: 1, fuel: { liters: '45.20' }, fees: { total_amount: '100.270000' } });
+  });
 });
