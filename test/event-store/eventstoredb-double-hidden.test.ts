@@ -82,8 +82,18 @@ class CheckpointedGroup {
       void consumer.ack(event);
     });
     await expect.poll(() => names.at(-1), { timeout: 10_000 }).toBe(last);
+    await this.#hasAcknowledged();
     await consumer.unsubscribe();
     return names;
+  }
+
+  /** What a consumer acknowledges right before it ends may not arrive. */
+  async #hasAcknowledged(): Promise<void> {
+    const inFlight = async () => {
+      const { stats } = await this.#streams.client.getPersistentSubscriptionToAllInfo(this.name);
+      return stats.totalInFlightMessages;
+    };
+    await expect.poll(inFlight, { timeout: 10_000 }).toBe(0);
   }
 
   /** Waits until the group has recorded that it is at this event, or after it. */
