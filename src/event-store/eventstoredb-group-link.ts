@@ -8,7 +8,7 @@ import type { Delivery } from './eventstoredb-handed-events.ts';
 const DRIVER_BUFFER = 8;
 const MOST_ACKNOWLEDGED = 500;
 /** What was sent gets this long to arrive before the call is cancelled, which drops what is on its way. */
-const ARRIVAL_MS = 250;
+const ARRIVAL_MS = 100;
 
 export interface GroupLinkOptions {
   readonly group: string;
