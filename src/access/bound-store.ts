@@ -11,9 +11,9 @@ import type {
 /** An event store that is judged before anything is recorded in it: `bind` rejects where it is a foreign one. */
 export class BoundStore implements EventStore {
   readonly #store: EventStore;
-  readonly #bind: () => Promise<void>;
+  readonly #bind: () => Promise<unknown>;
 
-  constructor(store: EventStore, bind: () => Promise<void>) {
+  constructor(store: EventStore, bind: () => Promise<unknown>) {
     this.#store = store;
     this.#bind = bind;
   }

@@ -25,21 +25,21 @@ interface Binding {
  * Makes sure that this configuration is the store's, before anything is recorded: the same environment, and one of the
  * master keys that it knows. At the first start both go on record; a further key does when it is first given.
  * Rejects with `STORE_MISMATCH` otherwise. With `withoutSecrets`, of a process that neither makes nor reads a secret of
- * the store, no key is called for where none is configured.
+ * the store, no key is called for where none is configured. Returns the store's id.
  */
 export async function bindStore(
   store: EventStore,
   config: BindingConfig,
   { clock, withoutSecrets = false }: { readonly clock: Clock; readonly withoutSecrets?: boolean },
-): Promise<void> {
-  await storeIdentity(store, clock);
+): Promise<string> {
+  const storeId = await storeIdentity(store, clock);
   const needsKey = !withoutSecrets || config.FUEL_MASTER_KEY !== undefined;
   for (;;) {
     const binding = await readBinding(store);
     if (needsKey) assertBound(binding, config);
     else assertEnvironment(binding, config);
     const missing = missingOf(binding, config, needsKey ? openMasterKeys(config).fingerprints() : []);
-    if (missing.length === 0) return;
+    if (missing.length === 0) return storeId;
     const events = missing.map((event) => newEvent(event, AUTHOR, clock.now()));
     const expected = binding.revision ?? 'none'; // of several processes that start at once one records it
     await store.append([{ stream: OPERATIONS_STREAM, expected, events }]);

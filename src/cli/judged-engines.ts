@@ -34,7 +34,7 @@ export interface JudgedEngines extends Engines {
    * Makes sure that the store is the configuration's (see `bindStore`), which the first append does too: for what is
    * done before one.
    */
-  readonly bind: () => Promise<void>;
+  readonly bind: () => Promise<unknown>;
 }
 
 /**
@@ -54,8 +54,8 @@ export function judgedEngines(engines: Engines, options: JudgedEnginesOptions): 
       return open();
     };
   const store = judged(() => new BoundStore(engines.store(), bind));
-  let bound: Promise<void> | undefined;
-  const bind = (): Promise<void> => {
+  let bound: Promise<unknown> | undefined;
+  const bind = (): Promise<unknown> => {
     judged(() => undefined)();
     bound ??= bindStore(engines.store(), config, { clock: systemClock });
     return bound;

@@ -27,7 +27,7 @@ export async function storeIdentity(store: EventStore, clock: Clock): Promise<st
 }
 
 /** As `storeIdentity`, and `undefined` for a store without a name. */
-export async function readIdentity(store: EventStore): Promise<string | undefined> {
+async function readIdentity(store: EventStore): Promise<string | undefined> {
   const [first] = await store.readStream(OPERATIONS_STREAM);
   if (first === undefined) return undefined;
   const decoded = decodeStrict(first);
@@ -45,9 +45,9 @@ export async function assertViewFits(
   store: EventStore,
   projection: string,
 ): Promise<void> {
+  if (checkpoint === undefined) return;
   const storeId = await readIdentity(store);
-  if (checkpoint === undefined || storeId === undefined) return;
-  await assertCheckpoint(checkpoint, { store, storeId }, projection);
+  if (storeId !== undefined) await assertCheckpoint(checkpoint, { store, storeId }, projection);
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Context, Step } from './context.ts';
 export const UNPROVEN_IDLE_MS = 5_000;
 /** Node gives clients this much longer than they are told, so that no request crosses the end. */
 const MARGIN_MS = 1_000;
+
 /**
  * Keeps connections open for those who have a key: one on which none was accepted yet is closed soon, and after an
  * unknown path at once; a 401 closes any. The connections of trusted proxies are not one caller's, and a proxy that finds

@@ -20,7 +20,8 @@ export interface ServerOptions {
   readonly tls:
     | {
         readonly kind: 'served';
-        readonly pem: PemPair /** As CIDRs. */;
+        readonly pem: PemPair;
+        /** As CIDRs. */
         readonly proxies?: readonly string[];
       }
     /** Only these proxies, as CIDRs, may connect; they end TLS. */

@@ -14,7 +14,10 @@ import { inTime } from './in-time.ts';
 const SELECTION_MS = 1_200;
 /** A connection on which nothing comes for so long is given up, and what was asked on it. */
 const SOCKET_MS = 30_000;
-/** Not master, shutting down, interrupted at shutdown, stepping down (also while it built an index), …: another server will take it, or soon this one. */
+/**
+ * Not master, shutting down, interrupted at shutdown, stepping down (also while it built an index), …: another server
+ * will take it, or soon this one.
+ */
 const UNAVAILABLE_CODES = new Set([
   6, 7, 43, 64, 89, 91, 133, 134, 189, 262, 276, 9001, 10107, 11600, 11602, 13435, 13436,
 ]);

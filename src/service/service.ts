@@ -7,7 +7,7 @@ import { type Engines, openEngines } from '../app.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { claimDeliveryLog } from '../delivery/delivery-log.ts';
-import { assertCheckpoint, storeIdentity } from '../event-store/store-identity.ts';
+import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { urlHost } from '../http/listen.ts';
 import { createOpsServer, type Readiness } from '../http/ops-server.ts';
 import type { Log } from '../log.ts';
@@ -81,8 +81,7 @@ async function checkStores({ config, roles, clock }: ServiceOptions, engines: En
   await assertNoUnfinishedCopy(engines.coordination());
   // On several machines a process that sends nothing may do with a key of its own: only its cursors depend on it.
   const withoutSecrets = config.EVENTSTORE_URL !== undefined && !roles.includes('webhooks');
-  await bindStore(engines.store(), config, { clock, withoutSecrets });
-  const storeId = await storeIdentity(engines.store(), clock);
+  const storeId = await bindStore(engines.store(), config, { clock, withoutSecrets });
   const checkpoint = await engines.view().checkpoint();
   if (checkpoint !== undefined) {
     await assertCheckpoint(checkpoint, { store: engines.store(), storeId }, VIEW_NAME);

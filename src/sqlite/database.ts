@@ -195,6 +195,11 @@ export class Database {
   }
 }
 
+/** Whether another process has the file locked at this moment. */
+export function isLocked(error: unknown): boolean {
+  return LOCKED_CODES.has(codeOf(error) ?? 0);
+}
+
 /** `STORE_DAMAGED` where that is what an error of SQLite tells of a file; the error itself otherwise. */
 export function orDamaged(path: string, error: unknown): unknown {
   if (!DAMAGED_CODES.has(codeOf(error) ?? 0)) return error;

@@ -3,13 +3,12 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isLocked } from './database.ts';
 
 /** Up to this size a file is written anew each time: a second or so, in which others wait to write to it. */
 const REWRITTEN_BYTES = 64 * 1024 * 1024;
 const LOCK_WAIT_MS = 100;
 const CHUNK_BYTES = 4 * 1024 * 1024;
-const SQLITE_BUSY = 5;
-const SQLITE_LOCKED = 6;
 
 export interface ErasedBytesOptions {
   readonly folder: string;
@@ -59,7 +58,7 @@ async function until(deadlineMs: number, step: () => 'done' | 'busy'): Promise<s
     try {
       if (step() === 'done') return 'done';
     } catch (error) {
-      if (!isBusy(error)) return (error as Error).message;
+      if (!isLocked(error)) return (error as Error).message;
     }
     if (Date.now() > deadlineMs) return 'another process is reading it or writing to it';
     await sleep(LOCK_WAIT_MS);
@@ -86,11 +85,6 @@ function withDatabase<T>(file: string, work: (db: DatabaseSync) => T): T {
   } finally {
     db.close();
   }
-}
-
-function isBusy(error: unknown): boolean {
-  const code = Number((error as { readonly errcode?: unknown }).errcode) & 0xff;
-  return code === SQLITE_BUSY || code === SQLITE_LOCKED;
 }
 
 async function filesBelow(folder: string): Promise<string[]> {
