@@ -61,6 +61,11 @@ export class MasterKeys {
     };
   }
 
+  /** Whether the key that encrypted this is among them. */
+  has({ master_key_id: id }: Ciphertext): boolean {
+    return this.#keys.some((key) => key.id === id);
+  }
+
   /** Throws `SECRET_UNREADABLE` where no master key fits, or the text is not what was encrypted for the prefix. */
   decryptSecret(prefix: string, encrypted: Ciphertext): string {
     const masterKey = this.#keys.find((key) => key.id === encrypted.master_key_id);

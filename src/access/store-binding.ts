@@ -1,3 +1,4 @@
+import type { Directory } from '../../projections/directory.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Environment } from '../domain/account-events.ts';
@@ -7,8 +8,11 @@ import { decodeStrict } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
-import { findMasterKeys, openMasterKeys } from './master-key.ts';
+import type { Log } from '../log.ts';
+import { findMasterKeys, type MasterKeys, openMasterKeys } from './master-key.ts';
 
+/** Of keys whose secrets can't be read. */
+const MAX_NAMED = 5;
 const AUTHOR: Author = { actor: 'system', command: 'store open' };
 
 type BindingConfig = Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>;
@@ -17,6 +21,8 @@ type BindingConfig = Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL
 interface Binding {
   readonly environment: Environment | undefined;
   readonly fingerprints: ReadonlySet<string>;
+  /** A key was lost for good and replaced: there may be secrets that nobody can read any more. */
+  readonly hasLostKey: boolean;
   /** The stream's last revision. */
   readonly revision: number | undefined;
 }
@@ -69,18 +75,55 @@ export async function trustMasterKey(
   return fingerprint;
 }
 
+/**
+ * Makes sure that every webhook's secret can be read with these master keys, before a delivery is attempted: else each
+ * one would fail, and its webhook be switched off. Rejects with `SECRET_UNREADABLE` where a key is missing, unless
+ * `fuel store trust-key` has said that one is lost; then what can't be signed is logged.
+ */
+export async function assertSecretsReadable(
+  store: EventStore,
+  directory: Pick<Directory, 'accounts'>,
+  { masterKeys, log }: { readonly masterKeys: MasterKeys; readonly log: Log },
+): Promise<void> {
+  const unreadable: string[] = [];
+  const missing = new Set<string>();
+  for (const { account } of directory.accounts()) {
+    for (const { prefix, active, webhook, webhookSecret } of account?.keys.values() ?? []) {
+      if (!active || webhook === null || webhookSecret === null || masterKeys.has(webhookSecret)) continue;
+      unreadable.push(prefix);
+      missing.add(webhookSecret.master_key_id);
+    }
+  }
+  if (unreadable.length === 0) return;
+  const named = unreadable.slice(0, MAX_NAMED).join(', ') + (unreadable.length > MAX_NAMED ? ', …' : '');
+  const what =
+    `the webhook secrets of ${unreadable.length} keys (${named}) were encrypted with master key ` +
+    `${[...missing].join(', ')}, which is not given`;
+  if (!(await readBinding(store)).hasLostKey) {
+    throw new FuelError('SECRET_UNREADABLE', `${what}: add it to FUEL_MASTER_KEY, after the first one`);
+  }
+  log.error(
+    { keys: unreadable.length },
+    `${what} and was said to be lost: issue new keys to these customers`,
+  );
+}
+
 async function readBinding(store: EventStore): Promise<Binding> {
   let environment: Environment | undefined;
   const fingerprints = new Set<string>();
+  let hasLostKey = false;
   const events = await store.readStream(OPERATIONS_STREAM);
   for (const event of events) {
     const decoded = decodeStrict(event);
     if (!decoded.ok) continue;
     const { type, data } = decoded as OperationsEvent;
     if (type === 'EnvironmentSet') environment = data.environment;
-    if (type === 'MasterKeyAdded') fingerprints.add(data.fingerprint);
+    if (type === 'MasterKeyAdded') {
+      fingerprints.add(data.fingerprint);
+      hasLostKey ||= data.reason !== null;
+    }
   }
-  return { environment, fingerprints, revision: events.at(-1)?.revision };
+  return { environment, fingerprints, hasLostKey, revision: events.at(-1)?.revision };
 }
 
 function assertBound(binding: Binding, config: BindingConfig): void {

@@ -2,6 +2,7 @@ import { Directory } from '../../projections/directory.ts';
 import { DirectoryReach } from '../access/directory-reach.ts';
 import { LiveDirectory } from '../access/live-directory.ts';
 import { openMasterKeys } from '../access/master-key.ts';
+import { assertSecretsReadable } from '../access/store-binding.ts';
 import { type Engines, EVENT_STORE } from '../app.ts';
 import type { Config } from '../config.ts';
 import { AccountHistory } from '../delivery/account-history.ts';
@@ -44,12 +45,13 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // longer than the rest: attempts are judged by the directory to the end
   const parts = createParts(run, { sender, following: following.signal });
-  const { dispatcher, live, fanOut, caughtUp } = parts;
+  const { directory, masterKeys, dispatcher, live, fanOut, caughtUp } = parts;
   const { config, engines, log, onConnected } = run;
   const directoryEnded = live.run();
   try {
     await Promise.race([caughtUp, directoryEnded, aborted(until)]);
     if (!until.aborted) {
+      await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
       dispatcher.start();
       const retentionMs = config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS;
       startRetention({ queue: engines.queue(), clock: systemScheduler, log, retentionMs, signal: until });
@@ -80,6 +82,7 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
 function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly following: AbortSignal }) {
   const { config, engines, log, holder, onMoved } = run;
   const directory = new Directory();
+  const masterKeys = openMasterKeys(config);
   const store = engines.store();
   const queue = engines.queue();
   const environment = config.FUEL_ENVIRONMENT;
@@ -89,7 +92,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     directory,
     environment,
     sender: own.sender,
-    requestFor: createRequests(openMasterKeys(config), configuredPresigner(config)),
+    requestFor: createRequests(masterKeys, configuredPresigner(config)),
     retryDelayMs({ id, cycle, attemptNumber: before }) {
       const attemptNumber = before + 1;
       const random = attemptRandom({ id, cycle, attemptNumber });
@@ -129,7 +132,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
       onMoved(position);
     },
   });
-  return { dispatcher, fanOut, live, caughtUp };
+  return { directory, masterKeys, dispatcher, fanOut, live, caughtUp };
 }
 
 /** Remote engines cost a round trip for each batch, small or large. */

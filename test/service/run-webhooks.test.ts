@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { trustMasterKey } from '../../src/access/store-binding.ts';
 import { type Engines, openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
+import type { Config } from '../../src/config.ts';
 import type { EventStore, SubscribeOptions, SubscriptionBatch } from '../../src/event-store/event-store.ts';
 import { silentLog } from '../../src/log.ts';
 import { runWebhooks } from '../../src/service/run-webhooks.ts';
@@ -68,13 +71,13 @@ async function machine() {
     return operator.import(linesOf([event]), { wait: false });
   };
   /** Starts the role; `stop` asks it to end and waits until it has. */
-  const start = (on: Engines = engines) => {
+  const start = (on: Engines = engines, config = operator.config) => {
     const stopping = new AbortController();
     const { promise: connected, resolve } = Promise.withResolvers<void>();
     const moved: number[] = [];
     let connectedAfter: number | undefined;
     const ended = runWebhooks({
-      config: operator.config,
+      config,
       engines: on,
       log: silentLog,
       holder: 'this',
@@ -101,7 +104,7 @@ async function machine() {
     const [only] = await listed();
     return (await engines.queue().find(only?.id ?? ''))?.attempts ?? [];
   };
-  return { engines, receiver, provision, record, start, listed, settled, attempts };
+  return { config: operator.config, engines, receiver, provision, record, start, listed, settled, attempts };
 }
 
 describe('the webhooks role', () => {
@@ -167,6 +170,35 @@ describe('the webhooks role', () => {
     const m = await machine();
     const run = m.start(following(m.engines, () => Promise.reject(new TypeError('a fault'))));
     await expect(run.ended).rejects.toThrow('a fault');
+  });
+});
+
+describe('a master key that is not given any more', () => {
+  test('while a webhook needs it: the role does not start, and no delivery fails for it', async () => {
+    const m = await machine();
+    await m.provision();
+    await m.record(501);
+    const rotated: Config = { ...m.config, FUEL_MASTER_KEY: [randomBytes(32)] };
+    await expect(m.start(m.engines, rotated).ended).rejects.toMatchObject({
+      code: 'SECRET_UNREADABLE',
+      message: expect.stringContaining('FUEL_MASTER_KEY'),
+    });
+    expect(await m.listed()).toEqual([]);
+    m.start();
+    await m.settled('delivered');
+  });
+
+  test('and was said to be lost: the role starts, and what can not be signed ends as failed', async () => {
+    const m = await machine();
+    await m.provision();
+    await m.record(501);
+    const config: Config = { ...m.config, FUEL_MASTER_KEY: [randomBytes(32)] };
+    const author = { actor: 'test', command: 'test' };
+    await trustMasterKey(m.engines.store(), config, { author, reason: 'lost', clock: systemClock });
+    m.start(m.engines, config);
+    await m.settled('failed');
+    expect(await m.listed()).toMatchObject([{ reason: expect.stringContaining('could not be signed') }]);
+    expect(m.receiver.to(PATH)).toEqual([]);
   });
 });
 
