@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { InvalidArgumentError } from 'commander';
+import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../domain/bounds.ts';
 import { formatDateTime, parseDateTime } from '../domain/date-time.ts';
 import { type DomainEventType, eventTypes } from '../domain/events.ts';
 
@@ -63,6 +64,9 @@ export function listOption(text: string): string[] {
 
 export function nameOption(text: string): string {
   if (text.trim() === '') throw new InvalidArgumentError('It must not be empty.');
+  if (isTextTooLong(text)) {
+    throw new InvalidArgumentError(`It is longer than ${MAX_TEXT_CHARACTERS} characters.`);
+  }
   return text;
 }
 

@@ -37,6 +37,8 @@ describe('nothing is answered with silence', () => {
     [['account', 'open', '8', '--name', 'a', '--name', 'b'], /'--name' was given twice/],
     [['audit', '--account', '7', '--account', '8'], /'--account' was given twice/],
     [['account', 'open', '8', '--name', 'a', '--actor', ' '], /must not be empty/],
+    [['account', 'open', '8', '--name', 'a', '--actor', 'b'.repeat(1_001)], /longer than 1000 characters/],
+    [['transaction', 'erase', '1', '--yes', '--reason', 'b'.repeat(1_001)], /longer than 1000 characters/],
   ])('what can have no answer is wrong usage: fuel %j', async (args, told) => {
     const { fuel } = await start();
     const { code, stdout, stderr } = await fuel(...args);
