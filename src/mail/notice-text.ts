@@ -1,5 +1,6 @@
 import type { Notice, NoticeKind } from '../../projections/notices.ts';
 import { formatDateTime } from '../domain/date-time.ts';
+import { printableLine } from '../printable.ts';
 
 export interface MailText {
   readonly subject: string;
@@ -12,7 +13,10 @@ const WHAT_HAPPENED: Readonly<Record<NoticeKind, string>> = {
   enabled: 'was switched on again',
 };
 
-/** The e-mail of a notice, as plain text: what happened, since when, what was answered last, and what to do. */
+/**
+ * The e-mail of a notice, as plain text: what happened, since when, what was answered last, and what to do.
+ * A name or an answer makes no line or header of its own there.
+ */
 export function noticeText(notice: Notice): MailText {
   const happened = WHAT_HAPPENED[notice.kind];
   const paragraphs = [
@@ -20,21 +24,24 @@ export function noticeText(notice: Notice): MailText {
     facts(notice).join('\n'),
     notice.lastAnswers.length === 0
       ? ''
-      : ['The last answers, newest first:', ...notice.lastAnswers.map((answer) => `- ${answer}`)].join('\n'),
+      : [
+          'The last answers, newest first:',
+          ...notice.lastAnswers.map((answer) => `- ${printableLine(answer)}`),
+        ].join('\n'),
     whatToDo(notice),
   ];
   return {
-    subject: `Webhook ${happened}: ${oneLine(notice.accountName)}, key ${notice.prefix}`,
+    subject: `Webhook ${happened}: ${printableLine(notice.accountName)}, key ${notice.prefix}`,
     text: `${paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')}\n`,
   };
 }
 
 function facts(notice: Notice): string[] {
   const lines = [
-    `Account: ${notice.accountId}, ${notice.accountName}`,
+    `Account: ${notice.accountId}, ${printableLine(notice.accountName)}`,
     `Address: ${notice.url ?? 'none, the webhook was removed'}`,
   ];
-  if (notice.reason !== null) lines.push(`Reason: ${notice.reason}`);
+  if (notice.reason !== null) lines.push(`Reason: ${printableLine(notice.reason)}`);
   if (notice.failedInARow > 0) lines.push(`Failed deliveries in a row: ${notice.failedInARow}`);
   if (notice.failingSince !== null) lines.push(`Failing since: ${notice.failingSince}`);
   return lines;
@@ -69,10 +76,5 @@ function whatToDo(notice: Notice): string {
 }
 
 function keyName({ prefix, keyLabel }: Notice): string {
-  return keyLabel === null ? `key ${prefix}` : `key ${prefix} (${keyLabel})`;
-}
-
-/** A line break in a name must not begin another header. */
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ');
+  return keyLabel === null ? `key ${prefix}` : `key ${prefix} (${printableLine(keyLabel)})`;
 }

@@ -5,6 +5,7 @@ import { Random } from '../../src/demo/random.ts';
 import { linesOf } from '../support/e2e-samples.ts';
 import { type CommandResult, folder, startFuel } from '../support/service-process.ts';
 import { crashingAt } from './environment.ts';
+import { judgeErasedBytes } from './erased-bytes.ts';
 import { drawAll, type PointLists } from './point-lists.ts';
 import type { Stage } from './stage.ts';
 import type { Workload } from './workload.ts';
@@ -67,6 +68,7 @@ export class Commands {
     await this.#done({ args, points: this.#points.erase });
     const transaction = known.get(id);
     if (transaction !== undefined) transaction.state = 'erased';
+    judgeErasedBytes(this.#stage, [id]);
   }
 
   async #import(): Promise<void> {

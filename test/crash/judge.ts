@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type Engines, openEngines } from '../../src/app.ts';
@@ -8,6 +6,7 @@ import type { DeliverySummary } from '../../src/delivery/delivery-queue.ts';
 import { waitUntilApplied } from '../../src/service/wait-applied.ts';
 import { recordText } from '../support/push-service.ts';
 import { type CommandResult, fuel } from '../support/service-process.ts';
+import { judgeErasedBytes } from './erased-bytes.ts';
 import { judgeDeliveries } from './judge-deliveries.ts';
 import type { Member } from './member.ts';
 import { Model, recordOf } from './model.ts';
@@ -58,22 +57,10 @@ export async function judge(stage: Stage, workload: Workload): Promise<Figures> 
     const repeats = await judgeDeliveries(stage, { workload, model, deliveries, engines });
     await judgeParked(stage, engines);
     await judgeByCommand(stage);
-    judgeErasedBytes(stage, workload);
+    judgeErasedBytes(stage, workload.erased());
     return { transactions: model.transactions.size, deliveries: deliveries.length, repeats, redelivered };
   } finally {
     await engines.close();
-  }
-}
-
-/** No file holds a word of what was erased: all files of the store, and beside an engine's whatever lies there. */
-function judgeErasedBytes(stage: Stage, { known }: Workload): void {
-  const erased = [...known].filter(([, { state }]) => state === 'erased').map(([id]) => id);
-  const folder = stage.operator.config.FUEL_DATA_DIR;
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    const bytes = readFileSync(join(entry.parentPath, entry.name));
-    for (const id of erased.filter((each) => bytes.includes(`Driver of ${each}"`)))
-      stage.fault(`${entry.name} still holds the driver of transaction ${id}, which was erased`);
   }
 }
 

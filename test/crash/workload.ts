@@ -69,6 +69,10 @@ export class Workload {
     return [...this.known].filter(isErasable).map(([id]) => id);
   }
 
+  erased(): number[] {
+    return [...this.known].filter(([, { state }]) => state === 'erased').map(([id]) => id);
+  }
+
   /** New transactions of the account, made now; known once they are recorded. */
   make(account: number, count: number, random: Random): EventLine[] {
     return Array.from({ length: count }, () => {

@@ -10,7 +10,7 @@ const MAX_PER_PEER = 64;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
 /** A server over TLS that answers at once. */
-async function startServer(options: Partial<ServerOptions> = {}) {
+async function startServer(options: Partial<ServerOptions> = {}, host = '127.0.0.1') {
   const turnedAway: TurnedAway[] = [];
   const logLines: Record<string, unknown>[] = [];
   const server = createServer({
@@ -20,7 +20,7 @@ async function startServer(options: Partial<ServerOptions> = {}) {
     onTurnedAway: (reason) => turnedAway.push(reason),
     ...options,
   });
-  const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = await server.listen({ host, port: 0 });
   onTestFinished(() => server.stop(0));
   return { port, turnedAway, logLines, server };
 }
@@ -34,7 +34,8 @@ function first(socket: Socket, ...events: readonly string[]): Promise<void> {
 
 /** A TCP connection from an address of this machine, that never speaks. Resolves when it is open or refused. */
 async function silent(port: number, localAddress = '127.0.0.1'): Promise<Socket> {
-  const socket = connect({ port, host: '127.0.0.1', localAddress });
+  const host = localAddress.includes(':') ? localAddress : '127.0.0.1';
+  const socket = connect({ port, host, localAddress });
   socket.on('error', () => undefined);
   onTestFinished(() => void socket.destroy());
   await first(socket, 'connect', 'close');
@@ -79,6 +80,18 @@ describe('one peer', () => {
       for (const socket of sockets.splice(0)) socket.destroy();
     }
     expect(turnedAway.length).toBeGreaterThanOrEqual(3);
+  });
+
+  test('is the same by IPv6, beside those that come by IPv4 to the same socket', async () => {
+    const { port, turnedAway } = await startServer({ limits: { maxPerPeer: 2 } }, '::');
+    for (let count = 0; count < 2; count++) await silent(port, '::1');
+    expect(turnedAway).toEqual([]);
+    await silent(port, '::1');
+    await until(async () => turnedAway.length === 1, 5_000);
+    for (let count = 0; count < 2; count++) await silent(port, '127.0.0.1');
+    await silent(port, '127.0.0.1');
+    await until(async () => turnedAway.length === 2, 5_000);
+    expect(turnedAway).toEqual(['peer_limit', 'peer_limit']);
   });
 
   test('is a trusted proxy by its address, with a larger limit of its own', async () => {

@@ -58,6 +58,26 @@ test('what is not known, or is not so, is left out', () => {
   expect(rest).toHaveLength(1);
 });
 
+test('a name, a label or an answer begins no line and no header, and turns no text around', () => {
+  const forged = 'North\r\nBcc: x@y.example\u202e\u009b';
+  const shown = 'North\\u000d\\u000aBcc: x@y.example\\u202e\\u009b';
+  const { subject, text } = noticeText({
+    ...NOTICE,
+    accountName: forged,
+    keyLabel: forged,
+    reason: forged,
+    lastAnswers: [forged],
+  });
+  expect(subject).toBe(`Webhook was switched off: ${shown}, key abcdefghij`);
+  for (const line of [
+    `The webhook of key abcdefghij (${shown}) was`,
+    `Account: 7, ${shown}\n`,
+    `Reason: ${shown}\n`,
+    `- ${shown}\n`,
+  ])
+    expect(text).toContain(line);
+});
+
 describe('what to do', () => {
   const last = (kind: Notice['kind'], audience: Notice['audience']) =>
     noticeText({ ...NOTICE, kind, audience })
