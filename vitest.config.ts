@@ -11,7 +11,7 @@ export default defineConfig({
     passWithNoTests: false,
     testTimeout: 40_000,
     hookTimeout: 40_000,
-    globalSetup: ['test/support/engines-setup.ts'],
+    globalSetup: ['test/support/engines/engines-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
     isolate: false, // loading everything anew for each file would take longer than most of them

@@ -3,7 +3,9 @@ import { defineConfig } from 'vitest/config';
 import config from './vitest.config.ts';
 
 // Which servers: those of the program that is named, or else doubles of EventStoreDB and one MongoDB.
-process.env.FUEL_TEST_ENGINES ||= fileURLToPath(new URL('./test/support/double-engines.ts', import.meta.url));
+process.env.FUEL_TEST_ENGINES ||= fileURLToPath(
+  new URL('./test/support/engines/double-engines.ts', import.meta.url),
+);
 
 /** `npm run test:engines`: the black-box suites on servers, and servers that are hurt under load. */
 export default defineConfig({

@@ -6,15 +6,18 @@ export default defineConfig({
   test: {
     ...config.test,
     include: [
-      'test/{domain,edge,import,projections}/**/*.test.ts',
-      'test/docs/events.test.ts',
-      'test/access/{caller,issue-key,key-text,webhook-url}.test.ts',
+      'test/{domain,edge,projections}/**/*.test.ts',
+      'test/transactions/import/*.test.ts',
+      'test/tools/event-docs.test.ts',
+      'test/accounts/{caller,issue-key,key-text}.test.ts',
+      'test/targets/webhook-url.test.ts',
       'test/http/{cursor,parameters}.test.ts',
-      'test/delivery/{attempt-check,health,health-events,health-run,health-watch}.test.ts',
-      'test/delivery/{lanes,ramp,report-batch,retry-schedule}.test.ts',
+      'test/deliveries/dispatch/{attempt-check,lanes,ramp,report-batch,retry-schedule}.test.ts',
+      'test/deliveries/health/*.test.ts',
+      'test/deliveries/queue/health-run.test.ts',
     ],
     // The second holds the renderer against the schema on thousands of records: too long for every mutant.
-    exclude: ['test/edge/mongodb*', 'test/projections/record-agreement.test.ts'],
+    exclude: ['test/edge/rate-windows/mongodb*', 'test/projections/record-agreement.test.ts'],
     globalSetup: [],
   },
 });

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream, mkdirSync, statSync } from 'node:f
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { systemClock } from '../src/clock.ts';
-import { openSqliteEventStore } from '../src/event-store/sqlite.ts';
+import { openSqliteEventStore } from '../src/event-store/sqlite/event-store.ts';
 import { inBatches, openBare } from './support/bare-database.ts';
 import { importSample } from './support/import-sample.ts';
 import { print, reportRatio, runPairs } from './support/pairs.ts';

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEngines } from '../src/app.ts';
 import { systemClock } from '../src/clock.ts';
-import { loadConfig } from '../src/config.ts';
+import { loadConfig } from '../src/config/config.ts';
 import type { LoopDelay } from './support/loop-delay.ts';
 import { PageClient, type PageRequest } from './support/page-client.ts';
 import { print, reportBelow } from './support/pairs.ts';

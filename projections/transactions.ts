@@ -1,7 +1,7 @@
-import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../src/domain/bounds.ts';
-import { formatDateTime, parseDateTime } from '../src/domain/date-time.ts';
-import { printDecimal } from '../src/domain/decimal.ts';
 import type { TransactionEventType } from '../src/domain/transaction-events.ts';
+import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../src/domain/values/bounds.ts';
+import { formatDateTime, parseDateTime } from '../src/domain/values/date-time.ts';
+import { printDecimal } from '../src/domain/values/decimal.ts';
 
 /**
  * Goes up whenever the rendered text changes: rows of another rendering are rebuilt from the events.

@@ -1,22 +1,23 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DirectorySnapshots } from './access/directory-snapshots.ts';
-import { openSqliteDirectorySnapshots } from './access/sqlite-directory-snapshots.ts';
+import type { DirectorySnapshots } from './accounts/directory/snapshots/snapshots.ts';
+import { openSqliteDirectorySnapshots } from './accounts/directory/snapshots/sqlite.ts';
 import type { Clock } from './clock.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import type { Coordination } from './coordination/coordination.ts';
 import { openSqliteCoordination } from './coordination/sqlite.ts';
-import type { DeliveryLogCopy } from './delivery/delivery-log-copy.ts';
-import type { DeliveryQueue } from './delivery/delivery-queue.ts';
-import { openSqliteDeliveryQueue } from './delivery/sqlite.ts';
-import { createMemoryRateWindows } from './edge/memory-rate-windows.ts';
-import type { RateWindows } from './edge/rate-windows.ts';
+import type { DeliveryQueue } from './deliveries/queue/delivery-queue.ts';
+import type { DeliveryLogCopy } from './deliveries/queue/log-copy.ts';
+import { openSqliteDeliveryQueue } from './deliveries/queue/sqlite/queue.ts';
+import { createMemoryRateWindows } from './edge/rate-windows/memory.ts';
+import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
 import type { EventStore, PersistentSubscriptions } from './event-store/event-store.ts';
-import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlite.ts';
-import { openSqliteSubscriptions } from './event-store/sqlite-subscriptions.ts';
+import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlite/event-store.ts';
+import { openSqliteSubscriptions } from './event-store/sqlite/subscriptions.ts';
 import { type Log, silentLog } from './log.ts';
-import { openSqliteView } from './transactions-view/sqlite.ts';
-import type { TransactionsView } from './transactions-view/transactions-view.ts';
+import { EVENT_STORE, type RemoteEngine } from './ops/engine-health.ts';
+import { openSqliteView } from './transactions/view/sqlite/view.ts';
+import type { TransactionsView } from './transactions/view/transactions-view.ts';
 
 /** The embedded files, by what they hold; each is one SQLite database in the data directory. */
 export const EMBEDDED_FILES = {
@@ -27,16 +28,6 @@ export const EMBEDDED_FILES = {
   control: 'control.db',
   directory: 'directory.db',
 } as const;
-
-/** The name of the event store among the engines outside this process. */
-export const EVENT_STORE = 'eventstoredb';
-
-/** A server that this process depends on. */
-export interface RemoteEngine {
-  readonly name: typeof EVENT_STORE | 'mongodb';
-  /** Resolves when it answers; rejects with `STORE_UNAVAILABLE` within two seconds where it does not. */
-  readonly check: () => Promise<void>;
-}
 
 interface EventEngine {
   store(): EventStore;
@@ -149,7 +140,7 @@ async function eventStoreDb(
   opening: Opening,
   remote: RemoteEngine[],
 ): Promise<EventEngine> {
-  const { openEventStoreDb } = await import('./event-store/eventstoredb.ts');
+  const { openEventStoreDb } = await import('./event-store/eventstoredb/event-store.ts');
   const store = opening.once(() => openEventStoreDb(options));
   remote.push({ name: EVENT_STORE, check: () => store().ping() });
   return { store, subscriptions: opening.once(() => store().subscriptions()) };
@@ -163,11 +154,11 @@ async function mongoDb(
 ): Promise<ViewEngine> {
   const [{ MongoConnection }, views, queues, coordinations, snapshots, windows] = await Promise.all([
     import('./mongodb/connection.ts'),
-    import('./transactions-view/mongodb.ts'),
-    import('./delivery/mongodb.ts'),
+    import('./transactions/view/mongodb/view.ts'),
+    import('./deliveries/queue/mongodb/queue.ts'),
     import('./coordination/mongodb.ts'),
-    import('./access/mongodb-directory-snapshots.ts'),
-    import('./edge/mongodb-rate-windows.ts'),
+    import('./accounts/directory/snapshots/mongodb.ts'),
+    import('./edge/rate-windows/mongodb.ts'),
   ]);
   const connect = opening.once(() => new MongoConnection(place));
   remote.push({ name: 'mongodb', check: () => connect().ping() });

@@ -34,7 +34,7 @@ export class FuelError extends Error {
  * the others. `fault`: of the program; trying again changes nothing.
  *
  * Each driver's own errors are told apart where its connection is: src/mongodb/connection.ts,
- * src/event-store/eventstoredb-errors.ts, src/sqlite/database.ts.
+ * src/event-store/eventstoredb/driver/errors.ts, src/sqlite/database.ts.
  */
 export type ErrorKind = 'unavailable' | 'closed' | 'refused' | 'fault';
 

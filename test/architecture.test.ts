@@ -5,21 +5,40 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const LONGEST_FILE_LINES = 300;
+const MAX_FILE_LINES = 300;
+const MAX_FOLDER_FILES = 16;
+/** From the ground up. What stands on a floor imports from those below it, and from its own folder. */
+const FLOORS = [
+  ['src', 'src/domain'],
+  ['projections', 'src/config', 'src/sqlite', 'src/mongodb', 'src/targets'],
+  ['src/backup', 'src/coordination', 'src/images'],
+  ['src/event-store'],
+  ['src/accounts', 'src/audit', 'src/transactions'],
+  ['src/deliveries', 'src/edge', 'src/notices', 'src/ops'],
+  ['src/agreement', 'src/app.ts', 'src/erasure', 'src/http', 'src/store-copy'],
+  ['src/service'],
+  ['src/cli'],
+  ['examples'],
+  ['tools'],
+];
+/** What an engine's adapters consist of: a folder or a file of its name. */
+const ADAPTER = /\/(sqlite|mongodb|eventstoredb)(?:\/|\.ts$)/;
+/** Besides adapters, those that work on the embedded files themselves. */
+const FILES_OF_SQLITE = ['src/app.ts', 'src/backup/backup.ts', 'src/erasure/erased-bytes.ts'];
 /** Which folders or files may import a package: its adapter, and nobody else. */
 const DRIVERS: Readonly<Record<string, RegExp>> = {
-  'node:sqlite': /^src\/sqlite\/|\/sqlite[^/]*\.ts$/,
-  mongodb: /^src\/mongodb\/|\/mongodb[^/]*\.ts$/,
-  '@eventstore/db-client': /\/eventstoredb[^/]*\.ts$/,
-  koa: /^src\/http\//,
-  superstruct: /^src\/(domain|docs)\//,
-  'ipaddr.js': /^src\/(edge|access)\/|^src\/config-values\.ts$/,
+  'node:sqlite': /\/sqlite(?:\/|\.ts$)|^src\/erasure\/erased-bytes\.ts$/,
+  mongodb: /\/mongodb(?:\/|\.ts$)/,
+  '@eventstore/db-client': /\/eventstoredb\//,
+  koa: /^src\/(?:http|ops)\//,
+  superstruct: /^src\/domain\/|^tools\/event-docs\//,
+  'ipaddr.js': /^src\/(?:edge|targets)\/|^src\/config\/values\.ts$/,
   'proxy-addr': /^src\/edge\//,
   'rate-limiter-flexible': /^src\/edge\//,
-  selfsigned: /^src\/(http|demo)\//,
+  selfsigned: /^src\/http\/|^tools\/demo\//,
   commander: /^src\/cli\//,
   pino: /^src\/log\.ts$/,
-  'prom-client': /^src\/(metrics\.ts|http\/)/,
+  'prom-client': /^src\/ops\//,
 };
 
 interface Source {
@@ -29,7 +48,7 @@ interface Source {
   readonly imports: readonly string[];
 }
 
-const sources = globSync('{src,projections}/**/*.ts', { cwd: ROOT }).map(readSource);
+const sources = globSync('{src,projections,tools}/**/*.ts', { cwd: ROOT }).map(readSource);
 
 function readSource(path: string): Source {
   const text = readFileSync(join(ROOT, path), 'utf8');
@@ -56,7 +75,7 @@ describe('the layout', () => {
   it('is found where the tests look for it', () => {
     expect(inFolder('src/domain/').length).toBeGreaterThan(5);
     expect(inFolder('projections/').length).toBeGreaterThan(1);
-    expect(sources.flatMap(({ imports }) => imports)).toContain('src/domain/date-time.ts');
+    expect(sources.flatMap(({ imports }) => imports)).toContain('src/domain/values/date-time.ts');
   });
 
   it('lets the domain import nothing but itself and the validator', () => {
@@ -90,11 +109,47 @@ describe('the layout', () => {
     expect(violations(sources, permitted)).toEqual([]);
   });
 
-  it('lets only app.ts pick adapters; an adapter’s own parts stand beside it', () => {
-    const adapter = /\/(sqlite|mongodb|eventstoredb)\.ts$/;
+  it('lets imports run one way, from the floors above to those below', () => {
+    const floorOf = new Map(
+      FLOORS.flatMap((folders, floor) => folders.map((name) => [name, floor] as const)),
+    );
+    const floor = (path: string): number => floorOf.get(topOf(path)) ?? -1;
     const permitted = (name: string, path: string) =>
-      !adapter.test(name) || path === 'src/app.ts' || dirname(path) === dirname(name);
+      !isOurs(name) || topOf(name) === topOf(path) || floor(name) < floor(path);
+    expect(sources.filter(({ path }) => floor(path) < 0).map(({ path }) => path)).toEqual([]);
     expect(violations(sources, permitted)).toEqual([]);
+  });
+
+  it('has no circle of folders', () => {
+    const folders = new Map<string, Set<string>>();
+    for (const { path, imports } of sources) {
+      const from = folderOf(path);
+      const others = imports.filter(isOurs).map(folderOf);
+      folders.set(from, new Set([...(folders.get(from) ?? []), ...others.filter((name) => name !== from)]));
+    }
+    // Takes away, again and again, the folders that import none of those that are left.
+    for (let before = -1; before !== folders.size; ) {
+      before = folders.size;
+      for (const [folder, others] of folders)
+        if (![...others].some((name) => folders.has(name))) folders.delete(folder);
+    }
+    expect([...folders.keys()]).toEqual([]);
+  });
+
+  it('has no folder that is a warehouse', () => {
+    const counts = Map.groupBy(sources, ({ path }) => dirname(path));
+    const large = [...counts].filter(([, files]) => files.length > MAX_FOLDER_FILES);
+    expect(large.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
+  });
+
+  it('lets only app.ts pick adapters; an adapter’s own parts stand beside it', () => {
+    const engineOf = (path: string) => ADAPTER.exec(path)?.[1];
+    const isShared = (name: string) => /^src\/(?:sqlite|mongodb)\//.test(name);
+    const permitted = (name: string, path: string) =>
+      !ADAPTER.test(name) || path === 'src/app.ts' || engineOf(name) === engineOf(path) || isShared(name);
+    expect(violations(sources, permitted)).toEqual([]);
+    const users = sources.filter(({ path, imports }) => !ADAPTER.test(path) && imports.some(isShared));
+    expect(users.map(({ path }) => path).sort()).toEqual(FILES_OF_SQLITE);
   });
 
   it('has HTTP statuses of answers in one file, and those of the operations listener in another', () => {
@@ -102,12 +157,14 @@ describe('the layout', () => {
       /\b(?:status|statusCode)\b\s*[:=]\s*[1-5]\d\d\b|writeHead\(\s*[1-5]\d\d|\.status\([1-5]\d\d/;
     const found = sources.filter(({ text }) => status.test(text)).map(({ path }) => path);
     expect(found).toEqual(['src/http/answers.ts']);
-    const literal = inFolder('src/http/').filter(({ text }) => /\b[45]\d\d\b/.test(withoutComments(text)));
-    expect(literal.map(({ path }) => path).sort()).toEqual(['src/http/answers.ts', 'src/http/ops-server.ts']);
+    const literal = [...inFolder('src/http/'), ...inFolder('src/ops/')].filter(({ text }) =>
+      /\b[45]\d\d\b/.test(withoutComments(text)),
+    );
+    expect(literal.map(({ path }) => path).sort()).toEqual(['src/http/answers.ts', 'src/ops/ops-server.ts']);
   });
 
   it('has no file that is too long to be read at once', () => {
-    const long = sources.filter(({ text }) => text.split('\n').length - 1 > LONGEST_FILE_LINES);
+    const long = sources.filter(({ text }) => text.split('\n').length - 1 > MAX_FILE_LINES);
     expect(long.map(({ path }) => path)).toEqual([]);
   });
 
@@ -115,10 +172,10 @@ describe('the layout', () => {
     const { dependencies } = packageJson();
     const known = new Set([...Object.keys(dependencies), ...builtinModules.map((name) => `node:${name}`)]);
     const permitted = (name: string, path: string) =>
-      /^(src|projections)\//.test(name) ||
+      isOurs(name) ||
       known.has(packageOf(name)) ||
       name === 'node:sqlite' ||
-      (name.startsWith('examples/') && path.startsWith('src/demo/')); // the demo shows the examples at work
+      (name.startsWith('examples/') && path.startsWith('tools/')); // the demo shows the examples at work
     expect(violations(sources, permitted)).toEqual([]);
   });
 
@@ -153,6 +210,22 @@ describe('the documents', () => {
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['test', 'demo', 'bench', 'types', 'lint']));
   });
 });
+
+function isOurs(name: string): boolean {
+  return /^(?:src|projections|tools|examples)\//.test(name);
+}
+
+/** The folder below `src`, or the top folder; `src` for the helpers that stand in it. */
+function topOf(path: string): string {
+  if (path === 'src/app.ts') return path;
+  const [top = '', second = ''] = path.split('/');
+  return top !== 'src' || second.endsWith('.ts') ? top : `${top}/${second}`;
+}
+
+/** The folder of a file. app.ts, which picks the adapters, stands above the helpers of its folder. */
+function folderOf(path: string): string {
+  return path === 'src/app.ts' ? path : dirname(path);
+}
 
 /** `@scope/name` of `@scope/name/part`. */
 function packageOf(name: string): string {

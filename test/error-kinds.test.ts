@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { errorKind, FuelError, isUnavailable, reasonOf } from '../src/errors.ts';
-import { toKnownError } from '../src/event-store/eventstoredb-errors.ts';
+import { toKnownError } from '../src/event-store/eventstoredb/driver/errors.ts';
 import { Database } from '../src/sqlite/database.ts';
-import { eventStoreDbAt, eventStoreDbOnDouble } from './support/eventstoredb-under-test.ts';
-import { describeWithMongodb, mongodb } from './support/mongodb.ts';
-import { named } from './support/store-events.ts';
+import { describeWithMongodb, mongodb } from './support/engines/mongodb.ts';
+import { eventStoreDbAt, eventStoreDbOnDouble } from './support/event-store/eventstoredb-under-test.ts';
+import { named } from './support/event-store/store-events.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
 const MIB = 1024 * 1024;

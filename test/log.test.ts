@@ -11,7 +11,7 @@ const WRITER = `
   import { once } from 'node:events';
   import { setImmediate as turn } from 'node:timers/promises';
   const { createLog, droppedLogLines } = await import(${FILE('log.ts')});
-  const { createMetrics } = await import(${FILE('metrics.ts')});
+  const { createMetrics } = await import(${FILE('ops/metrics.ts')});
   const metrics = createMetrics();
   const log = createLog('info');
   const text = 'x'.repeat(1000);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { FuelError } from '../src/errors.ts';
 import { Backoff, retryWhileUnavailable } from '../src/retry.ts';
-import { memoryLog } from './support/api.ts';
+import { memoryLog } from './support/service/api.ts';
 
 const unavailable = (): Error => new FuelError('STORE_UNAVAILABLE', 'no server answers');
 

@@ -7,7 +7,7 @@ import {
 } from '@eventstore/db-client';
 import { systemClock } from '../../src/clock.ts';
 import { transactionStream } from '../../src/domain/transaction-events.ts';
-import { openEventStoreDb } from '../../src/event-store/eventstoredb.ts';
+import { openEventStoreDb } from '../../src/event-store/eventstoredb/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { silentLog } from '../../src/log.ts';
 import { freshId, type Verdict, withEngines } from '../support/engines.ts';
@@ -16,7 +16,7 @@ import { importSample } from '../support/import-sample.ts';
 import { print, reportRatio, runPairs } from '../support/pairs.ts';
 
 const LINES = 20_000;
-/** As many as `src/event-store/eventstoredb-append.ts` has. */
+/** As many as `src/event-store/eventstoredb/log/append.ts` has. */
 const IN_FLIGHT = 128;
 const AUTHOR = { actor: 'bench', command: 'fuel transaction import' };
 

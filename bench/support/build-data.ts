@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { importSample } from './import-sample.ts';
 import { progress } from './progress.ts';

@@ -7,11 +7,11 @@ import {
 } from '@eventstore/db-client';
 import { openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
-import { type Config, loadConfig } from '../../src/config.ts';
-import { DELIVERIES_GROUP } from '../../src/delivery/run-fan-out.ts';
-import { formatDateTime } from '../../src/domain/date-time.ts';
+import { type Config, loadConfig } from '../../src/config/config.ts';
+import { DELIVERIES_GROUP } from '../../src/deliveries/fan-out/run-fan-out.ts';
 import { OPERATIONS_STREAM } from '../../src/domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../src/domain/transaction-events.ts';
+import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { type EngineEnv, freshId } from './engines.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
-import { findMongod, Mongod } from '../../test/support/mongod.ts';
+import { findMongod, Mongod } from '../../test/support/engines/mongod.ts';
 import { engineUrls } from './engine-urls.ts';
 import { inScratchFolder } from './scratch.ts';
 

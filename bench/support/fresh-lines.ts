@@ -1,5 +1,5 @@
-import { generateTransactions } from '../../src/demo/generator.ts';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
+import { generateTransactions } from '../../tools/demo/generator.ts';
 import { ACCOUNTS, DAYS, END_MS } from './sample-events.ts';
 
 /** A recorded transaction, each with a stream of its own. */

@@ -3,8 +3,8 @@ import { systemClock } from '../../src/clock.ts';
 import type { Coordination } from '../../src/coordination/coordination.ts';
 import type { EventStore, Position } from '../../src/event-store/event-store.ts';
 import { silentLog } from '../../src/log.ts';
-import { runProjector } from '../../src/transactions-view/projector.ts';
-import type { TransactionsView } from '../../src/transactions-view/transactions-view.ts';
+import { runProjector } from '../../src/transactions/view/projector.ts';
+import type { TransactionsView } from '../../src/transactions/view/transactions-view.ts';
 
 const LOOK_EVERY_MS = 2;
 

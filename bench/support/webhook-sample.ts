@@ -1,17 +1,17 @@
 import { mkdirSync } from 'node:fs';
-import { parseKey } from '../../src/access/key-text.ts';
-import { openMasterKeys } from '../../src/access/master-key.ts';
-import { setWebhook } from '../../src/access/set-webhook.ts';
+import { parseKey } from '../../src/accounts/key-text.ts';
+import { openMasterKeys } from '../../src/accounts/master-key.ts';
+import { setWebhook } from '../../src/accounts/set-webhook.ts';
 import { openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
-import { type Config, loadConfig } from '../../src/config.ts';
-import { deliveryId } from '../../src/delivery/delivery-id.ts';
-import { createNameLookup } from '../../src/delivery/name-lookup.ts';
-import { resolveName } from '../../src/delivery/resolve-name.ts';
-import { generateTransactions } from '../../src/demo/generator.ts';
-import { formatDateTime } from '../../src/domain/date-time.ts';
+import { type Config, loadConfig } from '../../src/config/config.ts';
+import { deliveryId } from '../../src/deliveries/message/delivery-id.ts';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
+import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
+import { createNameLookup } from '../../src/targets/name-lookup.ts';
+import { resolveName } from '../../src/targets/resolve-name.ts';
+import { generateTransactions } from '../../tools/demo/generator.ts';
 import { provision } from './provision.ts';
 import type { Receivers } from './receivers.ts';
 

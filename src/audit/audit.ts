@@ -1,7 +1,7 @@
 import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../domain/account-events.ts';
-import { parseDateTime } from '../domain/date-time.ts';
 import { isOperationsEventType, OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../domain/transaction-events.ts';
+import { parseDateTime } from '../domain/values/date-time.ts';
 import { printableData, recordedAt } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';

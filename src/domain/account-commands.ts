@@ -1,8 +1,8 @@
 import type { Account, AccountKey, ProfilePeriod } from './account.ts';
 import type { AccountEvent, Environment } from './account-events.ts';
-import { isTextTooLong, MAX_TEXT_CHARACTERS } from './bounds.ts';
-import { formatDateTime } from './date-time.ts';
 import { type Decision, record, refused, unchanged } from './decision.ts';
+import { isTextTooLong, MAX_TEXT_CHARACTERS } from './values/bounds.ts';
+import { formatDateTime } from './values/date-time.ts';
 import { decideWebhook, isWebhookCommand, type WebhookCommand } from './webhook-commands.ts';
 
 interface ForAccount {

@@ -1,5 +1,5 @@
 import { array, boolean, enums, type Infer, nullable, string, type } from 'superstruct';
-import { dateTime, id, integer } from './primitives.ts';
+import { dateTime, id, integer } from './values/primitives.ts';
 
 export const ENVIRONMENTS = ['production', 'staging'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];

@@ -1,6 +1,6 @@
 import type { Account, AccountKey } from './account.ts';
 import type { AccountEvent } from './account-events.ts';
-import { parseDateTime } from './date-time.ts';
+import { parseDateTime } from './values/date-time.ts';
 
 /** An event that can not follow those before it, such as one about a key that was never issued. */
 export class EventOrderFault extends Error {

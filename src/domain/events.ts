@@ -1,8 +1,8 @@
 import type { Struct } from 'superstruct';
 import { type AccountEvent, accountEvents } from './account-events.ts';
-import { shortened } from './bounds.ts';
 import { type OperationsEvent, operationsEvents } from './operations-events.ts';
 import { type TransactionEvent, transactionEvents } from './transaction-events.ts';
+import { shortened } from './values/bounds.ts';
 
 /** Every event this service knows, by type. Unknown fields are allowed, kept in the stream, never shown. */
 export type DomainEvent = TransactionEvent | AccountEvent | OperationsEvent;

@@ -1,5 +1,5 @@
 import { array, enums, type Infer, nullable, string, type } from 'superstruct';
-import { dateTime, id, integer } from './primitives.ts';
+import { dateTime, id, integer } from './values/primitives.ts';
 
 export const operationsEvents = {
   /** The first event of the stream: which store this is. Checkpoints carry the same id. */

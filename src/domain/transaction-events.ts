@@ -1,5 +1,5 @@
 import { type Infer, nullable, optional, type } from 'superstruct';
-import { dateTime, decimal, id, integer, nothing, text } from './primitives.ts';
+import { dateTime, decimal, id, integer, nothing, text } from './values/primitives.ts';
 
 const namedRef = type({ id, name: text });
 

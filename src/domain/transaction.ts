@@ -1,6 +1,6 @@
 import { type Decision, record, refused, unchanged } from './decision.ts';
-import { sameJson } from './same-json.ts';
 import type { TransactionEvent } from './transaction-events.ts';
+import { sameJson } from './values/same-json.ts';
 
 type Recording = Extract<TransactionEvent, { type: 'TransactionConfirmed' | 'ExternalTransactionRecorded' }>;
 type Withdrawal = Extract<TransactionEvent, { type: 'TransactionVoided' | 'TransactionCancelled' }>;

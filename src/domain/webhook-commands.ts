@@ -1,8 +1,8 @@
 import { activeProfile } from './access.ts';
 import type { Account, AccountKey, AccountWebhook } from './account.ts';
 import type { AccountEvent, Ciphertext } from './account-events.ts';
-import { formatDateTime } from './date-time.ts';
 import { type Decision, type Refused, record, refused, unchanged } from './decision.ts';
+import { formatDateTime } from './values/date-time.ts';
 
 interface ForKey {
   readonly accountId: number;

@@ -1,7 +1,7 @@
-import type { Caller } from '../access/caller.ts';
+import type { Caller } from '../accounts/caller.ts';
 import { isAllowed } from './allow-list.ts';
 import type { IpAddress } from './client-address.ts';
-import type { RateWindows } from './rate-windows.ts';
+import type { RateWindows } from './rate-windows/rate-windows.ts';
 
 /** How many made-up keys are counted at once, each with a known prefix; the oldest is forgotten beyond that. */
 export const MAX_UNPROVEN_KEYS = 10_000;

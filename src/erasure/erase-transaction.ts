@@ -1,13 +1,13 @@
 import type { Clock } from '../clock.ts';
-import type { DeliveryQueue } from '../delivery/delivery-queue.ts';
+import type { DeliveryQueue } from '../deliveries/queue/delivery-queue.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import { FuelError } from '../errors.ts';
 import { printableData } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
-import { type ErasedBytesOptions, type Remainder, removeErasedBytes } from '../sqlite/erased-bytes.ts';
-import type { TransactionsView } from '../transactions-view/transactions-view.ts';
+import type { TransactionsView } from '../transactions/view/transactions-view.ts';
+import { type ErasedBytesOptions, type Remainder, removeErasedBytes } from './erased-bytes.ts';
 
 /** For so long the embedded files' readers and writers are waited for. */
 const WITHIN_MS = 10_000;

@@ -1,6 +1,6 @@
-import { MAX_NESTING, nestsDeeperThan, shortened } from '../domain/bounds.ts';
-import { formatDateTime, parseDateTime } from '../domain/date-time.ts';
 import { type DomainEventType, faultsOf, SCHEMA_VERSION, schemaOf } from '../domain/events.ts';
+import { MAX_NESTING, nestsDeeperThan, shortened } from '../domain/values/bounds.ts';
+import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
 import { type RecordedEvent, Unreadable } from './event-store.ts';
 
 /** An event brought up to the present version, or why that is not possible. */

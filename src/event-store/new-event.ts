@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { formatDateTime } from '../domain/date-time.ts';
 import { type DomainEvent, SCHEMA_VERSION } from '../domain/events.ts';
+import { formatDateTime } from '../domain/values/date-time.ts';
 import type { NewEvent } from './event-store.ts';
 
 /** Who causes an event, and by which command: auditors read it off every event. */

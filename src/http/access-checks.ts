@@ -1,4 +1,4 @@
-import type { Caller } from '../access/caller.ts';
+import type { Caller } from '../accounts/caller.ts';
 import { activeProfile } from '../domain/access.ts';
 import type { Account, AccountKey } from '../domain/account.ts';
 import type { RefusalCode } from './answers.ts';

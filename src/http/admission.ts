@@ -1,10 +1,10 @@
-import { type AccessDirectory, identifyCaller } from '../access/caller.ts';
+import { type AccessDirectory, identifyCaller } from '../accounts/caller.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { clientAddress, trustedProxies } from '../edge/client-address.ts';
 import { checkEdge, type EdgeWindows } from '../edge/embedded-edge.ts';
 import { createEdgeProof } from '../edge/external-edge.ts';
 import type { Log } from '../log.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics } from '../ops/metrics.ts';
 import { refuse, type Step } from './context.ts';
 
 /** Where checks 1 and 2 are made. */

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import Koa from 'koa';
-import type { AccessDirectory } from '../access/caller.ts';
+import type { AccessDirectory } from '../accounts/caller.ts';
 import type { Environment } from '../domain/account-events.ts';
 import type { Log } from '../log.ts';
 import {

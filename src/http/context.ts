@@ -1,5 +1,5 @@
 import type { Middleware, ParameterizedContext } from 'koa';
-import type { Caller } from '../access/caller.ts';
+import type { Caller } from '../accounts/caller.ts';
 import { type Answer, type Refusal, type RefusalCode, refusalAnswer } from './answers.ts';
 
 /** What is known of one request, filled in as it goes through. */

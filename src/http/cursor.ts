@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { HmacSha256 } from '../crypto/hmac-sha256.ts';
-import type { PageQuery, Place } from '../transactions-view/transactions-view.ts';
+import { HmacSha256 } from '../hmac-sha256.ts';
+import type { PageQuery, Place } from '../transactions/view/transactions-view.ts';
 
 /** What must stay the same from page to page. The page size may change. */
 export type PageFilters = Pick<

@@ -1,6 +1,6 @@
 import { VISIBLE_STATUSES, type VisibleStatus } from '../../projections/transactions.ts';
-import { parseDateTime } from '../domain/date-time.ts';
-import type { PageQuery, Place } from '../transactions-view/transactions-view.ts';
+import { parseDateTime } from '../domain/values/date-time.ts';
+import type { PageQuery, Place } from '../transactions/view/transactions-view.ts';
 import type { CursorReading, PageFilters } from './cursor.ts';
 
 export type ListQuery = Omit<PageQuery, 'accountId'>;

@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts';
 import type { Account } from '../domain/account.ts';
-import { formatDateTime } from '../domain/date-time.ts';
+import { formatDateTime } from '../domain/values/date-time.ts';
 import type { Presigner } from '../images/presign.ts';
-import type { Metrics } from '../metrics.ts';
-import { recordText } from '../transactions-view/record.ts';
-import type { TransactionsView, ViewPage } from '../transactions-view/transactions-view.ts';
+import type { Metrics } from '../ops/metrics.ts';
+import { recordText } from '../transactions/record.ts';
+import type { TransactionsView, ViewPage } from '../transactions/view/transactions-view.ts';
 import { type Access, checkAccess } from './access-checks.ts';
 import { goodAnswer, type RefusalCode } from './answers.ts';
 import { answer, refuse, type Step } from './context.ts';

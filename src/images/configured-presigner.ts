@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { createPresigner, type Presigner } from './presign.ts';
 
 /** The presigner of the photo store that the configuration names. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { HmacSha256 } from '../crypto/hmac-sha256.ts';
+import { HmacSha256 } from '../hmac-sha256.ts';
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
 const PLAIN_KEY = /^[A-Za-z0-9\-_.~/]*$/;

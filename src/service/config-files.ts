@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
-import { findMasterKeys } from '../access/master-key.ts';
-import type { Config } from '../config.ts';
-import { readPem } from '../delivery/configured-sender.ts';
-import { trustedAuthorities } from '../delivery/trusted-authorities.ts';
+import { findMasterKeys } from '../accounts/master-key.ts';
+import type { Config } from '../config/config.ts';
+import { readPem } from '../deliveries/sender/configured-sender.ts';
+import { trustedAuthorities } from '../deliveries/sender/trusted-authorities.ts';
 import { FuelError } from '../errors.ts';
-import { generatedCertificate, readCertificate } from '../http/certificate.ts';
+import { generatedCertificate, readCertificate } from '../http/server/certificate.ts';
 
 /**
  * What is wrong with the files that valid settings name, as lines that begin with the setting; empty where `fuel serve`

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { Coordination } from '../coordination/coordination.ts';
+import { PROCESS_MAX_AGE_MS } from '../coordination/process-report.ts';
 import { FuelError } from '../errors.ts';
-import type { TransactionsView } from '../transactions-view/transactions-view.ts';
-import { PROCESS_MAX_AGE_MS } from './process-report.ts';
+import type { TransactionsView } from '../transactions/view/transactions-view.ts';
 
 const LONGEST_WAIT_MS = 10_000;
 const CHECK_EVERY_MS = 20;

@@ -1,6 +1,6 @@
-import { formatDateTime, parseDateTime } from '../domain/date-time.ts';
 import type { EventMetadata } from '../domain/events.ts';
-import { sameJson } from '../domain/same-json.ts';
+import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
+import { sameJson } from '../domain/values/same-json.ts';
 import { FuelError } from '../errors.ts';
 import { type NewEvent, type RecordedEvent, Unreadable } from '../event-store/event-store.ts';
 

@@ -1,6 +1,6 @@
-import type { DeliveryLogCopy, StoredDelivery, StoredRun } from '../delivery/delivery-log-copy.ts';
-import type { WebhookHealth } from '../delivery/delivery-queue.ts';
-import { sameJson } from '../domain/same-json.ts';
+import type { WebhookHealth } from '../deliveries/queue/delivery-queue.ts';
+import type { DeliveryLogCopy, StoredDelivery, StoredRun } from '../deliveries/queue/log-copy.ts';
+import { sameJson } from '../domain/values/same-json.ts';
 import { OtherLog } from './other-log.ts';
 
 const HEALTHY: WebhookHealth = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };

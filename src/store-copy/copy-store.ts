@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.ts';
 import type { Coordination } from '../coordination/coordination.ts';
-import type { DeliveryLogCopy } from '../delivery/delivery-log-copy.ts';
+import { PROCESS_MAX_AGE_MS } from '../coordination/process-report.ts';
+import type { DeliveryLogCopy } from '../deliveries/queue/log-copy.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { FuelError } from '../errors.ts';
 import type { EventStore, Position } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
-import { PROCESS_MAX_AGE_MS } from '../service/process-report.ts';
 import { placeOf } from './copied-event.ts';
 import { copyDeliveries, type DeliveryCopy, relocateDeliveries } from './copy-deliveries.ts';
 import { copyEvents, type EventCopy, verifyEvents } from './copy-events.ts';

@@ -1,4 +1,4 @@
-import type { StoredDelivery } from '../delivery/delivery-log-copy.ts';
+import type { StoredDelivery } from '../deliveries/queue/log-copy.ts';
 
 /** A delivery log that is read beside another, both by id: range by range, each delivery once. */
 export class OtherLog {

@@ -1,6 +1,6 @@
-import { DELIVERIES_GROUP } from '../delivery/run-fan-out.ts';
+import { DELIVERIES_GROUP } from '../deliveries/fan-out/run-fan-out.ts';
 import type { PersistentSubscriptions } from '../event-store/event-store.ts';
-import { NOTICES_GROUP } from '../mail/notifier.ts';
+import { NOTICES_GROUP } from '../notices/notifier.ts';
 
 /** How many events are set aside in each of the service's groups; those without any are left out. */
 export async function parkedByGroup(

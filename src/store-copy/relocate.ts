@@ -1,4 +1,4 @@
-import type { StoredDelivery } from '../delivery/delivery-log-copy.ts';
+import type { StoredDelivery } from '../deliveries/queue/log-copy.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import type { EventStore, Position } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';

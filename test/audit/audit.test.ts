@@ -5,12 +5,12 @@ import { type AuditFilter, type AuditLine, audit } from '../../src/audit/audit.t
 import type { DomainEvent } from '../../src/domain/events.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite.ts';
-import { startEventStoreDbDouble } from '../support/eventstoredb-double/eventstoredb-double.ts';
-import { eventStoreDbAt } from '../support/eventstoredb-under-test.ts';
+import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
+import { startEventStoreDbDouble } from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
+import { eventStoreDbAt } from '../support/event-store/eventstoredb-under-test.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { confirmedData } from '../support/records.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { confirmedData } from '../support/transactions/records.ts';
 import { within } from '../support/waiting.ts';
 
 const AUTHOR = { actor: 'sam', command: 'fuel test' };

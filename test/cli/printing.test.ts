@@ -4,9 +4,9 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { keyIssued, opened, PREFIX, webhookSet } from '../support/account-samples.ts';
-import { commandLine } from '../support/command-line.ts';
-import { claimOptions, newDelivery } from '../support/deliveries.ts';
+import { keyIssued, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
+import { claimOptions, newDelivery } from '../support/deliveries/deliveries.ts';
+import { commandLine } from '../support/service/command-line.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/fuel', import.meta.url));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { opened, PREFIX } from '../support/account-samples.ts';
-import { commandLine } from '../support/command-line.ts';
+import { opened, PREFIX } from '../support/accounts/account-samples.ts';
+import { commandLine } from '../support/service/command-line.ts';
 import { until } from '../support/waiting.ts';
 
 describe('the exit code of a command', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { commandLine } from '../support/command-line.ts';
+import { commandLine } from '../support/service/command-line.ts';
 
 const LATE = ['--since', '2026-09-02T00:00:00Z', '--until', '2026-09-01T00:00:00Z'];
 

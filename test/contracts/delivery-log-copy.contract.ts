@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { DeliveryLogCopy, StoredDelivery } from '../../src/delivery/delivery-log-copy.ts';
 import type {
   Attempt,
   ClaimedDelivery,
   DeliveryQueue,
   NewDelivery,
-} from '../../src/delivery/delivery-queue.ts';
+} from '../../src/deliveries/queue/delivery-queue.ts';
+import type { DeliveryLogCopy, StoredDelivery } from '../../src/deliveries/queue/log-copy.ts';
 import {
   attemptOf,
   claimOptions,
@@ -14,7 +14,7 @@ import {
   held,
   newDelivery,
   retryAt,
-} from '../support/deliveries.ts';
+} from '../support/deliveries/deliveries.ts';
 
 /** One delivery log, as the service works on it and as a copy reads and writes it. */
 export interface CopiedLog {

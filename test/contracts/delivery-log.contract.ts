@@ -5,7 +5,7 @@ import type {
   DeliveryQueue,
   DeliverySummary,
   NewDelivery,
-} from '../../src/delivery/delivery-queue.ts';
+} from '../../src/deliveries/queue/delivery-queue.ts';
 import {
   attemptOf,
   claimOptions,
@@ -15,8 +15,8 @@ import {
   newDelivery,
   retryAt,
   SUCCESS,
-} from '../support/deliveries.ts';
-import { openQueue, type QueueUnderTest } from '../support/queue-under-test.ts';
+} from '../support/deliveries/deliveries.ts';
+import { openQueue, type QueueUnderTest } from '../support/deliveries/queue-under-test.ts';
 
 /** What is read of the log, and what is kept of it. `open` gives an empty log; the suite closes it. */
 export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {

@@ -5,11 +5,18 @@ import type {
   DeliveryQueue,
   DeliveryReport,
   NewDelivery,
-} from '../../src/delivery/delivery-queue.ts';
-import { claimOptions, delivered, failed, held, newDelivery, retryAt } from '../support/deliveries.ts';
-import { DeliveryQueueModel } from '../support/delivery-queue-model.ts';
+} from '../../src/deliveries/queue/delivery-queue.ts';
+import {
+  claimOptions,
+  delivered,
+  failed,
+  held,
+  newDelivery,
+  retryAt,
+} from '../support/deliveries/deliveries.ts';
+import { DeliveryQueueModel } from '../support/deliveries/delivery-queue-model.ts';
+import type { QueueUnderTest } from '../support/deliveries/queue-under-test.ts';
 import type { FakeClock } from '../support/fake-clock.ts';
-import type { QueueUnderTest } from '../support/queue-under-test.ts';
 
 const PREFIXES: readonly string[] = ['aaaaaaaaaa', 'bbbbbbbbbb', 'cccccccccc'];
 const prefix = fc.constantFrom(...PREFIXES);

@@ -1,8 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { ClaimedDelivery, NewDelivery } from '../../src/delivery/delivery-queue.ts';
-import { claimOptions, delivered, failed, held, newDelivery, retryAt } from '../support/deliveries.ts';
-import { openQueue, type QueueUnderTest } from '../support/queue-under-test.ts';
+import type { ClaimedDelivery, NewDelivery } from '../../src/deliveries/queue/delivery-queue.ts';
+import {
+  claimOptions,
+  delivered,
+  failed,
+  held,
+  newDelivery,
+  retryAt,
+} from '../support/deliveries/deliveries.ts';
+import { openQueue, type QueueUnderTest } from '../support/deliveries/queue-under-test.ts';
 
 /** What becomes of deliveries other than by attempts. `open` gives an empty log; the suite closes it. */
 export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTest>): void {

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ClaimedDelivery, NewDelivery } from '../../src/delivery/delivery-queue.ts';
+import type { ClaimedDelivery, NewDelivery } from '../../src/deliveries/queue/delivery-queue.ts';
 import {
   attemptOf,
   claimOptions,
@@ -10,8 +10,12 @@ import {
   SUCCESS,
   TIMEOUT,
   UNAVAILABLE,
-} from '../support/deliveries.ts';
-import { claimElsewhere, openQueue, type SharedQueueUnderTest } from '../support/queue-under-test.ts';
+} from '../support/deliveries/deliveries.ts';
+import {
+  claimElsewhere,
+  openQueue,
+  type SharedQueueUnderTest,
+} from '../support/deliveries/queue-under-test.ts';
 
 /** What dispatchers, fan-out and operators rely on. `open` gives an empty log; the suite closes it. */
 export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>): void {
@@ -308,6 +312,17 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       await queue.endLane(one.prefix, 'the key is off', 7_100);
       await queue.report([failed(slow, 1_000)]);
       expect(await queue.find(one.id)).toMatchObject({ cycle: 2, attemptsInCycle: 0, attempts: [{}] });
+    });
+
+    test('takes several reports on one delivery in their order, as if they came one by one', async () => {
+      const { queue, claimOne } = await opened(one);
+      const first = await claimOne(1_000);
+      await queue.withdraw(first.transactionId, 1_100);
+      await queue.report([failed(first, 1_000), delivered(first, 1_000)]);
+      expect(await queue.find(one.id)).toMatchObject({
+        state: 'delivered',
+        attempts: [attemptOf(first, 1_000, UNAVAILABLE), {}],
+      });
     });
 
     test('does not end a new cycle with a success of the one before', async () => {

@@ -3,7 +3,7 @@ import type {
   DirectorySnapshots,
   SnapshotHeader,
   StoredSnapshot,
-} from '../../src/access/directory-snapshots.ts';
+} from '../../src/accounts/directory/snapshots/snapshots.ts';
 
 export interface SnapshotsUnderTest {
   readonly snapshots: DirectorySnapshots;

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventBytes, MAX_BATCH_BYTES } from '../../src/event-store/batch-bytes.ts';
 import type { EventStore, SubscribeOptions, SubscriptionBatch } from '../../src/event-store/event-store.ts';
-import { collect, record } from '../support/store-events.ts';
+import { collect, record } from '../support/event-store/store-events.ts';
 import type { EventStoreContractOptions } from './event-store.contract.ts';
 
 const bytesOf = (events: SubscriptionBatch['events']): number =>

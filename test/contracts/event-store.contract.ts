@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { EventStore } from '../../src/event-store/event-store.ts';
-import { named, nameOf, record } from '../support/store-events.ts';
+import { named, nameOf, record } from '../support/event-store/store-events.ts';
 import { subscribeContract } from './event-store-subscribe.contract.ts';
 
 export interface EventStoreContractOptions {

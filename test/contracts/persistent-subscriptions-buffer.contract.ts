@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { GroupEvent } from '../../src/event-store/event-store.ts';
-import { Puller } from '../support/puller.ts';
-import { nameOf, record } from '../support/store-events.ts';
+import { nameOf, record } from '../support/event-store/store-events.ts';
+import { Puller } from '../support/service/puller.ts';
 import type { SubscriptionsUnderTest } from './persistent-subscriptions.contract.ts';
 
 const SETTINGS = { prefixes: ['transaction-'], maxRetries: 2 };

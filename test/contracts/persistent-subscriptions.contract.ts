@@ -6,8 +6,8 @@ import type {
   ParkedEvent,
   PersistentSubscriptions,
 } from '../../src/event-store/event-store.ts';
-import { Puller } from '../support/puller.ts';
-import { nameOf, record } from '../support/store-events.ts';
+import { nameOf, record } from '../support/event-store/store-events.ts';
+import { Puller } from '../support/service/puller.ts';
 
 export interface SubscriptionsUnderTest {
   /** Empty. */

@@ -1,11 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type {
-  PageQuery,
-  TransactionsView,
-  ViewChange,
-} from '../../src/transactions-view/transactions-view.ts';
-import { hiding, sampleRow, showing } from '../support/records.ts';
+import type { ViewChange } from '../../src/transactions/project-event.ts';
+import type { PageQuery, TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
 
 const WHOLE: PageQuery = {
   accountId: 7,

@@ -1,13 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { VisibleStatus } from '../../projections/transactions.ts';
-import type {
-  PageQuery,
-  TransactionsView,
-  ViewChange,
-} from '../../src/transactions-view/transactions-view.ts';
-import { type OpenedView, openedView } from '../support/opened-view.ts';
-import { hiding, type SampleRow, showing } from '../support/records.ts';
+import type { ViewChange } from '../../src/transactions/project-event.ts';
+import type { PageQuery, TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import { type OpenedView, openedView } from '../support/transactions/opened-view.ts';
+import { hiding, type SampleRow, showing } from '../support/transactions/records.ts';
 
 /** Pages of random records, filters, sizes, arrivals and voids against the list as its rules read. */
 export function transactionsViewPagingContract(open: () => Promise<TransactionsView>): void {

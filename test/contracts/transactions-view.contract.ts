@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { PageQuery, TransactionsView } from '../../src/transactions-view/transactions-view.ts';
-import { openedView } from '../support/opened-view.ts';
-import { hiding, sampleRow, showing } from '../support/records.ts';
+import type { PageQuery, TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import { openedView } from '../support/transactions/opened-view.ts';
+import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
 import { transactionsViewPagingContract } from './transactions-view-paging.contract.ts';
 
 const WHOLE: PageQuery = {

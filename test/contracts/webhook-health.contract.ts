@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import type { ClaimedDelivery, NewDelivery } from '../../src/delivery/delivery-queue.ts';
-import { delivered, failed, newDelivery, retryAt, TIMEOUT, UNAVAILABLE } from '../support/deliveries.ts';
-import { openQueue, type QueueUnderTest } from '../support/queue-under-test.ts';
+import type { ClaimedDelivery, NewDelivery } from '../../src/deliveries/queue/delivery-queue.ts';
+import {
+  delivered,
+  failed,
+  newDelivery,
+  retryAt,
+  TIMEOUT,
+  UNAVAILABLE,
+} from '../support/deliveries/deliveries.ts';
+import { openQueue, type QueueUnderTest } from '../support/deliveries/queue-under-test.ts';
 
 /** What the switching off of webhooks relies on. `open` gives an empty log; the suite closes it. */
 export function webhookHealthContract(open: () => Promise<QueueUnderTest>): void {

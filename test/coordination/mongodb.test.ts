@@ -2,8 +2,8 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openMongoCoordination } from '../../src/coordination/mongodb.ts';
 import { MongoConnection } from '../../src/mongodb/connection.ts';
 import { coordinationContract } from '../contracts/coordination.contract.ts';
-import { CuttablePort } from '../support/eventstoredb-double/cuttable-port.ts';
-import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/mongodb.ts';
+import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/engines/mongodb.ts';
+import { CuttablePort } from '../support/event-store/eventstoredb-double/cuttable-port.ts';
 
 const HOUR_MS = 3_600_000;
 

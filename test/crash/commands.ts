@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Random } from '../../src/demo/random.ts';
-import { linesOf } from '../support/e2e-samples.ts';
-import { type CommandResult, folder, startFuel } from '../support/service-process.ts';
+import { Random } from '../../tools/demo/random.ts';
+import { type CommandResult, folder, startFuel } from '../support/service/service-process.ts';
+import { linesOf } from '../support/transactions/e2e-samples.ts';
 import { crashingAt } from './environment.ts';
 import { judgeErasedBytes } from './erased-bytes.ts';
 import { drawAll, type PointLists } from './point-lists.ts';

@@ -1,5 +1,5 @@
 import { describe, inject, it } from 'vitest';
-import { describeWithMongodb } from '../support/mongodb.ts';
+import { describeWithMongodb } from '../support/engines/mongodb.ts';
 import { EMBEDDED, startEngines } from './engines.ts';
 import { EMBEDDED_POINTS, ENGINE_POINTS } from './point-lists.ts';
 import { crashRounds, roundsTimeoutMs } from './rounds.ts';

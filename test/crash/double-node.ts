@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { startEventStoreDbDouble } from '../support/eventstoredb-double/eventstoredb-double.ts';
+import { startEventStoreDbDouble } from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 
 // Run as a process of its own: the double of EventStoreDB on PORT, with its log in FOLDER.
 const [port, folder] = process.argv.slice(2);

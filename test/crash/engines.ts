@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { Mongod } from '../support/engines/mongod.ts';
+import { MongodSet } from '../support/engines/mongod-set.ts';
 import { lastingPort } from '../support/lasting-port.ts';
-import { Mongod } from '../support/mongod.ts';
-import { MongodSet } from '../support/mongod-set.ts';
-import type { Env } from '../support/service-process.ts';
+import type { Env } from '../support/service/service-process.ts';
 
 /** As test/e2e-engines has it: starts a node on a folder and prints `{"url": …, "pid": …}` once it answers. */
 const REAL = process.env.FUEL_TEST_EVENTSTORE ?? '';

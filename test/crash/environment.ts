@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import type { Env } from '../support/service-process.ts';
+import type { Env } from '../support/service/service-process.ts';
 
 const PRELOAD = new URL('./crash-points.ts', import.meta.url).href;
 /** Of modules that the preload changes: apart from everybody else's, and kept from run to run. */

@@ -1,6 +1,6 @@
 import { type Engines, openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
-import { Operator } from '../support/operator.ts';
+import { Operator } from '../support/service/operator.ts';
 
 /** An operator who keeps the connections to the engines, whatever is killed at the other end. */
 export class LastingOperator extends Operator {

@@ -1,7 +1,7 @@
 import type { Engines } from '../../src/app.ts';
 import { type RecordedEvent, STREAM_ERASED } from '../../src/event-store/event-store.ts';
 import { readToEnd } from '../../src/event-store/read-to-end.ts';
-import { expectedRecord } from '../support/record-oracle.ts';
+import { expectedRecord } from '../support/transactions/record-oracle.ts';
 
 type Data = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import type { Random } from '../../src/demo/random.ts';
+import type { Random } from '../../tools/demo/random.ts';
 import { type CrashPoint, pointText } from './points.ts';
 
 /** A side of a site, and the last of the times that it may be drawn with. */

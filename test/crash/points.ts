@@ -37,19 +37,19 @@ const fn = (name: string, file: string, fn: string): CrashSite => ({ name, file,
 const ADAPTERS: readonly CrashSite[] = [
   ...(
     [
-      ['src/event-store/sqlite.ts', 'SqliteEventStore'],
-      ['src/event-store/eventstoredb.ts', 'EventStoreDb'],
+      ['src/event-store/sqlite/event-store.ts', 'SqliteEventStore'],
+      ['src/event-store/eventstoredb/event-store.ts', 'EventStoreDb'],
     ] as const
   ).flatMap(([file, name]) => [
     method('append', file, name, 'append'),
     method('erase-events', file, name, 'erase'),
   ]),
-  method('ack', 'src/event-store/sqlite-group-consumer.ts', 'SqliteGroupConsumer', 'ack'),
-  method('ack', 'src/event-store/eventstoredb-group-consumer.ts', 'EventStoreDbGroupConsumer', 'ack'),
+  method('ack', 'src/event-store/sqlite/group-consumer.ts', 'SqliteGroupConsumer', 'ack'),
+  method('ack', 'src/event-store/eventstoredb/groups/consumer.ts', 'EventStoreDbGroupConsumer', 'ack'),
   ...(
     [
-      ['src/delivery/sqlite.ts', 'SqliteDeliveryQueue'],
-      ['src/delivery/mongodb.ts', 'MongoDeliveryQueue'],
+      ['src/deliveries/queue/sqlite/queue.ts', 'SqliteDeliveryQueue'],
+      ['src/deliveries/queue/mongodb/queue.ts', 'MongoDeliveryQueue'],
     ] as const
   ).flatMap(([file, name]) => [
     method('enqueue', file, name, 'enqueue'),
@@ -62,40 +62,45 @@ const ADAPTERS: readonly CrashSite[] = [
   ]),
   ...(
     [
-      ['src/transactions-view/sqlite.ts', 'SqliteTransactionsView'],
-      ['src/transactions-view/mongodb.ts', 'MongoTransactionsView'],
+      ['src/transactions/view/sqlite/view.ts', 'SqliteTransactionsView'],
+      ['src/transactions/view/mongodb/view.ts', 'MongoTransactionsView'],
     ] as const
   ).flatMap(([file, name]) => [
     method('apply', file, name, 'apply'),
     method('begin-view', file, name, 'begin'),
     method('erase-row', file, name, 'erase'),
   ]),
-  made('save-snapshot', 'src/access/sqlite-directory-snapshots.ts', 'openSqliteDirectorySnapshots', 'save'),
-  made('save-snapshot', 'src/access/mongodb-directory-snapshots.ts', 'openMongoDirectorySnapshots', 'save'),
+  made('save-snapshot', 'src/accounts/directory/snapshots/sqlite.ts', 'openSqliteDirectorySnapshots', 'save'),
+  made('save-snapshot', 'src/accounts/directory/snapshots/mongodb.ts', 'openMongoDirectorySnapshots', 'save'),
   made('acquire-lease', 'src/coordination/sqlite.ts', 'openSqliteCoordination', 'acquire'),
   made('acquire-lease', 'src/coordination/mongodb.ts', 'openMongoCoordination', 'acquire'),
 ];
 
 export const CRASH_SITES: readonly CrashSite[] = [
   ...ADAPTERS,
-  made('send', 'src/delivery/sender.ts', 'createSender', 'send'),
+  made('send', 'src/deliveries/sender/sender.ts', 'createSender', 'send'),
   /** What a write transaction of an embedded file does; after it, and before its commit. */
   method('commit', 'src/sqlite/database.ts', 'Database', 'write'),
   /** A snapshot's chunk is stored after its seal; `seal`: all of them are there, nothing names them yet. */
-  method('seal-chunk', 'src/access/snapshot-chunks.ts', 'Sealing', 'add'),
-  method('seal', 'src/access/snapshot-chunks.ts', 'Sealing', 'seal'),
+  method('seal-chunk', 'src/accounts/directory/snapshots/chunks.ts', 'Sealing', 'add'),
+  method('seal', 'src/accounts/directory/snapshots/chunks.ts', 'Sealing', 'seal'),
   /** A rebuild in MongoDB: a new generation, the switch to it, the former ones dropped, indexes at the end. */
-  fn('new-generation', 'src/transactions-view/mongodb-generations.ts', 'newGeneration'),
-  fn('drop-generations', 'src/transactions-view/mongodb-generations.ts', 'dropUpTo'),
-  fn('make-indexes', 'src/transactions-view/mongodb-generations.ts', 'makeIndexes'),
-  fn('move-checkpoint', 'src/transactions-view/mongodb-generations.ts', 'moveCheckpoint'),
+  fn('new-generation', 'src/transactions/view/mongodb/generations.ts', 'newGeneration'),
+  fn('drop-generations', 'src/transactions/view/mongodb/generations.ts', 'dropUpTo'),
+  fn('make-indexes', 'src/transactions/view/mongodb/generations.ts', 'makeIndexes'),
+  fn('move-checkpoint', 'src/transactions/view/mongodb/generations.ts', 'moveCheckpoint'),
   /** `fuel store copy`, in its order. */
   fn('name-target', 'src/store-copy/name-target.ts', 'nameTarget'),
-  method('adopt-log', 'src/delivery/mongodb.ts', 'MongoDeliveryQueue', 'adopt'),
+  method('adopt-log', 'src/deliveries/queue/mongodb/queue.ts', 'MongoDeliveryQueue', 'adopt'),
   fn('begin-copy', 'src/store-copy/unfinished-copy.ts', 'beginCopy'),
   fn('append-copies', 'src/store-copy/append-copies.ts', 'appendCopies'),
-  method('store-withdrawals', 'src/delivery/mongodb.ts', 'MongoDeliveryQueue', 'storeWithdrawals'),
-  method('store-deliveries', 'src/delivery/mongodb.ts', 'MongoDeliveryQueue', 'store'),
+  method(
+    'store-withdrawals',
+    'src/deliveries/queue/mongodb/queue.ts',
+    'MongoDeliveryQueue',
+    'storeWithdrawals',
+  ),
+  method('store-deliveries', 'src/deliveries/queue/mongodb/queue.ts', 'MongoDeliveryQueue', 'store'),
   fn('record-copy', 'src/store-copy/copy-store.ts', 'recordCopy'),
   fn('end-copy', 'src/store-copy/unfinished-copy.ts', 'endCopy'),
 ];

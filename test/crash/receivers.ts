@@ -1,5 +1,10 @@
 import { createHash, hash } from 'node:crypto';
-import { answerWith, type Hook, type WebhookReceiver, withoutImages } from '../support/webhook-receiver.ts';
+import {
+  answerWith,
+  type Hook,
+  type WebhookReceiver,
+  withoutImages,
+} from '../support/deliveries/webhook-receiver.ts';
 
 /** One in so many deliveries is refused the first time. */
 const REFUSES_ONE_IN = 16;

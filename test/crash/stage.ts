@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Random } from '../../src/demo/random.ts';
+import { Random } from '../../tools/demo/random.ts';
+import { WebhookReceiver } from '../support/deliveries/webhook-receiver.ts';
 import { atEndOfFile } from '../support/end-of-file.ts';
-import { Operator, openForUse } from '../support/operator.ts';
-import { type Env, folder } from '../support/service-process.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
+import { Operator, openForUse } from '../support/service/operator.ts';
+import { type Env, folder } from '../support/service/service-process.ts';
 import { EMBEDDED, type Engines } from './engines.ts';
 import { LastingOperator } from './lasting-operator.ts';
 import { Member } from './member.ts';

@@ -1,11 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { changeAccount } from '../../src/access/change-account.ts';
+import { changeAccount } from '../../src/accounts/change-account.ts';
 import { systemClock } from '../../src/clock.ts';
-import { Random } from '../../src/demo/random.ts';
 import type { AccountCommand } from '../../src/domain/account-commands.ts';
 import { FuelError } from '../../src/errors.ts';
 import { waitUntilApplied } from '../../src/service/wait-applied.ts';
-import { cancelled, confirmed, type EventLine, external, linesOf, voided } from '../support/e2e-samples.ts';
+import { Random } from '../../tools/demo/random.ts';
+import {
+  cancelled,
+  confirmed,
+  type EventLine,
+  external,
+  linesOf,
+  voided,
+} from '../support/transactions/e2e-samples.ts';
 import type { Customer, Stage } from './stage.ts';
 
 const DAY_MS = 86_400_000;

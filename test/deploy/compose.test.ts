@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { loadConfig, showConfig } from '../../src/config.ts';
-import { ROLES } from '../../src/service/roles.ts';
+import { loadConfig, showConfig } from '../../src/config/config.ts';
+import { ROLES } from '../../src/service/roles/roles.ts';
 import { type ComposeService, composeFile, environmentOf, ROOT, variablesIn } from './compose-file.ts';
 
 const folders: string[] = [];

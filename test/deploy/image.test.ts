@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { ROOT } from './compose-file.ts';
 import { copiedFiles, environmentOf, lastOf, readCopy, readDockerfile, readIgnore } from './dockerfile.ts';
 
@@ -43,7 +43,7 @@ describe('the image', () => {
 
   it('holds everything that the command line loads', () => {
     const reached = reachedFrom('src/cli/main.ts');
-    expect(reached).toContain('src/service/webhooks-thread.ts');
+    expect(reached).toContain('src/service/roles/webhooks-thread.ts');
     expect(reached).toContain('package.json');
     expect([...reached].filter((path) => existsSync(join(ROOT, path)) && !files.has(path))).toEqual([]);
     expect(files).toContain('bin/fuel');
@@ -63,7 +63,7 @@ describe('the image', () => {
       'data/master.key',
       '.git/config',
       'node_modules/koa/package.json',
-      'src/demo/demo.ts',
+      'tools/demo/demo.ts',
     ];
     expect(kept.filter((path) => !isIgnored(path))).toEqual([]);
     expect(['bin/fuel', 'src/app.ts', 'deploy/health-check.js'].filter(isIgnored)).toEqual([]);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { activeProfile } from '../../src/domain/access.ts';
 import type { Account, ProfilePeriod } from '../../src/domain/account.ts';
 import { foldAccount } from '../../src/domain/account-evolve.ts';
-import { opened } from '../support/account-samples.ts';
+import { opened } from '../support/accounts/account-samples.ts';
 
 function accountWith(...periods: readonly [fromMs: number, toMs: number | null][]): Account {
   const account = foldAccount([{ event: opened(), atMs: 0 }]) as Account;

@@ -13,8 +13,8 @@ import {
   profileSet,
   SECRET,
   webhookSet,
-} from '../support/account-samples.ts';
-import { given } from '../support/given.ts';
+} from '../support/accounts/account-samples.ts';
+import { given } from '../support/deliveries/given.ts';
 
 const account = { account_id: 7 };
 const key = { ...account, prefix: PREFIX };

@@ -13,8 +13,8 @@ import {
   PREFIX,
   SECRET,
   webhookSet,
-} from '../support/account-samples.ts';
-import { commandSequences } from '../support/arbitrary-commands.ts';
+} from '../support/accounts/account-samples.ts';
+import { commandSequences } from '../support/accounts/arbitrary-commands.ts';
 
 const key = { account_id: 7, prefix: PREFIX };
 const fold = (...events: readonly AccountEvent[]) =>

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { sameJson } from '../../src/domain/same-json.ts';
 import { decideTransaction, evolveTransaction, NO_TRANSACTION } from '../../src/domain/transaction.ts';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
-import { recordsThatDifferInOneField } from '../support/record-fields.ts';
-import { confirmedData, externalData } from '../support/records.ts';
+import { sameJson } from '../../src/domain/values/same-json.ts';
+import { recordsThatDifferInOneField } from '../support/transactions/record-fields.ts';
+import { confirmedData, externalData } from '../support/transactions/records.ts';
 
 const confirmed = (overrides = {}): TransactionEvent =>
   ({ type: 'TransactionConfirmed', data: confirmedData(overrides) }) as TransactionEvent;

@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { type AccountCommand, decide } from '../../src/domain/account-commands.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { KEY, keyIssued, onKey, opened, PREFIX, profileSet, webhookSet } from '../support/account-samples.ts';
-import { given } from '../support/given.ts';
+import {
+  KEY,
+  keyIssued,
+  onKey,
+  opened,
+  PREFIX,
+  profileSet,
+  webhookSet,
+} from '../support/accounts/account-samples.ts';
+import { given } from '../support/deliveries/given.ts';
 
 const key = { account_id: 7, prefix: PREFIX };
 const AT = Date.parse('2026-09-05T12:00:00Z');

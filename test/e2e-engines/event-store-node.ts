@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import {
   type EventStoreDbDouble,
   startEventStoreDbDouble,
-} from '../support/eventstoredb-double/eventstoredb-double.ts';
+} from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import { until } from '../support/waiting.ts';
 
 /**

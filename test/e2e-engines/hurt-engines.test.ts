@@ -1,12 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { type EventLine, idsOf, linesOf, minutely, openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
-import { Mongod } from '../support/mongod.ts';
-import { describeWithMongodb } from '../support/mongodb.ts';
-import { type Customer, PushService } from '../support/push-service.ts';
-import { ServiceProcess } from '../support/service-process.ts';
+import { type Customer, PushService } from '../support/deliveries/push-service.ts';
+import { answerWith, type Hook } from '../support/deliveries/webhook-receiver.ts';
+import { Mongod } from '../support/engines/mongod.ts';
+import { describeWithMongodb } from '../support/engines/mongodb.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
+import {
+  type EventLine,
+  idsOf,
+  linesOf,
+  minutely,
+  openAccount,
+  SEPTEMBER,
+} from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
-import { answerWith, type Hook } from '../support/webhook-receiver.ts';
 import { EVENT_STORE_NAME, type EventStoreNode, startEventStoreNode } from './event-store-node.ts';
 import { type Pulled, Traffic } from './traffic.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FuelError } from '../../src/errors.ts';
-import { type EventLine, idsOf, SEPTEMBER } from '../support/e2e-samples.ts';
-import type { Customer, PushService } from '../support/push-service.ts';
-import type { ServiceProcess } from '../support/service-process.ts';
+import type { Customer, PushService } from '../support/deliveries/push-service.ts';
+import type { ServiceProcess } from '../support/service/service-process.ts';
+import { type EventLine, idsOf, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
 const RECORDED_AT_ONCE = 4;

@@ -1,15 +1,22 @@
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { GROUP, idsOf, importEvents, minutely, openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
+import { PushService } from '../support/deliveries/push-service.ts';
+import { answerWith } from '../support/deliveries/webhook-receiver.ts';
+import { Mongod } from '../support/engines/mongod.ts';
+import { describeWithMongodb, freshDatabase, mongodbUrl } from '../support/engines/mongodb.ts';
 import {
   type EventStoreDbDouble,
   startEventStoreDbDouble,
-} from '../support/eventstoredb-double/eventstoredb-double.ts';
-import { Mongod } from '../support/mongod.ts';
-import { describeWithMongodb, freshDatabase, mongodbUrl } from '../support/mongodb.ts';
-import { PushService } from '../support/push-service.ts';
-import { type Env, folder, ServiceProcess } from '../support/service-process.ts';
+} from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
+import { type Env, folder, ServiceProcess } from '../support/service/service-process.ts';
+import {
+  GROUP,
+  idsOf,
+  importEvents,
+  minutely,
+  openAccount,
+  SEPTEMBER,
+} from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
-import { answerWith } from '../support/webhook-receiver.ts';
 
 const UNAVAILABLE = { status: 503, body: { error: { code: 'SERVICE_UNAVAILABLE' } } };
 

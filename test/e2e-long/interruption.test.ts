@@ -1,8 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type EventLine, idsOf, linesOf, minutely, openAccount } from '../support/e2e-samples.ts';
-import { folder, ServiceProcess, startFuel } from '../support/service-process.ts';
+import { folder, ServiceProcess, startFuel } from '../support/service/service-process.ts';
+import {
+  type EventLine,
+  idsOf,
+  linesOf,
+  minutely,
+  openAccount,
+} from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
 const COUNT = 20_000;

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PROCESS_MAX_AGE_MS } from '../../src/service/process-report.ts';
-import { PROJECTOR_LEASE } from '../../src/transactions-view/projector.ts';
+import { PROCESS_MAX_AGE_MS } from '../../src/coordination/process-report.ts';
+import { PROJECTOR_LEASE } from '../../src/transactions/view/projector.ts';
+import { folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
 import {
   confirmed,
   idsOf,
@@ -11,8 +12,7 @@ import {
   minutely,
   openAccount,
   SEPTEMBER,
-} from '../support/e2e-samples.ts';
-import { folder, fuel, ServiceProcess } from '../support/service-process.ts';
+} from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
 const TAKEN_OVER_WITHIN_MS = 5_000;

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { cancelled, voided } from '../support/e2e-samples.ts';
-import { type Customer, PushService } from '../support/push-service.ts';
+import { type Customer, PushService } from '../support/deliveries/push-service.ts';
+import { answerWith } from '../support/deliveries/webhook-receiver.ts';
+import { cancelled, voided } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
-import { answerWith } from '../support/webhook-receiver.ts';
 
 /** Its attempts after the first never come: what ends a delivery in between has all the time it takes. */
 let push: PushService;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { PushService } from '../support/push-service.ts';
-import { startSmtpServer } from '../support/smtp.ts';
+import { PushService } from '../support/deliveries/push-service.ts';
+import { answerWith } from '../support/deliveries/webhook-receiver.ts';
+import { startSmtpServer } from '../support/service/smtp.ts';
 import { until, within } from '../support/waiting.ts';
-import { answerWith } from '../support/webhook-receiver.ts';
 
 const QUICK = { FUEL_WEBHOOK_RETRY_DELAYS: '20ms,20ms' };
 const CONTACTS = ['fleet@customer.test', 'it@customer.test'];

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { EventLine } from '../support/e2e-samples.ts';
-import { type Customer, PushService } from '../support/push-service.ts';
+import { type Customer, PushService } from '../support/deliveries/push-service.ts';
+import { answerWith, type Hook, withoutImages } from '../support/deliveries/webhook-receiver.ts';
+import type { EventLine } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
-import { answerWith, type Hook, withoutImages } from '../support/webhook-receiver.ts';
 
 const CUSTOMERS = 10;
 const EACH = 20;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { voided } from '../support/e2e-samples.ts';
-import { loseDeliveryLog } from '../support/lose-delivery-log.ts';
-import { PushService } from '../support/push-service.ts';
-import { ServiceProcess } from '../support/service-process.ts';
-import { answerWith } from '../support/webhook-receiver.ts';
+import { loseDeliveryLog } from '../support/deliveries/lose-delivery-log.ts';
+import { PushService } from '../support/deliveries/push-service.ts';
+import { answerWith } from '../support/deliveries/webhook-receiver.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
+import { voided } from '../support/transactions/e2e-samples.ts';
 
 const NOTHING = {
   owed: 0,

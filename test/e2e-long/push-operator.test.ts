@@ -1,6 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Customer, PushService } from '../support/push-service.ts';
-import { answerWith, readSignature, signatureOf, withoutImages } from '../support/webhook-receiver.ts';
+import { type Customer, PushService } from '../support/deliveries/push-service.ts';
+import {
+  answerWith,
+  readSignature,
+  signatureOf,
+  withoutImages,
+} from '../support/deliveries/webhook-receiver.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 

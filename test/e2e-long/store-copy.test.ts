@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { transactionStream } from '../../src/domain/transaction-events.ts';
-import { openEventStoreDb } from '../../src/event-store/eventstoredb.ts';
+import { openEventStoreDb } from '../../src/event-store/eventstoredb/event-store.ts';
 import { silentLog } from '../../src/log.ts';
-import { confirmed, idsOf, linesOf } from '../support/e2e-samples.ts';
-import { startEventStoreDbDouble } from '../support/eventstoredb-double/eventstoredb-double.ts';
-import { describeWithMongodb, freshDatabase, mongodbUrl } from '../support/mongodb.ts';
-import { PushService } from '../support/push-service.ts';
-import { startFuel } from '../support/service-process.ts';
+import { PushService } from '../support/deliveries/push-service.ts';
+import { answerWith } from '../support/deliveries/webhook-receiver.ts';
+import { describeWithMongodb, freshDatabase, mongodbUrl } from '../support/engines/mongodb.ts';
+import { startEventStoreDbDouble } from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
+import { startFuel } from '../support/service/service-process.ts';
+import { confirmed, idsOf, linesOf } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
-import { answerWith } from '../support/webhook-receiver.ts';
 
 const MANY = 800;
 const FIRST = 100_000;

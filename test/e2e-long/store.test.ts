@@ -1,9 +1,16 @@
 import { copyFileSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { idsOf, importEvents, linesOf, minutely, openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
-import { folder, fuel, ServiceProcess } from '../support/service-process.ts';
-import { onServers } from '../support/test-engines.ts';
+import { onServers } from '../support/engines/test-engines.ts';
+import { folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
+import {
+  idsOf,
+  importEvents,
+  linesOf,
+  minutely,
+  openAccount,
+  SEPTEMBER,
+} from '../support/transactions/e2e-samples.ts';
 
 // A backup is one of embedded files; servers have their own ways.
 describe.skipIf(onServers)('fuel store backup', () => {

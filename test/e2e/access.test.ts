@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
 import type { Answer } from '../support/fetch-answer.ts';
-import { ServiceProcess } from '../support/service-process.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
+import { openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 
 const NO_LIMIT = ['--rate-limit', '100000'];
 

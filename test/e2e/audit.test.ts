@@ -1,7 +1,13 @@
 import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { confirmed, importEvents, linesOf, openAccount, voided } from '../support/e2e-samples.ts';
-import { ServiceProcess, startFuel } from '../support/service-process.ts';
+import { ServiceProcess, startFuel } from '../support/service/service-process.ts';
+import {
+  confirmed,
+  importEvents,
+  linesOf,
+  openAccount,
+  voided,
+} from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
 describe('fuel audit', () => {

@@ -1,9 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { nestedText } from '../support/deep-values.ts';
-import { confirmed, type EventLine, idsOf, linesOf, openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
-import { ServiceProcess } from '../support/service-process.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
+import { nestedText } from '../support/transactions/deep-values.ts';
+import {
+  confirmed,
+  type EventLine,
+  idsOf,
+  linesOf,
+  openAccount,
+  SEPTEMBER,
+} from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
 const AUTHOR = { actor: 'core system', command: 'test' };

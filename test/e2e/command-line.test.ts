@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
-import { productionEnv } from '../support/production.ts';
-import { folder, fuel, ServiceProcess } from '../support/service-process.ts';
+import { productionEnv } from '../support/service/production.ts';
+import { folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
 
 /** Every command of the design that belongs to the pull channel. */
 const COMMANDS = [

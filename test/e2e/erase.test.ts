@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { linesOf, SEPTEMBER } from '../support/e2e-samples.ts';
-import { PushService } from '../support/push-service.ts';
+import { PushService } from '../support/deliveries/push-service.ts';
+import { linesOf, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 
 const MARK = 'Erasmus Gone';
 

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
 import type { Answer } from '../support/fetch-answer.ts';
-import { exchange, openConnection, parseAnswer } from '../support/raw-connection.ts';
-import { type GetOptions, ServiceProcess } from '../support/service-process.ts';
+import { exchange, openConnection, parseAnswer } from '../support/service/raw-connection.ts';
+import { type GetOptions, ServiceProcess } from '../support/service/service-process.ts';
+import { openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const PATH = '//api/v1/integration/transactions';

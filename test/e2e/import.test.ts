@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { folder, ServiceProcess } from '../support/service/service-process.ts';
 import {
   cancelled,
   confirmed,
@@ -12,9 +13,8 @@ import {
   openAccount,
   SEPTEMBER,
   voided,
-} from '../support/e2e-samples.ts';
-import { withValue } from '../support/mutations.ts';
-import { folder, ServiceProcess } from '../support/service-process.ts';
+} from '../support/transactions/e2e-samples.ts';
+import { withValue } from '../support/transactions/mutations.ts';
 
 const changed = (event: EventLine, path: (string | number)[], value: unknown): EventLine => ({
   ...event,

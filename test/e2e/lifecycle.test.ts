@@ -2,9 +2,16 @@ import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { confirmed, idsOf, importEvents, minutely, openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
-import { exchange, openConnection, parseAnswer } from '../support/raw-connection.ts';
-import { folder, fuel, ServiceProcess } from '../support/service-process.ts';
+import { exchange, openConnection, parseAnswer } from '../support/service/raw-connection.ts';
+import { folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
+import {
+  confirmed,
+  idsOf,
+  importEvents,
+  minutely,
+  openAccount,
+  SEPTEMBER,
+} from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
 const PATH = `/api/v1/integration/transactions?${SEPTEMBER}&limit=100`;

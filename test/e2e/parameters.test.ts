@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openAccount } from '../support/e2e-samples.ts';
-import { ServiceProcess } from '../support/service-process.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
+import { openAccount } from '../support/transactions/e2e-samples.ts';
 
 const FROM = 'from=2026-09-01T00:00:00Z';
 const TO = 'to=2026-09-30T00:00:00Z';

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { confirmed, importEvents, openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
+import { withEngines } from '../support/engines/test-engines.ts';
 import type { Answer } from '../support/fetch-answer.ts';
-import { Operator } from '../support/operator.ts';
-import { productionEnv, type TestCertificate, writeCertificate } from '../support/production.ts';
-import { type Env, folder, fuel, ServiceProcess } from '../support/service-process.ts';
-import { withEngines } from '../support/test-engines.ts';
+import { Operator } from '../support/service/operator.ts';
+import { productionEnv, type TestCertificate, writeCertificate } from '../support/service/production.ts';
+import { type Env, folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
+import { confirmed, importEvents, openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
 const ALLOWED = ['203.0.113.0/24', '2001:db8::/32', '198.51.100.7'];

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import {
   confirmed,
   idsOf,
@@ -7,9 +8,8 @@ import {
   openAccount,
   SEPTEMBER,
   voided,
-} from '../support/e2e-samples.ts';
-import { recordUnchecked } from '../support/record-unchecked.ts';
-import { ServiceProcess } from '../support/service-process.ts';
+} from '../support/transactions/e2e-samples.ts';
+import { recordUnchecked } from '../support/transactions/record-unchecked.ts';
 import { until } from '../support/waiting.ts';
 
 const COUNT = 3_000;

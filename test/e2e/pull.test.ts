@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import {
   CORPORATES,
   cancelled,
@@ -12,8 +13,7 @@ import {
   openAccount,
   SEPTEMBER,
   voided,
-} from '../support/e2e-samples.ts';
-import { ServiceProcess } from '../support/service-process.ts';
+} from '../support/transactions/e2e-samples.ts';
 
 const DESIGN_CONFIRMED =
   '{"id":501,"status":"CONFIRMED","created_at":"2026-09-03T08:15:30.123Z","confirmed_at":"2026-09-03T08:16:02.000Z",' +

@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { external } from '../support/e2e-samples.ts';
-import { type Customer, PushService, RETRY_DELAYS_MS, recordText } from '../support/push-service.ts';
+import {
+  type Customer,
+  PushService,
+  RETRY_DELAYS_MS,
+  recordText,
+} from '../support/deliveries/push-service.ts';
 import {
   answerWith,
   type Hook,
   readSignature,
   signatureOf,
   withoutImages,
-} from '../support/webhook-receiver.ts';
+} from '../support/deliveries/webhook-receiver.ts';
+import { external } from '../support/transactions/e2e-samples.ts';
 
 const UUID_V5 = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 /** Receivers know deliveries by the ids made in it: a change would send everything under a second id. */

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openAccount } from '../support/e2e-samples.ts';
-import { PushService } from '../support/push-service.ts';
-import { ServiceProcess } from '../support/service-process.ts';
+import { PushService } from '../support/deliveries/push-service.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
+import { openAccount } from '../support/transactions/e2e-samples.ts';
 
 describe('a webhook URL', () => {
   const operator = new ServiceProcess();

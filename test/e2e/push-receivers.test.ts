@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { deliveryId } from '../../src/delivery/delivery-id.ts';
-import type { Delivery } from '../../src/delivery/delivery-queue.ts';
-import type { EventLine } from '../support/e2e-samples.ts';
-import { type Customer, PushService } from '../support/push-service.ts';
+import { deliveryId } from '../../src/deliveries/message/delivery-id.ts';
+import type { Delivery } from '../../src/deliveries/queue/delivery-queue.ts';
+import { type Customer, PushService } from '../support/deliveries/push-service.ts';
+import { answerWith, type HookAnswer } from '../support/deliveries/webhook-receiver.ts';
+import type { EventLine } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
-import { answerWith, type HookAnswer } from '../support/webhook-receiver.ts';
 
 const TIMEOUT_MS = 500;
 const SUCCESSES = [200, 201, 202, 204, 299];

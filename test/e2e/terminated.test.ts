@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openAccount, SEPTEMBER } from '../support/e2e-samples.ts';
-import { exchange, parseAnswer } from '../support/raw-connection.ts';
-import { ServiceProcess } from '../support/service-process.ts';
+import { exchange, parseAnswer } from '../support/service/raw-connection.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
+import { openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 
 describe('behind a proxy that ends TLS', () => {
   const service = new ServiceProcess({

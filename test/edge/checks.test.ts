@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { Caller } from '../../src/access/caller.ts';
+import type { Caller } from '../../src/accounts/caller.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { foldAccount } from '../../src/domain/account-evolve.ts';
 import { parseAddress } from '../../src/edge/client-address.ts';
 import { checkEdge, type EdgeWindows } from '../../src/edge/embedded-edge.ts';
 import { createEdgeProof } from '../../src/edge/external-edge.ts';
-import type { RateVerdict } from '../../src/edge/rate-windows.ts';
-import { keyIssued, opened, PREFIX } from '../support/account-samples.ts';
+import type { RateVerdict } from '../../src/edge/rate-windows/rate-windows.ts';
+import { keyIssued, opened, PREFIX } from '../support/accounts/account-samples.ts';
 
 interface Presented {
   readonly key?: Parameters<typeof keyIssued>[0];

@@ -7,7 +7,7 @@ import {
   type SchemaHistory,
 } from '../../src/event-store/codec.ts';
 import { type RecordedEvent, Unreadable } from '../../src/event-store/event-store.ts';
-import { nested } from '../support/deep-values.ts';
+import { nested } from '../support/transactions/deep-values.ts';
 
 function recorded(changes: Partial<RecordedEvent> = {}): RecordedEvent {
   return {

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createReceiver, type ReceiverOptions } from '../../examples/receiver/receiver.ts';
-import { type WebhookEventType, webhookRequest } from '../../src/delivery/envelope.ts';
+import { type WebhookEventType, webhookRequest } from '../../src/deliveries/message/envelope.ts';
 import { makeCertificate } from '../support/certificate.ts';
 
 const SECRET = 's'.repeat(43);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type SyncOptions, sync, type Transaction, windows } from '../../examples/sync-client/sync-client.ts';
-import { KEY, RANGE, startTestApi } from '../support/api.ts';
-import { showing } from '../support/records.ts';
+import { KEY, RANGE, startTestApi } from '../support/service/api.ts';
+import { showing } from '../support/transactions/records.ts';
 
 const DAY_MS = 86_400_000;
 const START = Date.parse('2026-01-01T00:00:00Z');

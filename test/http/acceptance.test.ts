@@ -8,7 +8,7 @@ import {
   RANGE,
   SECRET,
   startTestApi,
-} from '../support/api.ts';
+} from '../support/service/api.ts';
 
 const account = { account_id: ACCOUNT };
 const key = { ...account, prefix: PREFIX };

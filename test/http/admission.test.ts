@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { KEY, LIVE_KEY, RANGE, startTestApi } from '../support/api.ts';
-import { exchange, parseAnswer } from '../support/raw-connection.ts';
-import { receiverCertificate } from '../support/tls-receiver.ts';
+import { receiverCertificate } from '../support/deliveries/tls-receiver.ts';
+import { KEY, LIVE_KEY, RANGE, startTestApi } from '../support/service/api.ts';
+import { exchange, parseAnswer } from '../support/service/raw-connection.ts';
 
 const PATH = '/api/v1/integration/transactions';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createMemoryRateWindows } from '../../src/edge/memory-rate-windows.ts';
+import { createMemoryRateWindows } from '../../src/edge/rate-windows/memory.ts';
 import { FuelError } from '../../src/errors.ts';
-import { createMetrics } from '../../src/metrics.ts';
-import { ACCOUNT, LIVE_KEY, PREFIX, RANGE, SECRET, startTestApi } from '../support/api.ts';
+import { createMetrics } from '../../src/ops/metrics.ts';
+import { ACCOUNT, LIVE_KEY, PREFIX, RANGE, SECRET, startTestApi } from '../support/service/api.ts';
 
 const account = { account_id: ACCOUNT };
 const key = { ...account, prefix: PREFIX };

@@ -3,7 +3,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ApiOptions } from '../../src/http/app.ts';
 import { BASE_PATH } from '../../src/http/app.ts';
-import { KEY, RANGE, startTestApi } from '../support/api.ts';
+import { KEY, RANGE, startTestApi } from '../support/service/api.ts';
 
 const PATH = `${BASE_PATH}/transactions?${RANGE}`;
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { projectTransaction } from '../../projections/transactions.ts';
 import { FuelError } from '../../src/errors.ts';
-import type { ViewChange } from '../../src/transactions-view/transactions-view.ts';
-import { ACCOUNT, KEY, PREFIX, RANGE, startTestApi } from '../support/api.ts';
-import { confirmedData, externalData, hiding, showing } from '../support/records.ts';
+import type { ViewChange } from '../../src/transactions/project-event.ts';
+import { ACCOUNT, KEY, PREFIX, RANGE, startTestApi } from '../support/service/api.ts';
+import { confirmedData, externalData, hiding, showing } from '../support/transactions/records.ts';
 
 const at = (text: string) => Date.parse(text);
 const ids = (answer: { body: { data: { id: number }[] } }) => answer.body.data.map(({ id }) => id);

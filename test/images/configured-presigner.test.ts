@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { configuredPresigner } from '../../src/images/configured-presigner.ts';
 import { createPresigner } from '../../src/images/presign.ts';
 

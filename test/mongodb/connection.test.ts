@@ -11,8 +11,8 @@ import {
 } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
 import { MongoConnection } from '../../src/mongodb/connection.ts';
-import { CuttablePort } from '../support/eventstoredb-double/cuttable-port.ts';
-import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/mongodb.ts';
+import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/engines/mongodb.ts';
+import { CuttablePort } from '../support/event-store/eventstoredb-double/cuttable-port.ts';
 
 interface Item {
   readonly _id: number;

@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { insertMissing } from '../../src/delivery/mongodb-collections.ts';
+import { insertMissing } from '../../src/deliveries/queue/mongodb/collections.ts';
 import { MongoConnection } from '../../src/mongodb/connection.ts';
-import { writeUnordered } from '../../src/transactions-view/mongodb-changes.ts';
-import { CuttablePort } from '../support/eventstoredb-double/cuttable-port.ts';
-import { describeWithMongodb, freshDatabase, mongodbUrl } from '../support/mongodb.ts';
+import { writeUnordered } from '../../src/transactions/view/mongodb/changes.ts';
+import { describeWithMongodb, freshDatabase, mongodbUrl } from '../support/engines/mongodb.ts';
+import { CuttablePort } from '../support/event-store/eventstoredb-double/cuttable-port.ts';
 
 interface Item {
   readonly _id: number;

@@ -1,6 +1,6 @@
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { MongoConnection } from '../../src/mongodb/connection.ts';
-import { Mongod } from '../support/mongod.ts';
+import { Mongod } from '../support/engines/mongod.ts';
 
 describe.runIf(inject('mongodBinary') !== undefined)(
   'a connection that is used before the server is up',

@@ -5,8 +5,8 @@ import { type CollectionsPlan, prepareCollections } from '../../src/mongodb/coll
 import { MongoConnection } from '../../src/mongodb/connection.ts';
 import { inTime } from '../../src/mongodb/in-time.ts';
 import { PreparedCollections, retryUpsert } from '../../src/mongodb/prepared-collections.ts';
-import { CuttablePort } from '../support/eventstoredb-double/cuttable-port.ts';
-import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/mongodb.ts';
+import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/engines/mongodb.ts';
+import { CuttablePort } from '../support/event-store/eventstoredb-double/cuttable-port.ts';
 
 const PLAN: CollectionsPlan = {
   name: 'things',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type AccountState, Directory, type DirectoryEvent } from '../../projections/directory.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { groupAdded, keyIssued, onKey, opened, PREFIX } from '../support/account-samples.ts';
+import { groupAdded, keyIssued, onKey, opened, PREFIX } from '../support/accounts/account-samples.ts';
 
 const other = 'klmnopqrst';
 

@@ -5,8 +5,8 @@ import type { Account } from '../../src/domain/account.ts';
 import { decide } from '../../src/domain/account-commands.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
 import { evolve, foldAccount } from '../../src/domain/account-evolve.ts';
-import { groupAdded, keyIssued, onKey, opened, PREFIX } from '../support/account-samples.ts';
-import { commandSequences } from '../support/arbitrary-commands.ts';
+import { groupAdded, keyIssued, onKey, opened, PREFIX } from '../support/accounts/account-samples.ts';
+import { commandSequences } from '../support/accounts/arbitrary-commands.ts';
 
 const unreadableEvent = { ok: false, reason: 'unknown event type Foo' } as const;
 const readable = (event: AccountEvent) => ({ ok: true, event, atMs: 1_000 }) as const;

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { NOTICE_MAX_AGE_MS, noticesFor } from '../../projections/notices.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
 import { foldAccount } from '../../src/domain/account-evolve.ts';
-import { noticeText } from '../../src/mail/notice-text.ts';
-import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/account-samples.ts';
+import { noticeText } from '../../src/notices/notice-text.ts';
+import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 
 const NOW = Date.parse('2026-09-05T12:00:00Z');
 const contacts: AccountEvent = {
@@ -102,12 +102,4 @@ test('a notice says all that its event and the account as it is now tell', () =>
     ...{ kind: 'enabled', keyLabel: null, url: null, reason: null },
     ...{ failedInARow: 0, failingSince: null, lastAnswers: [] },
   });
-});
-
-test('a line break in a name does not begin another header', () => {
-  const named = accountAfter(opened('Evil\r\nBcc: all@example.com'), contacts, keyIssued(), webhookSet());
-  const [notice] = noticesFor({ event: onKey('WebhookFailing'), atMs: NOW }, named, options);
-  expect(notice && noticeText(notice).subject).toBe(
-    `Webhook is failing: Evil Bcc: all@example.com, key ${PREFIX}`,
-  );
 });

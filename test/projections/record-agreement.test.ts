@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { projectTransaction, RecordFault } from '../../projections/transactions.ts';
-import { generateTransactions } from '../../src/demo/generator.ts';
 import { faultsOf, schemaOf } from '../../src/domain/events.ts';
 import type { TransactionEventType } from '../../src/domain/transaction-events.ts';
-import { recordText } from '../../src/transactions-view/record.ts';
-import { type Path, pathsOf, withValue } from '../support/mutations.ts';
-import { expectedRecord } from '../support/record-oracle.ts';
+import { recordText } from '../../src/transactions/record.ts';
+import { generateTransactions } from '../../tools/demo/generator.ts';
+import { type Path, pathsOf, withValue } from '../support/transactions/mutations.ts';
+import { expectedRecord } from '../support/transactions/record-oracle.ts';
 
 interface Line {
   readonly type: TransactionEventType;

@@ -7,9 +7,9 @@ import {
   transition,
 } from '../../projections/transactions.ts';
 import type { TransactionEventType } from '../../src/domain/transaction-events.ts';
-import { withValue } from '../support/mutations.ts';
-import { recordsThatDifferInOneField } from '../support/record-fields.ts';
-import { confirmedData, externalData } from '../support/records.ts';
+import { withValue } from '../support/transactions/mutations.ts';
+import { recordsThatDifferInOneField } from '../support/transactions/record-fields.ts';
+import { confirmedData, externalData } from '../support/transactions/records.ts';
 
 type Data = Readonly<Record<string, unknown>>;
 

@@ -11,8 +11,8 @@ import {
   type TransactionRow,
   transition,
 } from '../../projections/transactions.ts';
-import { recordText } from '../../src/transactions-view/record.ts';
-import { confirmedData, externalData } from '../support/records.ts';
+import { recordText } from '../../src/transactions/record.ts';
+import { confirmedData, externalData } from '../support/transactions/records.ts';
 
 const published = (type: string) =>
   JSON.parse(readFileSync(join(import.meta.dirname, `../../docs/events/${type}.example.json`), 'utf8'));

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { startService } from '../../src/service/service.ts';
-import { memoryLog } from '../support/api.ts';
-import { startEventStoreDbDouble } from '../support/eventstoredb-double/eventstoredb-double.ts';
+import { startEventStoreDbDouble } from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
+import { memoryLog } from '../support/service/api.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** A service without threads, whose event store is a double that stops at the first step after it was reached. */

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { StartedParts } from '../../src/service/started-parts.ts';
-import { memoryLog } from '../support/api.ts';
+import { memoryLog } from '../support/service/api.ts';
 
 function parts() {
   const lines: Record<string, unknown>[] = [];

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { LiveProcess } from '../../src/coordination/coordination.ts';
 import { openSqliteCoordination } from '../../src/coordination/sqlite.ts';
 import { waitUntilApplied } from '../../src/service/wait-applied.ts';
-import { openSqliteView } from '../../src/transactions-view/sqlite.ts';
+import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

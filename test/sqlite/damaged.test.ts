@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { FuelError } from '../../src/errors.ts';
 import { backupFile } from '../../src/sqlite/backup-file.ts';
 import { Database } from '../../src/sqlite/database.ts';
-import { commandLine } from '../support/command-line.ts';
+import { commandLine } from '../support/service/command-line.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const OPTIONS = {

@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { deliveryId } from '../../src/delivery/delivery-id.ts';
-import type { StoredDelivery } from '../../src/delivery/delivery-log-copy.ts';
+import { deliveryId } from '../../src/deliveries/message/delivery-id.ts';
+import type { StoredDelivery } from '../../src/deliveries/queue/log-copy.ts';
 import { OtherLog } from '../../src/store-copy/other-log.ts';
-import { PREFIX } from '../support/account-samples.ts';
-import { settle } from '../support/fake-scheduler.ts';
-import { failedWith, PushMachine, READY } from '../support/push.ts';
-import { copyFrom, type EmbeddedEnd, logOf, openEnd } from '../support/store-copy.ts';
-import { record } from '../support/store-events.ts';
+import { PREFIX } from '../support/accounts/account-samples.ts';
+import { settle } from '../support/deliveries/fake-scheduler.ts';
+import { failedWith, PushMachine, READY } from '../support/deliveries/push.ts';
+import { record } from '../support/event-store/store-events.ts';
+import { copyFrom, type EmbeddedEnd, logOf, openEnd } from '../support/store-copy/store-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const HOUR_MS = 3_600_000;

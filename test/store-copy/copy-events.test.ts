@@ -10,12 +10,12 @@ import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { stretchesOf } from '../../src/store-copy/append-copies.ts';
 import type { CopyProgress } from '../../src/store-copy/copy-store.ts';
 import { assertNoUnfinishedCopy } from '../../src/store-copy/unfinished-copy.ts';
-import { newDelivery } from '../support/deliveries.ts';
-import { copyFrom, kept, logOf, openEnd, RealisticStore } from '../support/store-copy.ts';
-import { named, record } from '../support/store-events.ts';
+import { newDelivery } from '../support/deliveries/deliveries.ts';
+import { named, record } from '../support/event-store/store-events.ts';
+import { copyFrom, kept, logOf, openEnd, RealisticStore } from '../support/store-copy/store-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const COPIER = join(import.meta.dirname, '../support/copy-and-die.ts');
+const COPIER = join(import.meta.dirname, '../support/store-copy/copy-and-die.ts');
 const endOf = (folder: string) => {
   const end = openEnd(folder);
   onTestFinished(() => end.close());

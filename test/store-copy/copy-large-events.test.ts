@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { MAX_BATCH_BYTES } from '../../src/event-store/batch-bytes.ts';
-import { openSqliteEventStore } from '../../src/event-store/sqlite.ts';
+import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
 import { copyEvents } from '../../src/store-copy/copy-events.ts';
+import { named } from '../support/event-store/store-events.ts';
+import { storeWith } from '../support/event-store/store-with.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { named } from '../support/store-events.ts';
-import { storeWith } from '../support/store-with.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 test('large events are copied in batches of a few MiB, also where a copy goes on', async () => {

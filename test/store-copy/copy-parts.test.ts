@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DeliveryLogCopy, StoredDelivery } from '../../src/delivery/delivery-log-copy.ts';
+import type { DeliveryLogCopy, StoredDelivery } from '../../src/deliveries/queue/log-copy.ts';
 import { type RecordedEvent, Unreadable } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { appendCopies } from '../../src/store-copy/append-copies.ts';
@@ -7,11 +7,11 @@ import { toCopied } from '../../src/store-copy/copied-event.ts';
 import { copyDeliveries, relocateDeliveries } from '../../src/store-copy/copy-deliveries.ts';
 import { parkedByGroup } from '../../src/store-copy/parked-by-group.ts';
 import { relocated } from '../../src/store-copy/relocate.ts';
-import { newDelivery } from '../support/deliveries.ts';
-import { openForTest } from '../support/embedded-subscriptions.ts';
+import { newDelivery } from '../support/deliveries/deliveries.ts';
+import { openForTest } from '../support/event-store/embedded-subscriptions.ts';
+import { named, record } from '../support/event-store/store-events.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { copyFrom, type EmbeddedEnd, logOf, newEnd, sample } from '../support/store-copy.ts';
-import { named, record } from '../support/store-events.ts';
+import { copyFrom, type EmbeddedEnd, logOf, newEnd, sample } from '../support/store-copy/store-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const RUN = { failedInARow: 3, failingSinceMs: 1_000, lastAnswers: ['503'] };

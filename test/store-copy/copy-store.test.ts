@@ -3,7 +3,8 @@ import { systemClock } from '../../src/clock.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { assertNoUnfinishedCopy } from '../../src/store-copy/unfinished-copy.ts';
-import { newDelivery } from '../support/deliveries.ts';
+import { newDelivery } from '../support/deliveries/deliveries.ts';
+import { named, record } from '../support/event-store/store-events.ts';
 import {
   copyFrom,
   type EmbeddedEnd,
@@ -13,8 +14,7 @@ import {
   operations,
   RealisticStore,
   sample,
-} from '../support/store-copy.ts';
-import { named, record } from '../support/store-events.ts';
+} from '../support/store-copy/store-copy.ts';
 
 const PROCESS = { id: 'p', pid: process.pid, host: 'elsewhere', roles: ['api'], directoryPosition: 1 };
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Coordination } from '../../src/coordination/coordination.ts';
 import { FuelError } from '../../src/errors.ts';
 import { assertNoUnfinishedCopy } from '../../src/store-copy/unfinished-copy.ts';
-import { copyFrom, newEnd, operations, RealisticStore, sample } from '../support/store-copy.ts';
+import { copyFrom, newEnd, operations, RealisticStore, sample } from '../support/store-copy/store-copy.ts';
 
 describe('a copy that was interrupted', () => {
   test('after it had gone on record is ended by the next run, which only compares', async () => {

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import type { Account } from '../domain/account.ts';
+import { type AccountCommand, decide } from '../domain/account-commands.ts';
+import { type AccountEvent, accountStream } from '../domain/account-events.ts';
+import { evolve, foldAccount } from '../domain/account-evolve.ts';
+import { FuelError } from '../errors.ts';
+import type { EventStore } from '../event-store/event-store.ts';
+import { type Author, newEvent } from '../event-store/new-event.ts';
+import { readAccountEvent } from './directory/apply-to-directory.ts';
+
+const MOST_ATTEMPTS = 20;
+
+export interface AccountWriter {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly author: Author;
+}
+
+export interface AccountChange {
+  /** Whether anything was recorded; `false`: it was so already. */
+  readonly changed: boolean;
+  readonly account: Account;
+}
+
+/**
+ * Carries out commands on one account, in order and all together or not at all, on its present state. Where
+ * another command came in between, they are decided anew. Throws `REFUSED` with the reason.
+ */
+export async function changeAccount(
+  { store, clock, author }: AccountWriter,
+  accountId: number,
+  commands: readonly AccountCommand[],
+): Promise<AccountChange> {
+  const together = { ...author, correlationId: author.correlationId ?? randomUUID() };
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    const { account: before, revision } = await readAccount(store, accountId);
+    const atMs = clock.now();
+    const { account, events } = decideAll(commands, before, atMs);
+    if (events.length === 0) return { changed: false, account };
+    const [result] = await store.append([
+      {
+        stream: accountStream(accountId),
+        expected: revision ?? 'none',
+        events: events.map((event) => newEvent(event, together, atMs)),
+      },
+    ]);
+    if (result?.kind === 'appended') return { changed: true, account };
+    if (result?.kind === 'erased') throw new FuelError('REFUSED', `account ${accountId} was erased`);
+  }
+  throw new FuelError('REFUSED', `account ${accountId} is being changed by others all the time: try again`);
+}
+
+function decideAll(commands: readonly AccountCommand[], before: Account | undefined, atMs: number) {
+  const events: AccountEvent[] = [];
+  let account = before;
+  for (const command of commands) {
+    const decision = decide(command, account);
+    if (decision.kind === 'refused') throw new FuelError('REFUSED', decision.reason);
+    if (decision.kind === 'unchanged') continue;
+    for (const event of decision.events) account = evolve(account, event, atMs);
+    for (const event of decision.events) events.push(event);
+  }
+  if (account === undefined) throw new Error('commands on an account that is not open were not refused');
+  return { account, events };
+}
+
+async function readAccount(store: EventStore, accountId: number) {
+  const recorded = await store.readStream(accountStream(accountId));
+  const history = recorded.map((event) => {
+    const read = readAccountEvent(event);
+    if (read.ok) return read;
+    throw new FuelError(
+      'REFUSED',
+      `account ${accountId} can't be read: event ${event.revision} of its stream, ${event.type}: ${read.reason}`,
+    );
+  });
+  return { account: foldAccount(history), revision: recorded.at(-1)?.revision };
+}

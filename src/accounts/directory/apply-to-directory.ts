@@ -1,0 +1,37 @@
+import type { Directory, DirectoryAccount } from '../../../projections/directory.ts';
+import { type AccountEvent, isAccountEventType } from '../../domain/account-events.ts';
+import { parseDateTime } from '../../domain/values/date-time.ts';
+import { decodeStrict, recordedAt } from '../../event-store/codec.ts';
+import type { RecordedEvent } from '../../event-store/event-store.ts';
+
+/** An account's event and when it happened, or why it can't be read. */
+export type ReadAccountEvent =
+  | { readonly ok: true; readonly event: AccountEvent; readonly atMs: number }
+  | { readonly ok: false; readonly reason: string };
+
+export function readAccountEvent(recorded: RecordedEvent): ReadAccountEvent {
+  const decoded = decodeStrict(recorded);
+  if (!decoded.ok) return decoded;
+  if (!isAccountEventType(decoded.type)) {
+    return { ok: false, reason: `${decoded.type} does not belong in an account's stream` };
+  }
+  const atMs = parseDateTime(recordedAt(recorded)) ?? recorded.recordedAtMs;
+  return { ok: true, event: { type: decoded.type, data: decoded.data } as AccountEvent, atMs };
+}
+
+/** Applies a recorded event of an account's stream; returns the account where this event closed it. */
+export function applyToDirectory(
+  directory: Directory,
+  recorded: RecordedEvent,
+): DirectoryAccount | undefined {
+  return applyRead(directory, recorded, readAccountEvent(recorded));
+}
+
+/** As `applyToDirectory`, of an event that was read already. */
+export function applyRead(
+  directory: Directory,
+  { position, stream, revision }: RecordedEvent,
+  read: ReadAccountEvent,
+): DirectoryAccount | undefined {
+  return directory.apply({ position, stream, revision, decoded: read });
+}

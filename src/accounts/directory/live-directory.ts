@@ -1,0 +1,163 @@
+import type { Directory } from '../../../projections/directory.ts';
+import type { Clock } from '../../clock.ts';
+import type { Coordination } from '../../coordination/coordination.ts';
+import { ACCOUNT_STREAMS, type AccountEvent } from '../../domain/account-events.ts';
+import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import { storeIdentity } from '../../event-store/store-identity.ts';
+import type { Log } from '../../log.ts';
+import { retryWhileUnavailable } from '../../retry.ts';
+import { applyRead, readAccountEvent } from './apply-to-directory.ts';
+import { LastKeyEvents } from './last-key-events.ts';
+import { restoreDirectory } from './restore-directory.ts';
+import { DirectorySnapshotKeeper } from './snapshots/keeper.ts';
+import type { PlacedEvent, SnapshotAnchor } from './snapshots/snapshot.ts';
+import type { DirectorySnapshots } from './snapshots/snapshots.ts';
+
+export interface LiveDirectoryOptions {
+  readonly store: EventStore;
+  /** New: nothing was applied to it yet. */
+  readonly directory: Directory;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Where the directory begins, instead of with the first event of the log. */
+  readonly snapshots?: DirectorySnapshots;
+  /** Where this process saves snapshots too, in turn with others that do. */
+  readonly saving?: { readonly coordination: Coordination; readonly holder: string };
+  /** Called whenever the directory has moved on or has heard from the store again. */
+  readonly onMoved?: (position: number) => void;
+  /**
+   * Called with each event that could be read, history included, once the directory has it. Of the history before
+   * a snapshot only what `LastKeyEvents` keeps is told.
+   */
+  readonly onEvent?: (event: AccountEvent, place: AccountEventPlace) => void;
+}
+
+/** Where an account's event stands in the log, and when it happened. */
+export interface AccountEventPlace {
+  readonly position: number;
+  readonly atMs: number;
+}
+
+/** The in-memory directory of one process, kept up with the account streams. */
+export class LiveDirectory {
+  readonly #options: LiveDirectoryOptions;
+  readonly #keeper: DirectorySnapshotKeeper | undefined;
+  #lastKeyEvents = new LastKeyEvents();
+  #anchor: SnapshotAnchor | undefined;
+  #heardAtMs = Number.NEGATIVE_INFINITY;
+  #caughtUp = false;
+
+  constructor(options: LiveDirectoryOptions) {
+    this.#options = options;
+    const { store, clock, log, signal, snapshots, saving } = options;
+    if (snapshots === undefined || saving === undefined) return;
+    const storeId = (): Promise<string> => storeIdentity(store, clock);
+    const content = () => this.#content();
+    this.#keeper = new DirectorySnapshotKeeper({
+      ...saving,
+      snapshots,
+      storeId,
+      content,
+      clock,
+      log,
+      signal,
+    });
+  }
+
+  get directory(): Directory {
+    return this.#options.directory;
+  }
+
+  /** Whether every account event of the log has been applied once; it lags by milliseconds from then on. */
+  get isCaughtUp(): boolean {
+    return this.#caughtUp;
+  }
+
+  /** Milliseconds since the event store was last heard from; infinite before the first time. */
+  get silenceMs(): number {
+    return this.#options.clock.now() - this.#heardAtMs;
+  }
+
+  /**
+   * Follows the account streams until the signal aborts. While a store is unavailable it waits, and continues where
+   * it was. Rejects with what else the store rejects with.
+   */
+  async run(): Promise<void> {
+    const { log, signal } = this.#options;
+    const retry = { log, signal, component: 'directory' };
+    try {
+      await retryWhileUnavailable(() => this.#restore(), retry);
+      await retryWhileUnavailable((available) => this.#follow(available), retry);
+    } finally {
+      await this.#keeper?.settle();
+    }
+  }
+
+  async #follow(available: () => void): Promise<void> {
+    const { store, directory, clock, log, signal, onMoved } = this.#options;
+    const batches = store.subscribe({ prefixes: [ACCOUNT_STREAMS], after: directory.position, signal });
+    for await (const batch of batches) {
+      for (const event of batch.events) this.#apply(event);
+      directory.advance(batch.position);
+      this.#heardAtMs = clock.now();
+      available();
+      if (batch.caughtUp && !this.#caughtUp) {
+        this.#caughtUp = true;
+        log.info({ position: batch.position }, 'directory caught up');
+      }
+      this.#keeper?.applied(batch.events.length, this.#caughtUp);
+      onMoved?.(batch.position);
+    }
+  }
+
+  /** Rejects with `STORE_UNAVAILABLE` and has changed nothing: the log may be too long to be read instead. */
+  async #restore(): Promise<void> {
+    const { snapshots, log, onEvent } = this.#options;
+    if (snapshots === undefined) return;
+    const restoring = await restoreDirectory({ ...this.#options, snapshots });
+    if (restoring.kind === 'none') return;
+    const { header } = restoring;
+    if (header !== undefined) this.#keeper?.found(header);
+    if (restoring.kind === 'unusable') {
+      const { reason } = restoring;
+      const position = header?.position;
+      log.warn({ position, reason }, 'directory snapshot can not be used: reading every account event');
+      return;
+    }
+    this.#anchor = restoring.anchor;
+    this.#lastKeyEvents = restoring.lastKeyEvents;
+    for (const { event, ...place } of restoring.lastKeyEvents.inOrder()) onEvent?.(event, place);
+    log.info({ position: restoring.header.position }, 'directory restored from its snapshot');
+  }
+
+  #apply(recorded: RecordedEvent): void {
+    const { position, stream, revision, id: eventId } = recorded;
+    const read = readAccountEvent(recorded);
+    const closed = applyRead(this.#options.directory, recorded, read);
+    this.#anchor = { position, stream, revision, eventId };
+    if (read.ok) this.#tell({ event: read.event, position, atMs: read.atMs });
+    if (closed === undefined) return;
+    this.#options.log.error(
+      { account: closed.id, ...closed.unreadable },
+      'account closed: an event of it can not be read',
+    );
+  }
+
+  #tell(placed: PlacedEvent): void {
+    const { event, ...place } = placed;
+    this.#lastKeyEvents.seen(placed);
+    this.#options.onEvent?.(event, place);
+  }
+
+  #content() {
+    const { directory } = this.#options;
+    if (this.#anchor === undefined) throw new Error('a directory without events has nothing to save');
+    return {
+      position: directory.position,
+      anchor: this.#anchor,
+      events: this.#lastKeyEvents.events(),
+      accounts: directory.states(),
+    };
+  }
+}

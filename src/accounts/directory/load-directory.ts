@@ -1,0 +1,33 @@
+import { Directory } from '../../../projections/directory.ts';
+import { systemClock } from '../../clock.ts';
+import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
+import { isUnavailable } from '../../errors.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { readToEnd } from '../../event-store/read-to-end.ts';
+import { applyToDirectory } from './apply-to-directory.ts';
+import { restoreDirectory } from './restore-directory.ts';
+import type { DirectorySnapshots } from './snapshots/snapshots.ts';
+
+/**
+ * The directory as of now, for a command that ends: every account event up to the present end of the log. With
+ * `snapshots` it begins where the last one stands; where that can't be used, or its store is away, with the first
+ * event. Rejects with what the event store rejects with.
+ */
+export async function loadDirectory(store: EventStore, snapshots?: DirectorySnapshots): Promise<Directory> {
+  const directory = new Directory();
+  if (snapshots !== undefined) await begin(directory, snapshots, store);
+  for await (const batch of readToEnd(store, { prefixes: [ACCOUNT_STREAMS], after: directory.position })) {
+    for (const event of batch.events) applyToDirectory(directory, event);
+    directory.advance(batch.position);
+  }
+  return directory;
+}
+
+/** Access must be changeable while nothing but the event store is up: then reading takes longer. */
+async function begin(directory: Directory, snapshots: DirectorySnapshots, store: EventStore): Promise<void> {
+  try {
+    await restoreDirectory({ directory, snapshots, store, clock: systemClock });
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+  }
+}

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Database } from '../../../sqlite/database.ts';
+import { type Chunk, cutIntoChunks, joinChunks, type Seal, Sealing } from './chunks.ts';
+import type { DirectorySnapshots, SnapshotHeader, StoredSnapshot } from './snapshots.ts';
+
+const MIGRATIONS = [
+  `CREATE TABLE snapshot (
+     id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, store_id TEXT NOT NULL,
+     position INTEGER NOT NULL, generation TEXT NOT NULL, previous TEXT, chunks INTEGER NOT NULL, sha256 TEXT NOT NULL
+   ) STRICT;
+   CREATE TABLE chunks (
+     generation TEXT NOT NULL, number INTEGER NOT NULL, ends_part INTEGER NOT NULL, bytes BLOB NOT NULL,
+     created_at INTEGER NOT NULL, PRIMARY KEY (generation, number)
+   ) STRICT;`,
+];
+/** What a process left behind that ended while it saved is removed after this. */
+const ORPHANED_AFTER_SECONDS = 3_600;
+
+interface Kept extends Seal {
+  readonly header: SnapshotHeader;
+  readonly generation: string;
+  /** Its chunks are kept as well, for those who began to read it before it was replaced. */
+  readonly previous: string | null;
+}
+
+/** The snapshot of one machine, in a file of its own. Chunks are written one at a time, with the event loop free between. */
+export function openSqliteDirectorySnapshots(options: { readonly path: string }): DirectorySnapshots {
+  const db = new Database(options.path, { migrations: MIGRATIONS, durability: 'normal' });
+  const current = db.prepare('SELECT * FROM snapshot');
+  const put = db.prepare('INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?, ?, ?, ?)');
+  const add = db.prepare('INSERT INTO chunks VALUES (?, ?, ?, ?, unixepoch())');
+  const chunk = db.prepare('SELECT ends_part, bytes FROM chunks WHERE generation = ? AND number = ?');
+  const drop = db.prepare(
+    'DELETE FROM chunks WHERE generation = ?1 AND number IN (SELECT number FROM chunks WHERE generation = ?1 LIMIT 4)',
+  );
+  const orphans = db.prepare(
+    'SELECT DISTINCT generation FROM chunks WHERE generation NOT IN (?, ?) AND created_at < unixepoch() - ?',
+  );
+
+  function kept(): Kept | undefined {
+    db.assertOpen();
+    const row = current.get();
+    return row && toKept(row);
+  }
+
+  async function* chunksOf({ generation, chunks }: Kept): AsyncGenerator<Chunk> {
+    for (let number = 0; number < chunks; number++) {
+      await nextTurn();
+      db.assertOpen();
+      const row = chunk.get(generation, number);
+      if (row === undefined) return;
+      yield { bytes: row.bytes as Uint8Array, endsPart: row.ends_part === 1 };
+    }
+  }
+
+  async function write(generation: string, parts: Iterable<string>): Promise<Seal> {
+    const sealing = new Sealing();
+    let number = 0;
+    for (const { bytes, endsPart } of cutIntoChunks(parts)) {
+      sealing.add({ bytes, endsPart });
+      await db.write(() => add.run(generation, number, endsPart ? 1 : 0, bytes));
+      number++;
+      await nextTurn();
+    }
+    return sealing.seal();
+  }
+
+  /** Of what was saved while this one was written, the later stays. Says which generations are of no more use. */
+  function replace(
+    before: Kept | undefined,
+    header: SnapshotHeader,
+    saved: Seal & { readonly generation: string },
+  ): string[] {
+    const now = kept();
+    const isAnother = now !== undefined && now.generation !== before?.generation;
+    if (isAnother && now.header.position > header.position) return [saved.generation];
+    const { version, storeId, position } = header;
+    const previous = now?.generation ?? null;
+    put.run(version, storeId, position, saved.generation, previous, saved.chunks, saved.sha256);
+    const old = orphans.all(saved.generation, previous ?? '', ORPHANED_AFTER_SECONDS);
+    const left = old.map((row) => row.generation as string);
+    return now?.previous == null ? left : [now.previous, ...left];
+  }
+
+  async function remove(generations: readonly string[]): Promise<void> {
+    for (const generation of generations) {
+      while ((await db.write(() => drop.run(generation).changes)) > 0) await nextTurn();
+    }
+  }
+
+  return {
+    async load(): Promise<StoredSnapshot | undefined> {
+      const found = kept();
+      return found && { header: found.header, parts: joinChunks(chunksOf(found), found) };
+    },
+    async save(header, parts) {
+      const before = kept();
+      const generation = randomUUID();
+      try {
+        const seal = await write(generation, parts);
+        await remove(await db.write(() => replace(before, header, { ...seal, generation })));
+      } catch (error) {
+        if (db.isOpen && kept()?.generation !== generation) await remove([generation]);
+        throw error;
+      }
+    },
+    async close() {
+      db.close();
+    },
+  };
+}
+
+function toKept(row: Readonly<Record<string, unknown>>): Kept {
+  return {
+    header: {
+      version: row.version as number,
+      storeId: row.store_id as string,
+      position: row.position as number,
+    },
+    generation: row.generation as string,
+    previous: row.previous as string | null,
+    chunks: row.chunks as number,
+    sha256: row.sha256 as string,
+  };
+}

@@ -1,0 +1,189 @@
+import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config/config.ts';
+import type { Ciphertext } from '../domain/account-events.ts';
+import { FuelError } from '../errors.ts';
+
+const CIPHER = 'aes-256-gcm';
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const FILE = 'master.key';
+const FINGERPRINT = 'fuel: fingerprint of a master key';
+const FINGERPRINT_BYTES = 8;
+
+type KeyConfig = Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>;
+
+interface MasterKey {
+  readonly id: string;
+  readonly bytes: Buffer;
+}
+
+/**
+ * The master keys of a deployment: the first encrypts webhook secrets and makes derived keys current, all of
+ * them decrypt.
+ */
+export class MasterKeys {
+  readonly #keys: readonly MasterKey[];
+  readonly #current: MasterKey;
+
+  /** At least one key of 32 bytes. */
+  constructor(keys: readonly Buffer[]) {
+    this.#keys = keys.map((bytes) => ({ id: hash('sha256', bytes).slice(0, 8), bytes }));
+    const [current] = this.#keys;
+    if (current === undefined || keys.some((bytes) => bytes.length !== KEY_BYTES)) {
+      throw new FuelError('CONFIG_INVALID', `there must be a master key, each of ${KEY_BYTES} bytes`);
+    }
+    this.#current = current;
+  }
+
+  /** Encrypts a key's webhook secret. Nothing but the same prefix decrypts it. */
+  encryptSecret({ prefix, secret }: { readonly prefix: string; readonly secret: string }): Ciphertext {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, this.#current.bytes, nonce, { authTagLength: TAG_BYTES });
+    cipher.setAAD(Buffer.from(prefix));
+    const encrypted = Buffer.concat([cipher.update(secret), cipher.final()]);
+    return {
+      master_key_id: this.#current.id,
+      nonce: nonce.toString('base64'),
+      ciphertext: encrypted.toString('base64'),
+      tag: cipher.getAuthTag().toString('base64'),
+    };
+  }
+
+  /** Whether the key that encrypted this is among them. */
+  has({ master_key_id: id }: Ciphertext): boolean {
+    return this.#keys.some((key) => key.id === id);
+  }
+
+  /** Throws `SECRET_UNREADABLE` where no master key fits, or the text is not what was encrypted for the prefix. */
+  decryptSecret(prefix: string, encrypted: Ciphertext): string {
+    const masterKey = this.#keys.find((key) => key.id === encrypted.master_key_id);
+    if (masterKey === undefined) {
+      throw new FuelError(
+        'SECRET_UNREADABLE',
+        `the webhook secret of key ${prefix} was encrypted with master key ${encrypted.master_key_id}, which ` +
+          'is not among those given: add it to FUEL_MASTER_KEY',
+      );
+    }
+    try {
+      const nonce = Buffer.from(encrypted.nonce, 'base64');
+      const decipher = createDecipheriv(CIPHER, masterKey.bytes, nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(Buffer.from(prefix));
+      decipher.setAuthTag(Buffer.from(encrypted.tag, 'base64'));
+      const parts = [decipher.update(Buffer.from(encrypted.ciphertext, 'base64')), decipher.final()];
+      return Buffer.concat(parts).toString();
+    } catch (cause) {
+      const message = `the webhook secret of key ${prefix} was changed, or encrypted for another key: issue a new key`;
+      throw new FuelError('SECRET_UNREADABLE', message, { cause });
+    }
+  }
+
+  /** What tells the keys apart and gives nothing of them away, in their order. */
+  fingerprints(): string[] {
+    return this.deriveKeys(FINGERPRINT).map((bytes) => bytes.toString('hex', 0, FINGERPRINT_BYTES));
+  }
+
+  /** Keys of 32 bytes for one purpose, by HKDF-SHA256: one for each master key, the first is current. */
+  deriveKeys(purpose: string): Buffer[] {
+    return this.#keys.map(({ bytes }) => Buffer.from(hkdfSync('sha256', bytes, '', purpose, KEY_BYTES)));
+  }
+}
+
+/**
+ * The configured master keys or, in staging where there is none, the one in `master.key` of the data directory,
+ * which is made on first use. Throws `CONFIG_INVALID` in production without one, and where that file does not
+ * hold a key.
+ */
+export function openMasterKeys(config: KeyConfig): MasterKeys {
+  const { FUEL_DATA_DIR: dataDir } = config;
+  return findMasterKeys(config) ?? new MasterKeys([toKey(create(dataDir, join(dataDir, FILE)), dataDir)]);
+}
+
+/** As `openMasterKeys`, and `undefined` where it would make one. */
+export function findMasterKeys(config: KeyConfig): MasterKeys | undefined {
+  if (config.FUEL_MASTER_KEY !== undefined) return new MasterKeys(config.FUEL_MASTER_KEY);
+  if (config.FUEL_ENVIRONMENT === 'production') {
+    throw new FuelError('CONFIG_INVALID', 'FUEL_MASTER_KEY: needed in production');
+  }
+  const { FUEL_DATA_DIR: dataDir } = config;
+  const text = readIfThere(join(dataDir, FILE));
+  return text === undefined ? undefined : new MasterKeys([toKey(text, dataDir)]);
+}
+
+function toKey(text: string, dataDir: string): Buffer {
+  const path = join(dataDir, FILE);
+  const key = Buffer.from(text.trim(), 'base64');
+  if (key.length !== KEY_BYTES) {
+    throw new FuelError(
+      'CONFIG_INVALID',
+      `${path} does not hold ${KEY_BYTES} bytes in base64: restore it, or set FUEL_MASTER_KEY`,
+    );
+  }
+  return key;
+}
+
+/** Of several processes that create it at once one wins, and all read what it wrote: never half a file. */
+function create(dataDir: string, path: string): string {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const temporary = `${path}.${randomUUID()}`;
+  try {
+    writeDurably(temporary, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
+    linkUnlessThere(temporary, path);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+  syncDirectory(dataDir);
+  return readFileSync(path, 'utf8');
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function writeDurably(path: string, text: string): void {
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function linkUnlessThere(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}
+
+/** Secrets encrypted with the key are worthless if a power cut takes the file's name away. */
+function syncDirectory(path: string): void {
+  const directory = openSync(path, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}

@@ -1,0 +1,61 @@
+import type { Account } from '../domain/account.ts';
+import type { Ciphertext } from '../domain/account-events.ts';
+import type { WebhookCommand } from '../domain/webhook-commands.ts';
+import type { NameLookup } from '../targets/name-lookup.ts';
+import { judgeTarget } from '../targets/webhook-target.ts';
+import { type AccountWriter, changeAccount } from './change-account.ts';
+import { generateWebhookSecret } from './key-text.ts';
+import type { MasterKeys } from './master-key.ts';
+
+export interface WebhookOptions {
+  readonly url: string;
+  readonly allowPrivate: boolean;
+  readonly masterKeys: MasterKeys;
+  readonly names: NameLookup;
+}
+
+export interface WebhookSet {
+  /** `false`: the key had this URL already. */
+  readonly changed: boolean;
+  /** The secret, the one time that it can be read: only where it was generated now. */
+  readonly webhookSecret: string | null;
+  readonly warning: string | null;
+  readonly account: Account;
+}
+
+/** A `SetWebhookUrl` command with a secret at hand, should the key have none. */
+export interface WebhookPlan {
+  readonly command: WebhookCommand;
+  readonly warning: string | null;
+  /** The secret, if the account took it: it takes none where the key has one already. */
+  secretTakenBy(account: Account): string | null;
+}
+
+/** Prepares the command that sets a key's webhook URL. Throws `REFUSED` where the URL may not be called. */
+export async function planWebhook(
+  ref: { readonly accountId: number; readonly prefix: string },
+  { url: text, allowPrivate, masterKeys, names }: WebhookOptions,
+  atMs: number,
+): Promise<WebhookPlan> {
+  const { url, warning } = await judgeTarget(text, { allowPrivate, names });
+  const secret = generateWebhookSecret();
+  const newSecret: Ciphertext = masterKeys.encryptSecret({ prefix: ref.prefix, secret });
+  return {
+    command: { type: 'SetWebhookUrl', ...ref, url, atMs, newSecret },
+    warning,
+    secretTakenBy: (account) =>
+      account.keys.get(ref.prefix)?.webhookSecret?.nonce === newSecret.nonce ? secret : null,
+  };
+}
+
+/** Sets or changes the webhook URL of a key. Throws `REFUSED` with the reason. */
+export async function setWebhook(
+  writer: AccountWriter,
+  ref: { readonly accountId: number; readonly prefix: string },
+  options: WebhookOptions,
+): Promise<WebhookSet> {
+  const plan = await planWebhook(ref, options, writer.clock.now());
+  const { changed, account } = await changeAccount(writer, ref.accountId, [plan.command]);
+  const webhookSecret = changed ? plan.secretTakenBy(account) : null;
+  return { changed, webhookSecret, warning: plan.warning, account };
+}

@@ -1,0 +1,165 @@
+import type { Directory } from '../../projections/directory.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import type { Environment } from '../domain/account-events.ts';
+import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
+import { FuelError } from '../errors.ts';
+import { decodeStrict } from '../event-store/codec.ts';
+import type { EventStore } from '../event-store/event-store.ts';
+import { type Author, newEvent } from '../event-store/new-event.ts';
+import { storeIdentity } from '../event-store/store-identity.ts';
+import type { Log } from '../log.ts';
+import { findMasterKeys, type MasterKeys, openMasterKeys } from './master-key.ts';
+
+/** Of keys whose secrets can't be read. */
+const MAX_NAMED = 5;
+const AUTHOR: Author = { actor: 'system', command: 'store open' };
+
+type BindingConfig = Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>;
+
+/** What the stream `operations` says of whose store it is. */
+interface Binding {
+  readonly environment: Environment | undefined;
+  readonly fingerprints: ReadonlySet<string>;
+  /** A key was lost for good and replaced: there may be secrets that nobody can read any more. */
+  readonly hasLostKey: boolean;
+  /** The stream's last revision. */
+  readonly revision: number | undefined;
+}
+
+/**
+ * Makes sure that this configuration is the store's, before anything is recorded: the same environment, and one of the
+ * master keys that it knows. At the first start both go on record; a further key does when it is first given.
+ * Rejects with `STORE_MISMATCH` otherwise. With `withoutSecrets`, of a process that neither makes nor reads a secret of
+ * the store, no key is called for where none is configured. Returns the store's id.
+ */
+export async function bindStore(
+  store: EventStore,
+  config: BindingConfig,
+  { clock, withoutSecrets = false }: { readonly clock: Clock; readonly withoutSecrets?: boolean },
+): Promise<string> {
+  const storeId = await storeIdentity(store, clock);
+  const needsKey = !withoutSecrets || config.FUEL_MASTER_KEY !== undefined;
+  for (;;) {
+    const binding = await readBinding(store);
+    if (needsKey) assertBound(binding, config);
+    else assertEnvironment(binding, config);
+    const missing = missingOf(binding, config, needsKey ? openMasterKeys(config).fingerprints() : []);
+    if (missing.length === 0) return storeId;
+    const events = missing.map((event) => newEvent(event, AUTHOR, clock.now()));
+    const expected = binding.revision ?? 'none'; // of several processes that start at once one records it
+    await store.append([{ stream: OPERATIONS_STREAM, expected, events }]);
+  }
+}
+
+/** As `bindStore`, of a store that may have no record of whose it is, and gets none. */
+export async function assertBinding(store: EventStore, config: BindingConfig): Promise<void> {
+  assertBound(await readBinding(store), config);
+}
+
+/**
+ * Takes the present master key for the store's, whatever it was before: where that is lost. Rejects with
+ * `STORE_MISMATCH` in another environment. Returns the fingerprint.
+ */
+export async function trustMasterKey(
+  store: EventStore,
+  config: BindingConfig,
+  how: { readonly author: Author; readonly reason: string; readonly clock: Clock },
+): Promise<string> {
+  await storeIdentity(store, how.clock);
+  assertEnvironment(await readBinding(store), config);
+  const [fingerprint = ''] = openMasterKeys(config).fingerprints();
+  const event = { type: 'MasterKeyAdded', data: { fingerprint, reason: how.reason } } as const;
+  const events = [newEvent(event, how.author, how.clock.now())];
+  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events }]);
+  return fingerprint;
+}
+
+/**
+ * Makes sure that every webhook's secret can be read with these master keys, before a delivery is attempted: else each
+ * one would fail, and its webhook be switched off. Rejects with `SECRET_UNREADABLE` where a key is missing, unless
+ * `fuel store trust-key` has said that one is lost; then what can't be signed is logged.
+ */
+export async function assertSecretsReadable(
+  store: EventStore,
+  directory: Pick<Directory, 'accounts'>,
+  { masterKeys, log }: { readonly masterKeys: MasterKeys; readonly log: Log },
+): Promise<void> {
+  const unreadable: string[] = [];
+  const missing = new Set<string>();
+  for (const { account } of directory.accounts()) {
+    for (const { prefix, active, webhook, webhookSecret } of account?.keys.values() ?? []) {
+      if (!active || webhook === null || webhookSecret === null || masterKeys.has(webhookSecret)) continue;
+      unreadable.push(prefix);
+      missing.add(webhookSecret.master_key_id);
+    }
+  }
+  if (unreadable.length === 0) return;
+  const named = unreadable.slice(0, MAX_NAMED).join(', ') + (unreadable.length > MAX_NAMED ? ', …' : '');
+  const what =
+    `the webhook secrets of ${unreadable.length} keys (${named}) were encrypted with master key ` +
+    `${[...missing].join(', ')}, which is not given`;
+  if (!(await readBinding(store)).hasLostKey) {
+    throw new FuelError('SECRET_UNREADABLE', `${what}: add it to FUEL_MASTER_KEY, after the first one`);
+  }
+  log.error(
+    { keys: unreadable.length },
+    `${what} and was said to be lost: issue new keys to these customers`,
+  );
+}
+
+async function readBinding(store: EventStore): Promise<Binding> {
+  let environment: Environment | undefined;
+  const fingerprints = new Set<string>();
+  let hasLostKey = false;
+  const events = await store.readStream(OPERATIONS_STREAM);
+  for (const event of events) {
+    const decoded = decodeStrict(event);
+    if (!decoded.ok) continue;
+    const { type, data } = decoded as OperationsEvent;
+    if (type === 'EnvironmentSet') environment = data.environment;
+    if (type === 'MasterKeyAdded') {
+      fingerprints.add(data.fingerprint);
+      hasLostKey ||= data.reason !== null;
+    }
+  }
+  return { environment, fingerprints, hasLostKey, revision: events.at(-1)?.revision };
+}
+
+function assertBound(binding: Binding, config: BindingConfig): void {
+  assertEnvironment(binding, config);
+  if (binding.fingerprints.size === 0) return;
+  const given = findMasterKeys(config)?.fingerprints() ?? [];
+  if (given.some((fingerprint) => binding.fingerprints.has(fingerprint))) return;
+  const known = [...binding.fingerprints].join(', ');
+  const found = given.length === 0 ? 'there is none' : `given is ${given.join(', ')}`;
+  throw new FuelError(
+    'STORE_MISMATCH',
+    `the store's master key is ${known} (fingerprint), and ${found}: restore ${config.FUEL_DATA_DIR}/master.key ` +
+      'or put the key into FUEL_MASTER_KEY. Where it is lost for good, "fuel store trust-key" takes a new one: then ' +
+      'webhook secrets can not be read any more, and keys with a webhook must be issued anew',
+  );
+}
+
+function assertEnvironment({ environment }: Binding, { FUEL_ENVIRONMENT: given }: BindingConfig): void {
+  if (environment === undefined || environment === given) return;
+  throw new FuelError(
+    'STORE_MISMATCH',
+    `the store belongs to ${environment} and FUEL_ENVIRONMENT is ${given}: set it to ${environment}, or name ` +
+      'another store (FUEL_DATA_DIR, EVENTSTORE_URL)',
+  );
+}
+
+function missingOf(
+  binding: Binding,
+  { FUEL_ENVIRONMENT: environment }: BindingConfig,
+  fingerprints: readonly string[],
+): OperationsEvent[] {
+  const added = fingerprints.filter((fingerprint) => !binding.fingerprints.has(fingerprint));
+  return [
+    ...(binding.environment === undefined
+      ? [{ type: 'EnvironmentSet', data: { environment } } as const]
+      : []),
+    ...added.map((fingerprint) => ({ type: 'MasterKeyAdded', data: { fingerprint, reason: null } }) as const),
+  ];
+}

@@ -1,0 +1,172 @@
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import { openEngines } from '../../app.ts';
+import { systemClock } from '../../clock.ts';
+import { type Config, loadConfig } from '../../config/config.ts';
+import { FuelError } from '../../errors.ts';
+import { printable, printableLine, withoutKeys } from '../../printable.ts';
+import { waitUntilApplied } from '../../service/wait-applied.ts';
+import { type JudgedEngines, judgedEngines } from './judged-engines.ts';
+import { nameOption } from './options.ts';
+
+/** What a command works with. Engines open when first used and are closed when the command is done. */
+export interface Session {
+  readonly config: Config;
+  readonly engines: JudgedEngines;
+  readonly clock: typeof systemClock;
+  readonly out: Output;
+  /** Who does it, and by which command: goes into the metadata of every event. */
+  readonly author: { readonly actor: string; readonly command: string };
+}
+
+export interface Output {
+  readonly json: boolean;
+  /** Prints one JSON document with --json, the text otherwise, on standard output. */
+  result(document: unknown, text: string): void;
+  /**
+   * As `result`, for what holds a secret that can be read this one time. Rejects with `OUTPUT_LOST` where it could not
+   * be written; `lost` says what is lost and what to do.
+   */
+  secret(document: unknown, text: string, lost: string): Promise<void>;
+  /** One line on standard error: notes and faults, never part of the result. */
+  note(line: string): void;
+}
+
+export interface CommandOptions {
+  readonly json?: true;
+  readonly actor?: string;
+  readonly wait?: true;
+}
+
+/** A command's work. Returns the exit code where it is not 0. Throws `FuelError` to end with 1. */
+export type Work<O> = (session: Session, args: readonly string[], options: O) => Promise<number>;
+
+interface Definition<O> {
+  /** Name and arguments in commander's form: `open <id>`. */
+  readonly usage: string;
+  readonly summary: string;
+  readonly example: string;
+  /** Adds the command's own options. */
+  readonly options?: (command: Command) => Command;
+  /** Records events: takes --actor and --wait. A function where it does so with some of its options alone. */
+  readonly changes?: true | ((options: O) => boolean);
+  /** Judges by itself whether the store is there, and whether it is the configuration's. */
+  readonly judgesStore?: true;
+  readonly work: Work<O & CommandOptions>;
+}
+
+/** Adds a noun: the level above the commands about one thing. */
+export function addNoun(
+  parent: Command,
+  { name, summary, example }: { readonly name: string; readonly summary: string; readonly example: string },
+): Command {
+  return withExample(parent.command(name).description(summary), example);
+}
+
+/** Ends a command's help with an example. */
+export function withExample(command: Command, example: string): Command {
+  return command.addHelpText('after', `\nExample:\n  ${example}`);
+}
+
+/** Adds a leaf command with the options that every command has. */
+export function addCommand<O>(parent: Command, definition: Definition<O>): Command {
+  const command = parent.command(definition.usage).description(definition.summary);
+  definition.options?.(command);
+  command.option('--json', 'print one JSON document (lists: one a line) and nothing else');
+  if (definition.changes) {
+    command.option('--actor <name>', 'who does this (default: the login name)', nameOption);
+    command.option('--wait', 'wait until every live process has applied it');
+  }
+  refuseTwice(command);
+  return withExample(command, definition.example).action(async () => {
+    const args = command.args.map(String);
+    process.exitCode = await run(definition, command, args, command.opts());
+  });
+}
+
+/** An option that takes one value is not taken twice: the second would silently win. */
+function refuseTwice(command: Command): void {
+  for (const option of command.options) {
+    if (!option.required && !option.optional) continue;
+    let times = 0;
+    command.on(`option:${option.name()}`, () => {
+      times += 1;
+      if (times === 2) command.error(`error: option '--${option.name()}' was given twice`, { exitCode: 2 });
+    });
+  }
+}
+
+async function run<O>(
+  definition: Definition<O>,
+  command: Command,
+  args: readonly string[],
+  options: O & CommandOptions,
+): Promise<number> {
+  const config = loadConfig(process.env, 'command');
+  const opened = await openEngines(config, systemClock);
+  const author = { actor: options.actor ?? loginName(), command: commandName(command) };
+  const out = output(options.json === true);
+  const { changes, judgesStore } = definition;
+  const records = typeof changes === 'function' ? changes(options) : changes === true;
+  const engines = judgesStore
+    ? { ...opened, bind: async () => undefined }
+    : judgedEngines(opened, { config, records, note: out.note });
+  try {
+    const session = { config, engines, clock: systemClock, out, author };
+    const exitCode = await definition.work(session, args, options);
+    if (options.wait) await wait(session);
+    return exitCode;
+  } finally {
+    await engines.close();
+  }
+}
+
+async function wait({ engines, clock, out }: Session): Promise<void> {
+  const position = await engines.store().head();
+  const coordination = engines.coordination();
+  const outcome = await waitUntilApplied({ coordination, view: engines.view(), clock, position });
+  if (outcome === 'nobody') out.note('no service is running: nothing to wait for');
+}
+
+export function output(json: boolean): Output {
+  const textOf = (document: unknown, text: string): string =>
+    `${printable(json ? JSON.stringify(document) : text)}\n`;
+  return {
+    json,
+    result: (document, text) => void process.stdout.write(textOf(document, text)),
+    secret: (document, text, lost) => writeSecret(textOf(document, text), lost),
+    note: (line) => void process.stderr.write(`${printableLine(withoutKeys(line))}\n`),
+  };
+}
+
+function writeSecret(text: string, lost: string): Promise<void> {
+  const { stdout } = process;
+  return new Promise((resolve, reject) => {
+    const fail = (cause: Error): void => reject(new FuelError('OUTPUT_LOST', lost, { cause }));
+    // What others do about a closed pipe is to end the process quietly.
+    const others = stdout.listeners('error') as ((error: Error) => void)[];
+    stdout.removeAllListeners('error').on('error', fail);
+    stdout.write(text, (error) => {
+      if (error) return fail(error);
+      stdout.off('error', fail);
+      for (const other of others) stdout.on('error', other);
+      resolve();
+    });
+  });
+}
+
+/** `fuel key issue`, as it goes into an event's metadata: never the arguments, which may be personal. */
+function commandName(command: Command): string {
+  const names: string[] = [];
+  for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
+  return names.join(' ');
+}
+
+function loginName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run under a user id that has no name.
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}

@@ -1,0 +1,192 @@
+import type { Command } from 'commander';
+import type { DirectoryAccount } from '../../../projections/directory.ts';
+import { changeAccount } from '../../accounts/change-account.ts';
+import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { activeProfile } from '../../domain/access.ts';
+import type { Account } from '../../domain/account.ts';
+import type { AccountCommand } from '../../domain/account-commands.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import { printableLine } from '../../printable.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { unknownAccount } from '../command/known-names.ts';
+import { dateTimeOption, emailsOption, idOption, nameOption, onOff } from '../command/options.ts';
+import { keyJson } from './key-json.ts';
+
+export function addAccountCommands(program: Command): void {
+  const account = addNoun(program, {
+    name: 'account',
+    summary: 'customer accounts: what they are and may do',
+    example: 'fuel account show 7',
+  });
+  addShowingCommands(account);
+  addAccessCommands(account);
+  addStructureCommands(account);
+}
+
+function addShowingCommands(account: Command): void {
+  addCommand(account, {
+    usage: 'list',
+    summary: 'list every account',
+    example: 'fuel account list --json',
+    async work({ engines, clock, out }) {
+      for (const entry of (await loadDirectory(engines.store(), engines.snapshots())).accounts()) {
+        const { id, account: known, unreadable } = entry;
+        const access = known !== undefined && activeProfile(known, clock.now()) !== undefined;
+        const line = {
+          id,
+          name: known?.name ?? null,
+          integration: known?.integrationEnabled ?? null,
+          charging_profile_active: access,
+          keys: known?.keys.size ?? null,
+          unreadable: unreadable?.reason ?? null,
+        };
+        const integration = line.integration ? 'integration on' : 'integration off';
+        out.result(
+          line,
+          `${id}  ${printableLine(line.name ?? '(unreadable)')}  ${integration}  ${line.keys ?? '?'} keys`,
+        );
+      }
+      return 0;
+    },
+  });
+  addCommand(account, {
+    usage: 'show <id>',
+    summary: 'show one account with its profiles, groups, corporates and keys',
+    example: 'fuel account show 7',
+    async work({ engines, out }, [id = '']) {
+      const accountId = idOption(id);
+      const entry = (await loadDirectory(engines.store(), engines.snapshots())).account(accountId);
+      if (entry === undefined) throw unknownAccount(accountId);
+      const document = accountJson(entry);
+      out.result(document, JSON.stringify(document, null, 2));
+      return 0;
+    },
+  });
+}
+
+function addAccessCommands(account: Command): void {
+  addCommand<{ name: string }>(account, {
+    usage: 'open <id>',
+    summary: 'open an account; it starts with the integration off and no charging profile',
+    example: 'fuel account open 7 --name "North Haulage"',
+    options: (command) => command.requiredOption('--name <name>', "the customer's name", nameOption),
+    changes: true,
+    work: (session, [id], { name }) =>
+      change(session, id, (accountId) => ({ type: 'OpenAccount', accountId, name })),
+  });
+  addCommand(account, {
+    usage: 'integration <id> <on|off>',
+    summary: 'switch the API integration on or off (access check 4)',
+    example: 'fuel account integration 7 on',
+    changes: true,
+    work: (session, [id, state = '']) => {
+      const type = onOff(state) ? 'EnableIntegration' : 'DisableIntegration';
+      return change(session, id, (accountId) => ({ type, accountId }));
+    },
+  });
+  addCommand<{ email: string[] }>(account, {
+    usage: 'contact <id>',
+    summary: 'set the e-mail addresses that are told about webhooks that fail',
+    example: 'fuel account contact 7 --email fleet@example.com,it@example.com',
+    options: (command) => command.requiredOption('--email <addresses>', 'separated by commas', emailsOption),
+    changes: true,
+    work: (session, [id], { email }) =>
+      change(session, id, (accountId) => ({ type: 'SetContacts', accountId, emails: email })),
+  });
+  addCommand<{ profile: string; from: number; to?: number }>(account, {
+    usage: 'profile <id>',
+    summary: 'set a charging profile (access check 5); the same profile again is renewed or shortened',
+    example: 'fuel account profile 7 --profile basic --from 2026-09-01T00:00:00Z --to 2027-09-01T00:00:00Z',
+    options: (command) =>
+      command
+        .requiredOption('--profile <name>', 'its name', nameOption)
+        .requiredOption('--from <time>', 'when access starts', dateTimeOption)
+        .option('--to <time>', 'when access ends (default: open-ended)', dateTimeOption),
+    changes: true,
+    work: (session, [id], { profile, from, to }) =>
+      change(session, id, (accountId) => ({
+        type: 'SetChargingProfile',
+        accountId,
+        profile,
+        fromMs: from,
+        toMs: to ?? null,
+      })),
+  });
+}
+
+function addStructureCommands(account: Command): void {
+  addCommand<{ name: string }>(account, {
+    usage: 'group <id> <group>',
+    summary: 'add or rename a corporate group',
+    example: 'fuel account group 7 3 --name Depots',
+    options: (command) => command.requiredOption('--name <name>', "the group's name", nameOption),
+    changes: true,
+    work: (session, [id, group = ''], { name }) =>
+      change(session, id, (accountId) => ({
+        type: 'SetCorporateGroup',
+        accountId,
+        groupId: idOption(group),
+        name,
+      })),
+  });
+  addCommand<{ name: string; group?: number | false }>(account, {
+    usage: 'corporate <id> <corporate>',
+    summary: 'add, rename or move a corporate',
+    example: 'fuel account corporate 7 31 --name "North Depot" --group 3',
+    options: (command) =>
+      command
+        .requiredOption('--name <name>', "the corporate's name", nameOption)
+        .option('--group <id>', 'the group it is in', idOption)
+        .option('--no-group', 'it is in no group'),
+    changes: true,
+    work: (session, [id, corporate = ''], { name, group }) =>
+      change(session, id, (accountId) => ({
+        type: 'SetCorporate',
+        accountId,
+        corporateId: idOption(corporate),
+        name,
+        groupId: group === false ? null : group,
+      })),
+  });
+}
+
+async function change(
+  { engines, clock, author, out }: Session,
+  id: string | undefined,
+  command: (accountId: number) => AccountCommand,
+): Promise<number> {
+  const accountId = idOption(id ?? '');
+  const writer = { store: engines.store(), clock, author };
+  const { changed, account } = await changeAccount(writer, accountId, [command(accountId)]);
+  out.result({ changed, ...summaryJson(account) }, changed ? 'done' : 'nothing to change: it is so already');
+  return 0;
+}
+
+function accountJson({ id, account, unreadable }: DirectoryAccount) {
+  if (account === undefined) return { id, unreadable };
+  return {
+    ...summaryJson(account),
+    keys: [...account.keys.values()].map((key) => keyJson(id, key)),
+    unreadable,
+  };
+}
+
+function summaryJson(account: Account) {
+  return {
+    id: account.id,
+    name: account.name,
+    integration: account.integrationEnabled,
+    contacts: account.emails,
+    profiles: [...account.profiles].map(([profile, { fromMs, toMs }]) => ({
+      profile,
+      from: formatDateTime(fromMs),
+      to: toMs === null ? null : formatDateTime(toMs),
+    })),
+    groups: [...account.groups].map(([groupId, { name }]) => ({ id: groupId, name })),
+    corporates: [...account.corporates].map(([corporateId, { name, groupId }]) => ({
+      id: corporateId,
+      name,
+      group: groupId,
+    })),
+  };
+}

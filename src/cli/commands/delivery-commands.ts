@@ -1,0 +1,179 @@
+import { once } from 'node:events';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { DeliveryFilter, DeliveryState } from '../../deliveries/queue/delivery-queue.ts';
+import {
+  type RedeliverCounts,
+  type RedeliverOptions,
+  redeliverByIds,
+  redeliverFailed,
+} from '../../deliveries/redeliver.ts';
+import { FuelError } from '../../errors.ts';
+import { printableLine } from '../../printable.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { findKey, requirePrefix } from '../command/find-key.ts';
+import { requireKnown } from '../command/known-names.ts';
+import { countOption, dateTimeOption, idOption, requireRange } from '../command/options.ts';
+import { progressLine } from '../command/progress.ts';
+import { attemptJson, attemptText, deliveryJson, deliveryText } from './delivery-json.ts';
+
+const DEFAULT_LIMIT = 50;
+const MOST_LISTED = 1_000;
+const STATES: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed', 'withdrawn'];
+
+interface ListOptions {
+  readonly key?: string;
+  readonly account?: number;
+  readonly transaction?: number;
+  readonly state?: DeliveryState;
+  readonly since?: number;
+  readonly until?: number;
+  readonly limit: number;
+  readonly after?: string;
+}
+
+interface RedeliverCommandOptions {
+  readonly force?: true;
+  readonly failed?: true;
+  readonly key?: string;
+  readonly since?: number;
+  readonly until?: number;
+}
+
+export function addDeliveryCommands(program: Command): void {
+  const delivery = addNoun(program, {
+    name: 'delivery',
+    summary: 'webhook deliveries: what was sent, what was answered, sending again',
+    example: 'fuel delivery list --key a1b2c3d4e5 --state failed',
+  });
+  addCommand<ListOptions>(delivery, {
+    usage: 'list',
+    summary: 'list deliveries, newest first',
+    example: 'fuel delivery list --account 7 --state failed --since 2026-09-01T00:00:00Z',
+    options: (command) =>
+      command
+        .option('--key <prefix>', 'deliveries to this key')
+        .option('--account <id>', 'deliveries of this account', idOption)
+        .option('--transaction <id>', 'deliveries of this transaction', idOption)
+        .option('--state <state>', STATES.join(', '), stateOption)
+        .option('--since <time>', 'created at or after this time', dateTimeOption)
+        .option('--until <time>', 'created at or before this time', dateTimeOption)
+        .option('--limit <n>', `at most this many, up to ${MOST_LISTED}`, limitOption, DEFAULT_LIMIT)
+        .option('--after <id>', 'go on behind this delivery'),
+    work: list,
+  });
+  addCommand(delivery, {
+    usage: 'show <id>',
+    summary: 'show one delivery with its attempts and what was answered',
+    example: 'fuel delivery show 0e6c1a5c-6c0f-5f6e-9a53-1d2f4a7d9b10',
+    work: show,
+  });
+  addCommand<RedeliverCommandOptions>(delivery, {
+    usage: 'redeliver [id...]',
+    summary: 'send deliveries again, under their own ids: those named, or every failed one of a key',
+    example: 'fuel delivery redeliver --failed --key a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
+    options: (command) =>
+      command
+        .option('--force', 'also those that were delivered')
+        .option('--failed', 'every failed one of --key')
+        .option('--key <prefix>', 'with --failed: of this key')
+        .option('--since <time>', 'with --failed: created at or after this time', dateTimeOption)
+        .option('--until <time>', 'with --failed: created at or before this time', dateTimeOption),
+    changes: true,
+    work: redeliver,
+  });
+}
+
+async function list({ engines, out }: Session, _: readonly string[], options: ListOptions): Promise<number> {
+  requireRange(options);
+  const filter: DeliveryFilter = {
+    prefix: options.key,
+    accountId: options.account,
+    transactionId: options.transaction,
+    state: options.state,
+    sinceMs: options.since,
+    untilMs: options.until,
+  };
+  if (options.key !== undefined) requirePrefix(options.key);
+  const queue = engines.queue();
+  if (options.after !== undefined && (await queue.find(options.after)) === undefined) {
+    throw new FuelError('REFUSED', `there is no delivery ${options.after} to go on behind`);
+  }
+  const deliveries = await queue.list(filter, { limit: options.limit, after: options.after });
+  if (deliveries.length === 0) await requireKnown(engines, options);
+  for (const delivery of deliveries) {
+    const line = printableLine(out.json ? JSON.stringify(deliveryJson(delivery)) : deliveryText(delivery));
+    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
+  }
+  return 0;
+}
+
+async function show({ engines, out }: Session, [id = '']: readonly string[]): Promise<number> {
+  const delivery = await engines.queue().find(id);
+  if (delivery === undefined) {
+    throw new FuelError('REFUSED', `there is no delivery ${id}: fuel delivery list shows them`);
+  }
+  const document = { ...deliveryJson(delivery), attempts: delivery.attempts.map(attemptJson) };
+  out.result(document, [deliveryText(delivery), ...delivery.attempts.map(attemptText)].join('\n'));
+  return 0;
+}
+
+async function redeliver(
+  session: Session,
+  ids: readonly string[],
+  options: RedeliverCommandOptions,
+): Promise<number> {
+  const { failed, key, since, until, force } = options;
+  const given =
+    failed === true ? key !== undefined && ids.length === 0 && force === undefined : ids.length > 0;
+  if (!given || (failed === undefined && (key ?? since ?? until) !== undefined)) {
+    throw new FuelError('USAGE', 'name deliveries (with --force where needed), or --failed with --key');
+  }
+  requireRange(options);
+  const stopped = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
+  const progress = progressLine();
+  const { engines, clock, author, out } = session;
+  await engines.bind();
+  const work: RedeliverOptions = {
+    writer: { store: engines.store(), clock, author },
+    queue: engines.queue(),
+    onRefused(id, reason) {
+      progress.end();
+      out.note(`${id}: ${reason}`);
+    },
+    onProgress: (counts) => progress.show(text(counts)),
+    signal: stopped.signal,
+  };
+  const counts =
+    key === undefined
+      ? await redeliverByIds(ids, force === true, work)
+      : await redeliverFailed(
+          {
+            accountId: (await findKey(engines, key)).entry.id,
+            prefix: key,
+            sinceMs: since ?? null,
+            untilMs: until ?? null,
+          },
+          work,
+        );
+  progress.end();
+  out.result(counts, text(counts));
+  if (stopped.signal.aborted) out.note('interrupted: the same command again goes on with what is left');
+  return counts.refused > 0 || stopped.signal.aborted ? 1 : 0;
+}
+
+function stateOption(value: string): DeliveryState {
+  const state = STATES.find((candidate) => candidate === value);
+  if (state === undefined) throw new InvalidArgumentError(`It must be one of ${STATES.join(', ')}.`);
+  return state;
+}
+
+function limitOption(value: string): number {
+  const limit = countOption(value);
+  if (limit > MOST_LISTED) throw new InvalidArgumentError(`It must be at most ${MOST_LISTED}.`);
+  return limit;
+}
+
+function text({ redelivered, unchanged, refused }: RedeliverCounts): string {
+  return `sent again ${redelivered}, on their way already ${unchanged}, refused ${refused}`;
+}

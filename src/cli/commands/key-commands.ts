@@ -1,0 +1,195 @@
+import type { Command } from 'commander';
+import { changeAccount } from '../../accounts/change-account.ts';
+import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { issueKey } from '../../accounts/issue-key.ts';
+import type { AccountCommand } from '../../domain/account-commands.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { findKey, requirePrefix } from '../command/find-key.ts';
+import { requireKnown } from '../command/known-names.ts';
+import { allowListOption, countOption, idOption, onOff } from '../command/options.ts';
+import { edgeKeyJson, keyJson } from './key-json.ts';
+import { webhookOptions } from './webhook-options.ts';
+
+const DEFAULT_RATE_LIMIT = 60;
+
+export function addKeyCommands(program: Command): void {
+  const key = addNoun(program, {
+    name: 'key',
+    summary: "API keys: a customer's way in",
+    example: 'fuel key list --account 7',
+  });
+  addIssueCommand(key);
+  addShowingCommands(key);
+  addChangingCommands(key);
+}
+
+interface IssueOptions {
+  readonly label?: string;
+  readonly allow?: string[];
+  readonly rateLimit: number;
+  readonly driverMobile?: true;
+  readonly webhookUrl?: string;
+}
+
+function addIssueCommand(key: Command): void {
+  addCommand<IssueOptions>(key, {
+    usage: 'issue <account>',
+    summary: 'issue a key; the key and its webhook secret are shown this one time',
+    example: 'fuel key issue 7 --label ERP --allow 203.0.113.0/24,2001:db8::7',
+    options: (command) =>
+      command
+        .option('--label <text>', 'what the key is for')
+        .option('--allow <cidrs>', 'addresses it may be used from (needed in production)', allowListOption)
+        .option('--rate-limit <n>', 'requests in 60 seconds', countOption, DEFAULT_RATE_LIMIT)
+        .option('--driver-mobile', "show the drivers' mobile numbers")
+        .option('--webhook-url <url>', 'where transactions are pushed to'),
+    changes: true,
+    work: issue,
+  });
+}
+
+async function issue(
+  session: Session,
+  [account = '']: readonly string[],
+  options: IssueOptions,
+): Promise<number> {
+  const { config, engines, clock, author, out } = session;
+  const accountId = idOption(account);
+  const { webhookUrl } = options;
+  if (webhookUrl !== undefined) await engines.bind(); // before a master key is asked for: a lost one must not be replaced
+  const webhook = webhookUrl === undefined ? null : webhookOptions(config, clock, webhookUrl);
+  const issued = await issueKey(
+    { store: engines.store(), clock, author },
+    {
+      accountId,
+      environment: config.FUEL_ENVIRONMENT,
+      label: options.label ?? null,
+      allowList: options.allow ?? [],
+      rateLimit: options.rateLimit,
+      driverMobile: options.driverMobile === true,
+      webhook,
+    },
+  );
+  const document = {
+    key: issued.key,
+    prefix: issued.prefix,
+    webhook_secret: issued.webhookSecret,
+    account: accountId,
+    environment: config.FUEL_ENVIRONMENT,
+    label: options.label ?? null,
+    allow_list: options.allow ?? [],
+    rate_limit: options.rateLimit,
+    driver_mobile: options.driverMobile === true,
+    webhook_url: webhookUrl ?? null,
+  };
+  if (issued.warning !== null) out.note(issued.warning);
+  const secret = issued.webhookSecret === null ? '' : `\nwebhook secret: ${issued.webhookSecret}`;
+  await out.secret(
+    document,
+    `key: ${issued.key}${secret}\nKeep them now: they are never shown again.`,
+    `the key ${issued.prefix} was issued, but could not be written to standard output and is lost: switch it off ` +
+      `(fuel key off ${issued.prefix}) and issue another`,
+  );
+  return 0;
+}
+
+function addShowingCommands(key: Command): void {
+  addCommand<{ account?: number; edge?: true }>(key, {
+    usage: 'list',
+    summary: 'list keys, without secrets',
+    example: 'fuel key list --edge --json',
+    options: (command) =>
+      command
+        .option('--account <id>', 'keys of this account', idOption)
+        .option('--edge', 'only what an external gateway needs for the edge checks'),
+    async work({ engines, out }, _args, options) {
+      await requireKnown(engines, options);
+      for (const entry of (await loadDirectory(engines.store(), engines.snapshots())).accounts()) {
+        if (options.account !== undefined && entry.id !== options.account) continue;
+        for (const listed of entry.account?.keys.values() ?? []) {
+          const line = options.edge ? edgeKeyJson(listed) : keyJson(entry.id, listed);
+          const state = listed.active ? 'on' : 'off';
+          const allowed = listed.allowList.join(',') || 'any address';
+          out.result(
+            line,
+            `${listed.prefix}  account ${entry.id}  ${state}  ${listed.rateLimit}/60 s  ${allowed}`,
+          );
+        }
+      }
+      return 0;
+    },
+  });
+  addCommand(key, {
+    usage: 'show <prefix>',
+    summary: 'show one key, without its secret',
+    example: 'fuel key show a1b2c3d4e5',
+    async work({ engines, out }, [prefix = '']) {
+      const { entry, key: found } = await findKey(engines, prefix);
+      const document = keyJson(entry.id, found);
+      out.result(document, JSON.stringify(document, null, 2));
+      return 0;
+    },
+  });
+}
+
+function addChangingCommands(key: Command): void {
+  addKeyChange(key, {
+    usage: 'off <prefix>',
+    summary: 'switch a key off at once: it answers 401 from then on',
+    example: 'fuel key off a1b2c3d4e5 --wait',
+    command: (ref) => ({ type: 'SwitchKeyOff', ...ref }),
+  });
+  addKeyChange(key, {
+    usage: 'on <prefix>',
+    summary: 'switch a key on again',
+    example: 'fuel key on a1b2c3d4e5',
+    command: (ref) => ({ type: 'SwitchKeyOn', ...ref }),
+  });
+  addKeyChange(key, {
+    usage: 'allow <prefix> <cidrs>',
+    summary: 'replace the addresses a key may be used from',
+    example: 'fuel key allow a1b2c3d4e5 203.0.113.0/24,198.51.100.7',
+    command: (ref, cidrs) => ({ type: 'SetKeyAllowList', ...ref, allowList: allowListOption(cidrs) }),
+  });
+  addKeyChange(key, {
+    usage: 'rate-limit <prefix> <n>',
+    summary: 'set how many requests a key may make in 60 seconds',
+    example: 'fuel key rate-limit a1b2c3d4e5 300',
+    command: (ref, limit) => ({ type: 'SetKeyRateLimit', ...ref, rateLimit: countOption(limit) }),
+  });
+  addKeyChange(key, {
+    usage: 'driver-mobile <prefix> <on|off>',
+    summary: "show or leave out the drivers' mobile numbers",
+    example: 'fuel key driver-mobile a1b2c3d4e5 on',
+    command: (ref, state) => ({ type: 'SetKeyDriverMobile', ...ref, enabled: onOff(state) }),
+  });
+}
+
+interface KeyChange {
+  readonly usage: string;
+  readonly summary: string;
+  readonly example: string;
+  readonly command: (ref: { accountId: number; prefix: string }, value: string) => AccountCommand;
+}
+
+function addKeyChange(key: Command, { usage, summary, example, command }: KeyChange): void {
+  addCommand(key, {
+    usage,
+    summary,
+    example,
+    changes: true,
+    async work({ engines, clock, author, out }, [prefix = '', value = '']) {
+      const store = engines.store();
+      requirePrefix(prefix);
+      command({ accountId: 0, prefix }, value); // a value that does not fit is wrong usage, whatever the key
+      const accountId = (await findKey(engines, prefix)).entry.id;
+      const { changed, account } = await changeAccount({ store, clock, author }, accountId, [
+        command({ accountId, prefix }, value),
+      ]);
+      const changedKey = account.keys.get(prefix);
+      const document = { changed, ...(changedKey && keyJson(accountId, changedKey)) };
+      out.result(document, changed ? 'done' : 'nothing to change: it is so already');
+      return 0;
+    },
+  });
+}

@@ -1,0 +1,131 @@
+import type { Command } from 'commander';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import { FuelError } from '../../errors.ts';
+import { assertViewFits } from '../../event-store/store-identity.ts';
+import { silentLog } from '../../log.ts';
+import { printableLine } from '../../printable.ts';
+import { type ProjectionStatus, projectionStatus, retryParked } from '../../transactions/view/operate.ts';
+import { VIEW_NAME } from '../../transactions/view/projector.ts';
+import { rebuildTransactions } from '../../transactions/view/rebuild.ts';
+import type { ParkedTransactionEvent } from '../../transactions/view/transactions-view.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { idOption } from '../command/options.ts';
+import { progressLine } from '../command/progress.ts';
+
+export function addProjectionCommands(program: Command): void {
+  const projection = addNoun(program, {
+    name: 'projection',
+    summary: 'the views made from the events',
+    example: 'fuel projection status',
+  });
+  addCommand(projection, {
+    usage: 'status',
+    summary: 'how far each view is, what it set aside and who works on it',
+    example: 'fuel projection status',
+    async work({ engines, clock, out }) {
+      const status = await projectionStatus(engines.store(), engines.view(), engines.coordination(), clock);
+      out.result(status, statusText(status));
+      await assertViewFits(await engines.view().checkpoint(), engines.store(), VIEW_NAME);
+      return 0;
+    },
+  });
+  addCommand(projection, {
+    usage: 'rebuild <view>',
+    summary: 'empty a view (transactions) and fill it again from the events; its pages answer 503 meanwhile',
+    example: 'fuel projection rebuild transactions',
+    changes: true,
+    work: rebuild,
+  });
+  addParkedCommands(projection);
+}
+
+async function rebuild({ engines, clock, author, out }: Session, [view]: readonly string[]): Promise<number> {
+  if (view !== VIEW_NAME)
+    throw new FuelError('USAGE', `there is no view ${view}: the views are ${VIEW_NAME}`);
+  await engines.bind();
+  const progress = progressLine();
+  await rebuildTransactions({
+    store: engines.store(),
+    view: engines.view(),
+    coordination: engines.coordination(),
+    clock,
+    log: silentLog,
+    author,
+    onProgress: ({ position, target }) => progress.show(`rebuilding: ${position} of ${target}`),
+  });
+  progress.end();
+  const checkpoint = await engines.view().checkpoint();
+  out.result(
+    { view, position: checkpoint?.position ?? null },
+    `rebuilt ${view} up to position ${checkpoint?.position}`,
+  );
+  return 0;
+}
+
+function addParkedCommands(projection: Command): void {
+  const parked = addCommand(projection, {
+    usage: 'parked',
+    summary: 'list the events that a view could not apply, oldest first',
+    example: 'fuel projection parked',
+    async work({ engines, out }) {
+      for (const event of await engines.view().parked()) out.result(parkedJson(event), parkedText(event));
+      return 0;
+    },
+  });
+  addCommand(parked, {
+    usage: 'show <position>',
+    summary: 'show one event that was set aside, with its data',
+    example: 'fuel projection parked show 1042',
+    async work({ engines, out }, [position = '']) {
+      const wanted = idOption(position);
+      const event = (await engines.view().parked()).find((candidate) => candidate.position === wanted);
+      if (event === undefined) throw nothingSetAside(wanted);
+      const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
+      const data = recorded?.data ?? null;
+      out.result({ ...parkedJson(event), data }, `${parkedText(event)}\n${JSON.stringify(data, null, 2)}`);
+      return 0;
+    },
+  });
+  addCommand<{ all?: true }>(parked, {
+    usage: 'retry [position]',
+    summary: 'apply an event that was set aside once more (or --all of them)',
+    example: 'fuel projection parked retry --all',
+    options: (command) => command.option('--all', 'every event that was set aside'),
+    changes: true,
+    async work({ engines, clock, author, out }, [position], { all }) {
+      if ((position === undefined) === (all === undefined)) {
+        throw new FuelError('USAGE', 'name one position or --all');
+      }
+      const only = position === undefined ? undefined : idOption(position);
+      await engines.bind();
+      const result = await retryParked(engines.store(), engines.view(), { only, author, atMs: clock.now() });
+      if (only !== undefined && result.retried === 0) throw nothingSetAside(only);
+      out.result(result, `retried ${result.retried}, still set aside ${result.still_parked}`);
+      return result.still_parked === 0 ? 0 : 1;
+    },
+  });
+}
+
+function nothingSetAside(position: number): FuelError {
+  return new FuelError(
+    'REFUSED',
+    `no event is set aside at position ${position}: fuel projection parked lists them all`,
+  );
+}
+
+function statusText(status: ProjectionStatus): string {
+  const { name, position, lag_events, lag_seconds, parked, holder } = status;
+  const lag =
+    lag_events === 0 ? 'up to date' : `${lag_events ?? 'many'} events, ${lag_seconds ?? '?'} s behind`;
+  return `${name}: position ${position}, ${lag}, ${parked} set aside, ${holder === null ? 'no projector works' : `projector ${holder}`}`;
+}
+
+function parkedJson({ parkedAtMs, ...event }: ParkedTransactionEvent) {
+  return { ...event, parked_at: formatDateTime(parkedAtMs) };
+}
+
+function parkedText(event: ParkedTransactionEvent): string {
+  return printableLine(
+    `${event.position}  ${event.stream}@${event.revision}  ${event.type}  ${event.reason}`,
+  );
+}

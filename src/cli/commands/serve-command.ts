@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
+import { invalidConfig, loadConfig, unknownSettings } from '../../config/config.ts';
+import { FuelError } from '../../errors.ts';
+import { createLog } from '../../log.ts';
+import { ROLES, type Role } from '../../service/roles/roles.ts';
+import { unknownText } from './config-commands.ts';
+
+export function addServeCommand(program: Command): void {
+  program
+    .command('serve')
+    .description('run the service: all of its roles, or those named')
+    .option('--role <role>', `one of ${ROLES.join(', ')}; repeat it for several`, collectRole, [])
+    .addHelpText('after', '\nExample:\n  fuel serve --role api --role projector')
+    .action(async ({ role }: { role: Role[] }) => {
+      process.exitCode = await serve(role.length === 0 ? ROLES : role);
+    });
+}
+
+/** Runs until SIGTERM or SIGINT (exit 0), or until a role fails (exit 1). */
+async function serve(roles: readonly Role[]): Promise<number> {
+  const config = loadConfig(process.env, 'serve');
+  // Loaded here: no other command needs its servers, and reading them takes longer than most commands do.
+  const [{ startService }, { faultsOfFiles }] = await Promise.all([
+    import('../../service/service.ts'),
+    import('../../service/config-files.ts'),
+  ]);
+  const faults = faultsOfFiles(config);
+  if (faults.length > 0) throw invalidConfig(faults);
+  const log = createLog(config.FUEL_LOG_LEVEL);
+  for (const unknown of unknownSettings(process.env)) log.warn(unknown, unknownText(unknown));
+  const stopping = new AbortController();
+  const asked = new Promise<'asked'>((resolve) => {
+    stopping.signal.addEventListener('abort', () => resolve('asked'));
+    for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort());
+  });
+  const { signal } = stopping;
+  const service = await startService({ config, roles, log, clock: systemClock, signal }).catch((error) => {
+    if (error !== signal.reason) throw error;
+    return undefined;
+  });
+  if (service === undefined) {
+    log.info('stopped while it waited for an engine');
+    return 0;
+  }
+  const ending = await Promise.race([asked, service.failed.catch((error: unknown) => ({ error }))]);
+  if (ending !== 'asked') log.fatal({ err: ending.error }, 'a role failed; the service ends');
+  else log.info('asked to stop');
+  const isInOrder = await service.stop().then(
+    () => true,
+    () => false, // each failure is logged by its part
+  );
+  log.info('stopped');
+  return ending === 'asked' && isInOrder ? 0 : 1;
+}
+
+function collectRole(text: string, before: Role[]): Role[] {
+  const role = ROLES.find((candidate) => candidate === text);
+  if (role === undefined)
+    throw new FuelError('USAGE', `there is no role ${text}: the roles are ${ROLES.join(', ')}`);
+  return [...before, role];
+}

@@ -1,0 +1,174 @@
+import { createReadStream } from 'node:fs';
+import { access, constants, stat } from 'node:fs/promises';
+import { createInterface } from 'node:readline/promises';
+import { addAbortSignal } from 'node:stream';
+import { type Command, InvalidArgumentError } from 'commander';
+import { EMBEDDED_FILES } from '../../app.ts';
+import { transactionDeliveries } from '../../deliveries/transaction-deliveries.ts';
+import { transactionStream } from '../../domain/transaction-events.ts';
+import { eraseTransaction } from '../../erasure/erase-transaction.ts';
+import { FuelError } from '../../errors.ts';
+import { printableData, recordedAt } from '../../event-store/codec.ts';
+import { printableLine } from '../../printable.ts';
+import { type ImportCounts, importTransactions } from '../../transactions/import/import-transactions.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { idOption, nameOption } from '../command/options.ts';
+import { progressLine } from '../command/progress.ts';
+import { deliveryJson, deliveryText } from './delivery-json.ts';
+import { deliveryTerms } from './delivery-terms.ts';
+
+interface EraseOptions {
+  readonly reason: string;
+  readonly yes?: true;
+  readonly compact?: true;
+}
+
+const READ_BYTES = 256 * 1024;
+
+export function addTransactionCommands(program: Command): void {
+  const transaction = addNoun(program, {
+    name: 'transaction',
+    summary: "transactions' events",
+    example: 'fuel transaction import september.jsonl',
+  });
+  addCommand(transaction, {
+    usage: 'import <file>',
+    summary: 'record transaction events from a file of JSON lines, or from standard input (-)',
+    example: 'fuel transaction import september.jsonl',
+    changes: true,
+    work: importFile,
+  });
+  addCommand(transaction, {
+    usage: 'show <id>',
+    summary: "show a transaction's events and whether customers see it",
+    example: 'fuel transaction show 501',
+    work: show,
+  });
+  addCommand<EraseOptions>(transaction, {
+    usage: 'erase <id>',
+    summary: "remove a transaction's events for good; its id is never recorded, shown or pushed again",
+    example: 'fuel transaction erase 501 --reason "court order 2026/118"',
+    options: (command) =>
+      command
+        .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
+        .option('--yes', 'do not ask for the id once more')
+        .option('--compact', 'write embedded files anew however large they are, which may take minutes'),
+    changes: true,
+    work: erase,
+  });
+}
+
+async function importFile(session: Session, [file = '']: readonly string[]): Promise<number> {
+  const { engines, clock, author, out } = session;
+  if (file !== '-') await requireReadable(file);
+  const stopped = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
+  const input = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: READ_BYTES });
+  const progress = progressLine();
+  const counts = await importTransactions({
+    store: engines.store(),
+    input: addAbortSignal(stopped.signal, input),
+    author,
+    clock,
+    onRefused: (lineNumber, reason) => {
+      progress.end();
+      out.note(`line ${lineNumber}: ${reason}`);
+    },
+    onProgress: (so_far) => progress.show(text(so_far)),
+    signal: stopped.signal,
+  });
+  progress.end();
+  out.result(counts, text(counts));
+  if (stopped.signal.aborted) out.note('interrupted: import the same file again to go on');
+  return counts.refused > 0 || stopped.signal.aborted ? 1 : 0;
+}
+
+async function requireReadable(file: string): Promise<void> {
+  try {
+    await access(file, constants.R_OK);
+    if (!(await stat(file)).isDirectory()) return;
+  } catch (cause) {
+    throw new FuelError('REFUSED', `${file} can't be read`, { cause });
+  }
+  throw new FuelError('REFUSED', `${file} is a folder: name a file`);
+}
+
+async function show(session: Session, [argument = '']: readonly string[]): Promise<number> {
+  const { engines, out } = session;
+  const id = idOption(argument);
+  const events = await engines.store().readStream(transactionStream(id));
+  if (events.length === 0) {
+    const erased = await engines.store().isErased(transactionStream(id));
+    throw new FuelError(
+      'REFUSED',
+      erased ? `transaction ${id} was erased` : `transaction ${id} is not known`,
+    );
+  }
+  const row = await engines.view().find(id);
+  const visible = row !== undefined && row !== 'hidden';
+  const shown = events.map((event) => ({
+    revision: event.revision,
+    at: recordedAt(event),
+    type: event.type,
+    data: printableData(event),
+  }));
+  const { deliveries, notSent } = await transactionDeliveries(id, events, deliveryTerms(session));
+  const lines = [
+    `transaction ${id}: ${visible ? 'visible' : 'not visible'} to the customer`,
+    ...shown.map((event) => printableLine(`${event.at}  ${event.type}  ${JSON.stringify(event.data)}`)),
+    ...deliveries.map(deliveryText),
+    ...notSent.map(({ key, reason }) => `not sent to key ${key}: ${reason}`),
+  ];
+  out.result(
+    { id, events: shown, visible, deliveries: deliveries.map(deliveryJson), not_sent: notSent },
+    lines.join('\n'),
+  );
+  return 0;
+}
+
+async function erase(
+  session: Session,
+  [argument = '']: readonly string[],
+  { reason, yes, compact }: EraseOptions,
+): Promise<number> {
+  const { config, engines, clock, author, out } = session;
+  const id = idOption(argument);
+  if (!yes) await confirmId(id);
+  await engines.bind();
+  const files = {
+    folder: config.FUEL_DATA_DIR,
+    databases: Object.values(EMBEDDED_FILES),
+    compact: compact === true,
+  };
+  const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];
+  const remains = await eraseTransaction(id, { store, queue, view, files, clock, author, reason });
+  if (config.EVENTSTORE_URL !== undefined) {
+    out.note('EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations.md');
+  }
+  if (remains.length === 0) {
+    out.result({ id, erased: true }, `transaction ${id} was erased`);
+    return 0;
+  }
+  out.result({ id, erased: true, remains }, `transaction ${id} was erased, but not everywhere`);
+  for (const { file, reason } of remains) out.note(`${file} may still hold it: ${reason}`);
+  out.note(
+    'Run the same command again when less is going on, or when the service is stopped (with --compact',
+  );
+  out.note('where a file is large). Remove by hand what the service does not use: copies and old backups.');
+  return 1;
+}
+
+/** What is erased can't be brought back: a slip of the finger must not do it. */
+async function confirmId(id: number): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new InvalidArgumentError('An erasure is for good: say --yes where nobody can be asked.');
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`This is for good. Type the id of the transaction once more: `);
+  terminal.close();
+  if (answer.trim() !== String(id)) throw new FuelError('REFUSED', 'not erased: that is another id');
+}
+
+function text(counts: ImportCounts): string {
+  return `recorded ${counts.recorded}, unchanged ${counts.unchanged}, refused ${counts.refused}`;
+}

@@ -1,0 +1,173 @@
+import type { Command } from 'commander';
+import { changeAccount } from '../../accounts/change-account.ts';
+import { openMasterKeys } from '../../accounts/master-key.ts';
+import { setWebhook } from '../../accounts/set-webhook.ts';
+import type { WebhookHealth } from '../../deliveries/queue/delivery-queue.ts';
+import { testWebhook } from '../../deliveries/test-webhook.ts';
+import type { AccountKey } from '../../domain/account.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import type { WebhookCommand } from '../../domain/webhook-commands.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { findKey, keyOf } from '../command/find-key.ts';
+import { outcomeJson, outcomeText } from '../command/outcome-json.ts';
+import { webhookOptions } from './webhook-options.ts';
+
+const BY_OPERATOR = 'switched off by the operator';
+
+export function addWebhookCommands(program: Command): void {
+  const webhook = addNoun(program, {
+    name: 'webhook',
+    summary: "a key's webhook: where transactions are pushed to",
+    example: 'fuel webhook show a1b2c3d4e5',
+  });
+  addCommand(webhook, {
+    usage: 'set <prefix> <url>',
+    summary: 'set or change the URL; a secret that is generated with it is shown this one time',
+    example: 'fuel webhook set a1b2c3d4e5 https://erp.example.com/fuel-events',
+    changes: true,
+    work: set,
+  });
+  addStateCommands(webhook);
+  addCommand(webhook, {
+    usage: 'test <prefix>',
+    summary: 'send one webhook.test now and show what the receiver answers',
+    example: 'fuel webhook test a1b2c3d4e5',
+    changes: true,
+    work: test,
+  });
+  addCommand(webhook, {
+    usage: 'show <prefix>',
+    summary: "show a key's webhook, whether it is on, and its run of failures",
+    example: 'fuel webhook show a1b2c3d4e5',
+    async work({ engines, out }, [prefix = '']) {
+      const { entry, key } = await findKey(engines, prefix);
+      const document = webhookJson(entry.id, key, await engines.queue().health(prefix));
+      out.result(document, JSON.stringify(document, null, 2));
+      return 0;
+    },
+  });
+}
+
+function addStateCommands(webhook: Command): void {
+  addStateCommand(webhook, {
+    usage: 'remove <prefix>',
+    summary: 'remove the URL: nothing is sent any more, what was pending ends as failed',
+    example: 'fuel webhook remove a1b2c3d4e5',
+    command: (ref) => ({ type: 'RemoveWebhook', ...ref }),
+  });
+  addStateCommand(webhook, {
+    usage: 'enable <prefix>',
+    summary: 'switch a disabled webhook on again; its run of failures starts anew',
+    example: 'fuel webhook enable a1b2c3d4e5',
+    command: (ref) => ({ type: 'EnableWebhook', ...ref }),
+    afterwards: ({ engines }, prefix) => engines.queue().resetHealth(prefix),
+  });
+  addStateCommand(webhook, {
+    usage: 'disable <prefix>',
+    summary: 'switch a webhook off: nothing is queued for it until it is enabled',
+    example: 'fuel webhook disable a1b2c3d4e5',
+    command: (ref, evidence) => ({ type: 'DisableWebhook', ...ref, reason: BY_OPERATOR, evidence }),
+  });
+}
+
+interface StateCommand {
+  readonly usage: string;
+  readonly summary: string;
+  readonly example: string;
+  readonly command: (ref: { accountId: number; prefix: string }, health: WebhookHealth) => WebhookCommand;
+  /** Done here too, so that it is so when the command returns, whether a dispatcher runs or not. */
+  readonly afterwards?: (session: Session, prefix: string) => Promise<unknown>;
+}
+
+function addStateCommand(
+  webhook: Command,
+  { usage, summary, example, command, afterwards }: StateCommand,
+): void {
+  addCommand(webhook, {
+    usage,
+    summary,
+    example,
+    changes: true,
+    async work(session, [prefix = '']) {
+      const { engines, clock, author, out } = session;
+      const store = engines.store();
+      const queue = engines.queue();
+      const accountId = (await findKey(engines, prefix)).entry.id;
+      const change = command({ accountId, prefix }, await queue.health(prefix));
+      const { changed, account } = await changeAccount({ store, clock, author }, accountId, [change]);
+      if (changed) await afterwards?.(session, prefix);
+      const document = webhookJson(accountId, keyOf(account, prefix), await queue.health(prefix));
+      out.result({ changed, ...document }, changed ? 'done' : 'nothing to change: it is so already');
+      return 0;
+    },
+  });
+}
+
+async function set(session: Session, [prefix = '', url = '']: readonly string[]): Promise<number> {
+  const { config, engines, clock, author, out } = session;
+  const store = engines.store();
+  const accountId = (await findKey(engines, prefix)).entry.id;
+  const ref = { accountId, prefix };
+  await engines.bind(); // before a master key is asked for: a lost one must not be replaced
+  const { changed, webhookSecret, warning, account } = await setWebhook(
+    { store, clock, author },
+    ref,
+    webhookOptions(config, clock, url),
+  );
+  const document = webhookJson(accountId, keyOf(account, prefix), await engines.queue().health(prefix));
+  if (warning !== null) out.note(warning);
+  const done = changed ? `set to ${document.url}` : 'nothing to change: it is so already';
+  const secret =
+    webhookSecret === null ? '' : `\nwebhook secret: ${webhookSecret}\nKeep it now: it is never shown again.`;
+  const shown = { webhook_secret: webhookSecret, changed, ...document, warning };
+  if (webhookSecret === null) out.result(shown, done);
+  else await out.secret(shown, `${done}${secret}`, lostSecret(prefix, accountId));
+  return 0;
+}
+
+async function test(session: Session, [prefix = '']: readonly string[]): Promise<number> {
+  const { config, engines, clock, author, out } = session;
+  const store = engines.store();
+  const accountId = (await findKey(engines, prefix)).entry.id;
+  await engines.bind();
+  // Loaded here: no other command sends anything, and reading the HTTP client takes long.
+  const { configuredSender } = await import('../../deliveries/sender/configured-sender.ts');
+  const sender = await configuredSender(config);
+  try {
+    const parts = { writer: { store, clock, author }, masterKeys: openMasterKeys(config), sender };
+    const { deliveryId, url, outcome, durationMs } = await testWebhook(parts, { accountId, prefix });
+    const duration = Math.round(durationMs);
+    const document = { delivery_id: deliveryId, url, ...outcomeJson(outcome), duration_ms: duration };
+    const verdict = outcome.ok ? 'the test succeeded' : 'the test failed';
+    out.result(document, `${verdict} after ${duration} ms: ${url} ${outcomeText(outcome)}`);
+    return outcome.ok ? 0 : 1;
+  } finally {
+    await sender.close();
+  }
+}
+
+function lostSecret(prefix: string, accountId: number): string {
+  return (
+    `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost, and a ` +
+    `key's secret is made once: switch the key off (fuel key off ${prefix}) and issue another ` +
+    `(fuel key issue ${accountId} --webhook-url …)`
+  );
+}
+
+function webhookJson(accountId: number, { prefix, webhook }: AccountKey, health: WebhookHealth) {
+  const disabled = webhook?.disabled ?? null;
+  return {
+    prefix,
+    account: accountId,
+    state: webhook === null ? 'none' : disabled === null ? 'active' : 'disabled',
+    reason: disabled?.reason ?? null,
+    since: disabled === null ? null : formatDateTime(disabled.sinceMs),
+    url: webhook?.url ?? null,
+    set_at: webhook === null ? null : formatDateTime(webhook.setAtMs),
+    health: {
+      failed_in_a_row: health.failedInARow,
+      failing_since: health.failingSinceMs === null ? null : formatDateTime(health.failingSinceMs),
+      last_answers: health.lastAnswers,
+    },
+  };
+}

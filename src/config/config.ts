@@ -1,0 +1,196 @@
+import { closest, distance } from 'fastest-levenshtein';
+import { FuelError } from '../errors.ts';
+import * as read from './values.ts';
+
+/** One environment variable: its default as text, how it is read, and whether it may be shown. */
+interface Setting<T> {
+  readonly fallback: string | undefined;
+  readonly read: (text: string) => T;
+  readonly secret?: true;
+}
+
+const setting = <T>(
+  fallback: string,
+  reader: (text: string) => T,
+): Setting<T> & { readonly fallback: string } => ({
+  fallback,
+  read: reader,
+});
+const optional = <T>(reader: (text: string) => T): Setting<T> => ({ fallback: undefined, read: reader });
+const secret = <S extends Setting<unknown>>(plain: S): S & { readonly secret: true } => ({
+  ...plain,
+  secret: true,
+});
+
+const settings = {
+  FUEL_ENVIRONMENT: setting('staging', read.oneOf('staging', 'production')),
+  FUEL_DATA_DIR: setting('./data', read.text),
+  FUEL_LISTEN: setting('127.0.0.1:8443', read.address),
+  FUEL_TLS: setting('served', read.oneOf('served', 'terminated')),
+  FUEL_TLS_CERT: optional(read.text),
+  FUEL_TLS_KEY: optional(read.text),
+  FUEL_OPS_LISTEN: setting('127.0.0.1:9464', read.address),
+  FUEL_EDGE: setting('embedded', read.oneOf('embedded', 'external')),
+  FUEL_EDGE_TOKEN: secret(optional(read.list(read.token))),
+  FUEL_DIRECTORY_MAX_AGE: setting('60s', read.duration),
+  FUEL_TRUSTED_PROXIES: optional(read.list(read.cidr)),
+  EVENTSTORE_URL: secret(optional(read.startsWith('esdb://', 'esdb+discover://'))),
+  MONGODB_URL: secret(optional(read.startsWith('mongodb://', 'mongodb+srv://'))),
+  MONGODB_DATABASE: setting('fuel', read.text),
+  FUEL_MASTER_KEY: secret(optional(read.list(read.masterKey))),
+  FUEL_IMAGES_ENDPOINT: setting('https://photos.example.com', read.url('https:', 'http:')),
+  FUEL_IMAGES_REGION: setting('us-east-1', read.text),
+  FUEL_IMAGES_BUCKET: setting('fuel-photos', read.text),
+  FUEL_IMAGES_ACCESS_KEY_ID: setting('SAMPLEACCESSKEY', read.text),
+  FUEL_IMAGES_SECRET_ACCESS_KEY: secret(setting('sample-secret-access-key', read.text)),
+  FUEL_SMTP_URL: secret(optional(read.url('smtp:', 'smtps:'))),
+  FUEL_MAIL_FROM: optional(read.text),
+  FUEL_OPERATOR_EMAIL: optional(read.email),
+  FUEL_WEBHOOK_ALLOW_PRIVATE: setting('false', read.boolean),
+  FUEL_WEBHOOK_RETRY_DELAYS: setting('30s,150s', retryDelays),
+  FUEL_WEBHOOK_CA: optional(read.text),
+  FUEL_DELIVERY_RETENTION_DAYS: setting('90', read.positiveInteger),
+  FUEL_LOG_LEVEL: setting('info', read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')),
+} as const;
+
+type Settings = typeof settings;
+type SettingName = keyof Settings;
+/** Every setting's value by its name; `undefined` where it is not set and has no default. */
+export type Config = {
+  readonly [N in SettingName]:
+    | ReturnType<Settings[N]['read']>
+    | (Settings[N]['fallback'] extends string ? never : undefined);
+};
+
+export interface ShownSetting {
+  readonly name: string;
+  readonly value: string | null;
+  readonly source: 'environment' | 'default' | 'unset';
+  readonly fault: string | null;
+}
+
+/** Of the command line's own start, and of the project's tests. */
+const NO_SETTINGS = /^FUEL_(COMPILE_CACHE|TEST_.*|CRASH_.*)$/;
+/** One slip in so many letters: with more it is another name. */
+const LETTERS_A_SLIP = 5;
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** What `fuel serve` needs in production beyond what each command needs for itself. */
+const REQUIRED_IN_PRODUCTION: readonly SettingName[] = [
+  'FUEL_MASTER_KEY',
+  'FUEL_IMAGES_ENDPOINT',
+  'FUEL_IMAGES_REGION',
+  'FUEL_IMAGES_BUCKET',
+  'FUEL_IMAGES_ACCESS_KEY_ID',
+  'FUEL_IMAGES_SECRET_ACCESS_KEY',
+  'FUEL_SMTP_URL',
+  'FUEL_MAIL_FROM',
+  'FUEL_OPERATOR_EMAIL',
+];
+
+/**
+ * Reads the settings from the environment. Throws `CONFIG_INVALID` that names every fault at once.
+ * `purpose` is `serve` for the service itself, which needs more than a command does.
+ */
+export function loadConfig(env: Env, purpose: 'serve' | 'command'): Config {
+  const { values, faults } = readAll(env);
+  const all = [...faults.values(), ...ruleFaults(values, env, purpose)];
+  if (all.length > 0) throw invalidConfig(all);
+  return values as Config;
+}
+
+export function invalidConfig(faults: readonly string[]): FuelError {
+  return new FuelError('CONFIG_INVALID', `the configuration is not valid:\n  ${faults.join('\n  ')}`);
+}
+
+export interface UnknownSetting {
+  readonly name: string;
+  /** The setting whose name is nearest, where one is near. */
+  readonly resembles: string | null;
+}
+
+/** The variables that look like settings of this service and are none. */
+export function unknownSettings(env: Env): UnknownSetting[] {
+  const names = Object.keys(settings);
+  return Object.keys(env)
+    .toSorted()
+    .filter((name) => name.startsWith('FUEL_') && !names.includes(name) && !NO_SETTINGS.test(name))
+    .map((name) => {
+      const nearest = closest(name, names);
+      return { name, resembles: distance(name, nearest) <= name.length / LETTERS_A_SLIP ? nearest : null };
+    });
+}
+
+/** Every setting with its source, secrets masked, and what is wrong with it. Never throws. */
+export function showConfig(env: Env): { readonly settings: ShownSetting[]; readonly faults: string[] } {
+  const { values, faults } = readAll(env);
+  const shown = (Object.keys(settings) as SettingName[]).map((name): ShownSetting => {
+    const given = textOf(env, name);
+    const text = given ?? settings[name].fallback;
+    const masked = 'secret' in settings[name] && given !== undefined ? '********' : text;
+    return {
+      name,
+      value: masked ?? null,
+      source: given !== undefined ? 'environment' : text !== undefined ? 'default' : 'unset',
+      fault: faults.get(name) ?? null,
+    };
+  });
+  return { settings: shown, faults: [...faults.values(), ...ruleFaults(values, env, 'serve')] };
+}
+
+function readAll(env: Env): { values: Partial<Config>; faults: Map<SettingName, string> } {
+  const values: Record<string, unknown> = {};
+  const faults = new Map<SettingName, string>();
+  for (const name of Object.keys(settings) as SettingName[]) {
+    const text = textOf(env, name) ?? settings[name].fallback;
+    if (text === undefined) continue;
+    try {
+      values[name] = settings[name].read(text);
+    } catch (error) {
+      faults.set(name, `${name}: ${(error as Error).message}`);
+    }
+  }
+  return { values: values as Partial<Config>, faults };
+}
+
+/** Faults of settings that are each well formed but do not go together. */
+function ruleFaults(values: Partial<Config>, env: Env, purpose: 'serve' | 'command'): string[] {
+  const faults: string[] = [];
+  const production = values.FUEL_ENVIRONMENT === 'production';
+  const terminated = values.FUEL_TLS === 'terminated';
+  if ((values.FUEL_TLS_CERT === undefined) !== (values.FUEL_TLS_KEY === undefined)) {
+    faults.push('FUEL_TLS_CERT, FUEL_TLS_KEY: set both or neither');
+  }
+  if (terminated && values.FUEL_TRUSTED_PROXIES === undefined) {
+    faults.push(
+      'FUEL_TRUSTED_PROXIES: needed when FUEL_TLS is terminated: the addresses of the proxies that end TLS',
+    );
+  }
+  if (values.FUEL_EDGE === 'external' && values.FUEL_EDGE_TOKEN === undefined) {
+    faults.push('FUEL_EDGE_TOKEN: needed when FUEL_EDGE is external: what the gateway proves itself with');
+  }
+  if (production && values.FUEL_WEBHOOK_ALLOW_PRIVATE === true) {
+    faults.push('FUEL_WEBHOOK_ALLOW_PRIVATE: not possible in production');
+  }
+  if (production && purpose === 'serve') {
+    for (const name of REQUIRED_IN_PRODUCTION) {
+      if (textOf(env, name) === undefined) faults.push(`${name}: needed in production`);
+    }
+    if (!terminated && values.FUEL_TLS_CERT === undefined) {
+      faults.push('FUEL_TLS_CERT, FUEL_TLS_KEY: needed in production unless FUEL_TLS is terminated');
+    }
+  }
+  return faults;
+}
+
+/** An empty variable counts as not set, as in most shells' and containers' templates. */
+function textOf(env: Env, name: string): string | undefined {
+  return env[name] === undefined || env[name] === '' ? undefined : env[name];
+}
+
+function retryDelays(text: string): readonly number[] {
+  const delays = read.list(read.duration)(text);
+  if (delays.length !== 2) throw new Error('must be two waits, before attempts 2 and 3, such as 30s,150s');
+  return delays;
+}

@@ -1,0 +1,39 @@
+import type { Clock } from '../clock.ts';
+import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
+import { formatDateTime } from '../domain/values/date-time.ts';
+import { FuelError } from '../errors.ts';
+import type { EventStore } from '../event-store/event-store.ts';
+import { newEvent } from '../event-store/new-event.ts';
+import type { DeliveryQueue } from './queue/delivery-queue.ts';
+import { readStartedLog } from './started-log.ts';
+
+const AUTHOR = { actor: 'system', command: 'webhooks start' };
+
+/**
+ * Makes sure that the delivery log is the one that belongs to the event store, and records it as such where none
+ * was begun yet. Throws `STORE_MISMATCH` where another one was: without it nothing can tell what receivers have
+ * got already, and going on would send them everything again.
+ */
+export async function claimDeliveryLog(
+  store: EventStore,
+  queue: Pick<DeliveryQueue, 'logId'>,
+  clock: Clock,
+): Promise<void> {
+  const { id, startedAtMs } = await queue.logId();
+  for (;;) {
+    const last = (await store.readStream(OPERATIONS_STREAM)).at(-1);
+    const started = await readStartedLog(store);
+    if (started?.id === id) return;
+    if (started !== undefined) {
+      throw new FuelError(
+        'STORE_MISMATCH',
+        `the delivery log is ${id} and this event store's is ${started.id}: restore the backup of the delivery ` +
+          'log that belongs to it, or, where it is lost, run "fuel verify deliveries --repair --resend-unknown"',
+      );
+    }
+    const data = { log_id: id, started_at: formatDateTime(startedAtMs) };
+    const event = newEvent({ type: 'DeliveryLogStarted', data }, AUTHOR, clock.now());
+    const expected = last?.revision ?? 'none'; // of several processes that start at once one records it
+    await store.append([{ stream: OPERATIONS_STREAM, expected, events: [event] }]);
+  }
+}

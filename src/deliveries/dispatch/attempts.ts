@@ -1,0 +1,158 @@
+import type { Directory } from '../../../projections/directory.ts';
+import type { AccountKey } from '../../domain/account.ts';
+import type { Environment } from '../../domain/account-events.ts';
+import { reasonOf } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { AttemptOutcome, ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
+import type { Scheduler } from '../queue/scheduler.ts';
+import type { Sender, SendRequest, SendResult } from '../sender/sender-port.ts';
+import { type AttemptCheck, checkAttempt } from './attempt-check.ts';
+import type { LaneOutcome } from './lanes.ts';
+import type { Outcome } from './report-batch.ts';
+
+/** What the attempts themselves are made of. */
+export interface AttemptTerms {
+  readonly sender: Sender;
+  /** The signed request of one attempt. Throws where the key's secret can't be decrypted. */
+  readonly requestFor: (
+    delivery: ClaimedDelivery,
+    webhook: { readonly url: string; readonly key: AccountKey; readonly atMs: number },
+  ) => SendRequest;
+  /** The wait between this attempt, which has failed, and the next; `undefined` where it was the last. */
+  readonly retryDelayMs: (delivery: ClaimedDelivery) => number | undefined;
+}
+
+export interface AttemptsOptions {
+  readonly terms: AttemptTerms;
+  readonly directory: Pick<Directory, 'account'>;
+  readonly environment: Environment;
+  readonly scheduler: Scheduler;
+  readonly log: Log;
+  /** Why the delivery had to end meanwhile. */
+  readonly endedSince: (delivery: ClaimedDelivery) => string | undefined;
+  /** Called with what is to be recorded of a delivery, and how its attempt went where one was made. */
+  readonly onEnded: (outcome: Outcome, attempt: LaneOutcome | undefined) => void;
+}
+
+/** Judges each claimed delivery at the very moment before its attempt, makes the attempt and says what it came to. */
+export class Attempts {
+  readonly #options: AttemptsOptions;
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(options: AttemptsOptions) {
+    this.#options = options;
+  }
+
+  begin(delivery: ClaimedDelivery): void {
+    const { directory, environment, scheduler, endedSince } = this.#options;
+    const atMs = scheduler.now();
+    const ended = endedSince(delivery);
+    const check =
+      ended === undefined
+        ? checkAttempt(directory, delivery, { environment, nowMs: atMs })
+        : ({ kind: 'end', reason: ended } as const);
+    if (check.kind === 'end') this.#end(delivery, check.reason);
+    else if (check.kind === 'hold') this.#hold(delivery);
+    else this.#send(delivery, check, atMs);
+  }
+
+  /** Leaves it as it was before it was claimed. */
+  giveBack(delivery: ClaimedDelivery): void {
+    this.#settle(delivery, { kind: 'released', ...claimOf(delivery) });
+  }
+
+  /** Waits for the attempts under way. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  #send(delivery: ClaimedDelivery, { url, key }: Extract<AttemptCheck, { kind: 'go' }>, atMs: number): void {
+    const { terms, log } = this.#options;
+    let request: SendRequest;
+    try {
+      request = terms.requestFor(delivery, { url, key, atMs });
+    } catch (error) {
+      log.error({ err: error, ...linesOf(delivery) }, 'webhook can not be signed');
+      this.#end(delivery, `it could not be signed: ${(error as Error).message}`);
+      return;
+    }
+    const attempt = terms.sender
+      .send(request)
+      .catch((error: unknown) => this.#faultOf(delivery, error))
+      .then((result) => {
+        this.#underWay.delete(attempt);
+        this.#attempted(delivery, atMs, result);
+      });
+    this.#underWay.add(attempt);
+  }
+
+  /** A fault of the sender itself, which is to tell of failures and not to throw: it fails this attempt alone. */
+  #faultOf(delivery: ClaimedDelivery, error: unknown): SendResult {
+    this.#options.log.error({ err: error, ...linesOf(delivery) }, 'the sender failed');
+    const detail = reasonOf(error);
+    return { outcome: { ok: false, kind: 'protocol', detail, answer: null }, durationMs: 0 };
+  }
+
+  #hold(delivery: ClaimedDelivery): void {
+    this.#options.log.info(linesOf(delivery), 'delivery held: its account has no access');
+    this.#settle(delivery, { kind: 'held', ...claimOf(delivery) });
+  }
+
+  #end(delivery: ClaimedDelivery, reason: string): void {
+    this.#options.log.info({ ...linesOf(delivery), reason }, 'delivery ended without an attempt');
+    this.#settle(delivery, { kind: 'failed', ...claimOf(delivery), attempt: null, reason });
+  }
+
+  #settle(delivery: ClaimedDelivery, report: DeliveryReport): void {
+    this.#options.onEnded({ delivery, report }, undefined);
+  }
+
+  #attempted(delivery: ClaimedDelivery, startedAtMs: number, { outcome, durationMs }: SendResult): void {
+    const { terms, scheduler, onEnded } = this.#options;
+    const { cycle, attemptNumber: number } = delivery;
+    const recorded = { ...claimOf(delivery), attempt: { cycle, number, startedAtMs, durationMs, outcome } };
+    const waitMs = outcome.ok ? undefined : terms.retryDelayMs(delivery);
+    let report: DeliveryReport;
+    if (outcome.ok) report = { kind: 'delivered', ...recorded };
+    else if (waitMs !== undefined) report = { kind: 'retry', ...recorded, dueAtMs: scheduler.now() + waitMs };
+    else
+      report = {
+        kind: 'failed',
+        ...recorded,
+        reason: `attempt ${number}, the last, failed: ${answerOf(outcome)}`,
+      };
+    this.#log(report, delivery, { outcome, durationMs });
+    onEnded({ delivery, report }, { ok: outcome.ok, durationMs });
+  }
+
+  /** One line says all of an attempt. */
+  #log(report: DeliveryReport, delivery: ClaimedDelivery, { outcome, durationMs }: SendResult): void {
+    this.#options.log.info(
+      {
+        ...linesOf(delivery),
+        cycle: delivery.cycle,
+        attempt: delivery.attemptNumber,
+        answer: answerOf(outcome),
+        duration_ms: Math.round(durationMs * 100) / 100,
+        next: report.kind,
+        ...(report.kind === 'retry' ? { due_at_ms: report.dueAtMs } : {}),
+      },
+      'delivery attempted',
+    );
+  }
+}
+
+/** The answer in short: `503`, or `timeout: …`. */
+function answerOf(outcome: AttemptOutcome): string {
+  if (outcome.answer !== null && (outcome.ok || outcome.kind === 'status'))
+    return String(outcome.answer.status);
+  return outcome.ok ? '' : `${outcome.kind}: ${outcome.detail}`;
+}
+
+function claimOf({ id, lease }: ClaimedDelivery): { readonly id: string; readonly lease: string } {
+  return { id, lease };
+}
+
+function linesOf({ id, prefix, transactionId }: ClaimedDelivery): Readonly<Record<string, unknown>> {
+  return { delivery: id, key_prefix: prefix, transaction: transactionId };
+}

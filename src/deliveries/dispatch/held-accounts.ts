@@ -1,0 +1,62 @@
+import type { Directory } from '../../../projections/directory.ts';
+import type { DeliveryQueue } from '../queue/delivery-queue.ts';
+import { accessAt } from './attempt-check.ts';
+
+/** Held deliveries of accounts that another process held, and then died, are found by looking this often. */
+const LOOK_EVERY_MS = 60_000;
+
+/** Accounts whose deliveries are held, each with the moment at which a charging profile opens access again. */
+export class HeldAccounts {
+  readonly #queue: Pick<DeliveryQueue, 'resume' | 'heldAccounts'>;
+  readonly #directory: Pick<Directory, 'account'>;
+  /** To look at: access may have changed. */
+  readonly #changed = new Set<number>();
+  readonly #opensAtMs = new Map<number, number>();
+  #lookAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: {
+    readonly queue: Pick<DeliveryQueue, 'resume' | 'heldAccounts'>;
+    readonly directory: Pick<Directory, 'account'>;
+  }) {
+    this.#queue = options.queue;
+    this.#directory = options.directory;
+  }
+
+  /** Deliveries of the account were held, or its access may have changed. */
+  changed(accountId: number): void {
+    this.#changed.add(accountId);
+  }
+
+  /** When `resume` has to be called next. */
+  nextAtMs(): number {
+    let nextMs = this.#lookAtMs;
+    for (const opensAtMs of this.#opensAtMs.values()) nextMs = Math.min(nextMs, opensAtMs);
+    return nextMs;
+  }
+
+  /** Makes due what is held of accounts that have access now. Rejects with what the queue rejects with. */
+  async resume(nowMs: number): Promise<void> {
+    if (nowMs >= this.#lookAtMs) {
+      for (const accountId of await this.#queue.heldAccounts()) this.#changed.add(accountId);
+      this.#lookAtMs = nowMs + LOOK_EVERY_MS;
+    }
+    for (const [accountId, opensAtMs] of this.#opensAtMs)
+      if (opensAtMs <= nowMs) this.#changed.add(accountId);
+    for (const accountId of [...this.#changed]) {
+      const access = accessAt(this.#directory.account(accountId), nowMs);
+      this.#changed.delete(accountId); // first: what is held while others resume is looked at again
+      if (access.open) await this.#resume(accountId, nowMs);
+      if (access.open || access.opensAtMs === undefined) this.#opensAtMs.delete(accountId);
+      else this.#opensAtMs.set(accountId, access.opensAtMs);
+    }
+  }
+
+  async #resume(accountId: number, nowMs: number): Promise<void> {
+    try {
+      await this.#queue.resume(accountId, nowMs);
+    } catch (error) {
+      this.#changed.add(accountId);
+      throw error;
+    }
+  }
+}

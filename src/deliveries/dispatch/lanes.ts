@@ -1,0 +1,173 @@
+import type { ClaimOptions } from '../queue/delivery-queue.ts';
+import { Ramps } from './ramp.ts';
+
+/** All attempts under way in this process, and the most that one claim takes. */
+export const MOST_IN_FLIGHT = 512;
+const MOST_CLAIMED = 100;
+
+/**
+ * Attempts under way at once, for each webhook and for all of its class together. New, slow and failing ones
+ * have a quarter of all slots each, so that however many hang, a quarter at least is left for the others.
+ */
+const LIMITS = {
+  proven: { each: 32, together: MOST_IN_FLIGHT },
+  new: { each: 8, together: MOST_IN_FLIGHT / 4 },
+  slow: { each: 16, together: MOST_IN_FLIGHT / 4 },
+  failing: { each: 2, together: MOST_IN_FLIGHT / 4 },
+} as const;
+
+/**
+ * A lane that was idle has no kept connection any more. It starts with as many attempts as a new one and widens
+ * by one with each success: hundreds of handshakes at once would cost each other the time that an answer has.
+ */
+const IDLE_AFTER_MS = 3_000;
+const FAILING_AFTER = 2; // failed attempts in a row
+const SLOW_MS = 250;
+const NEWEST_WEIGHT = 0.2; // of the smoothed duration
+
+type LaneClass = keyof typeof LIMITS;
+
+interface Lane {
+  inFlight: number;
+  /** Attempts that it may have under way once it is proven. */
+  width: number;
+  lastStartedMs: number;
+  failedInARow: number;
+  /** Smoothed; `undefined` before the first attempt's end. */
+  durationMs: number | undefined;
+  blocked: boolean;
+}
+
+/** How an attempt ended. */
+export interface LaneOutcome {
+  readonly ok: boolean;
+  readonly durationMs: number;
+}
+
+/** What one claim may take. */
+export type Grant = Pick<ClaimOptions, 'limit' | 'laneCapacity'>;
+
+/** The slots of one process: how many attempts each webhook may have under way, by how its receiver answers. */
+export class Lanes {
+  readonly ramps = new Ramps();
+  readonly #lanes = new Map<string, Lane>();
+  readonly #byClass: Record<LaneClass, number> = { proven: 0, new: 0, slow: 0, failing: 0 };
+  #inFlight = 0;
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /**
+   * What may be claimed now. A lane that is asked for keeps its answer for the whole claim, and counts in its
+   * class with it, so that one claim never exceeds a limit. `wanted` names how many of each lane are at hand,
+   * where that is known: then the lanes share the free slots by it.
+   */
+  grant(nowMs: number, wanted?: ReadonlyMap<string, number>): Grant {
+    const limit = Math.min(MOST_IN_FLIGHT - this.#inFlight, MOST_CLAIMED);
+    const granted = new Map<string, number>();
+    const room = { all: MOST_IN_FLIGHT - this.#inFlight, byClass: { ...this.#byClass } };
+    const laneCapacity = (prefix: string): number => {
+      const known = granted.get(prefix);
+      if (known !== undefined) return known;
+      const capacity = Math.max(
+        0,
+        Math.min(this.#capacity(prefix, nowMs, room), wanted?.get(prefix) ?? Infinity),
+      );
+      granted.set(prefix, capacity);
+      room.byClass[this.#classOf(prefix)] += capacity;
+      if (wanted !== undefined) room.all -= capacity;
+      return capacity;
+    };
+    return { limit, laneCapacity };
+  }
+
+  /** A delivery of the lane was claimed. */
+  started(prefix: string, nowMs: number): void {
+    this.#change(prefix, (lane) => {
+      if (isIdle(lane, nowMs)) lane.width = LIMITS.new.each;
+      lane.lastStartedMs = nowMs;
+      lane.inFlight++;
+    });
+    this.#inFlight++;
+    this.ramps.took(prefix, nowMs);
+  }
+
+  /** Its slot is free again; `outcome` where an attempt was made. */
+  ended(prefix: string, outcome?: LaneOutcome): void {
+    this.#inFlight--;
+    this.#change(prefix, (lane) => {
+      lane.inFlight--;
+      if (outcome === undefined) return;
+      lane.failedInARow = outcome.ok ? 0 : lane.failedInARow + 1;
+      if (outcome.ok) lane.width = Math.min(lane.width + 1, LIMITS.proven.each);
+      const before = lane.durationMs ?? outcome.durationMs;
+      lane.durationMs = before + NEWEST_WEIGHT * (outcome.durationMs - before);
+    });
+  }
+
+  /** Gives the lane nothing until it is unblocked. */
+  setBlocked(prefix: string, blocked: boolean): void {
+    this.#lane(prefix).blocked = blocked;
+  }
+
+  #capacity(
+    prefix: string,
+    nowMs: number,
+    room: { readonly all: number; readonly byClass: Readonly<Record<LaneClass, number>> },
+  ): number {
+    const lane = this.#lane(prefix);
+    if (lane.blocked) return 0;
+    const laneClass = this.#classOf(prefix);
+    const { each, together } = LIMITS[laneClass];
+    const width = isIdle(lane, nowMs) ? LIMITS.new.each : lane.width;
+    return Math.min(
+      Math.min(each, width) - lane.inFlight,
+      together - room.byClass[laneClass],
+      room.all,
+      this.ramps.capacity(prefix, nowMs),
+    );
+  }
+
+  /** Moves the lane's slots along where the change puts it in another class. */
+  #change(prefix: string, change: (lane: Lane) => void): void {
+    const lane = this.#lane(prefix);
+    this.#byClass[this.#classOf(prefix)] -= lane.inFlight;
+    change(lane);
+    this.#byClass[this.#classOf(prefix)] += lane.inFlight;
+  }
+
+  #classOf(prefix: string): LaneClass {
+    const { failedInARow, durationMs } = this.#lane(prefix);
+    if (failedInARow >= FAILING_AFTER) return 'failing';
+    if (durationMs === undefined) return 'new';
+    return durationMs > SLOW_MS ? 'slow' : 'proven';
+  }
+
+  #lane(prefix: string): Lane {
+    let lane = this.#lanes.get(prefix);
+    if (lane === undefined) {
+      lane = {
+        inFlight: 0,
+        width: LIMITS.new.each,
+        lastStartedMs: Number.NEGATIVE_INFINITY,
+        failedInARow: 0,
+        durationMs: undefined,
+        blocked: false,
+      };
+      this.#lanes.set(prefix, lane);
+    }
+    return lane;
+  }
+}
+
+function isIdle(lane: Lane, nowMs: number): boolean {
+  return lane.inFlight === 0 && nowMs - lane.lastStartedMs > IDLE_AFTER_MS;
+}
+
+/** How many deliveries each lane has among these. */
+export function countByLane(deliveries: readonly { readonly prefix: string }[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { prefix } of deliveries) counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,142 @@
+import { reasonOf } from '../../errors.ts';
+import { isolateFailures } from '../../isolate.ts';
+import type { Log } from '../../log.ts';
+import { retryWhileUnavailable } from '../../retry.ts';
+import type {
+  ClaimedDelivery,
+  DeliveryQueue,
+  DeliveryReport,
+  WebhookHealth,
+} from '../queue/delivery-queue.ts';
+import type { Scheduler } from '../queue/scheduler.ts';
+import { withoutWords } from '../queue/withdrawal.ts';
+
+const TOGETHER_MS = 2;
+const MAX_TOGETHER = 200;
+const BACKOFF = { firstMs: 50 } as const;
+const MAX_DETAIL_CHARACTERS = 500;
+
+export interface Outcome {
+  readonly delivery: ClaimedDelivery;
+  readonly report: DeliveryReport;
+}
+
+export interface ReportBatchOptions {
+  readonly queue: Pick<DeliveryQueue, 'report'>;
+  readonly scheduler: Scheduler;
+  readonly log: Log;
+  /** Outcomes that arrive within this time are recorded in one commit; 2 ms unless given. */
+  readonly togetherMs?: number | undefined;
+  /** Called after outcomes are durable, with the health of the lanes whose failure streak changed. */
+  readonly onRecorded: (outcomes: readonly Outcome[], health: ReadonlyMap<string, WebhookHealth>) => void;
+  /** Called with a fault of the program: nothing is recorded any more. */
+  readonly onFailed: (error: unknown) => void;
+}
+
+/**
+ * Records outcomes in groups. While the store is unavailable they are kept and tried again; there are never more of
+ * them than deliveries that were claimed, and none is claimed meanwhile. An outcome that the store refuses is
+ * recorded alone, without the receiver's answer; the others are not held up by it.
+ */
+export class ReportBatch {
+  readonly #options: ReportBatchOptions;
+  readonly #closing = new AbortController();
+  #waiting: Outcome[] = [];
+  #cancelTimer: (() => void) | undefined;
+  #flushing: Promise<void> | undefined;
+
+  constructor(options: ReportBatchOptions) {
+    this.#options = options;
+  }
+
+  add(outcome: Outcome): void {
+    this.#waiting.push(outcome);
+    if (this.#flushing === undefined) this.#flushIn(this.#options.togetherMs ?? TOGETHER_MS);
+  }
+
+  /** Records what is left, once: outcomes that can't be stored now are lost, and their attempts are made again. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#cancelTimer?.();
+    await this.#flushing;
+    const { log } = this.#options;
+    const outcomes = this.#waiting;
+    try {
+      for (let from = 0; from < outcomes.length; from += MAX_TOGETHER) {
+        await this.#record(outcomes.slice(from, from + MAX_TOGETHER));
+      }
+    } catch (error) {
+      const fields = { reason: reasonOf(error), outcomes: outcomes.length };
+      log.warn(fields, 'outcomes of attempts were not recorded before the end: these attempts are repeated');
+    }
+  }
+
+  #flushIn(delayMs: number): void {
+    if (this.#cancelTimer !== undefined || this.#closing.signal.aborted) return;
+    this.#cancelTimer = this.#options.scheduler.setTimer(delayMs, () => {
+      this.#cancelTimer = undefined;
+      this.#flushing = this.#flush().catch((error: unknown) => {
+        this.#closing.abort();
+        this.#options.onFailed(error);
+      });
+    });
+  }
+
+  async #flush(): Promise<void> {
+    const { log, scheduler } = this.#options;
+    const { signal } = this.#closing;
+    const sleep = (ms: number) => sleepBy(scheduler, ms, signal);
+    try {
+      while (this.#waiting.length > 0 && !signal.aborted) {
+        const outcomes = this.#waiting.slice(0, MAX_TOGETHER);
+        const fields = { outcomes: outcomes.length };
+        const retry = { log, signal, sleep, component: 'outcomes', backoff: BACKOFF, fields };
+        await retryWhileUnavailable(async () => {
+          await this.#record(outcomes);
+          this.#waiting = this.#waiting.slice(outcomes.length);
+        }, retry);
+      }
+    } finally {
+      this.#flushing = undefined; // at once: what is added from here on needs a timer
+    }
+  }
+
+  async #record(outcomes: readonly Outcome[]): Promise<void> {
+    const failed = await isolateFailures(outcomes, (some) => this.#report(some));
+    for (const { item, error } of failed) {
+      const { id } = item.report;
+      this.#options.log.error(
+        { err: error, delivery: id },
+        'an outcome can not be stored: it is recorded in short',
+      );
+      await this.#report([inShort(item, reasonOf(error))]); // what is refused even so is a fault of the program
+    }
+  }
+
+  async #report(outcomes: readonly Outcome[]): Promise<void> {
+    const { queue, onRecorded } = this.#options;
+    const health = await queue.report(outcomes.map(({ report }) => report));
+    onRecorded(outcomes, health);
+  }
+}
+
+/** The same outcome without what the receiver said, which is all that it did not make itself. */
+function inShort({ delivery, report }: Outcome, reason: string): Outcome {
+  if (!('attempt' in report) || report.attempt === null) return { delivery, report };
+  const short = withoutWords(report.attempt.outcome);
+  const detail = `not stored: ${reason}`.slice(0, MAX_DETAIL_CHARACTERS);
+  const attempt = { ...report.attempt, outcome: short.ok ? short : { ...short, detail } };
+  return { delivery, report: { ...report, attempt } };
+}
+
+function sleepBy(scheduler: Scheduler, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = scheduler.setTimer(ms, end);
+    signal.addEventListener('abort', end);
+  });
+}

@@ -1,0 +1,134 @@
+import { LRUCache } from 'lru-cache';
+import type { Directory } from '../../../projections/directory.ts';
+import { type ReadAccountEvent, readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import type { Account } from '../../domain/account.ts';
+import { accountStream } from '../../domain/account-events.ts';
+import { type AccountDraft, EventOrderFault, evolveDraft } from '../../domain/account-evolve.ts';
+import type { EventStore, Position } from '../../event-store/event-store.ts';
+
+/** Most events of account streams kept in memory, over all accounts. */
+const MOST_EVENTS = 100_000;
+
+export interface AsOf {
+  readonly accountId: number;
+  /** What counts are the account's events before this position. */
+  readonly position: Position;
+}
+
+/** What was asked of an account, or why the account can't be read. */
+export type Judged<T> =
+  | { readonly kind: 'known'; readonly value: T }
+  | { readonly kind: 'unreadable'; readonly reason: string };
+
+interface StoredEvent {
+  readonly position: Position;
+  readonly read: ReadAccountEvent;
+}
+
+/** An account's stream, folded as far as it was last asked for. */
+interface History {
+  readonly events: readonly StoredEvent[];
+  /** The stream was read when the log was at least this long. */
+  readonly completeTo: Position;
+  folded: number;
+  draft: AccountDraft | undefined;
+  fault: string | undefined;
+}
+
+/**
+ * Accounts as they stood at a place of the log: live, late and replayed, the answer is the same. The directory
+ * answers where it is known to be exactly there; otherwise the account's stream is folded up to the place.
+ * A stream is read once for all of the log that is there at the time, and kept within a bound, so that a replay
+ * of a long history does not read it for each event.
+ */
+export class AccountHistory {
+  readonly #store: EventStore;
+  readonly #directory: Pick<Directory, 'account' | 'position'>;
+  readonly #histories = new LRUCache<number, History>({
+    maxSize: MOST_EVENTS,
+    sizeCalculation: ({ events }) => events.length + 1,
+  });
+
+  constructor({
+    store,
+    directory,
+  }: {
+    readonly store: EventStore;
+    /** Kept up with the log by its owner. */
+    readonly directory: Pick<Directory, 'account' | 'position'>;
+  }) {
+    this.#store = store;
+    this.#directory = directory;
+  }
+
+  /**
+   * Calls `judge` with the account as of the place (`undefined`: not open yet) and returns what it says. `judge`
+   * must not keep the account: it changes in place. Rejects with what the store rejects with.
+   */
+  async asOf<T>(place: AsOf, judge: (account: Account | undefined) => T): Promise<Judged<T>> {
+    const atHand = this.#fromDirectory(place);
+    if (atHand !== undefined) return { kind: 'known', value: judge(atHand.account) };
+    const history = await this.#history(place);
+    foldTo(history, place.position);
+    if (history.fault !== undefined) return { kind: 'unreadable', reason: history.fault };
+    return { kind: 'known', value: judge(history.draft) };
+  }
+
+  #fromDirectory({ accountId, position }: AsOf): { account: Account | undefined } | undefined {
+    if (this.#directory.position < position) return undefined;
+    const entry = this.#directory.account(accountId);
+    if (entry === undefined) return { account: undefined };
+    if (entry.position >= position || entry.unreadable !== null) return undefined;
+    return { account: entry.account };
+  }
+
+  async #history({ accountId, position }: AsOf): Promise<History> {
+    const known = this.#histories.get(accountId);
+    if (known !== undefined && known.completeTo >= position) return known;
+    const head = await this.#store.head(); // before the stream is read: it may only grow from here
+    const more = await this.#store.readStream(accountStream(accountId), {
+      fromRevision: known?.events.length ?? 0,
+    });
+    const history: History = {
+      events: [
+        ...(known?.events ?? []),
+        ...more.map((event) => ({ position: event.position, read: readAccountEvent(event) })),
+      ],
+      completeTo: Math.max(head, position),
+      folded: known?.folded ?? 0,
+      draft: known?.draft,
+      fault: known?.fault,
+    };
+    this.#histories.set(accountId, history);
+    return history;
+  }
+}
+
+/** Folds on to the position, or anew where the account was folded beyond it. */
+function foldTo(history: History, position: Position): void {
+  const last = history.events[history.folded - 1];
+  if (last !== undefined && last.position >= position) {
+    history.folded = 0;
+    history.draft = undefined;
+    history.fault = undefined;
+  }
+  for (;;) {
+    const next = history.events[history.folded];
+    if (next === undefined || next.position >= position) return;
+    history.folded++;
+    if (history.fault === undefined) apply(history, next.read);
+  }
+}
+
+function apply(history: History, read: ReadAccountEvent): void {
+  if (!read.ok) {
+    history.fault = read.reason;
+    return;
+  }
+  try {
+    history.draft = evolveDraft(history.draft, read.event, read.atMs);
+  } catch (error) {
+    if (!(error instanceof EventOrderFault)) throw error;
+    history.fault = error.message;
+  }
+}

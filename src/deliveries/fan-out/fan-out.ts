@@ -1,0 +1,154 @@
+import { decideDeliveries, isPastRetention } from '../../../projections/deliveries.ts';
+import {
+  type RowState,
+  stateAfter,
+  type TransactionRow,
+  transition,
+} from '../../../projections/transactions.ts';
+import type { Clock } from '../../clock.ts';
+import type { Environment } from '../../domain/account-events.ts';
+import { parseDateTime } from '../../domain/values/date-time.ts';
+import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
+import { recordedAt } from '../../event-store/codec.ts';
+import type { EventStore, GroupEvent, Position, RecordedEvent } from '../../event-store/event-store.ts';
+import type { ViewChange } from '../../transactions/project-event.ts';
+import { projectEvent } from '../../transactions/project-event.ts';
+import { deliveryId } from '../message/delivery-id.ts';
+import type { DeliveryQueue, NewDelivery } from '../queue/delivery-queue.ts';
+import type { AccountHistory } from './account-history.ts';
+
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 60_000;
+/** Deliveries that are stored at once. */
+const MAX_ACCEPTED = 1_000;
+const ACCEPTED = { most: MAX_ACCEPTED, bytesOf: ({ record }: NewDelivery) => jsonBytes(record) };
+
+export interface FanOutOptions {
+  readonly store: EventStore;
+  readonly queue: Pick<DeliveryQueue, 'withdraw'>;
+  readonly history: AccountHistory;
+  /**
+   * Waits a moment for the directory to be at a position: given where a look into the history instead costs more.
+   */
+  readonly directoryAt?: ((position: Position) => Promise<void>) | undefined;
+  /** Stores deliveries durably, and may begin with them at once. */
+  readonly accept: (deliveries: readonly NewDelivery[]) => Promise<void>;
+  readonly clock: Clock;
+  readonly environment: Environment;
+  readonly retentionMs: number;
+}
+
+/** How one event ends in its group. */
+export type Settlement =
+  | { readonly kind: 'ack'; readonly event: GroupEvent }
+  /** Its account can't be read: what it calls for waits until that is mended. */
+  | { readonly kind: 'retry'; readonly event: GroupEvent; readonly reason: string; readonly delayMs: number }
+  /** The event itself can't be read, or must not stand where it does. */
+  | { readonly kind: 'park'; readonly event: GroupEvent; readonly reason: string };
+
+type Change = Extract<ViewChange, { change: unknown }>['change'];
+type Fate = { readonly change: Change } | { readonly stale: true } | { readonly illegal: string };
+type Owed = readonly NewDelivery[] | { readonly unreadable: string };
+
+/** Turns transaction events into deliveries and withdrawals. Handling an event again changes nothing. */
+export class FanOut {
+  readonly #options: FanOutOptions;
+
+  constructor(options: FanOutOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Handles events together, in any order: what they call for is stored when this resolves. Withdrawals come
+   * first, so that nothing is sent that is known to be voided. Rejects with what a store rejects with; then the
+   * same events can be given again.
+   */
+  async handle(events: readonly GroupEvent[]): Promise<Settlement[]> {
+    const settlements: Settlement[] = [];
+    const shown: { event: GroupEvent; row: TransactionRow }[] = [];
+    for (const event of events) {
+      const fate = await this.#fateOf(event.event);
+      if ('illegal' in fate) settlements.push({ kind: 'park', event, reason: fate.illegal });
+      else if ('stale' in fate) settlements.push({ kind: 'ack', event });
+      else if (fate.change.kind === 'show') shown.push({ event, row: fate.change.row });
+      else {
+        await this.#options.queue.withdraw(fate.change.id, this.#options.clock.now());
+        settlements.push({ kind: 'ack', event });
+      }
+    }
+    const last = shown.reduce((most, { event }) => Math.max(most, event.event.position), 0);
+    await this.#options.directoryAt?.(last);
+    const deliveries: NewDelivery[] = [];
+    for (const { event, row } of shown) {
+      const owed = await this.#owedBy(event.event, row);
+      if ('unreadable' in owed) {
+        settlements.push(waitFor(event, owed.unreadable));
+        continue;
+      }
+      for (const delivery of owed) deliveries.push(delivery);
+      settlements.push({ kind: 'ack', event });
+      // One batch, unless its events owe much more than they hold: one delivery for each key.
+      if (deliveries.length >= MAX_ACCEPTED) await this.#accept(deliveries.splice(0));
+    }
+    await this.#accept(deliveries);
+    return settlements;
+  }
+
+  async #accept(deliveries: readonly NewDelivery[]): Promise<void> {
+    for (const some of batchesOf(deliveries, ACCEPTED)) await this.#options.accept(some);
+  }
+
+  /** What the event changes, by the rules that the view goes by: both channels agree on what counts. */
+  async #fateOf(event: RecordedEvent): Promise<Fate> {
+    const projected = projectEvent(event);
+    if ('setAside' in projected) return { illegal: projected.setAside };
+    if (event.revision === 0) return { change: projected.change };
+    let before: RowState | undefined;
+    for (const earlier of await this.#options.store.readStream(event.stream)) {
+      if (earlier.revision >= event.revision) break;
+      before = after(before, projectEvent(earlier));
+    }
+    const verdict = transition(before, projected.change);
+    if (verdict === 'apply') return { change: projected.change };
+    return verdict === 'stale' ? { stale: true } : verdict;
+  }
+
+  async #owedBy(event: RecordedEvent, row: TransactionRow): Promise<Owed> {
+    const { history, clock, environment, retentionMs } = this.#options;
+    const nowMs = clock.now();
+    const recordedAtMs = parseDateTime(recordedAt(event)) ?? event.recordedAtMs;
+    const terms = { retentionMs, nowMs, environment };
+    if (isPastRetention(recordedAtMs, terms)) return [];
+    const place = { accountId: row.accountId, position: event.position };
+    const decided = await history.asOf(place, (account) =>
+      decideDeliveries({ createdAtMs: row.createdAtMs, recordedAtMs }, account, terms),
+    );
+    if (decided.kind === 'unreadable') return { unreadable: decided.reason };
+    return decided.value.owed.map(({ prefix, mobileNumber }) => ({
+      id: deliveryId(prefix, row.id),
+      prefix,
+      accountId: row.accountId,
+      transactionId: row.id,
+      type: row.status === 'CONFIRMED' ? 'transaction.confirmed' : 'transaction.external',
+      createdAtMs: nowMs,
+      position: event.position,
+      recordedAtMs,
+      record: frozenRecord(row, mobileNumber),
+    }));
+  }
+}
+
+function after(before: RowState | undefined, projected: ViewChange): RowState | undefined {
+  if ('setAside' in projected || transition(before, projected.change) !== 'apply') return before;
+  return stateAfter(projected.change);
+}
+
+function frozenRecord(row: TransactionRow, mobileNumber: boolean): NewDelivery['record'] {
+  const { head, fees, pump, odometer } = row;
+  return { head, mobileNumber: mobileNumber ? row.mobileNumber : null, fees, pump, odometer };
+}
+
+function waitFor(event: GroupEvent, reason: string): Settlement {
+  const delayMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(event.retryCount, 10), LONGEST_WAIT_MS);
+  return { kind: 'retry', event, reason, delayMs };
+}

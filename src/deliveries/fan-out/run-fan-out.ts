@@ -1,0 +1,112 @@
+import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
+import { reasonOf } from '../../errors.ts';
+import { eventBytes, MAX_BATCH_BYTES } from '../../event-store/batch-bytes.ts';
+import type { GroupConsumer, GroupEvent, PersistentSubscriptions } from '../../event-store/event-store.ts';
+import { isolateFailures } from '../../isolate.ts';
+import type { Log } from '../../log.ts';
+import { pause } from '../../pause.ts';
+import { type RetryOptions, retryWhileUnavailable } from '../../retry.ts';
+import { type BatchLimits, inBatches } from '../dispatch/in-batches.ts';
+import type { FanOut, Settlement } from './fan-out.ts';
+
+export const DELIVERIES_GROUP = 'deliveries';
+
+const BATCH: BatchLimits<GroupEvent> = {
+  mostItems: 100,
+  mostBytes: MAX_BATCH_BYTES,
+  bytesOf: ({ event }) => eventBytes(event),
+};
+const BUFFER = 400;
+/** What a killed process held is handed out again after this. */
+const ACK_TIMEOUT_MS = 5_000;
+/** As good as never: only what can't be read is parked, and that at once. A store that is unavailable costs no event. */
+const MAX_RETRIES = 2 ** 31 - 1;
+
+export interface FanOutRun {
+  readonly subscriptions: PersistentSubscriptions;
+  readonly fanOut: FanOut;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** What comes within this time of a batch goes into the next one: for engines to which each batch is round trips. */
+  readonly gatherMs?: number | undefined;
+  /** Called once the subscription is there. */
+  readonly onConnected?: () => void;
+}
+
+/**
+ * Fans out every transaction event from the very start of the log until `signal` aborts. An event is
+ * acknowledged after what it calls for is stored. While a store is unavailable no further event is taken; an event
+ * that can't be handled is parked with its reason. Rejects with what else the subscription rejects with.
+ */
+export async function runFanOut(run: FanOutRun): Promise<void> {
+  await retryWhileUnavailable((available) => consume(run, available), retryOptions(run));
+}
+
+async function consume(run: FanOutRun, available: () => void): Promise<void> {
+  const { subscriptions, signal, onConnected } = run;
+  await prepareGroup(subscriptions);
+  const failed = new AbortController();
+  const until = AbortSignal.any([signal, failed.signal]);
+  const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until });
+  available();
+  onConnected?.();
+  for await (const events of inBatches(consumer, BATCH)) {
+    const beganAtMs = performance.now();
+    try {
+      await retryWhileUnavailable(async () => settle(consumer, await handle(run, events), run.log), {
+        ...retryOptions(run),
+        fields: { events: events.length },
+      });
+    } catch (error) {
+      failed.abort(); // or else leaving the loop would wait for the next event
+      throw error;
+    }
+    const leftMs = beganAtMs + (run.gatherMs ?? 0) - performance.now();
+    if (leftMs > 0) await pause(leftMs, until);
+  }
+}
+
+function retryOptions({ log, signal }: FanOutRun): RetryOptions {
+  return { log, signal, component: 'fan-out' };
+}
+
+/** What was parked is tried once more: this version may read what another could not. */
+async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<void> {
+  await subscriptions.ensureGroup(DELIVERIES_GROUP, {
+    prefixes: [TRANSACTION_STREAMS],
+    ackTimeoutMs: ACK_TIMEOUT_MS,
+    maxRetries: MAX_RETRIES,
+  });
+  await subscriptions.replayParked(DELIVERIES_GROUP);
+}
+
+/** What can't be handled alone is parked: it must not hold up the others. */
+async function handle({ fanOut }: FanOutRun, events: readonly GroupEvent[]): Promise<Settlement[]> {
+  const settlements: Settlement[] = [];
+  const failed = await isolateFailures(events, async (some) => {
+    for (const settlement of await fanOut.handle(some)) settlements.push(settlement);
+  });
+  return [
+    ...settlements,
+    ...failed.map(({ item, error }) => ({ kind: 'park', event: item, reason: reasonOf(error) }) as const),
+  ];
+}
+
+async function settle(consumer: GroupConsumer, settlements: readonly Settlement[], log: Log): Promise<void> {
+  await consumer.ack(settlements.filter(({ kind }) => kind === 'ack').map(({ event }) => event));
+  for (const settlement of settlements) {
+    if (settlement.kind === 'ack') continue;
+    const { kind, event, reason } = settlement;
+    const { position, stream, type } = event.event;
+    if (kind === 'park') {
+      await consumer.park(event, reason);
+      log.error(
+        { position, stream, type, reason },
+        'event parked: it calls for no delivery until it is retried',
+      );
+    } else {
+      await consumer.retry(event, { reason, delayMs: settlement.delayMs });
+      log.warn({ position, stream, reason }, 'deliveries wait: their account can not be read');
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import type { Log } from '../../log.ts';
+import type { WebhookHealth } from '../queue/delivery-queue.ts';
+import { judgeHealth } from './health.ts';
+import type { AppendHealthEvent, HealthVerdict } from './health-events.ts';
+
+export interface HealthWatchOptions {
+  readonly append: AppendHealthEvent;
+  readonly log: Log;
+  /** Called when a webhook is about to be switched off, and again when that is recorded or has failed. */
+  readonly onSwitchOff: (verdict: HealthVerdict, done: 'begun' | 'recorded' | 'failed') => void;
+}
+
+/** Judges webhooks whose deliveries fail, and has what follows recorded beside the sending. */
+export class HealthWatch {
+  readonly #options: HealthWatchOptions;
+  /** Webhooks that this process has warned of in their present run. */
+  readonly #warned = new Set<string>();
+  readonly #underWay = new Map<string, Promise<void>>();
+
+  constructor(options: HealthWatchOptions) {
+    this.#options = options;
+  }
+
+  /** A delivery has succeeded: the run is over. */
+  recovered(prefix: string): void {
+    this.#warned.delete(prefix);
+  }
+
+  /** A delivery of the webhook has failed for the last time. `health` is as that left it. */
+  failed(
+    lane: { readonly prefix: string; readonly accountId: number },
+    health: WebhookHealth,
+    nowMs: number,
+  ) {
+    const { prefix, accountId } = lane;
+    const judgement = judgeHealth(health, nowMs);
+    if (judgement.kind === 'nothing' || this.#underWay.has(prefix)) return;
+    if (judgement.kind === 'warn' && this.#warned.has(prefix)) return;
+    const work = this.#record({ prefix, accountId, judgement, health });
+    this.#underWay.set(prefix, work);
+    void work.then(() => this.#underWay.delete(prefix));
+  }
+
+  /** Waits for what is being recorded. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#underWay.values());
+  }
+
+  /** Where it can't be recorded, the next failure is judged again. */
+  async #record(verdict: HealthVerdict): Promise<void> {
+    const { append, log, onSwitchOff } = this.#options;
+    const { prefix, judgement, health } = verdict;
+    const off = judgement.kind === 'switch off';
+    const evidence = {
+      prefix,
+      failed_in_a_row: health.failedInARow,
+      failing_since_ms: health.failingSinceMs,
+    };
+    try {
+      if (off) onSwitchOff(verdict, 'begun');
+      await append(verdict);
+      if (!off) this.#warned.add(prefix);
+      log.warn(evidence, off ? 'webhook switched off' : 'webhook keeps failing');
+      if (off) onSwitchOff(verdict, 'recorded');
+    } catch (error) {
+      log.error({ err: error, ...evidence }, `could not record that the webhook ${off ? 'is off' : 'fails'}`);
+      if (off) onSwitchOff(verdict, 'failed');
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import type { Document, Filter } from 'mongodb';
+import type { ClaimedDelivery, ClaimOptions } from '../delivery-queue.ts';
+import { newLease } from '../lease.ts';
+import type { DeliveryCollections, DeliveryDocument } from './collections.ts';
+import { toClaimed } from './documents.ts';
+import { dueInLanes, dueLanes, earliestDue } from './due.ts';
+import { endWithdrawn } from './withdrawals.ts';
+
+/** Where so few are due they are all looked at; else one for each lane, and then those of lanes with room. */
+const MOST_LOOKED_AT = 200;
+/** Another dispatcher may take what was chosen. Each time it does it has made progress itself. */
+const MOST_ROUNDS = 16;
+
+interface Chosen {
+  readonly id: string;
+  readonly prefix: string;
+}
+
+/** What is left to claim: the options, less what was claimed already. */
+interface Wanted {
+  readonly nowMs: number;
+  readonly limit: number;
+  readonly room: (prefix: string) => number;
+}
+
+/**
+ * Chooses by the indexes alone, leases all chosen by one guarded update, and reads what was won. Leases are
+ * guarded by the due time: of several dispatchers one wins each delivery.
+ */
+export async function claimDue(
+  collections: DeliveryCollections,
+  options: ClaimOptions,
+): Promise<readonly ClaimedDelivery[]> {
+  const token = newLease(options.holder);
+  const taken = new Map<string, number>();
+  const room = (prefix: string): number => options.laneCapacity(prefix) - (taken.get(prefix) ?? 0);
+  const claimed: ClaimedDelivery[] = [];
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const wanted = { nowMs: options.nowMs, limit: options.limit - claimed.length, room };
+    const chosen = await choose(collections, wanted);
+    if (chosen.length === 0) break;
+    const won = await lease(collections, chosen, { token, ...options });
+    for (const document of won) {
+      taken.set(document.prefix, (taken.get(document.prefix) ?? 0) + 1);
+      claimed.push(toClaimed(document, handedOut(document.prefix, token)));
+    }
+    if (won.length === chosen.length) break;
+  }
+  return claimed;
+}
+
+async function choose({ deliveries }: DeliveryCollections, wanted: Wanted): Promise<readonly Chosen[]> {
+  if (wanted.limit <= 0) return [];
+  const due = await earliestDue(deliveries, { byMs: wanted.nowMs, limit: MOST_LOOKED_AT });
+  if (due.length < MOST_LOOKED_AT) return fitting(due, wanted);
+  const lanes = await dueLanes(deliveries, wanted.nowMs);
+  return dueInLanes(deliveries, lanes, wanted);
+}
+
+/** The longest waiting lanes first, as many of each as it takes. Given oldest due first. */
+function fitting(due: readonly Chosen[], { limit, room }: Wanted): Chosen[] {
+  const chosen: Chosen[] = [];
+  for (const [prefix, lane] of Map.groupBy(due, (entry) => entry.prefix)) {
+    const most = Math.max(0, Math.min(room(prefix), limit - chosen.length));
+    for (const entry of lane.slice(0, most)) chosen.push(entry);
+    if (chosen.length === limit) break;
+  }
+  return chosen;
+}
+
+/** Those won, in the order chosen, but the withdrawn: whoever stored them may have died before looking for that. */
+async function lease(
+  collections: DeliveryCollections,
+  chosen: readonly Chosen[],
+  { token, nowMs, leaseMs }: { readonly token: string; readonly nowMs: number; readonly leaseMs: number },
+): Promise<readonly Omit<DeliveryDocument, 'attempts'>[]> {
+  const { deliveries } = collections;
+  const ids = chosen.map(({ id }) => id);
+  const isDue: Filter<DeliveryDocument> = { _id: { $in: ids }, due_at: { $lte: nowMs } };
+  const change = { $set: { lease: token, due_at: nowMs + leaseMs } };
+  const { modifiedCount } = await deliveries.updateMany(isDue, change, { hint: '_id_' });
+  if (modifiedCount === 0) return [];
+  const isMine = { _id: { $in: ids }, lease: token };
+  const projection: Document = { attempts: 0 };
+  const won = await deliveries.find(isMine, { projection, hint: '_id_' }).toArray();
+  const withdrawn = await endWithdrawn(
+    collections,
+    won.map(({ transaction_id }) => transaction_id),
+  );
+  const place = new Map(ids.map((id, index) => [id, index]));
+  return won
+    .filter(({ transaction_id }) => !withdrawn.has(transaction_id))
+    .sort((a, b) => (place.get(a._id) ?? 0) - (place.get(b._id) ?? 0));
+}
+
+/**
+ * What is handed out as a claim's lease: the lane before the stored token, so that a report tells whose run it
+ * moves without reading its delivery.
+ */
+export function handedOut(prefix: string, token: string): string {
+  return `${prefix}:${token}`;
+}
+
+export function readLease(lease: string): { readonly prefix: string; readonly token: string } {
+  const [prefix = '', ...token] = lease.split(':');
+  return { prefix, token: token.join(':') };
+}

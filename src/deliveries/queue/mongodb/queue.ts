@@ -1,0 +1,256 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../../clock.ts';
+import type { MongoConnection } from '../../../mongodb/connection.ts';
+import { PreparedCollections } from '../../../mongodb/prepared-collections.ts';
+import type {
+  ClaimedDelivery,
+  ClaimOptions,
+  Delivery,
+  DeliveryFilter,
+  DeliveryQueue,
+  DeliveryReport,
+  DeliveryState,
+  DeliverySummary,
+  NewDelivery,
+  WebhookHealth,
+  WorkSignal,
+} from '../delivery-queue.ts';
+import type { DeliveryLogCopy, StoredDelivery, StoredRun } from '../log-copy.ts';
+import { BULK, endSome, purgeSome, resumeSome } from './bulk.ts';
+import { claimDue } from './claim.ts';
+import {
+  DELIVERIES_PLAN,
+  type DeliveryCollections,
+  deliveryCollections,
+  insertMissing,
+} from './collections.ts';
+import { firstDueAtMs, nextLaneDueAtMs } from './due.ts';
+import { storeNew } from './enqueue.ts';
+import * as copy from './log-copy.ts';
+import { countByState, findDelivery, heldAccounts, listDeliveries } from './reader.ts';
+import { redeliver } from './redeliver.ts';
+import { settlementsOf } from './report.ts';
+import { MongoReporter } from './reporter.ts';
+import { readHealth, resetHealth } from './runs.ts';
+import { PolledSignal } from './signal.ts';
+import { eraseRecords, withdraw } from './withdrawals.ts';
+
+const POLL_MS = 500;
+/** A claim's lease lasts 5 s: an answer that takes longer is of no use. */
+const ANSWER_MS = 5_000;
+/** A look through the log may read much of it. */
+const LOOK_MS = 20_000;
+
+type Work<T> = (collections: DeliveryCollections) => Promise<T>;
+
+export interface MongoDeliveryQueueOptions {
+  /** Shared, and its owner's to close. */
+  readonly connection: MongoConnection;
+  /** Dates what the port's calls don't, and tells what is due when other processes' work is looked for. */
+  readonly clock: Clock;
+  /** How soon work of other processes is seen at the latest. */
+  readonly pollMs?: number | undefined;
+}
+
+/** Opens the delivery log of a MongoDB, making what is missing with the first call. */
+export function openMongoDeliveryQueue(options: MongoDeliveryQueueOptions): MongoDeliveryQueue {
+  return new MongoDeliveryQueue(options);
+}
+
+/**
+ * The delivery queue on MongoDB, for any number of processes. What is acknowledged is on a majority of the
+ * replica set. Each delivery is one document that changes by guarded updates; there is no transaction but where
+ * a run of failures changes. So `enqueue` and `report` are all or nothing for each delivery, not for the batch:
+ * what an interruption leaves half done is completed by the same call made again, and otherwise by the leases'
+ * end. What can not be stored is refused before anything is.
+ *
+ * Calls reject with `STORE_UNAVAILABLE` while no server takes them, after 5 s at the latest; then they may
+ * have been carried out.
+ */
+export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
+  readonly #collections: PreparedCollections;
+  readonly #clock: Clock;
+  readonly #reporter: MongoReporter;
+  readonly #signal: PolledSignal;
+
+  constructor({ connection, clock, pollMs = POLL_MS }: MongoDeliveryQueueOptions) {
+    this.#collections = new PreparedCollections(connection, DELIVERIES_PLAN);
+    this.#clock = clock;
+    this.#reporter = new MongoReporter(connection);
+    const isDue = async (): Promise<boolean> => ((await this.nextDueAtMs()) ?? Infinity) <= clock.now();
+    this.#signal = new PolledSignal({ isDue, pollMs });
+  }
+
+  get changed(): WorkSignal {
+    return this.#signal;
+  }
+
+  logId(): Promise<copy.LogName> {
+    const first = { id: randomUUID(), startedAtMs: this.#clock.now() };
+    return this.#use((collections) => copy.nameOf(collections, first));
+  }
+
+  async enqueue(
+    deliveries: readonly NewDelivery[],
+    claimFor?: Omit<ClaimOptions, 'limit'>,
+  ): Promise<readonly ClaimedDelivery[]> {
+    const { claimed, unclaimed } = await this.#use((collections) =>
+      storeNew(collections, deliveries, claimFor),
+    );
+    if (unclaimed > 0) this.#signal.ring();
+    return claimed;
+  }
+
+  claim(options: ClaimOptions): Promise<readonly ClaimedDelivery[]> {
+    return this.#use((collections) => claimDue(collections, options));
+  }
+
+  async report(reports: readonly DeliveryReport[]): Promise<ReadonlyMap<string, WebhookHealth>> {
+    const changed = await this.#use(async (collections) => {
+      const settlements = settlementsOf(reports, this.#clock.now());
+      return this.#reporter.record(collections, settlements);
+    });
+    if (reports.some(({ kind }) => kind === 'retry' || kind === 'released')) this.#signal.ring();
+    return changed;
+  }
+
+  async resume(accountId: number, nowMs: number): Promise<number> {
+    let total = 0;
+    for (let after = ''; ; ) {
+      const at = { accountId, after, nowMs };
+      const { found, resumed, ...next } = await this.#use((collections) => resumeSome(collections, at));
+      if (resumed > 0) this.#signal.ring();
+      total += resumed;
+      if (found < BULK) return total;
+      after = next.after;
+    }
+  }
+
+  async endLane(prefix: string, reason: string, nowMs: number): Promise<number> {
+    let total = 0;
+    for (;;) {
+      const end = { prefix, reason, nowMs };
+      const { found, ended } = await this.#use((collections) => endSome(collections, end));
+      total += ended;
+      if (found < BULK) return total;
+    }
+  }
+
+  withdraw(transactionId: number, nowMs: number): Promise<void> {
+    return this.#use((collections) => withdraw(collections, transactionId, nowMs));
+  }
+
+  erase(transactionId: number, nowMs: number): Promise<void> {
+    return this.#use(async (collections) => {
+      await withdraw(collections, transactionId, nowMs);
+      await eraseRecords(collections, transactionId);
+    });
+  }
+
+  async redeliver(
+    id: string,
+    options: { readonly force: boolean; readonly dueAtMs: number },
+  ): ReturnType<DeliveryQueue['redeliver']> {
+    const answer = await this.#use((collections) => redeliver(collections, id, options));
+    if (answer === 'due') this.#signal.ring();
+    return answer;
+  }
+
+  /** With a backlog that is left out it reads an entry for each lane, else one in all. */
+  nextDueAtMs(laterThanMs = -1): Promise<number | undefined> {
+    return this.#use(async ({ deliveries }) => {
+      const dueAtMs = await firstDueAtMs(deliveries, -1);
+      if (dueAtMs === undefined || dueAtMs > laterThanMs) return dueAtMs;
+      return nextLaneDueAtMs(deliveries, laterThanMs);
+    });
+  }
+
+  health(prefix: string): Promise<WebhookHealth> {
+    return this.#use(({ lanes }) => readHealth(lanes, prefix));
+  }
+
+  resetHealth(prefix: string): Promise<void> {
+    return this.#use(({ lanes }) => resetHealth(lanes, prefix));
+  }
+
+  heldAccounts(): Promise<readonly number[]> {
+    return this.#use(heldAccounts);
+  }
+
+  find(id: string): Promise<Delivery | undefined> {
+    return this.#use((collections) => findDelivery(collections, id));
+  }
+
+  list(
+    filter: DeliveryFilter,
+    page: { readonly limit: number; readonly after?: string | undefined },
+  ): Promise<readonly DeliverySummary[]> {
+    return this.#use((collections) => listDeliveries(collections, filter, page), LOOK_MS);
+  }
+
+  countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>> {
+    return this.#use((collections) => countByState(collections, filter), LOOK_MS);
+  }
+
+  purge(endedBeforeMs: number, limit: number): Promise<number> {
+    return this.#use((collections) => purgeSome(collections, { endedBeforeMs, limit }));
+  }
+
+  adopt(log: copy.LogName): Promise<void> {
+    return this.#use((collections) => copy.adoptName(collections, log));
+  }
+
+  deliveries({
+    after = '',
+  }: {
+    readonly after?: string | undefined;
+  } = {}): AsyncIterable<readonly StoredDelivery[]> {
+    return this.#batches(copy.nextDeliveries, after, ({ id }) => id);
+  }
+
+  withdrawals(): AsyncIterable<readonly number[]> {
+    return this.#batches(copy.nextWithdrawals, -1, (id) => id);
+  }
+
+  runs(): AsyncIterable<readonly StoredRun[]> {
+    return this.#batches(copy.nextRuns, '', ({ prefix }) => prefix);
+  }
+
+  store(deliveries: readonly StoredDelivery[]): Promise<void> {
+    return this.#use((collections) => copy.storeDeliveries(collections, deliveries), LOOK_MS);
+  }
+
+  async storeWithdrawals(transactionIds: readonly number[]): Promise<void> {
+    const marks = [...new Set(transactionIds)].map((id) => ({ _id: id }));
+    await this.#use(({ withdrawals }) => insertMissing(withdrawals, marks), LOOK_MS);
+  }
+
+  storeRuns(runs: readonly StoredRun[]): Promise<void> {
+    return this.#use((collections) => copy.storeRuns(collections, runs), LOOK_MS);
+  }
+
+  /** Ends the look for other processes' work; the connection is its owner's. */
+  async close(): Promise<void> {
+    this.#collections.close();
+    this.#signal.close();
+  }
+
+  #use<T>(work: Work<T>, withinMs = ANSWER_MS): Promise<T> {
+    return this.#collections.use(withinMs, (db) => work(deliveryCollections(db)));
+  }
+
+  /** Everything of a collection, behind `after`, until a batch is empty. */
+  async *#batches<T, K>(
+    next: (collections: DeliveryCollections, after: K) => Promise<T[]>,
+    after: K,
+    keyOf: (item: T) => K,
+  ): AsyncIterable<readonly T[]> {
+    for (let from = after; ; ) {
+      const batch = await this.#use((collections) => next(collections, from), LOOK_MS);
+      const last = batch.at(-1);
+      if (last === undefined) return;
+      yield batch;
+      from = keyOf(last);
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import type { Document, Filter } from 'mongodb';
+import { FuelError } from '../../../errors.ts';
+import type { Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
+import type { DeliveryCollections, DeliveryDocument } from './collections.ts';
+import { toDelivery, toSummary } from './documents.ts';
+
+type Condition = Filter<DeliveryDocument>;
+
+const NEWEST_FIRST = { created_at: -1, _id: -1 } as const;
+
+/** What selects a filter's deliveries, and the index that leaves the least to read and needs no sorting. */
+export function selectionOf(filter: DeliveryFilter): { readonly where: Condition; readonly hint: string } {
+  const { transactionId, state, prefix, accountId, sinceMs, untilMs } = filter;
+  const where: Condition = {
+    ...(transactionId === undefined ? {} : { transaction_id: transactionId }),
+    ...(state === undefined ? {} : { state }),
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(accountId === undefined ? {} : { account_id: accountId }),
+    ...(sinceMs === undefined && untilMs === undefined
+      ? {}
+      : { created_at: { $gte: sinceMs ?? 0, $lte: untilMs ?? Number.MAX_SAFE_INTEGER } }),
+  };
+  return { where, hint: indexOf(filter) };
+}
+
+function indexOf({ transactionId, state, prefix, accountId }: DeliveryFilter): string {
+  if (transactionId !== undefined) return 'by_transaction';
+  if (state !== undefined && state !== 'delivered') return 'by_state';
+  if (prefix !== undefined) return 'by_lane';
+  return accountId === undefined ? 'by_time' : 'by_account';
+}
+
+/** In order. One search for each account, however many deliveries it has. */
+export async function heldAccounts({ deliveries }: DeliveryCollections): Promise<number[]> {
+  const accounts = deliveries.aggregate<{ _id: number }>(heldAccountsPipeline(), { hint: 'held' });
+  return (await accounts.toArray()).map(({ _id }) => _id).sort((a, b) => a - b);
+}
+
+export function heldAccountsPipeline(): Document[] {
+  return [
+    { $match: { state: 'held' } },
+    { $sort: { state: 1, account_id: 1 } },
+    { $group: { _id: '$account_id' } },
+  ];
+}
+
+export async function findDelivery(
+  { deliveries }: DeliveryCollections,
+  id: string,
+): Promise<Delivery | undefined> {
+  const document = await deliveries.findOne({ _id: id });
+  return document === null ? undefined : toDelivery(document);
+}
+
+export async function listDeliveries(
+  { deliveries }: DeliveryCollections,
+  filter: DeliveryFilter,
+  { limit, after }: { readonly limit: number; readonly after?: string | undefined },
+): Promise<readonly DeliverySummary[]> {
+  if (limit <= 0) return []; // none, where the engine would take it for no limit
+  const { where, hint } = selectionOf(filter);
+  const behind = after === undefined ? {} : await behindOf(deliveries, after);
+  const page = await deliveries
+    .find({ $and: [where, behind] }, { projection: { record: 0, attempts: 0 }, hint })
+    .sort(NEWEST_FIRST)
+    .limit(limit)
+    .toArray();
+  return page.map(toSummary);
+}
+
+export async function countByState(
+  { deliveries }: DeliveryCollections,
+  filter: DeliveryFilter,
+): Promise<Readonly<Record<DeliveryState, number>>> {
+  const counts = { pending: 0, held: 0, delivered: 0, failed: 0, withdrawn: 0 };
+  const { where, hint } = selectionOf(filter);
+  const pipeline = [{ $match: where }, { $group: { _id: '$state', count: { $sum: 1 } } }];
+  const groups = deliveries.aggregate<{ _id: DeliveryState; count: number }>(pipeline, { hint });
+  for (const { _id, count } of await groups.toArray()) counts[_id] = count;
+  return counts;
+}
+
+/** What is older than a delivery, or as old with a lesser id; judged on the index alone. */
+async function behindOf(deliveries: DeliveryCollections['deliveries'], id: string): Promise<Condition> {
+  const place = await deliveries.findOne({ _id: id }, { projection: { created_at: 1 } });
+  if (place === null) throw new FuelError('REFUSED', `there is no delivery ${id} to go on behind`);
+  const { created_at: at } = place;
+  return { created_at: { $lte: at }, $or: [{ created_at: { $lt: at } }, { _id: { $lt: id } }] };
+}

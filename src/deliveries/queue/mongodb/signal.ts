@@ -1,0 +1,67 @@
+import { FuelError } from '../../../errors.ts';
+import type { WorkListener, WorkSignal } from '../delivery-queue.ts';
+
+/**
+ * Rings for what this process made due, at once, and by looking for what has come due by others: while anybody
+ * listens, a look each `pollMs`, and a ring where it finds something due. Nothing else need be told of: what is
+ * due later, a lease of a process that dies among it, is found when it is due.
+ */
+export class PolledSignal implements WorkSignal {
+  readonly #listeners = new Set<WorkListener>();
+  readonly #isDue: () => Promise<boolean>;
+  readonly #pollMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: { readonly isDue: () => Promise<boolean>; readonly pollMs: number }) {
+    this.#isDue = options.isDue;
+    this.#pollMs = options.pollMs;
+  }
+
+  /** Throws `STORE_CLOSED` after `close`. */
+  add(listener: WorkListener): void {
+    if (this.#closed) throw new FuelError('STORE_CLOSED', 'the delivery queue was closed');
+    this.#listeners.add(listener);
+    if (this.#timer === undefined) this.#lookLater();
+  }
+
+  remove(listener: WorkListener): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size === 0) this.#stop();
+  }
+
+  ring(): void {
+    for (const listener of this.#listeners) listener.ring();
+  }
+
+  /** Rings once more, so that whoever waits finds it closed. */
+  close(): void {
+    this.#closed = true;
+    this.#stop();
+    this.ring();
+    this.#listeners.clear();
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #lookLater(): void {
+    const timer = setTimeout(() => void this.#look(timer), this.#pollMs);
+    timer.unref(); // who listens keeps the process alive, not the look for other processes
+    this.#timer = timer;
+  }
+
+  async #look(timer: NodeJS.Timeout): Promise<void> {
+    let due = false;
+    try {
+      due = await this.#isDue();
+    } catch {
+      // A timer has nobody to tell: whoever needs the store meets the fault with the next call and reports it.
+    }
+    if (this.#timer !== timer) return; // nobody has listened since
+    this.#lookLater();
+    if (due) this.ring();
+  }
+}

@@ -1,0 +1,17 @@
+import type { Clock } from '../../clock.ts';
+
+/** Time and timers together, so that a test's time drives both. */
+export interface Scheduler extends Clock {
+  /** Calls `run` once, `delayMs` from now; the function returned cancels it. */
+  setTimer(delayMs: number, run: () => void): () => void;
+}
+
+const LONGEST_MS = 2 ** 31 - 1; // Node fires a longer one at once; whoever set it looks at the clock again
+
+export const systemScheduler: Scheduler = {
+  now: () => Date.now(),
+  setTimer(delayMs, run) {
+    const timer = setTimeout(run, Math.min(delayMs, LONGEST_MS));
+    return () => clearTimeout(timer);
+  },
+};

@@ -1,0 +1,72 @@
+import type { StatementSync } from 'node:sqlite';
+import type { Database } from '../../../sqlite/database.ts';
+import type { WebhookHealth } from '../delivery-queue.ts';
+import { healthy } from '../health-run.ts';
+import type { Row } from './rows.ts';
+
+/** The lanes' table: when each lane is next due, and its run of failures. Writes belong in a transaction. */
+export class SqliteLanes {
+  readonly #due: StatementSync;
+  readonly #refresh: StatementSync;
+  readonly #nextDue: StatementSync;
+  readonly #health: StatementSync;
+  readonly #setHealth: StatementSync;
+  readonly #endTime: StatementSync;
+
+  constructor(db: Database) {
+    this.#due = db.prepare('SELECT prefix FROM lanes WHERE next_due_at <= ? ORDER BY next_due_at, prefix');
+    this.#refresh = db.prepare(
+      `INSERT INTO lanes (prefix, next_due_at)
+       VALUES (?1, (SELECT min(due_at) FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL))
+       ON CONFLICT (prefix) DO UPDATE SET next_due_at = excluded.next_due_at
+       WHERE next_due_at IS NOT excluded.next_due_at`,
+    );
+    this.#nextDue = db.prepare('SELECT min(next_due_at) AS at FROM lanes WHERE next_due_at > ?');
+    this.#health = db.prepare(
+      'SELECT failed_in_a_row, failing_since, last_answers FROM lanes WHERE prefix = ?',
+    );
+    this.#setHealth = db.prepare(
+      `INSERT INTO lanes (prefix, failed_in_a_row, failing_since, last_answers) VALUES (?, ?, ?, ?)
+       ON CONFLICT (prefix) DO UPDATE SET failed_in_a_row = excluded.failed_in_a_row,
+         failing_since = excluded.failing_since, last_answers = excluded.last_answers`,
+    );
+    this.#endTime = db.prepare('UPDATE lanes SET failing_since = NULL WHERE prefix = ?');
+  }
+
+  /** Lanes that have something due, the longest waiting first, read one by one. */
+  *due(nowMs: number): Generator<string> {
+    for (const row of this.#due.iterate(nowMs)) yield row.prefix as string;
+  }
+
+  nextDueAtMs(laterThanMs: number): number | undefined {
+    return (this.#nextDue.get(laterThanMs)?.at as number | null) ?? undefined;
+  }
+
+  /** Reads the lanes' next due times off their deliveries again: for every lane whose deliveries changed. */
+  refresh(prefixes: Iterable<string>): void {
+    for (const prefix of prefixes) this.#refresh.run(prefix);
+  }
+
+  health(prefix: string): WebhookHealth {
+    const row: Row | undefined = this.#health.get(prefix);
+    if (row === undefined) return healthy();
+    return {
+      failedInARow: row.failed_in_a_row as number,
+      failingSinceMs: row.failing_since as number | null,
+      lastAnswers: JSON.parse(row.last_answers as string) as string[],
+    };
+  }
+
+  setHealth(prefix: string, health: WebhookHealth): void {
+    const { failedInARow, failingSinceMs, lastAnswers } = health;
+    this.#setHealth.run(prefix, failedInARow, failingSinceMs, JSON.stringify(lastAnswers));
+  }
+
+  resetHealth(prefix: string): void {
+    this.setHealth(prefix, healthy());
+  }
+
+  endRunInTime(prefix: string): void {
+    this.#endTime.run(prefix);
+  }
+}

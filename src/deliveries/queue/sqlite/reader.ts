@@ -1,0 +1,73 @@
+import type { StatementSync } from 'node:sqlite';
+import { FuelError } from '../../../errors.ts';
+import type { Database } from '../../../sqlite/database.ts';
+import type { Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
+import { selectionOf } from './list.ts';
+import { type Row, SUMMARY_COLUMNS, toAttempt, toDelivery, toSummary } from './rows.ts';
+import { KEPT_ATTEMPTS, WITH_RECORD } from './statements.ts';
+
+/** What is only read of the delivery log. Each method reads one snapshot and throws `STORE_CLOSED` after its end. */
+export class SqliteDeliveryReader {
+  readonly #db: Database;
+  readonly #heldAccount: StatementSync;
+  readonly #delivery: StatementSync;
+  readonly #attempts: StatementSync;
+  readonly #place: StatementSync;
+
+  constructor(db: Database) {
+    this.#db = db;
+    this.#heldAccount = db.prepare(
+      `SELECT account_id FROM deliveries WHERE state = 'held' AND account_id > ? ORDER BY account_id LIMIT 1`,
+    );
+    this.#delivery = db.prepare(`${WITH_RECORD} WHERE id = ?`);
+    this.#attempts = db.prepare(KEPT_ATTEMPTS);
+    this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
+  }
+
+  /** One search for each account, however many deliveries it has. */
+  heldAccounts(): number[] {
+    const after = (accountId: number): number | undefined =>
+      this.#heldAccount.get(accountId)?.account_id as number | undefined;
+    return this.#db.read(() => {
+      const accounts: number[] = [];
+      for (let id = after(Number.MIN_SAFE_INTEGER); id !== undefined; id = after(id)) accounts.push(id);
+      return accounts;
+    });
+  }
+
+  find(id: string): Delivery | undefined {
+    return this.#db.read(() => {
+      const row: Row | undefined = this.#delivery.get(id);
+      return row && toDelivery(row, this.#attempts.all(row.seq as number).map(toAttempt));
+    });
+  }
+
+  list(
+    filter: DeliveryFilter,
+    { limit, after }: { readonly limit: number; readonly after?: string | undefined },
+  ): DeliverySummary[] {
+    return this.#db.read(() => {
+      const { sql, values } = selectionOf(filter);
+      const behind = after === undefined ? [] : [this.#createdAt(after), after];
+      const statement = this.#db.prepare(
+        `SELECT ${SUMMARY_COLUMNS} ${sql} ${after === undefined ? '' : 'AND (created_at, id) < (?, ?)'}
+         ORDER BY created_at DESC, id DESC LIMIT ?`,
+      );
+      return statement.all(...values, ...behind, limit).map(toSummary);
+    });
+  }
+
+  countByState(filter: DeliveryFilter): Record<DeliveryState, number> {
+    const { sql, values } = selectionOf(filter);
+    const counts = { pending: 0, held: 0, delivered: 0, failed: 0, withdrawn: 0 };
+    const rows = this.#db.prepare(`SELECT state, count(*) AS count ${sql} GROUP BY state`).all(...values);
+    for (const row of rows) counts[row.state as DeliveryState] = row.count as number;
+    return counts;
+  }
+
+  #createdAt(id: string): number {
+    const row = this.#place.get(id);
+    if (row === undefined) throw new FuelError('REFUSED', `there is no delivery ${id} to go on behind`);
+    return row.created_at as number;
+  }
+}

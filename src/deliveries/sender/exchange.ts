@@ -1,0 +1,124 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Dispatcher, errors } from 'undici';
+import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
+import { AnswerReader } from './answer-reader.ts';
+import { errorDetail } from './connect.ts';
+import { keepIdleMs, type ReceiverConnection } from './receiver-connection.ts';
+import type { SendRequest } from './sender-port.ts';
+
+/** Of one answer: status lines, headers, informational answers and body together. Nobody's answer needs that much. */
+const MAX_ANSWER_BYTES = 256 * 1024;
+const MAX_INFORMATIONAL = 20;
+
+export interface ExchangeResult {
+  /** False: the connection closed before a byte of the request was written. */
+  readonly sent: boolean;
+  readonly outcome: AttemptOutcome;
+}
+
+/**
+ * One request and its answer, on one connection. A receiver that answers more than it may is cut off, so that it
+ * costs nobody else's time; what has come until then decides the attempt.
+ */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #connection: ReceiverConnection;
+  readonly #ended = Promise.withResolvers<ExchangeResult>();
+  #sent = false;
+  #informational = 0;
+  /** What the connection had received before this answer. */
+  #bytesBefore = 0;
+  #reader: AnswerReader | undefined;
+
+  constructor(connection: ReceiverConnection) {
+    this.#connection = connection;
+  }
+
+  /** Settles when the answer is complete or the connection failed; never rejects. */
+  run(path: string, request: SendRequest): Promise<ExchangeResult> {
+    const { headers, body } = request;
+    this.#connection.client.dispatch({ method: 'POST', path, headers: { ...headers }, body }, this);
+    return this.#ended.promise;
+  }
+
+  /** What has arrived so far; `null` before the answer's headers are complete. */
+  answer(): ReceiverAnswer | null {
+    return this.#reader?.answer() ?? null;
+  }
+
+  onRequestStart(): void {
+    this.#sent = true;
+    const { socket } = this.#connection;
+    this.#bytesBefore = socket.bytesRead;
+    // Behind the client's own listener, which has read what came; not every byte of an answer is reported below.
+    socket.on('readable', this.#limitBytes);
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders) {
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > MAX_INFORMATIONAL) this.#cutOff('more than 20 informational answers');
+      return;
+    }
+    this.#reader = new AnswerReader(status, headers);
+    const keepAlive = headers['keep-alive'];
+    this.#connection.keepIdleMs = keepIdleMs(typeof keepAlive === 'string' ? keepAlive : undefined);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#reader?.read(chunk);
+  }
+
+  onResponseEnd(): void {
+    const answer = this.answer();
+    const reset = this.#connection.socket.errored;
+    if (answer === null) this.#fail('protocol', 'the answer has no status');
+    // An answer that ends with its connection is whole only when that is closed in order.
+    else if (reset !== null) this.#fail('cut', errorDetail(reset));
+    else this.#judge(answer);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(failureKind(error), errorDetail(error));
+  }
+
+  #limitBytes = (): void => {
+    if (this.#connection.socket.bytesRead - this.#bytesBefore > MAX_ANSWER_BYTES) {
+      this.#cutOff('an answer of more than 256 KiB');
+    }
+  };
+
+  #cutOff(what: string): void {
+    const answer = this.answer();
+    if (answer === null) this.#fail('protocol', `the receiver sent ${what}`);
+    else this.#judge(answer);
+    this.#connection.socket.destroy();
+  }
+
+  #judge(answer: ReceiverAnswer): void {
+    if (answer.status >= 200 && answer.status < 300) this.#end({ ok: true, answer });
+    else this.#fail('status', `the receiver answered ${answer.status}`);
+  }
+
+  #fail(kind: FailureKind, detail: string): void {
+    this.#end({ ok: false, kind, detail, answer: this.answer() });
+  }
+
+  #end(outcome: AttemptOutcome): void {
+    this.#connection.socket.off('readable', this.#limitBytes);
+    this.#ended.resolve({ sent: this.#sent, outcome });
+  }
+}
+
+const PROTOCOL_CODES = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED']);
+const PROTOCOL_MESSAGES = new Set(['bad response', 'bad upgrade']);
+
+/** Why an answer did not become complete. What says nothing else is a connection that was cut. */
+function failureKind(error: Error & { readonly code?: string }): FailureKind {
+  const { code = '', message } = error;
+  // The parser gives its errors no code. An end where none may be is one of them, but no fault of what was said.
+  if (error instanceof errors.HTTPParserError) return message.includes('EOF') ? 'cut' : 'protocol';
+  if (PROTOCOL_CODES.has(code) || PROTOCOL_MESSAGES.has(message)) return 'protocol';
+  // TLS 1.3 tells some refusals, such as a missing client certificate, only after the handshake.
+  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_') || code === 'EPROTO') return 'tls';
+  return 'cut';
+}

@@ -1,0 +1,71 @@
+import type { Clock } from '../../clock.ts';
+import type { ReceiverConnection } from './receiver-connection.ts';
+
+const MAX_KEPT = 1_024;
+/** As many as can be in flight in all: several webhooks may share one receiver, and a handshake costs most. */
+const MAX_KEPT_PER_ORIGIN = 512;
+
+export interface KeptConnections {
+  /** An idle connection to one of the addresses, the one used last; it is the caller's then. */
+  take(origin: string, addresses: readonly string[]): ReceiverConnection | undefined;
+  /** Keeps a connection whose answer is complete, in place of the longest idle one where there are too many. */
+  give(connection: ReceiverConnection): void;
+  /** Closes what is kept, and from then on whatever is given. */
+  close(): void;
+}
+
+/**
+ * Idle connections: at most 512 to one receiver, 1,024 in all. Each closes itself within
+ * a second after its idle time has ended, and is not used again from its very end.
+ */
+export function createKeptConnections(clock: Clock): KeptConnections {
+  const idle = new Map<string, ReceiverConnection[]>();
+  /** All of them, the longest idle first. */
+  const all = new Set<ReceiverConnection>();
+  let closed = false;
+
+  function remove(connection: ReceiverConnection): void {
+    if (!all.delete(connection)) return;
+    const same = idle.get(connection.origin) ?? [];
+    const index = same.lastIndexOf(connection);
+    if (index >= 0) same.splice(index, 1);
+    if (same.length === 0) idle.delete(connection.origin);
+  }
+
+  function drop(connection: ReceiverConnection | undefined): void {
+    if (connection === undefined) return;
+    remove(connection);
+    connection.socket.destroy();
+  }
+
+  return {
+    take(origin, addresses) {
+      const now = clock.now();
+      for (const connection of (idle.get(origin) ?? []).toReversed()) {
+        const idleMs = now - (connection.idleSinceMs ?? now);
+        if (connection.socket.destroyed || idleMs >= connection.keepIdleMs) drop(connection);
+        else if (addresses.includes(connection.address)) {
+          remove(connection);
+          return connection;
+        }
+      }
+      return undefined;
+    },
+    give(connection) {
+      if (closed || connection.keepIdleMs === 0) connection.socket.destroy();
+      if (connection.socket.destroyed) return;
+      if (connection.idleSinceMs === undefined) connection.socket.once('close', () => remove(connection));
+      connection.idleSinceMs = clock.now();
+      const same = idle.get(connection.origin);
+      if (same === undefined) idle.set(connection.origin, [connection]);
+      else same.push(connection);
+      all.add(connection);
+      if (same !== undefined && same.length > MAX_KEPT_PER_ORIGIN) drop(same[0]);
+      if (all.size > MAX_KEPT) drop(all.values().next().value);
+    },
+    close() {
+      closed = true;
+      for (const connection of all) drop(connection);
+    },
+  };
+}

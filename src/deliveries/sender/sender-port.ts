@@ -1,0 +1,20 @@
+import type { AttemptOutcome } from '../queue/delivery-queue.ts';
+
+export interface SendRequest {
+  readonly url: string;
+  /** Header names in the form they are sent. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface SendResult {
+  readonly outcome: AttemptOutcome;
+  /** From the start of the attempt, name look-up included. */
+  readonly durationMs: number;
+}
+
+/** Makes one attempt. Never rejects: whatever goes wrong is an outcome. */
+export interface Sender {
+  send(request: SendRequest): Promise<SendResult>;
+  close(): Promise<void>;
+}

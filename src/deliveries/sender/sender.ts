@@ -1,0 +1,149 @@
+import type { SecureContext } from 'node:tls';
+import type { Clock } from '../../clock.ts';
+import { createNameLookup, type NameLookup } from '../../targets/name-lookup.ts';
+import { type ResolveName, resolveName } from '../../targets/resolve-name.ts';
+import { forbiddenAmong, readTarget, type Target } from '../../targets/target.ts';
+import { withinTime } from '../../targets/within-time.ts';
+import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
+import { type Connected, connectToAny, errorDetail } from './connect.ts';
+import { Exchange } from './exchange.ts';
+import { createKeptConnections, type KeptConnections } from './kept-connections.ts';
+import { receiverConnection } from './receiver-connection.ts';
+import type { Sender, SendRequest } from './sender-port.ts';
+import { trustedAuthorities } from './trusted-authorities.ts';
+
+/** From the start of the connection, or the write on a kept one, to the last byte of the answer. */
+const TIME_LIMIT_MS = 500;
+
+export interface SenderOptions {
+  /** Staging only: loopback, private addresses and any port may be called. */
+  readonly allowPrivate: boolean;
+  /** PEM: certificate authorities that are trusted beside the usual ones. */
+  readonly extraCa?: string | undefined;
+  /** By which looked-up addresses and idle connections grow old; the monotonic clock unless told. */
+  readonly clock?: Clock | undefined;
+  /** How names are looked up: by the hosts file and DNS unless told. */
+  readonly resolve?: ResolveName | undefined;
+}
+
+interface Parts {
+  readonly allowPrivate: boolean;
+  readonly names: NameLookup;
+  readonly kept: KeptConnections;
+  readonly secureContext: SecureContext;
+}
+
+/**
+ * Sends webhooks over TLS, on connections that are kept while they are used. Each attempt judges every address
+ * of its host and goes only to one that was judged. Follows no redirect, keeps no cookie, heeds no proxy.
+ * `close` waits for what is under way. Throws `CONFIG_INVALID` when `extraCa` can't be read.
+ */
+export function createSender(options: SenderOptions): Sender {
+  const { allowPrivate, extraCa, clock = performance, resolve = resolveName } = options;
+  const parts: Parts = {
+    allowPrivate,
+    names: createNameLookup({ resolve, clock }),
+    kept: createKeptConnections(clock),
+    secureContext: trustedAuthorities(extraCa),
+  };
+  const underWay = new Set<Promise<AttemptOutcome>>();
+  let closed = false;
+  return {
+    async send(request) {
+      const startedAt = performance.now();
+      const attempt = closed ? Promise.resolve(CLOSED) : send(parts, request).catch(unforeseen);
+      underWay.add(attempt);
+      const outcome = await attempt;
+      underWay.delete(attempt);
+      return { outcome, durationMs: Math.round(performance.now() - startedAt) };
+    },
+    async close() {
+      closed = true;
+      parts.kept.close();
+      await Promise.all(underWay);
+    },
+  };
+}
+
+async function send(parts: Parts, request: SendRequest): Promise<AttemptOutcome> {
+  const read = readTarget(request.url, parts.allowPrivate);
+  if (!read.ok) return failure('forbidden', read.reason);
+  const { target } = read;
+  const found = await parts.names.find(target.host);
+  if (!found.ok) return failure('dns', found.detail);
+  const { addresses } = found;
+  const forbidden = parts.allowPrivate ? undefined : forbiddenAmong(addresses);
+  if (forbidden !== undefined) return failure('forbidden', `${target.host} has the address ${forbidden}`);
+  const attempt = new Attempt(parts, { target, addresses, request });
+  return withinTime({
+    limitMs: TIME_LIMIT_MS,
+    work: (signal) => attempt.run(signal),
+    expired: () => attempt.expired(),
+  });
+}
+
+interface Job {
+  readonly target: Target;
+  /** All of them judged. */
+  readonly addresses: readonly string[];
+  readonly request: SendRequest;
+}
+
+class Attempt {
+  readonly #parts: Parts;
+  readonly #job: Job;
+  #exchange: Exchange | undefined;
+
+  constructor(parts: Parts, job: Job) {
+    this.#parts = parts;
+    this.#job = job;
+  }
+
+  /**
+   * On a kept connection; where that turns out closed before anything was written, on the next one kept, and
+   * at last on a new one.
+   */
+  async run(signal: AbortSignal): Promise<AttemptOutcome> {
+    const { target, addresses, request } = this.#job;
+    const { kept, secureContext } = this.#parts;
+    for (;;) {
+      this.#exchange = undefined;
+      const idle = kept.take(target.origin, addresses);
+      const connected: Connected =
+        idle === undefined
+          ? await connectToAny({ target, addresses, secureContext, signal })
+          : { ok: true, socket: idle.socket, address: idle.address };
+      if (!connected.ok) return failure(connected.kind, connected.detail);
+      const connection = idle ?? receiverConnection(target, connected.address, connected.socket);
+      const close = (): void => void connection.socket.destroy();
+      signal.addEventListener('abort', close, { once: true });
+      this.#exchange = new Exchange(connection);
+      const { sent, outcome } = await this.#exchange.run(target.path, request);
+      signal.removeEventListener('abort', close);
+      if (outcome.ok || outcome.kind === 'status') kept.give(connection);
+      else connection.socket.destroy();
+      if (sent || idle === undefined || signal.aborted) return outcome;
+    }
+  }
+
+  expired(): AttemptOutcome {
+    const answer = this.#exchange?.answer() ?? null;
+    return failure('timeout', `${this.#reached(answer)} within ${TIME_LIMIT_MS} ms`, answer);
+  }
+
+  #reached(answer: ReceiverAnswer | null): string {
+    if (this.#exchange === undefined) return 'no connection';
+    return answer === null ? 'no answer' : 'no complete answer';
+  }
+}
+
+function failure(kind: FailureKind, detail: string, answer: ReceiverAnswer | null = null): AttemptOutcome {
+  return { ok: false, kind, detail, answer };
+}
+
+const CLOSED = failure('connect', 'the sender is closed');
+
+/** A receiver must not be able to end the one who calls it, not even by a fault in here. */
+function unforeseen(error: unknown): AttemptOutcome {
+  return failure('connect', error instanceof Error ? errorDetail(error) : String(error));
+}

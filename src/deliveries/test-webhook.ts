@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto';
+import { type AccountWriter, changeAccount } from '../accounts/change-account.ts';
+import type { MasterKeys } from '../accounts/master-key.ts';
+import { FuelError } from '../errors.ts';
+import { webhookRequest } from './message/envelope.ts';
+import type { Sender, SendResult } from './sender/sender-port.ts';
+
+export interface WebhookTestParts {
+  readonly writer: AccountWriter;
+  readonly masterKeys: MasterKeys;
+  readonly sender: Sender;
+}
+
+export interface WebhookTest extends SendResult {
+  readonly deliveryId: string;
+  readonly url: string;
+}
+
+/**
+ * Makes one attempt to send a `webhook.test` and says what came of it. It stands in the account's stream, but
+ * not in the delivery log, and counts neither as success nor as failure of the webhook. Throws `REFUSED` where
+ * nothing would be sent to the webhook at this moment, and then makes no attempt.
+ */
+export async function testWebhook(
+  { writer, masterKeys, sender }: WebhookTestParts,
+  { accountId, prefix }: { readonly accountId: number; readonly prefix: string },
+): Promise<WebhookTest> {
+  const deliveryId = randomUUID();
+  const atMs = writer.clock.now();
+  const { account } = await changeAccount(writer, accountId, [
+    { type: 'RequestWebhookTest', accountId, prefix, deliveryId, atMs },
+  ]);
+  const key = account.keys.get(prefix);
+  if (key === undefined || key.webhook === null || key.webhookSecret === null) {
+    throw new FuelError('REFUSED', `key ${prefix} has no webhook any more`);
+  }
+  const { url } = key.webhook;
+  const request = webhookRequest({
+    url,
+    secret: masterKeys.decryptSecret(prefix, key.webhookSecret),
+    envelope: { id: deliveryId, type: 'webhook.test', createdAtMs: atMs, recordText: null },
+    atMs: writer.clock.now(),
+  });
+  return { deliveryId, url, ...(await sender.send(request)) };
+}

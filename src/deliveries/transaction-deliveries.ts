@@ -1,0 +1,59 @@
+import { decideDeliveries } from '../../projections/deliveries.ts';
+import { Directory } from '../../projections/directory.ts';
+import type { Clock } from '../clock.ts';
+import type { Environment } from '../domain/account-events.ts';
+import { parseDateTime } from '../domain/values/date-time.ts';
+import { recordedAt } from '../event-store/codec.ts';
+import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import { projectEvent } from '../transactions/project-event.ts';
+import { AccountHistory } from './fan-out/account-history.ts';
+import type { DeliveryQueue, DeliverySummary } from './queue/delivery-queue.ts';
+
+/** More keys than any account has. */
+const MOST_KEYS = 1_000;
+
+export interface TransactionDeliveries {
+  readonly deliveries: readonly DeliverySummary[];
+  /** Every key of the account without a delivery, with why there is none. */
+  readonly notSent: readonly { readonly key: string; readonly reason: string }[];
+}
+
+export interface TransactionDeliveriesOptions {
+  readonly store: EventStore;
+  readonly queue: DeliveryQueue;
+  readonly clock: Clock;
+  readonly environment: Environment;
+  readonly retentionMs: number;
+}
+
+/** To which keys a transaction was sent, is on its way, or is not sent and why; `events` are its stream. */
+export async function transactionDeliveries(
+  transactionId: number,
+  events: readonly RecordedEvent[],
+  { store, queue, clock, environment, retentionMs }: TransactionDeliveriesOptions,
+): Promise<TransactionDeliveries> {
+  const deliveries = await queue.list({ transactionId }, { limit: MOST_KEYS });
+  const [first] = events;
+  const projected = first && projectEvent(first);
+  if (first === undefined || projected === undefined || 'setAside' in projected) {
+    return { deliveries, notSent: [] };
+  }
+  const { change } = projected;
+  if (change.kind !== 'show') return { deliveries, notSent: [] };
+  const transaction = {
+    createdAtMs: change.row.createdAtMs,
+    recordedAtMs: parseDateTime(recordedAt(first)) ?? first.recordedAtMs,
+  };
+  const terms = { retentionMs, nowMs: clock.now(), environment };
+  const history = new AccountHistory({ store, directory: new Directory() });
+  const place = { accountId: change.row.accountId, position: first.position };
+  const decided = await history.asOf(place, (account) => decideDeliveries(transaction, account, terms));
+  if (decided.kind === 'unreadable') return { deliveries, notSent: [] };
+  const sent = new Set(deliveries.map(({ prefix }) => prefix));
+  const waiting = decided.value.owed.map(({ prefix }) => ({
+    key: prefix,
+    reason: 'it is owed and not queued yet',
+  }));
+  const notSent = [...decided.value.notSent, ...waiting].filter(({ key }) => !sent.has(key));
+  return { deliveries, notSent };
+}

@@ -1,0 +1,111 @@
+import { StreamDeletedError } from '@eventstore/db-client';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type {
+  Append,
+  AppendResult,
+  EventStore,
+  Position,
+  RecordedEvent,
+  SubscribeOptions,
+  SubscriptionBatch,
+} from '../event-store.ts';
+import { EventStoreDbConnection } from './driver/connection.ts';
+import { EventStoreDbSubscriptions } from './groups/subscriptions.ts';
+import { EventStoreDbAppends } from './log/append.ts';
+import { readHiddenEnd } from './log/hidden-end.ts';
+import { inParallel, readHead, readRange } from './log/reads.ts';
+import { subscribe } from './log/subscribe.ts';
+
+/** Streams that `readStreams` reads at the same time. */
+const READS_IN_FLIGHT = 64;
+const PING_MS = 1_500;
+
+export interface EventStoreDbOptions {
+  /** `esdb://…` or `esdb+discover://…`; credentials, TLS and the nodes come from it. */
+  readonly url: string;
+  /** By which retried events of a group fall due. The server stamps events with its own. */
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Opens the event store on EventStoreDB 23.10 or newer. It connects with the first use. */
+export function openEventStoreDb(options: EventStoreDbOptions): EventStoreDb {
+  return new EventStoreDb(options);
+}
+
+/** Events in EventStoreDB. Positions are commit positions of `$all`, which the server's own events move too. */
+export class EventStoreDb implements EventStore {
+  readonly #connection: EventStoreDbConnection;
+  readonly #appends: EventStoreDbAppends;
+  readonly #clock: Clock;
+  readonly #log: Log;
+
+  constructor({ url, clock, log }: EventStoreDbOptions) {
+    this.#connection = new EventStoreDbConnection(url);
+    this.#appends = new EventStoreDbAppends(this.#connection);
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Competing consumers over the same connection; closing them leaves the store open. */
+  subscriptions(): EventStoreDbSubscriptions {
+    return new EventStoreDbSubscriptions({
+      connection: this.#connection,
+      clock: this.#clock,
+      log: this.#log,
+    });
+  }
+
+  async append(appends: readonly Append[]): Promise<AppendResult[]> {
+    this.#connection.assertOpen();
+    return await this.#appends.append(appends);
+  }
+
+  async readStream(stream: string, options?: { readonly fromRevision?: number }): Promise<RecordedEvent[]> {
+    const events = await readRange(this.#connection, stream, options);
+    return events === 'erased' ? [] : events;
+  }
+
+  async readStreams(streams: readonly string[]): Promise<RecordedEvent[][]> {
+    this.#connection.assertOpen();
+    return await inParallel(streams, READS_IN_FLIGHT, (stream) => this.readStream(stream));
+  }
+
+  async isErased(stream: string): Promise<boolean> {
+    return (await readRange(this.#connection, stream, { most: 1 })) === 'erased';
+  }
+
+  subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch, void, undefined> {
+    return subscribe(this.#connection, { ...options, log: this.#log });
+  }
+
+  head(): Promise<Position> {
+    return readHead(this.#connection);
+  }
+
+  /** The server's own records that `$all` does not show take places in the log too. */
+  async hasReached(position: Position): Promise<boolean> {
+    return position <= (await this.head()) || position <= (await readHiddenEnd(this.#connection));
+  }
+
+  /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */
+  async ping(): Promise<void> {
+    await readHead(this.#connection, { answerMs: PING_MS, patienceMs: 0 });
+  }
+
+  /** The server keeps the events' bytes until it is scavenged. */
+  async erase(stream: string): Promise<void> {
+    await this.#connection.use(async (client) => {
+      try {
+        await client.tombstoneStream(stream);
+      } catch (error) {
+        if (!(error instanceof StreamDeletedError)) throw error;
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+}

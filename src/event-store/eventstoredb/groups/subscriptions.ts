@@ -1,0 +1,100 @@
+import type { Clock } from '../../../clock.ts';
+import { FuelError } from '../../../errors.ts';
+import type { Log } from '../../../log.ts';
+import { pause } from '../../../pause.ts';
+import type {
+  GroupConsumer,
+  GroupSettings,
+  ParkedEvent,
+  PersistentSubscriptions,
+} from '../../event-store.ts';
+import type { EventStoreDbConnection } from '../driver/connection.ts';
+import { EventStoreDbGroupConsumer } from './consumer.ts';
+import { parkedLinkAt, readParked } from './parked.ts';
+import { ensureGroup } from './settings.ts';
+
+/** A group that the server is still loading ignores a replay: it is asked again. */
+const REPLAY_AGAIN_MS = 1_000;
+const REPLAY_WITHIN_MS = 10_000;
+const LOOK_MS = 50;
+
+export interface EventStoreDbSubscriptionsOptions {
+  /** The event store's; it is not closed with the subscriptions. */
+  readonly connection: EventStoreDbConnection;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Groups are EventStoreDB's persistent subscriptions to `$all`. What is told to the server is not answered: an
+ * event that was parked shows in `parked` a moment later, and an acknowledgement is lost with its connection.
+ */
+export class EventStoreDbSubscriptions implements PersistentSubscriptions {
+  readonly #options: EventStoreDbSubscriptionsOptions;
+  readonly #closing = new AbortController();
+  /** Which streams each ensured group is for: the server is not told, see `EventStoreDbGroupConsumer`. */
+  readonly #prefixes = new Map<string, readonly string[]>();
+
+  constructor(options: EventStoreDbSubscriptionsOptions) {
+    this.#options = options;
+  }
+
+  async ensureGroup(group: string, settings: GroupSettings): Promise<void> {
+    this.#assertOpen();
+    await ensureGroup(this.#options.connection, group, settings);
+    this.#prefixes.set(group, settings.prefixes);
+  }
+
+  /** The iteration rejects with `REFUSED` where the group was not ensured here before. */
+  consume(
+    group: string,
+    { bufferSize, signal }: { readonly bufferSize: number; readonly signal: AbortSignal },
+  ): GroupConsumer {
+    const closed = this.#closing.signal;
+    const prefixes = this.#prefixes.get(group);
+    return new EventStoreDbGroupConsumer({ ...this.#options, group, prefixes, bufferSize, signal, closed });
+  }
+
+  /** Reading it needs the rights of an administrator, where the server asks for any. */
+  async parked(group: string): Promise<ParkedEvent[]> {
+    this.#assertOpen();
+    return await readParked(this.#options.connection, group);
+  }
+
+  async replayParked(group: string): Promise<number> {
+    this.#assertOpen();
+    const { connection } = this.#options;
+    const [first, last] = await Promise.all([
+      parkedLinkAt(connection, group, 'first'),
+      parkedLinkAt(connection, group, 'last'),
+    ]);
+    if (first === undefined || last === undefined) return 0;
+    const endMs = performance.now() + REPLAY_WITHIN_MS;
+    let askAtMs = 0;
+    for (;;) {
+      if (performance.now() >= askAtMs) {
+        await connection.use((client) => client.replayParkedMessagesToAll(group));
+        askAtMs = performance.now() + REPLAY_AGAIN_MS;
+      }
+      const left = await parkedLinkAt(connection, group, 'first');
+      if (left === undefined || left > last) return last - first + 1;
+      if (performance.now() > endMs) {
+        throw new FuelError('STORE_UNAVAILABLE', `EventStoreDB does not replay what ${group} parked`);
+      }
+      await pause(LOOK_MS, this.#closing.signal);
+      this.#assertOpen();
+    }
+  }
+
+  /** Ends the consumers; the event store stays open. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+  }
+
+  #assertOpen(): void {
+    this.#options.connection.assertOpen();
+    if (this.#closing.signal.aborted) {
+      throw new FuelError('STORE_CLOSED', 'the persistent subscriptions were closed');
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import type { Clock } from '../../clock.ts';
+import { CommitWatch } from '../../sqlite/commit-watch.ts';
+import { Database } from '../../sqlite/database.ts';
+import type {
+  GroupConsumer,
+  GroupSettings,
+  ParkedEvent,
+  PersistentSubscriptions,
+  Position,
+} from '../event-store.ts';
+import type { SqliteEventStore } from './event-store.ts';
+import { SqliteGroup, subscriptionMigrations } from './group.ts';
+import { SqliteGroupConsumer } from './group-consumer.ts';
+
+export interface SqliteSubscriptionsOptions {
+  /** A file of its own: it holds positions, the events stay in the store. */
+  readonly path: string;
+  readonly store: SqliteEventStore;
+  readonly clock: Clock;
+  /** How long a consumer sleeps at most before it looks at the clock again; shorter in tests that move it. */
+  readonly lookAtClockMs?: number;
+}
+
+/** What another process gives back or replays is noticed within this time; new events at once. */
+const SLEEP_MS = 1_000;
+
+/** Opens the embedded persistent subscriptions. Consumers of several processes may compete for a group. */
+export function openSqliteSubscriptions(options: SqliteSubscriptionsOptions): SqliteSubscriptions {
+  return new SqliteSubscriptions(options);
+}
+
+/** Competing consumers on one SQLite file beside the embedded event store. It does not close the store. */
+export class SqliteSubscriptions implements PersistentSubscriptions {
+  readonly #db: Database;
+  readonly #store: SqliteEventStore;
+  readonly #clock: Clock;
+  readonly #commits: CommitWatch;
+  readonly #lookAtClockMs: number;
+
+  constructor({ path, store, clock, lookAtClockMs }: SqliteSubscriptionsOptions) {
+    // A commit that a power cut takes back hands its events out again, which every consumer must stand anyway.
+    this.#db = new Database(path, { migrations: subscriptionMigrations, durability: 'normal' });
+    this.#store = store;
+    this.#clock = clock;
+    this.#lookAtClockMs = lookAtClockMs ?? SLEEP_MS;
+    this.#commits = new CommitWatch(this.#db, { pollMs: SLEEP_MS });
+  }
+
+  async ensureGroup(group: string, { prefixes, ackTimeoutMs, maxRetries }: GroupSettings): Promise<void> {
+    await this.#db.write(() => {
+      this.#db
+        .prepare(
+          `INSERT INTO groups (name, prefixes, ack_timeout_ms, max_retries, position) VALUES (?, ?, ?, ?, 0)
+           ON CONFLICT (name) DO UPDATE SET prefixes = excluded.prefixes,
+             ack_timeout_ms = excluded.ack_timeout_ms, max_retries = excluded.max_retries`,
+        )
+        .run(group, JSON.stringify(prefixes), ackTimeoutMs, maxRetries);
+    });
+  }
+
+  /** The iteration rejects with `REFUSED` where there is no such group. */
+  consume(
+    group: string,
+    { bufferSize, signal }: { readonly bufferSize: number; readonly signal: AbortSignal },
+  ): GroupConsumer {
+    const clock = this.#clock;
+    return new SqliteGroupConsumer({
+      group: new SqliteGroup({ db: this.#db, store: this.#store, clock, group }),
+      clock,
+      bufferSize,
+      signal,
+      lookAtClockMs: this.#lookAtClockMs,
+      watches: [this.#store.commits, this.#commits],
+      onReturned: () => this.#commits.ring(),
+      isOpen: () => this.#db.isOpen,
+    });
+  }
+
+  async parked(group: string): Promise<ParkedEvent[]> {
+    const rows = this.#db
+      .prepare(
+        `SELECT position, reason, parked_at FROM messages WHERE group_name = ? AND state = 'parked'
+         ORDER BY parked_at, position`,
+      )
+      .all(group) as unknown as { position: Position; reason: string; parked_at: number }[];
+    const events = new Map(
+      this.#store.readAt(rows.map(({ position }) => position)).map((event) => [event.position, event]),
+    );
+    return rows.flatMap(({ position, reason, parked_at: parkedAtMs }) => {
+      const event = events.get(position); // gone where its stream was erased
+      return event === undefined ? [] : [{ event, reason, parkedAtMs }];
+    });
+  }
+
+  async replayParked(group: string): Promise<number> {
+    const replayed = await this.#db.write(() => {
+      const replay = this.#db.prepare(
+        `UPDATE messages SET state = 'retry', retry_count = 0, due_at = ?, reason = NULL, parked_at = NULL
+         WHERE group_name = ? AND state = 'parked'`,
+      );
+      return replay.run(this.#clock.now(), group).changes as number;
+    });
+    this.#commits.ring();
+    return replayed;
+  }
+
+  async close(): Promise<void> {
+    this.#db.close();
+    this.#commits.close();
+  }
+}

@@ -1,0 +1,191 @@
+import { callsForNotice, NOTICE_MAX_AGE_MS, type Notice, noticesFor } from '../../projections/notices.ts';
+import { type ReadAccountEvent, readAccountEvent } from '../accounts/directory/apply-to-directory.ts';
+import type { Clock } from '../clock.ts';
+import type { Account } from '../domain/account.ts';
+import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
+import { foldAccount } from '../domain/account-evolve.ts';
+import { errorKind, reasonOf } from '../errors.ts';
+import type {
+  EventStore,
+  GroupConsumer,
+  GroupEvent,
+  PersistentSubscriptions,
+} from '../event-store/event-store.ts';
+import type { Log } from '../log.ts';
+import { retryWhileUnavailable } from '../retry.ts';
+import type { Mailer } from './mailer.ts';
+import { noticeText } from './notice-text.ts';
+
+export const NOTICES_GROUP = 'notices';
+
+const BUFFER_SIZE = 100;
+/** More than one mail takes to be sent, its time-outs included. */
+export const ACK_TIMEOUT_MS = 120_000;
+/** The notifier gives up by age; the group must not do so before. */
+const MAX_RETRIES = 10_000;
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 5 * 60_000;
+
+export interface NotifierOptions {
+  readonly store: Pick<EventStore, 'readStream'>;
+  readonly subscriptions: Pick<PersistentSubscriptions, 'ensureGroup' | 'consume'>;
+  readonly mailer: Mailer;
+  readonly operatorEmail: string | null;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Mails what account events call for, each at least once, until the signal aborts. A mail that can't be sent is
+ * tried again, less and less often, until its event is a day old; one that the mail server refuses for good is
+ * reported in the log. Of several notifiers each event goes to one. While a store is unavailable it waits; rejects
+ * with what else goes wrong.
+ */
+export async function runNotifier(options: NotifierOptions): Promise<void> {
+  const { subscriptions, signal, log } = options;
+  await retryWhileUnavailable(
+    async (available) => {
+      const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS, maxRetries: MAX_RETRIES };
+      await subscriptions.ensureGroup(NOTICES_GROUP, settings);
+      available();
+      await new Notifier(options).run();
+    },
+    { log, signal, component: 'notices' },
+  );
+}
+
+class Notifier {
+  readonly #options: NotifierOptions;
+  readonly #consumer: GroupConsumer;
+  readonly #ended = new AbortController();
+  /** By position, which of an event's audiences have been told: a retry does not tell them again. */
+  readonly #told = new Map<number, Set<Notice['audience']>>();
+  #done: GroupEvent[] = [];
+  #acking: Promise<void> | undefined;
+  /** Why acknowledging has failed. */
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+    const { subscriptions } = options;
+    const signal = AbortSignal.any([options.signal, this.#ended.signal]);
+    this.#consumer = subscriptions.consume(NOTICES_GROUP, { bufferSize: BUFFER_SIZE, signal });
+  }
+
+  /** Rejects with what the stores reject with; then what was not acknowledged is handed out again. */
+  async run(): Promise<void> {
+    try {
+      for await (const handed of this.#consumer) await this.#handleOrPark(handed);
+    } finally {
+      this.#ended.abort();
+      await this.#acking;
+    }
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /** An event at which the program itself fails must not hold up the others. */
+  async #handleOrPark(handed: GroupEvent): Promise<void> {
+    try {
+      await this.#handle(handed);
+    } catch (error) {
+      const kind = errorKind(error);
+      if (kind === 'unavailable' || kind === 'closed') throw error;
+      const { stream, position, type } = handed.event;
+      this.#options.log.error({ err: error, stream, position, type }, 'event parked: no notice comes of it');
+      await this.#consumer.park(handed, reasonOf(error));
+    }
+  }
+
+  async #handle(handed: GroupEvent): Promise<void> {
+    const read = readAccountEvent(handed.event);
+    if (!read.ok) {
+      // The directory reports it: an account that can't be read is closed until it is repaired.
+      await this.#consumer.park(handed, read.reason);
+    } else if (!callsForNotice(read.event) || this.#ageMs(read.atMs) > NOTICE_MAX_AGE_MS) {
+      if (handed.retryCount > 0) this.#reportGivenUp(handed);
+      this.#acknowledge(handed);
+    } else {
+      await this.#notify(handed, read);
+    }
+  }
+
+  async #notify(handed: GroupEvent, read: Extract<ReadAccountEvent, { ok: true }>): Promise<void> {
+    const { operatorEmail, clock, log, signal } = this.#options;
+    const { stream, position, type } = handed.event;
+    const account = await this.#account(stream);
+    if (account === undefined) {
+      await this.#consumer.park(handed, `the stream ${stream} can not be read to its end`);
+      return;
+    }
+    const told = this.#told.get(position) ?? new Set();
+    try {
+      for (const notice of noticesFor(read, account, { operatorEmail, nowMs: clock.now() })) {
+        if (signal.aborted) throw new Error('the service stops');
+        if (!told.has(notice.audience)) await this.#send(notice);
+        told.add(notice.audience);
+      }
+      this.#told.delete(position);
+      this.#acknowledge(handed);
+    } catch (error) {
+      this.#told.set(position, told);
+      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** handed.retryCount, MAX_RETRY_MS);
+      log.warn(
+        { err: error, account: account.id, type, position, delayMs },
+        'a notice could not be mailed yet',
+      );
+      await this.#consumer.retry(handed, { reason: String(error), delayMs });
+    }
+  }
+
+  /** Its mail could not be sent for a day. */
+  #reportGivenUp({ event: { stream, position, type } }: GroupEvent): void {
+    if (!this.#told.delete(position)) return; // handed out before to a process that ended
+    this.#options.log.error(
+      { stream, position, type },
+      'a notice could not be mailed for a day: it is given up',
+    );
+  }
+
+  async #send(notice: Notice): Promise<void> {
+    const { mailer, log } = this.#options;
+    const { accountId: account, prefix: key, kind, audience } = notice;
+    const result = await mailer.send({ to: notice.to, ...noticeText(notice) });
+    if (result.kind === 'refused') {
+      log.error(
+        { account, key, kind, audience, reason: result.reason },
+        'a notice was refused by the mail server',
+      );
+    } else if (result.kind === 'sent') {
+      log.info({ account, key, kind, audience, rejected: result.rejected }, 'notice mailed');
+    }
+  }
+
+  /** The account as it is now; `undefined` where an event of it can't be read. */
+  async #account(stream: string): Promise<Account | undefined> {
+    const history = (await this.#options.store.readStream(stream)).map(readAccountEvent);
+    const readable = history.filter((read) => read.ok);
+    return readable.length < history.length ? undefined : foldAccount(readable);
+  }
+
+  #ageMs(atMs: number): number {
+    return this.#options.clock.now() - atMs;
+  }
+
+  /** Acknowledges in the background, all that came meanwhile in one go: a long history is passed over fast. */
+  #acknowledge(handed: GroupEvent): void {
+    this.#done.push(handed);
+    this.#acking ??= this.#acknowledgeAll()
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+        this.#ended.abort();
+      })
+      .finally(() => {
+        this.#acking = undefined;
+      });
+  }
+
+  async #acknowledgeAll(): Promise<void> {
+    while (this.#done.length > 0) await this.#consumer.ack(this.#done.splice(0));
+  }
+}

@@ -1,0 +1,61 @@
+import type { Clock } from '../clock.ts';
+import { isUnavailable } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { retryWhileUnavailable } from '../retry.ts';
+
+/** The name of the event store among the engines outside this process. */
+export const EVENT_STORE = 'eventstoredb';
+
+/** A server that this process depends on. */
+export interface RemoteEngine {
+  readonly name: typeof EVENT_STORE | 'mongodb';
+  /** Resolves when it answers; rejects with `STORE_UNAVAILABLE` within two seconds where it does not. */
+  readonly check: () => Promise<void>;
+}
+
+/** What was found out is believed for this long: who asks often does not load the engines. */
+const FRESH_MS = 1_000;
+
+/** Which of the engines outside this process can be reached. */
+export class EngineHealth {
+  readonly #engines: readonly RemoteEngine[];
+  readonly #clock: Clock;
+  #checked: { readonly atMs: number; readonly state: Promise<Record<string, boolean>> } | undefined;
+
+  constructor(engines: readonly RemoteEngine[], clock: Clock) {
+    this.#engines = engines;
+    this.#clock = clock;
+  }
+
+  /** By name, whether it answers; empty where everything is embedded. Takes two seconds at most. */
+  state(): Promise<Readonly<Record<string, boolean>>> {
+    const nowMs = this.#clock.now();
+    if (this.#checked === undefined || nowMs - this.#checked.atMs > FRESH_MS) {
+      this.#checked = { atMs: nowMs, state: this.#check() };
+    }
+    return this.#checked.state;
+  }
+
+  /** Waits until every engine answers, and says in the log which one it waits for. Rejects with the signal's reason. */
+  async allReached(log: Log, signal: AbortSignal): Promise<void> {
+    for (const engine of this.#engines) {
+      await retryWhileUnavailable(engine.check, { log, signal, component: `start (${engine.name})` });
+    }
+    signal.throwIfAborted();
+  }
+
+  async #check(): Promise<Record<string, boolean>> {
+    const states = await Promise.all(
+      this.#engines.map(async ({ name, check }): Promise<[string, boolean]> => {
+        try {
+          await check();
+          return [name, true];
+        } catch (error) {
+          if (!isUnavailable(error)) throw error;
+          return [name, false];
+        }
+      }),
+    );
+    return Object.fromEntries(states);
+  }
+}

@@ -1,0 +1,90 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { isUnavailable } from '../errors.ts';
+import { droppedLogLines } from '../log.ts';
+
+/** The monitor wakes the process this often: at its default of 10 ms that alone costs half a percent of a core. */
+const LOOP_DELAY_PRECISION_MS = 100;
+const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Every metric of one process, in a registry of its own, with Node's (memory, event loop delay) among them. */
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_PRECISION_MS });
+  new Counter({
+    name: 'fuel_log_lines_dropped_total',
+    help: 'Lines of the log that were dropped because nobody read standard output.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(droppedLogLines());
+    },
+  });
+  return {
+    registry,
+    requests: new Counter({
+      name: 'fuel_http_requests_total',
+      help: 'Answered requests, by status and error code (empty for a page).',
+      labelNames: ['status', 'code'],
+      registers,
+    }),
+    requestDuration: new Histogram({
+      name: 'fuel_http_request_duration_seconds',
+      help: 'Time from a request to its answer, by status.',
+      labelNames: ['status'],
+      buckets: DURATION_BUCKETS_SECONDS,
+      registers,
+    }),
+    pageRows: new Counter({
+      name: 'fuel_page_rows_total',
+      help: 'Transaction records returned.',
+      registers,
+    }),
+    pageEntriesRead: new Counter({
+      name: 'fuel_page_entries_read_total',
+      help: 'Index entries read to find the records of pages.',
+      registers,
+    }),
+    edgeNotEnforced: new Counter({
+      name: 'fuel_edge_not_enforced_total',
+      help: 'Requests that came without the external gateway’s proof: the operator must mend it.',
+      registers,
+    }),
+    connectionsTurnedAway: new Counter({
+      name: 'fuel_connections_turned_away_total',
+      help: 'Connections closed unanswered: peer_limit, total_limit, not_a_proxy.',
+      labelNames: ['reason'],
+      registers,
+    }),
+  } as const;
+}
+
+export interface ProjectionReading {
+  readonly position: number;
+  /** The end of the log. */
+  readonly head: number;
+  readonly setAside: number;
+}
+
+/** Gauges of the transactions view, read when they are scraped; NaN while an engine is away. */
+export function addProjectionMetrics(registry: Registry, read: () => Promise<ProjectionReading>): void {
+  const gauge = (name: string, help: string, pick: (reading: ProjectionReading) => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        try {
+          this.set(pick(await read()));
+        } catch (error) {
+          if (!isUnavailable(error)) throw error;
+          this.set(Number.NaN);
+        }
+      },
+    });
+  gauge('fuel_event_store_position', 'Where the log of events ends.', ({ head }) => head);
+  gauge('fuel_view_position', 'Up to where the transactions view has the log.', ({ position }) => position);
+  gauge('fuel_view_set_aside', 'Events that the transactions view set aside.', ({ setAside }) => setAside);
+}

@@ -1,0 +1,37 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { openEngines } from '../../app.ts';
+import { systemClock } from '../../clock.ts';
+import type { Config } from '../../config/config.ts';
+import { createLog } from '../../log.ts';
+import { runProjector } from '../../transactions/view/projector.ts';
+
+export interface ProjectorThreadData {
+  readonly config: Config;
+  readonly holder: string;
+}
+
+/** Pages show a transaction so much later at most, while others are recorded all the time. */
+const GATHER_MS = 20;
+
+/** The projector's thread: its reads and writes are synchronous and must not delay the API's event loop. */
+const { config, holder } = workerData as ProjectorThreadData;
+const stopping = new AbortController();
+parentPort?.once('message', () => stopping.abort());
+
+const log = createLog(config.FUEL_LOG_LEVEL, { role: 'projector' });
+const engines = await openEngines(config, systemClock, log);
+try {
+  await runProjector({
+    store: engines.store(),
+    view: engines.view(),
+    coordination: engines.coordination(),
+    clock: systemClock,
+    log,
+    holder,
+    signal: stopping.signal,
+    gatherMs: config.MONGODB_URL === undefined ? 0 : GATHER_MS,
+  });
+} finally {
+  await engines.close();
+  parentPort?.close();
+}

@@ -1,0 +1,147 @@
+import { Directory } from '../../../projections/directory.ts';
+import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
+import { DirectoryReach } from '../../accounts/directory/reach.ts';
+import { openMasterKeys } from '../../accounts/master-key.ts';
+import { assertSecretsReadable } from '../../accounts/store-binding.ts';
+import type { Engines } from '../../app.ts';
+import type { Config } from '../../config/config.ts';
+import { Dispatcher } from '../../deliveries/dispatch/dispatcher.ts';
+import { attemptRandom, retryDelayMs } from '../../deliveries/dispatch/retry-schedule.ts';
+import { AccountHistory } from '../../deliveries/fan-out/account-history.ts';
+import { FanOut } from '../../deliveries/fan-out/fan-out.ts';
+import { runFanOut } from '../../deliveries/fan-out/run-fan-out.ts';
+import { createHealthEvents } from '../../deliveries/health/health-events.ts';
+import { createRequests } from '../../deliveries/message/requests.ts';
+import { systemScheduler } from '../../deliveries/queue/scheduler.ts';
+import { startRetention } from '../../deliveries/retention.ts';
+import { configuredSender } from '../../deliveries/sender/configured-sender.ts';
+import type { Sender } from '../../deliveries/sender/sender-port.ts';
+import { configuredPresigner } from '../../images/configured-presigner.ts';
+import type { Log } from '../../log.ts';
+import { EVENT_STORE } from '../../ops/engine-health.ts';
+
+const DAY_MS = 86_400_000;
+/** So much later a delivery begins, or a slot is free again, at most, while many are under way. */
+const REMOTE_GATHER_MS = 10;
+
+export interface WebhooksRun {
+  readonly config: Config;
+  readonly engines: Engines;
+  readonly log: Log;
+  /** Names this process among those that claim deliveries. */
+  readonly holder: string;
+  readonly signal: AbortSignal;
+  /** The subscription is there and the directory has caught up. */
+  readonly onConnected: () => void;
+  readonly onMoved: (position: number) => void;
+}
+
+/**
+ * The webhooks role: fans events out and delivers them, until `signal` aborts; then no attempt begins any more
+ * and those under way are recorded. Rejects with what the event store or the subscription rejects with.
+ */
+export async function runWebhooks(run: WebhooksRun): Promise<void> {
+  const sender = await configuredSender(run.config);
+  const ended = new AbortController();
+  const until = AbortSignal.any([run.signal, ended.signal]);
+  const following = new AbortController(); // longer than the rest: attempts are judged by the directory to the end
+  const parts = createParts(run, { sender, following: following.signal });
+  const { directory, masterKeys, dispatcher, live, fanOut, caughtUp } = parts;
+  const { config, engines, log, onConnected } = run;
+  const directoryEnded = live.run();
+  try {
+    await Promise.race([caughtUp, directoryEnded, aborted(until)]);
+    if (!until.aborted) {
+      await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
+      dispatcher.start();
+      const retentionMs = config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS;
+      startRetention({ queue: engines.queue(), clock: systemScheduler, log, retentionMs, signal: until });
+      const fanningOut = runFanOut({
+        subscriptions: engines.subscriptions(),
+        fanOut,
+        log,
+        signal: until,
+        gatherMs: gatherMs(engines),
+        onConnected,
+      });
+      try {
+        await Promise.race([fanningOut, directoryEnded, dispatcher.failed]);
+      } finally {
+        ended.abort();
+        await fanningOut.catch(() => undefined); // the race has told
+      }
+    }
+  } finally {
+    ended.abort();
+    await dispatcher.stop();
+    await sender.close();
+    following.abort();
+    await directoryEnded.catch(() => undefined); // likewise
+  }
+}
+
+function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly following: AbortSignal }) {
+  const { config, engines, log, holder, onMoved } = run;
+  const directory = new Directory();
+  const masterKeys = openMasterKeys(config);
+  const store = engines.store();
+  const queue = engines.queue();
+  const environment = config.FUEL_ENVIRONMENT;
+  const delaysMs = config.FUEL_WEBHOOK_RETRY_DELAYS;
+  const dispatcher = new Dispatcher({
+    queue,
+    directory,
+    environment,
+    sender: own.sender,
+    requestFor: createRequests(masterKeys, configuredPresigner(config)),
+    retryDelayMs({ id, cycle, attemptNumber: before }) {
+      const attemptNumber = before + 1;
+      const random = attemptRandom({ id, cycle, attemptNumber });
+      return retryDelayMs({ delaysMs, attemptNumber, random });
+    },
+    appendHealthEvent: createHealthEvents(store, systemScheduler),
+    scheduler: systemScheduler,
+    log,
+    holder,
+    togetherMs: gatherMs(engines),
+  });
+  const reach = new DirectoryReach();
+  const isRemote = engines.remote.some(({ name }) => name === EVENT_STORE);
+  const fanOut = new FanOut({
+    store,
+    queue,
+    history: new AccountHistory({ store, directory }),
+    directoryAt: isRemote ? (position) => reach.reach(position) : undefined,
+    accept: (deliveries) => dispatcher.accept(deliveries),
+    clock: systemScheduler,
+    environment,
+    retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
+  });
+  const { promise: caughtUp, resolve } = Promise.withResolvers<void>();
+  const live: LiveDirectory = new LiveDirectory({
+    store,
+    directory,
+    snapshots: engines.snapshots(),
+    clock: systemScheduler,
+    log,
+    signal: own.following,
+    onEvent: (event, place) => dispatcher.accountEvent(event, place),
+    onMoved(position) {
+      if (live.isCaughtUp) resolve();
+      reach.moved(position);
+      dispatcher.directoryMoved();
+      onMoved(position);
+    },
+  });
+  return { directory, masterKeys, dispatcher, fanOut, live, caughtUp };
+}
+
+/** Remote engines cost a round trip for each batch, small or large. */
+function gatherMs({ remote }: Engines): number | undefined {
+  return remote.length > 0 ? REMOTE_GATHER_MS : undefined;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

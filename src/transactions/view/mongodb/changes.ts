@@ -1,0 +1,213 @@
+import { type AnyBulkWriteOperation, MongoBulkWriteError, MongoServerError } from 'mongodb';
+import {
+  idOfChange,
+  stateAfter,
+  type TransactionChange,
+  transition,
+} from '../../../../projections/transactions.ts';
+import { ERASED_REVISION } from '../../../event-store/event-store.ts';
+import { DUPLICATE_KEY } from '../../../mongodb/prepared-collections.ts';
+import type { ViewChange } from '../../project-event.ts';
+import type { ParkedTransactionEvent } from '../transactions-view.ts';
+import { documentOf, stateOf, type TransactionDocument } from './documents.ts';
+import type { Generation } from './generations.ts';
+
+/** A race is lost to another writer's change of that row: there are at most as many as its stream has events. */
+const MOST_ROUNDS = 100;
+const UNKNOWN_ERROR = 8;
+/** Owns what was erased before it was known. */
+const NOBODY = 0;
+
+type KnownChange = Extract<ViewChange, { readonly change: TransactionChange }>;
+/** By transaction, in the order of the batch. */
+type Histories = Map<number, KnownChange[]>;
+
+/** What the changes of one transaction leave of `before`. */
+export interface Outcome {
+  readonly before: TransactionDocument | undefined;
+  /** `undefined` where nothing changes. */
+  readonly document: TransactionDocument | undefined;
+  readonly illegal: readonly { readonly change: KnownChange; readonly reason: string }[];
+}
+
+/**
+ * Applies changes to the rows of a generation: one write a transaction, whatever their number, guarded by the
+ * revision that was read; what lost against another writer is read and decided once more. Safe to repeat and to
+ * run twice at once. Returns what was set aside. That is written before the rows: a crash between the two sets it
+ * aside again, while the other order could forget it, the event being stale by then.
+ */
+export async function applyChanges(
+  generation: Generation,
+  changes: readonly ViewChange[],
+  atMs: number,
+): Promise<ParkedTransactionEvent[]> {
+  const unreadable = unreadableOf(changes, atMs);
+  await park(generation, unreadable);
+  const parked = new Map(unreadable.map((event) => [event.position, event]));
+  const histories = byTransaction(changes);
+  let open = await insertFresh(generation, histories);
+  for (let round = 0; open.size > 0; round++) {
+    if (round === MOST_ROUNDS) throw new Error(`rows of the view change without end: ${[...open.keys()]}`);
+    const outcomes = await decide(generation, open);
+    const illegal = outcomes.flatMap((outcome) => illegalOf(outcome, atMs));
+    await park(generation, illegal);
+    for (const event of illegal) parked.set(event.position, event);
+    const lost = await write(generation, outcomes);
+    open = new Map([...open].filter(([id]) => lost.has(id)));
+  }
+  return [...parked.values()].sort((a, b) => a.position - b.position);
+}
+
+/** What the changes of one transaction, in their order, leave of a row. */
+export function fold(before: TransactionDocument | undefined, history: readonly KnownChange[]): Outcome {
+  let state = before === undefined ? undefined : stateOf(before);
+  let document: TransactionDocument | undefined;
+  const illegal: { change: KnownChange; reason: string }[] = [];
+  for (const change of history) {
+    const verdict = transition(state, change.change);
+    if (verdict === 'stale') continue;
+    if (verdict === 'apply') {
+      state = stateAfter(change.change);
+      document = documentAfter(change.change, document ?? before);
+    } else illegal.push({ change, reason: verdict.illegal });
+  }
+  return { before, document, illegal };
+}
+
+export function byTransaction(changes: readonly ViewChange[]): Histories {
+  const histories: Histories = new Map();
+  for (const change of changes) {
+    if ('setAside' in change) continue;
+    const id = idOfChange(change.change);
+    const history = histories.get(id);
+    if (history === undefined) histories.set(id, [change]);
+    else history.push(change);
+  }
+  return histories;
+}
+
+/** The events that could not be read. */
+export function unreadableOf(changes: readonly ViewChange[], atMs: number): ParkedTransactionEvent[] {
+  return changes.flatMap((change) =>
+    'setAside' in change ? [parkedEvent(change, change.setAside, atMs)] : [],
+  );
+}
+
+/** The events that can't follow what was there. */
+export function illegalOf({ illegal }: Outcome, atMs: number): ParkedTransactionEvent[] {
+  return illegal.map(({ change, reason }) => parkedEvent(change, reason, atMs));
+}
+
+export async function park({ parked }: Generation, events: readonly ParkedTransactionEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  const documents = events.map(({ position, parkedAtMs, ...event }) => ({
+    _id: position,
+    ...event,
+    parked_at: new Date(parkedAtMs),
+  }));
+  await parked.bulkWrite(
+    documents.map((replacement) => ({
+      replaceOne: { filter: { _id: replacement._id }, replacement, upsert: true },
+    })),
+    { ordered: false },
+  );
+}
+
+/** Guards a write by what was read; in a sharded cluster the account sends it to one shard. */
+export function asRead({ _id, account_id, revision }: TransactionDocument) {
+  return { _id, account_id, revision };
+}
+
+/**
+ * Inserts what begins with a record, without reading first: on an empty view that is all there is. Returns what
+ * is left to be decided: where a row was there, or something may have to be set aside.
+ */
+async function insertFresh(generation: Generation, histories: Histories): Promise<Histories> {
+  const left: Histories = new Map();
+  const fresh: { history: KnownChange[]; document: TransactionDocument }[] = [];
+  for (const [id, history] of histories) {
+    const { document, illegal } = fold(undefined, history);
+    const isFresh = history[0]?.change.kind === 'show' && illegal.length === 0;
+    if (isFresh && document !== undefined) fresh.push({ history, document });
+    else left.set(id, history);
+  }
+  if (fresh.length === 0) return left;
+  const inserts = fresh.map(({ document }) => ({ insertOne: { document } }));
+  const { duplicates } = await writeUnordered(generation, inserts);
+  for (const index of duplicates) {
+    const taken = fresh[index];
+    if (taken !== undefined) left.set(taken.document._id, taken.history);
+  }
+  return left;
+}
+
+async function decide({ rows }: Generation, open: Histories): Promise<Outcome[]> {
+  const found = await rows.find({ _id: { $in: [...open.keys()] } }).toArray();
+  const present = new Map(found.map((document) => [document._id, document]));
+  return [...open].map(([id, history]) => fold(present.get(id), history));
+}
+
+/** Returns the transactions whose rows another writer changed meanwhile. */
+async function write(generation: Generation, outcomes: readonly Outcome[]): Promise<Set<number>> {
+  const wanted = outcomes.flatMap(({ before, document }) =>
+    document === undefined ? [] : { before, document },
+  );
+  if (wanted.length === 0) return new Set();
+  const operations = wanted.map(
+    ({ before, document }): AnyBulkWriteOperation<TransactionDocument> =>
+      before === undefined
+        ? { insertOne: { document } }
+        : { replaceOne: { filter: asRead(before), replacement: document } },
+  );
+  const { matched, duplicates } = await writeUnordered(generation, operations);
+  const lost = new Set(duplicates.flatMap((index) => wanted[index]?.document._id ?? []));
+  const replaced = wanted.filter(({ before }) => before !== undefined).map(({ document }) => document);
+  if (matched === replaced.length) return lost;
+  // The answer counts the rows that matched and does not name them. One that stands at the wanted revision has
+  // taken the same events, whoever wrote it.
+  const ids = replaced.map(({ _id }) => _id);
+  const now = await generation.rows.find({ _id: { $in: ids } }, { projection: { revision: 1 } }).toArray();
+  const revisions = new Map(now.map(({ _id, revision }) => [_id, revision]));
+  for (const { _id, revision } of replaced) if (revisions.get(_id) !== revision) lost.add(_id);
+  return lost;
+}
+
+/**
+ * Writes all that can be written, and says which operations met a row that was there. Throws what the server said
+ * of any other failure, so that one which passes is told from one which stays.
+ */
+export async function writeUnordered(
+  { rows }: Generation,
+  operations: readonly AnyBulkWriteOperation<TransactionDocument>[],
+): Promise<{ matched: number; duplicates: number[] }> {
+  try {
+    const { matchedCount } = await rows.bulkWrite(operations, { ordered: false });
+    return { matched: matchedCount, duplicates: [] };
+  } catch (error) {
+    if (!(error instanceof MongoBulkWriteError)) throw error;
+    const failures = [error.writeErrors].flat();
+    const other = failures.find(({ code }) => code !== DUPLICATE_KEY) ?? error.result.getWriteConcernError();
+    if (other !== undefined) {
+      const { errmsg: message = error.message, code = UNKNOWN_ERROR } = other;
+      throw new MongoServerError({ message, code });
+    }
+    if (failures.length === 0) throw error;
+    return { matched: error.matchedCount, duplicates: failures.map(({ index }) => index) };
+  }
+}
+
+function documentAfter(
+  change: TransactionChange,
+  before: TransactionDocument | undefined,
+): TransactionDocument {
+  if (change.kind === 'show') return documentOf(change.row, change.revision);
+  const { id: _id, revision } = change;
+  if (change.kind === 'hide') return { _id, account_id: change.accountId, revision };
+  return { _id, account_id: before?.account_id ?? NOBODY, revision: ERASED_REVISION };
+}
+
+function parkedEvent(change: ViewChange, reason: string, parkedAtMs: number): ParkedTransactionEvent {
+  const { position, stream, type } = change;
+  const revision = 'setAside' in change ? change.revision : change.change.revision;
+  return { position, stream, revision, type, reason, parkedAtMs };
+}

@@ -1,0 +1,88 @@
+import type { PageRow } from '../transactions-view.ts';
+
+/** The BSON types of a row's fields. */
+const DOUBLE = 0x01;
+const STRING = 0x02;
+const DOCUMENT = 0x03;
+const DATE = 0x09;
+const INT32 = 0x10;
+const INT64 = 0x12;
+const TWO_TO_32 = 0x1_0000_0000;
+/** The fields that a page shows, and those of a place, by their first two letters. */
+const WANTED = new Map(
+  ['_id', 'place', 'created_at', 'id', 'head', 'mobile_number', 'fees', 'pump', 'odometer'].map((name) => [
+    firstTwo(name.charCodeAt(0), name.charCodeAt(1)),
+    name,
+  ]),
+);
+
+type Value = string | number | Fields;
+type Fields = { [name: string]: Value | undefined };
+
+/**
+ * Reads a row from its BSON, as it came from the server. The driver makes objects of documents at twice the cost,
+ * which is a fifth of a whole page.
+ */
+export function readPageRow(bytes: Uint8Array): PageRow {
+  const fields = readFields(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
+  const { place, head, fees, mobile_number, pump, odometer } = fields;
+  if (typeof place !== 'object' || typeof head !== 'string' || typeof fees !== 'string') {
+    throw new Error(`transaction ${fields._id} is in an index of the view, and is not a row`);
+  }
+  return {
+    id: Number(place.id),
+    createdAtMs: Number(place.created_at),
+    head,
+    mobileNumber: textOrNull(mobile_number),
+    fees,
+    pump: textOrNull(pump),
+    odometer: textOrNull(odometer),
+  };
+}
+
+function textOrNull(value: Value | undefined): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** The wanted fields of the document at `start`; dates as milliseconds. Throws for a type that no row has. */
+function readFields(bytes: Buffer, start: number): Fields {
+  const fields: Fields = {};
+  let at = start + 4; // behind the length
+  for (let type = bytes[at]; type !== 0; type = bytes[at]) {
+    const nameStart = at + 1;
+    let nameEnd = nameStart;
+    while (bytes[nameEnd] !== 0) nameEnd++;
+    const name = wantedName(bytes, nameStart, nameEnd);
+    at = nameEnd + 1;
+    if (type === STRING) {
+      const length = bytes.readInt32LE(at); // with the zero at its end
+      if (name !== undefined) fields[name] = bytes.toString('utf8', at + 4, at + 3 + length);
+      at += 4 + length;
+    } else if (type === INT32) {
+      if (name !== undefined) fields[name] = bytes.readInt32LE(at);
+      at += 4;
+    } else if (type === DOUBLE) {
+      if (name !== undefined) fields[name] = bytes.readDoubleLE(at);
+      at += 8;
+    } else if (type === DATE || type === INT64) {
+      if (name !== undefined) fields[name] = bytes.readInt32LE(at + 4) * TWO_TO_32 + bytes.readUInt32LE(at);
+      at += 8;
+    } else if (type === DOCUMENT) {
+      if (name !== undefined) fields[name] = readFields(bytes, at);
+      at += bytes.readInt32LE(at);
+    } else {
+      throw new Error(`a row of the view has a field of BSON type ${type}, which nothing writes`);
+    }
+  }
+  return fields;
+}
+
+/** Told by its first two letters and its length, which no other field of a row shares: most names are never read. */
+function wantedName(bytes: Buffer, start: number, end: number): string | undefined {
+  const name = WANTED.get(firstTwo(bytes[start], bytes[start + 1]));
+  return name?.length === end - start ? name : undefined;
+}
+
+function firstTwo(first = 0, second = 0): number {
+  return first * 256 + second;
+}

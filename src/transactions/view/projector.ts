@@ -1,0 +1,155 @@
+import type { Clock } from '../../clock.ts';
+import type { Coordination } from '../../coordination/coordination.ts';
+import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
+import { errorKind, reasonOf } from '../../errors.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { assertCheckpoint, storeIdentity } from '../../event-store/store-identity.ts';
+import { isolateFailures } from '../../isolate.ts';
+import type { Log } from '../../log.ts';
+import { pause } from '../../pause.ts';
+import { retryWhileUnavailable } from '../../retry.ts';
+import type { ViewChange } from '../project-event.ts';
+import { projectEvent } from '../project-event.ts';
+import type { Checkpoint, ParkedTransactionEvent, TransactionsView } from './transactions-view.ts';
+
+export const PROJECTOR_LEASE = 'projector-transactions';
+export const VIEW_NAME = 'transactions';
+
+const LEASE_MS = 3_000;
+const RENEW_EVERY_MS = 1_000;
+const STANDBY_CHECK_MS = 500;
+
+export interface ProjectorOptions {
+  readonly store: EventStore;
+  readonly view: TransactionsView;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Names this projector among those that compete for the lease. */
+  readonly holder: string;
+  readonly signal: AbortSignal;
+  /** Live, what comes within this time of a write goes into the next one: for a view to which writing is a round trip. */
+  readonly gatherMs?: number;
+}
+
+/**
+ * Keeps the transactions view up with the log until `signal` aborts: in batches when behind, at once when
+ * live. Of several projectors the holder of the lease works and the others stand by; one that is killed is
+ * replaced within 4 s. Should two ever work at once, the revisions of the rows keep the view right. While an
+ * engine is away it waits and goes on from the checkpoint. Rejects with `STORE_MISMATCH` when the view was made
+ * from another store, and with what else a store rejects with.
+ */
+export async function runProjector(options: ProjectorOptions): Promise<void> {
+  const { coordination, holder, signal, log } = options;
+  while (!signal.aborted)
+    await retryWhileUnavailable(() => takeTurn(options), { log, signal, component: 'projector' });
+  try {
+    await coordination.release(PROJECTOR_LEASE, holder);
+  } catch (error) {
+    log.warn({ err: error }, 'projector could not give its lease back: it ends by itself');
+  }
+}
+
+/** Works while it holds the lease, or waits a moment as a standby. */
+async function takeTurn(options: ProjectorOptions): Promise<void> {
+  const { coordination, holder, signal, log } = options;
+  if (await coordination.acquire(PROJECTOR_LEASE, holder, LEASE_MS)) {
+    log.info({ holder }, 'projector is active');
+    await projectWhileHolding(options);
+  } else {
+    await pause(STANDBY_CHECK_MS, signal);
+  }
+}
+
+async function projectWhileHolding(options: ProjectorOptions): Promise<void> {
+  const { holder, signal, log } = options;
+  const lost = new AbortController();
+  const until = AbortSignal.any([signal, lost.signal]);
+  const renewal = renewLease(options, until, () => lost.abort());
+  try {
+    while (!until.aborted) await project(options, until);
+  } finally {
+    lost.abort();
+    await renewal;
+  }
+  if (!signal.aborted) log.warn({ holder }, 'projector lost its lease and stands by');
+}
+
+async function renewLease(options: ProjectorOptions, until: AbortSignal, lost: () => void): Promise<void> {
+  while (!until.aborted) {
+    await pause(RENEW_EVERY_MS, until);
+    if (until.aborted) return;
+    try {
+      if (!(await options.coordination.acquire(PROJECTOR_LEASE, options.holder, LEASE_MS))) lost();
+    } catch (error) {
+      // Without proof that the lease is still held the work stops; the next attempt to acquire it tells more.
+      options.log.warn({ err: error }, 'projector could not renew its lease');
+      lost();
+    }
+  }
+}
+
+/** Follows the log from the view's checkpoint; returns when `until` aborts or the view was begun anew. */
+async function project(options: ProjectorOptions, until: AbortSignal): Promise<void> {
+  const { store, view, gatherMs = 0 } = options;
+  const { generation, position: after } = await prepareView(options);
+  const batches = store.subscribe({ prefixes: [TRANSACTION_STREAMS], after, signal: until });
+  let from = after;
+  for await (const batch of batches) {
+    const beganAtMs = performance.now();
+    const changes = batch.events.map(projectEvent);
+    const setAside = await applyOrPark(view, changes, { generation, from, to: batch.position });
+    from = batch.position;
+    if (setAside === 'begun anew') return;
+    for (const { parkedAtMs: _, ...event } of setAside) {
+      options.log.error(event, 'event set aside: see fuel projection parked');
+    }
+    const leftMs = beganAtMs + gatherMs - performance.now();
+    if (batch.caughtUp && leftMs > 0) await pause(leftMs, until);
+  }
+}
+
+/**
+ * Applies the changes and moves the checkpoint to `to`. A change that the view's store refuses is parked with its
+ * reason, and the others are applied: the checkpoint stays at `from` until all of them are.
+ */
+async function applyOrPark(
+  view: TransactionsView,
+  changes: readonly ViewChange[],
+  { generation, from, to }: { readonly generation: number; readonly from: number; readonly to: number },
+): ReturnType<TransactionsView['apply']> {
+  try {
+    return await view.apply(changes, { generation, position: to });
+  } catch (error) {
+    if (errorKind(error) !== 'refused') throw error;
+  }
+  const setAside: ParkedTransactionEvent[] = [];
+  const refused = await isolateFailures(changes, async (some) => {
+    const result = await view.apply(some, { generation, position: from });
+    if (result !== 'begun anew') for (const event of result) setAside.push(event);
+  });
+  const parked = refused.map(({ item, error }) => parkedChange(item, reasonOf(error)));
+  const result = await view.apply(parked, { generation, position: to });
+  return result === 'begun anew' ? result : [...setAside, ...result];
+}
+
+function parkedChange(change: ViewChange, reason: string): ViewChange {
+  if ('setAside' in change) return change;
+  const { position, stream, type } = change;
+  return { position, stream, type, revision: change.change.revision, setAside: reason };
+}
+
+/**
+ * The checkpoint to go on from. A view that has none, or that an older rendering wrote, is begun anew. Throws
+ * `STORE_MISMATCH` for a checkpoint of another store, or one ahead of the store's end.
+ */
+export async function prepareView(
+  options: Pick<ProjectorOptions, 'store' | 'view' | 'clock'>,
+): Promise<Checkpoint> {
+  const { store, view, clock } = options;
+  const storeId = await storeIdentity(store, clock);
+  const checkpoint = await view.checkpoint();
+  if (checkpoint === undefined) return view.begin(storeId, await store.head());
+  await assertCheckpoint(checkpoint, { store, storeId }, VIEW_NAME);
+  return checkpoint;
+}

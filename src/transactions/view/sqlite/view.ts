@@ -1,0 +1,300 @@
+import type { StatementSync } from 'node:sqlite';
+import {
+  idOfChange,
+  RENDERING_VERSION,
+  type RowState,
+  type TransactionChange,
+  type TransactionRow,
+  transition,
+  type VisibleStatus,
+} from '../../../../projections/transactions.ts';
+import type { Clock } from '../../../clock.ts';
+import { transactionStream } from '../../../domain/transaction-events.ts';
+import { FuelError } from '../../../errors.ts';
+import { ERASED_REVISION } from '../../../event-store/event-store.ts';
+import { Database } from '../../../sqlite/database.ts';
+import type { ViewChange } from '../../project-event.ts';
+import type {
+  Checkpoint,
+  PageQuery,
+  PageRow,
+  ParkedTransactionEvent,
+  Place,
+  TransactionsView,
+  ViewPage,
+} from '../transactions-view.ts';
+import { mergeRuns, type ReadRun } from './merge-runs.ts';
+import { MIGRATIONS, type RunKind, runQuery } from './schema.ts';
+
+const STATUS_CODES: Readonly<Record<VisibleStatus, number>> = { CONFIRMED: 1, EXTERNAL: 2 };
+/** Holds the branches of the indexes and the leaves in use. */
+const CACHE_MIB = 8;
+/** The transactions view in an SQLite file. Everything runs on the calling thread. */
+export function openSqliteView(options: {
+  readonly path: string;
+  readonly clock: Clock;
+}): SqliteTransactionsView {
+  return new SqliteTransactionsView(options.path, options.clock);
+}
+
+export class SqliteTransactionsView implements TransactionsView {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #runs = new Map<string, StatementSync>();
+  readonly #statements: ReturnType<typeof prepareStatements>;
+
+  constructor(path: string, clock: Clock) {
+    this.#db = new Database(path, { migrations: MIGRATIONS, durability: 'normal', cacheMiB: CACHE_MIB });
+    this.#clock = clock;
+    this.#statements = prepareStatements(this.#db);
+    const both = [false, true];
+    for (const group of both) {
+      for (const corporate of both) {
+        for (const ties of both) {
+          const kind = { group, corporate, ties };
+          this.#runs.set(runName(kind), this.#db.prepare(runQuery(kind)));
+        }
+      }
+    }
+  }
+
+  async page(query: PageQuery): Promise<ViewPage> {
+    return this.#db.read(() => {
+      const checkpoint = this.#checkpoint();
+      if (checkpoint === undefined || checkpoint.position < checkpoint.servesFrom) {
+        throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is being built');
+      }
+      const { places, entriesRead } = mergeRuns(this.#runsOf(query), query.limit + 1);
+      const rows = places.slice(0, query.limit).map((place) => this.#pageRow(place.id));
+      return { rows, hasMore: places.length > query.limit, entriesRead };
+    });
+  }
+
+  async find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined> {
+    this.#db.assertOpen();
+    const row = this.#statements.row.get(transactionId);
+    if (row === undefined) return undefined;
+    return row.status === null ? 'hidden' : toRow(row);
+  }
+
+  async checkpoint(): Promise<Checkpoint | undefined> {
+    this.#db.assertOpen();
+    return this.#checkpoint();
+  }
+
+  async begin(storeId: string, servesFrom: number): Promise<Checkpoint> {
+    return this.#db.write(() => {
+      const generation = 1 + ((this.#statements.checkpoint.get()?.generation as number | undefined) ?? 0);
+      this.#db.exec('DELETE FROM transactions; DELETE FROM parked; DELETE FROM checkpoint');
+      this.#statements.insertCheckpoint.run(RENDERING_VERSION, storeId, servesFrom, generation);
+      return { storeId, position: 0, servesFrom, generation };
+    });
+  }
+
+  async apply(
+    changes: readonly ViewChange[],
+    to: { readonly generation: number; readonly position: number },
+  ): Promise<readonly ParkedTransactionEvent[] | 'begun anew'> {
+    this.#db.assertOpen();
+    const before = this.#checkpoint();
+    if (before?.generation !== to.generation) return 'begun anew';
+    if (changes.length === 0 && before.position >= to.position) return [];
+    return this.#db.write(() => {
+      const { changes: moved } = this.#statements.moveCheckpoint.run(to.position, to.generation);
+      return moved === 0 ? 'begun anew' : this.#applyAll(changes);
+    });
+  }
+
+  async parked(): Promise<ParkedTransactionEvent[]> {
+    this.#db.assertOpen();
+    return this.#statements.parked.all().map((row) => ({
+      position: row.position as number,
+      stream: row.stream as string,
+      revision: row.revision as number,
+      type: row.type as string,
+      reason: row.reason as string,
+      parkedAtMs: row.parked_at as number,
+    }));
+  }
+
+  async countParked(): Promise<number> {
+    this.#db.assertOpen();
+    return this.#statements.countParked.get()?.count as number;
+  }
+
+  async retry(changes: readonly ViewChange[]): Promise<void> {
+    await this.#db.write(() => {
+      for (const change of changes) this.#statements.unpark.run(change.position);
+      this.#applyAll(changes);
+    });
+  }
+
+  async erase(transactionId: number): Promise<void> {
+    await this.#db.write(() => {
+      this.#statements.erase.run(transactionId, ERASED_REVISION);
+      this.#statements.unparkStream.run(transactionStream(transactionId));
+    });
+  }
+
+  async replace(transactionId: number, changes: readonly ViewChange[]): Promise<void> {
+    await this.#db.write(() => {
+      this.#statements.forget.run(transactionId);
+      this.#statements.unparkStream.run(transactionStream(transactionId));
+      this.#applyAll(changes);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#db.close();
+  }
+
+  #checkpoint(): Checkpoint | undefined {
+    const row = this.#statements.checkpoint.get();
+    if (row === undefined || row.rendering !== RENDERING_VERSION) return undefined;
+    return {
+      storeId: row.store_id as string,
+      position: row.position as number,
+      servesFrom: row.serves_from as number,
+      generation: row.generation as number,
+    };
+  }
+
+  /** One run for each corporate and status asked for: together they hold exactly the records of the query. */
+  #runsOf(query: PageQuery): ReadRun[] {
+    const corporates = query.corporateIds ?? [undefined];
+    return corporates.flatMap((corporate) =>
+      query.statuses.map((status) => this.#run(query, corporate, status)),
+    );
+  }
+
+  #run(query: PageQuery, corporate: number | undefined, status: VisibleStatus): ReadRun {
+    const group = query.corporateGroupId;
+    const filters = { group: group !== undefined, corporate: corporate !== undefined };
+    const fixed = {
+      account: query.accountId,
+      status: STATUS_CODES[status],
+      ...(group === undefined ? {} : { group }),
+      ...(corporate === undefined ? {} : { corporate }),
+    };
+    const read = (ties: boolean, bounds: Record<string, number>): Place[] =>
+      (this.#runs.get(runName({ ...filters, ties })) as StatementSync)
+        .all({ ...fixed, ...bounds })
+        .map((row) => ({ createdAtMs: row.created_at as number, id: row.id as number }));
+    return (behind, limit) => {
+      const after = behind ?? query.after;
+      if (after === undefined) return read(false, { from: query.fromMs, before: query.toMs + 1, limit });
+      const ties = read(true, { at: after.createdAtMs, below: after.id, limit });
+      if (ties.length === limit) return ties;
+      const bounds = { from: query.fromMs, before: after.createdAtMs, limit: limit - ties.length };
+      return [...ties, ...read(false, bounds)];
+    };
+  }
+
+  #pageRow(id: number): PageRow {
+    const row = this.#statements.pageRow.get(id);
+    if (row === undefined) throw new Error(`an index of the view names transaction ${id}, which has no row`);
+    return row as unknown as PageRow;
+  }
+
+  /** Returns what was set aside. */
+  #applyAll(changes: readonly ViewChange[]): ParkedTransactionEvent[] {
+    const parked: ParkedTransactionEvent[] = [];
+    for (const change of changes) {
+      const reason = 'setAside' in change ? change.setAside : this.#applyOne(change.change);
+      if (reason === undefined) continue;
+      const { position, stream, type } = change;
+      const revision = 'setAside' in change ? change.revision : change.change.revision;
+      const event = { position, stream, revision, type, reason, parkedAtMs: this.#clock.now() };
+      this.#statements.park.run(position, stream, revision, type, reason, event.parkedAtMs);
+      parked.push(event);
+    }
+    return parked;
+  }
+
+  /** Why the change can't follow what is there; `undefined` where it was applied or is stale. */
+  #applyOne(change: TransactionChange): string | undefined {
+    if (change.kind === 'show' && this.#insert(change)) return undefined;
+    const id = idOfChange(change);
+    const verdict = transition(this.#stateOf(id), change);
+    if (typeof verdict === 'object') return verdict.illegal;
+    if (verdict === 'stale') return undefined;
+    if (change.kind === 'hide') this.#statements.hide.run(id, change.accountId, change.revision);
+    if (change.kind === 'erase') this.#statements.erase.run(id, ERASED_REVISION);
+    return undefined;
+  }
+
+  #insert(effect: Extract<TransactionChange, { kind: 'show' }>): boolean {
+    const row = effect.row;
+    const { changes } = this.#statements.insert.run(
+      row.id,
+      row.accountId,
+      effect.revision,
+      STATUS_CODES[row.status],
+      row.createdAtMs,
+      row.corporateId,
+      row.corporateGroupId,
+      row.head,
+      row.mobileNumber,
+      row.fees,
+      row.pump,
+      row.odometer,
+    );
+    return changes === 1;
+  }
+
+  #stateOf(id: number): RowState | undefined {
+    const row = this.#statements.row.get(id);
+    if (row === undefined) return undefined;
+    return {
+      revision: row.revision as number,
+      accountId: row.accountId as number,
+      shown: row.status === null ? null : toRow(row),
+    };
+  }
+}
+
+function prepareStatements(db: Database) {
+  const emptied = `status = NULL, created_at = NULL, corporate_id = NULL, corporate_group_id = NULL,
+    head = NULL, mobile_number = NULL, fees = NULL, pump = NULL, odometer = NULL`;
+  return {
+    checkpoint: db.prepare('SELECT rendering, store_id, position, serves_from, generation FROM checkpoint'),
+    insertCheckpoint: db.prepare('INSERT INTO checkpoint VALUES (1, ?, ?, 0, ?, ?)'),
+    moveCheckpoint: db.prepare('UPDATE checkpoint SET position = max(position, ?) WHERE generation = ?'),
+    insert: db.prepare(
+      'INSERT INTO transactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+    ),
+    hide: db.prepare(
+      `INSERT INTO transactions (id, account_id, revision) VALUES (?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, ${emptied}`,
+    ),
+    erase: db.prepare(
+      `INSERT INTO transactions (id, account_id, revision) VALUES (?, 0, ?)
+       ON CONFLICT (id) DO UPDATE SET account_id = 0, revision = excluded.revision, ${emptied}`,
+    ),
+    row: db.prepare(
+      `SELECT id, account_id AS accountId, revision, status, created_at AS createdAtMs,
+         corporate_id AS corporateId, corporate_group_id AS corporateGroupId,
+         head, mobile_number AS mobileNumber, fees, pump, odometer
+       FROM transactions WHERE id = ?`,
+    ),
+    pageRow: db.prepare(
+      `SELECT id, created_at AS createdAtMs, head, mobile_number AS mobileNumber, fees, pump, odometer
+       FROM transactions WHERE id = ?`,
+    ),
+    park: db.prepare('INSERT OR REPLACE INTO parked VALUES (?, ?, ?, ?, ?, ?)'),
+    forget: db.prepare('DELETE FROM transactions WHERE id = ?'),
+    unpark: db.prepare('DELETE FROM parked WHERE position = ?'),
+    unparkStream: db.prepare('DELETE FROM parked WHERE stream = ?'),
+    parked: db.prepare('SELECT * FROM parked ORDER BY position'),
+    countParked: db.prepare('SELECT count(*) AS count FROM parked'),
+  };
+}
+
+function runName({ group, corporate, ties }: RunKind): string {
+  return `${group},${corporate},${ties}`;
+}
+
+function toRow(row: Readonly<Record<string, unknown>>): TransactionRow {
+  const { revision: _, status, ...rest } = row;
+  return { ...rest, status: status === STATUS_CODES.CONFIRMED ? 'CONFIRMED' : 'EXTERNAL' } as TransactionRow;
+}

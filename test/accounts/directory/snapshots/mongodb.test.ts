@@ -1,0 +1,42 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { openMongoDirectorySnapshots } from '../../../../src/accounts/directory/snapshots/mongodb.ts';
+import { directorySnapshotsContract } from '../../../contracts/directory-snapshots.contract.ts';
+import { describeWithMongodb, freshDatabase, mongodb } from '../../../support/engines/mongodb.ts';
+
+const PARTS = 'directory_snapshot_parts';
+
+describeWithMongodb('directory snapshots on MongoDB', () => {
+  directorySnapshotsContract(async () => {
+    const database = freshDatabase();
+    const connection = mongodb(database);
+    return {
+      snapshots: openMongoDirectorySnapshots({ connection }),
+      second: () => openMongoDirectorySnapshots({ connection: mongodb(database) }),
+      damage: (how) =>
+        connection.use(async (db) => {
+          if (how === 'lose') await db.collection(PARTS).deleteOne({ number: 9 });
+          else await db.collection(PARTS).updateOne({ number: 9 }, { $set: { bytes: Buffer.from('x') } });
+        }),
+      generations: () =>
+        connection.use(async (db) => (await db.collection(PARTS).distinct('generation')).length),
+    };
+  });
+
+  test('what a process left that ended while it saved is removed once it is an hour old', async () => {
+    const connection = mongodb();
+    const snapshots = openMongoDirectorySnapshots({ connection });
+    onTestFinished(() => snapshots.close());
+    const left = (generation: string, ageMs: number) => ({
+      generation,
+      number: 0,
+      created_at: new Date(Date.now() - ageMs),
+    });
+    await connection.use((db) =>
+      db.collection(PARTS).insertMany([left('old', 3_601_000), left('new', 3_000_000)]),
+    );
+    await snapshots.save({ version: 1, storeId: 's', position: 1 }, ['one']);
+    const found = await connection.use((db) => db.collection(PARTS).distinct('generation'));
+    expect(found).toContain('new');
+    expect(found).not.toContain('old');
+  });
+});

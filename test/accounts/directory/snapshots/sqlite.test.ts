@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openSqliteDirectorySnapshots } from '../../../../src/accounts/directory/snapshots/sqlite.ts';
+import { Database } from '../../../../src/sqlite/database.ts';
+import { directorySnapshotsContract } from '../../../contracts/directory-snapshots.contract.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
+
+function openFile() {
+  const path = join(temporaryFolder(), 'directory.db');
+  const snapshots = openSqliteDirectorySnapshots({ path });
+  const db = new Database(path, { migrations: [''], durability: 'normal' });
+  onTestFinished(() => db.close());
+  return { path, snapshots, db };
+}
+
+directorySnapshotsContract(async () => {
+  const { path, snapshots, db } = openFile();
+  return {
+    snapshots,
+    second: () => openSqliteDirectorySnapshots({ path }),
+    async damage(how) {
+      db.exec(
+        how === 'lose'
+          ? 'DELETE FROM chunks WHERE number = 9'
+          : "UPDATE chunks SET bytes = x'00' WHERE number = 9",
+      );
+    },
+    async generations() {
+      return db.prepare('SELECT count(DISTINCT generation) AS n FROM chunks').get()?.n as number;
+    },
+  };
+});
+
+test('what a process left that ended while it saved is removed once it is an hour old', async () => {
+  const { snapshots, db } = openFile();
+  onTestFinished(() => snapshots.close());
+  const leave = (name: string, secondsAgo: number) =>
+    db.exec(`INSERT INTO chunks VALUES ('${name}', 0, 1, x'00', unixepoch() - ${secondsAgo})`);
+  leave('old', 3_601);
+  leave('new', 3_000);
+  await snapshots.save({ version: 1, storeId: 's', position: 1 }, ['one']);
+  const left = db.prepare("SELECT generation FROM chunks WHERE generation IN ('old', 'new')").all();
+  expect(left).toEqual([expect.objectContaining({ generation: 'new' })]);
+});

@@ -1,0 +1,130 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { commandLine } from '../support/service/command-line.ts';
+import { confirmed, linesOf } from '../support/transactions/e2e-samples.ts';
+
+const KEYS = [1, 2].map((n) => Buffer.alloc(32, n).toString('base64')) as [string, string];
+const OPEN = ['account', 'open', '7', '--name', 'Seven'] as const;
+
+/** A command line on an empty folder; `as` runs it with other settings on the same one. */
+function start(env: Readonly<Record<string, string>> = {}) {
+  const cli = commandLine(env, { hasStore: false });
+  const dataDir = process.env.FUEL_DATA_DIR ?? '';
+  const as = (other: Readonly<Record<string, string>>, ...args: readonly string[]) => {
+    const own = commandLine({ ...env, FUEL_DATA_DIR: dataDir, ...other }, { hasStore: false });
+    return own.fuel(...args);
+  };
+  const binding = async () =>
+    (await cli.eventsOf('operations'))
+      .filter(({ type }) => type !== 'StoreNamed')
+      .map(({ type, data }) => [type, data]);
+  return { ...cli, dataDir, as, binding };
+}
+
+describe('a store', () => {
+  test('has its environment and its master key on record from the first command on, once', async () => {
+    const { fuel, binding } = start({ FUEL_MASTER_KEY: KEYS[0] });
+    expect((await fuel(...OPEN)).code).toBe(0);
+    expect((await fuel('account', 'integration', '7', 'on')).code).toBe(0);
+    const fingerprint = expect.stringMatching(/^[0-9a-f]{16}$/);
+    expect(await binding()).toEqual([
+      ['EnvironmentSet', { environment: 'staging' }],
+      ['MasterKeyAdded', { fingerprint, reason: null }],
+    ]);
+    expect(JSON.stringify(await binding())).not.toContain(KEYS[0]);
+  });
+
+  test.each([
+    [...OPEN],
+    ['transaction', 'import', 'LINES'],
+    ['projection', 'rebuild', 'transactions'],
+    ['verify', '--repair'],
+    ['key', 'issue', '1', '--webhook-url', 'https://hook.example'],
+    ['store', 'trust-key', '--reason', 'a slip'],
+  ])('takes nothing from another environment: fuel %s %s', async (...args) => {
+    const { fuel, file, as, eventsOf } = start();
+    expect((await fuel('account', 'open', '1', '--name', 'One')).code).toBe(0);
+    const before = await eventsOf('operations');
+    const lines = file('lines.jsonl', linesOf([confirmed(501)]));
+    const production = { FUEL_ENVIRONMENT: 'production', FUEL_MASTER_KEY: KEYS[1] };
+    const { code, stderr } = await as(production, ...args.map((arg) => (arg === 'LINES' ? lines : arg)));
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/belongs to staging and FUEL_ENVIRONMENT is production/),
+    ]);
+    expect(await eventsOf('operations')).toEqual(before);
+    expect(await eventsOf('transaction-501')).toEqual([]);
+  });
+
+  test('takes nothing under a master key that it does not know, and a lost one is not replaced', async () => {
+    const { fuel, as, dataDir, eventsOf } = start();
+    expect((await fuel(...OPEN)).code).toBe(0);
+    expect((await fuel('key', 'issue', '7', '--webhook-url', 'https://hook.example')).code).toBe(0);
+    const before = await eventsOf('account-7');
+    rmSync(join(dataDir, 'master.key'));
+    for (const [env, found] of [
+      [{}, 'there is none'],
+      [{ FUEL_MASTER_KEY: KEYS[0] }, 'given is'],
+    ] as const) {
+      for (const args of [
+        ['account', 'integration', '7', 'on'],
+        ['key', 'issue', '7', '--webhook-url', 'https://hook.example'],
+      ]) {
+        const { code, stderr } = await as(env, ...args);
+        expect([code, stderr]).toEqual([1, expect.stringContaining(found)]);
+        expect(stderr).toMatch(/master\.key.*trust-key/);
+      }
+    }
+    expect(await eventsOf('account-7')).toEqual(before);
+    expect(existsSync(join(dataDir, 'master.key'))).toBe(false);
+  });
+
+  test('learns a further key beside one that it knows, and then takes either', async () => {
+    const [former, latter] = KEYS;
+    const { fuel, as, binding } = start({ FUEL_MASTER_KEY: former });
+    expect((await fuel(...OPEN)).code).toBe(0);
+    const on = ['account', 'integration', '7', 'on'] as const;
+    expect((await as({ FUEL_MASTER_KEY: latter }, ...on)).code).toBe(1);
+    expect((await as({ FUEL_MASTER_KEY: `${latter},${former}` }, ...on)).code).toBe(0);
+    expect((await as({ FUEL_MASTER_KEY: latter }, 'account', 'integration', '7', 'off')).code).toBe(0);
+    expect((await binding()).map(([type]) => type)).toEqual([
+      'EnvironmentSet',
+      'MasterKeyAdded',
+      'MasterKeyAdded',
+    ]);
+  });
+
+  test('takes a new key in place of a lost one when the operator says so, with the reason on record', async () => {
+    const { fuel, as, binding } = start({ FUEL_MASTER_KEY: KEYS[0] });
+    expect((await fuel(...OPEN)).code).toBe(0);
+    const other = { FUEL_MASTER_KEY: KEYS[1] };
+    const { code, json } = await as(other, 'store', 'trust-key', '--reason', 'lost with the disk', '--json');
+    expect(code).toBe(0);
+    expect((await binding()).at(-1)).toEqual([
+      'MasterKeyAdded',
+      { fingerprint: json.fingerprint, reason: 'lost with the disk' },
+    ]);
+    expect((await as(other, 'account', 'integration', '7', 'on')).code).toBe(0);
+  });
+
+  test.each([['account', 'list'], ['audit'], ['verify'], ['projection', 'status'], ['delivery', 'list']])(
+    'is not made by a command that only reads: fuel %s',
+    async (...args) => {
+      const { fuel, dataDir } = start();
+      const { code, stdout, stderr } = await fuel(...args);
+      expect([code, stdout, stderr]).toEqual([
+        1,
+        '',
+        expect.stringContaining(`there is no store in ${dataDir}:`),
+      ]);
+      expect(existsSync(dataDir)).toBe(false);
+    },
+  );
+
+  test('is made by a command that records, which says where', async () => {
+    const { fuel, dataDir } = start();
+    expect((await fuel(...OPEN)).stderr).toBe(`a new store was made in ${dataDir}\n`);
+    expect((await fuel('account', 'integration', '7', 'on')).stderr).toBe('');
+  });
+});

@@ -1,0 +1,140 @@
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { repairView, type VerifyViewOptions, verifyView } from '../../src/agreement/verify-view.ts';
+import { projectEvent } from '../../src/transactions/project-event.ts';
+import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
+import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { confirmed, external, voided } from '../support/transactions/e2e-samples.ts';
+import { beforeCall } from '../support/transactions/projector.ts';
+import { hiding, showing } from '../support/transactions/records.ts';
+
+/** Transactions 1 (confirmed), 2 (external) and 3 (voided) in the store, and a view that shows them rightly. */
+async function start() {
+  const { store, clock, folder, append } = openPushStores();
+  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
+  onTestFinished(() => view.close());
+  await append('transaction-1', confirmed(1));
+  await append('transaction-2', external(2));
+  await append('transaction-3', confirmed(3), voided(3));
+  const { generation } = await view.begin('store', 0);
+  const streams = await store.readStreams([1, 2, 3].map((id) => `transaction-${id}`));
+  await view.apply(streams.flat().map(projectEvent), { generation, position: 10 });
+  const verify = (overrides: Partial<VerifyViewOptions> = {}) =>
+    verifyView({ store, view, accountIds: [7, 8], settleMs: 0, ...overrides });
+  return { store, view, clock, append, verify };
+}
+
+describe('verifying the view', () => {
+  test('finds nothing where every row is what its events render to', async () => {
+    const { verify } = await start();
+    expect(await verify()).toMatchObject({ checked: 3, differences: [] });
+  });
+
+  test('names what is missing, differs, or is shown though no event calls for it, and repairs it', async () => {
+    const { view, store, verify } = await start();
+    await view.replace(1, []);
+    await view.replace(2, [showing({ id: 2, status: 'EXTERNAL' })]);
+    await view.replace(3, [showing({ id: 3 })]);
+    await view.replace(99, [showing({ id: 99, accountId: 8 })]);
+    const { differences } = await verify();
+    expect(differences.toSorted((a, b) => a.transactionId - b.transactionId)).toEqual([
+      { transactionId: 1, kind: 'missing' },
+      { transactionId: 2, kind: 'differing' },
+      { transactionId: 3, kind: 'surplus' },
+      { transactionId: 99, kind: 'surplus' },
+    ]);
+    expect(await repairView(differences, { store, view })).toEqual([]);
+    expect(await verify()).toMatchObject({ checked: 3, differences: [] });
+  });
+
+  test('names a row that is hidden though nothing voided it', async () => {
+    const { view, verify } = await start();
+    await view.replace(1, [hiding(1)]);
+    expect((await verify()).differences).toEqual([{ transactionId: 1, kind: 'missing' }]);
+  });
+
+  test('hides what is still shown of an erased transaction, and for good', async () => {
+    const { view, store, verify } = await start();
+    await store.erase('transaction-1');
+    const { differences } = await verify();
+    expect(differences).toEqual([{ transactionId: 1, kind: 'surplus' }]);
+    expect(await repairView(differences, { store, view })).toEqual([]);
+    expect(await view.find(1)).toBe('hidden');
+  });
+
+  test('expects nothing of an event that can only be set aside', async () => {
+    const { append, verify } = await start();
+    await append('transaction-4', voided(4));
+    await append('transaction-1', confirmed(1, { account_id: 8 }));
+    expect((await verify()).differences).toEqual([]);
+  });
+
+  test('judges only what is asked for: one account, or what was recorded in a time', async () => {
+    const { view, verify, clock, append } = await start();
+    await view.replace(1, []);
+    clock.advance(1_000);
+    await append('transaction-5', confirmed(5, { account_id: 8 }));
+    expect(await verify({ accountId: 8 })).toMatchObject({
+      checked: 1,
+      differences: [{ transactionId: 5, kind: 'missing' }],
+    });
+    expect(await verify({ sinceMs: clock.now() })).toMatchObject({ checked: 1 });
+    expect((await verify({ untilMs: clock.now() - 1 })).differences).toEqual([
+      { transactionId: 1, kind: 'missing' },
+    ]);
+  });
+
+  test('does not name what the view takes while it is looked at', async () => {
+    const { view, append, store, verify } = await start();
+    await append('transaction-4', confirmed(4));
+    const { generation = 0 } = (await view.checkpoint()) ?? {};
+    const changes = (await store.readStream('transaction-4')).map(projectEvent);
+    const onProgress = (): void => {
+      setTimeout(() => void view.apply(changes, { generation, position: 11 }), 50);
+    };
+    expect(await verify({ settleMs: 400, onProgress })).toMatchObject({ checked: 4, differences: [] });
+  });
+
+  test('judges a time by both its ends, and tells of what no event calls for whatever time was asked for', async () => {
+    const { view, verify, clock } = await start();
+    const recordedAtMs = clock.now();
+    await view.replace(1, []);
+    await view.replace(99, [showing({ id: 99, accountId: 8 })]);
+    const namedIn = async (range: Pick<VerifyViewOptions, 'sinceMs' | 'untilMs'>) => {
+      const { checked, differences } = await verify(range);
+      return [checked, ...differences.map(({ transactionId }) => transactionId).sort((a, b) => a - b)];
+    };
+    expect(await namedIn({ sinceMs: recordedAtMs, untilMs: recordedAtMs })).toEqual([3, 1, 99]);
+    expect(await namedIn({ untilMs: recordedAtMs - 1 })).toEqual([0, 99]);
+    expect(await namedIn({ sinceMs: recordedAtMs + 1 })).toEqual([0, 99]);
+  });
+
+  test('reads all pages of an account, and none of another where one was asked for', async () => {
+    const { view, verify } = await start();
+    const { generation = 0 } = (await view.checkpoint()) ?? {};
+    const more = Array.from({ length: 502 }, (_, n) => showing({ id: 1_000 + n, accountId: 8 }));
+    await view.apply(more, { generation, position: 11 });
+    const { differences } = await verify();
+    expect(differences).toHaveLength(502);
+    expect((await verify({ accountId: 8 })).differences).toHaveLength(502);
+    expect(await verify({ accountId: 7 })).toMatchObject({ checked: 3, differences: [] });
+  });
+
+  test('finds what is shown of an account that only the events name', async () => {
+    const { view, append, store, verify } = await start();
+    const { generation = 0 } = (await view.checkpoint()) ?? {};
+    await append('transaction-4', confirmed(4, { account_id: 9 }));
+    const changes = (await store.readStream('transaction-4')).map(projectEvent);
+    await view.apply([...changes, showing({ id: 98, accountId: 9 })], { generation, position: 11 });
+    expect((await verify()).differences).toEqual([{ transactionId: 98, kind: 'surplus' }]);
+  });
+
+  test('says of a repair what differs still', async () => {
+    const { view, store, verify } = await start();
+    await view.replace(1, []);
+    const { differences } = await verify();
+    const stuck = beforeCall(view, 'find', () => void view.replace(1, []));
+    expect(await repairView(differences, { store, view: stuck })).toEqual(differences);
+    expect(await repairView(differences, { store, view })).toEqual([]);
+  });
+});

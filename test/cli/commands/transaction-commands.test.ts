@@ -1,0 +1,199 @@
+import { describe, expect, test } from 'vitest';
+import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { commandLine } from '../../support/service/command-line.ts';
+import { cancelled, confirmed, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
+
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+const AFTER_URL = { created_at: '2026-09-03T08:00:00.000Z' };
+
+describe('fuel transaction import', () => {
+  test('says what it recorded, and names each refused line; the rest goes in', async () => {
+    const { fuel, file, eventsOf } = commandLine();
+    const good = file('good.jsonl', linesOf([confirmed(1), confirmed(2), confirmed(1)]));
+    expect(await fuel('transaction', 'import', good, '--json')).toMatchObject({
+      code: 0,
+      stdout: '{"recorded":2,"unchanged":1,"refused":0}\n',
+      stderr: '',
+    });
+    const mixed = file('mixed.jsonl', `broken\n${linesOf([confirmed(3), voided(9)])}`);
+    const { code, stdout, stderr } = await fuel('transaction', 'import', mixed, '--actor', 'Ada');
+    expect([code, stdout]).toEqual([1, 'recorded 1, unchanged 0, refused 2\n']);
+    expect(stderr.trim().split('\n')).toEqual([
+      expect.stringMatching(/^line 1: is not JSON: /),
+      expect.stringMatching(/^line 3: transaction-9: it was never recorded/),
+    ]);
+    expect(await eventsOf('transaction-3')).toMatchObject([
+      { metadata: { actor: 'Ada', command: 'fuel transaction import' } },
+    ]);
+  });
+
+  test('refuses a folder', async () => {
+    const { fuel, file } = commandLine();
+    const folder = file('x', '').slice(0, -2);
+    expect((await fuel('transaction', 'import', folder)).stderr).toBe(
+      `fuel: ${folder} is a folder: name a file\n`,
+    );
+  });
+});
+
+describe('fuel transaction show', () => {
+  test('shows the events and whether customers see the transaction now', async () => {
+    const { fuel, done, append, eventsOf } = commandLine();
+    await append('transaction-1', [confirmed(1)], 1_000);
+    await append('transaction-2', [confirmed(2), cancelled(2)], 2_000);
+    const shown = (await fuel('transaction', 'show', '1', '--json')).json;
+    const [event] = await eventsOf('transaction-1');
+    const at = '1970-01-01T00:00:01.000Z';
+    expect(shown).toEqual({
+      id: 1,
+      events: [{ revision: 0, at, type: 'TransactionConfirmed', data: event?.data }],
+      visible: false,
+      deliveries: [],
+      not_sent: [],
+    });
+    await done('projection', 'rebuild', 'transactions');
+    expect(await done('transaction', 'show', '1')).toEqual({ ...shown, visible: true });
+    expect((await fuel('transaction', 'show', '1')).stdout).toBe(
+      `transaction 1: visible to the customer\n${at}  TransactionConfirmed  ${JSON.stringify(event?.data)}\n`,
+    );
+    expect(await done('transaction', 'show', '2')).toMatchObject({
+      visible: false,
+      events: [{}, { revision: 1 }],
+    });
+    expect((await fuel('transaction', 'show', '2')).stdout).toMatch(
+      /^transaction 2: not visible to the customer\n/,
+    );
+  });
+
+  test('says of every key whether it was sent, and why not', async () => {
+    const { fuel, done, account, append, withEngines } = commandLine();
+    const names = ['klmnopqrst', 'uuuuuuuuuu'].map((prefix) => ({ prefix }));
+    await account(opened(), keyIssued(), ...names.map(keyIssued), webhookSet(), ...names.map(webhookSet));
+    await account({ ...onKey('KeySwitchedOff'), data: { account_id: 7, ...names[0] } } as never);
+    await append('transaction-1', [confirmed(1, AFTER_URL)]);
+    await withEngines(async (engines) => {
+      const [claim] = await engines
+        .queue()
+        .enqueue([newDelivery(1, { prefix: PREFIX })], claimOptions(9_000));
+      if (claim !== undefined) await engines.queue().report([delivered(claim, 10_000)]);
+    });
+    const { deliveries, not_sent } = await done('transaction', 'show', '1');
+    expect(deliveries).toMatchObject([{ key: PREFIX, state: 'delivered' }]);
+    expect(not_sent).toEqual([
+      { key: 'klmnopqrst', reason: 'the key is switched off' },
+      { key: 'uuuuuuuuuu', reason: 'it is owed and not queued yet' },
+    ]);
+    expect((await fuel('transaction', 'show', '1')).stdout.split('\n').slice(2)).toEqual([
+      expect.stringContaining(`delivered  key ${PREFIX}`),
+      'not sent to key klmnopqrst: the key is switched off',
+      'not sent to key uuuuuuuuuu: it is owed and not queued yet',
+      '',
+    ]);
+  });
+
+  test('goes by the days that the delivery log is kept', async () => {
+    const { done, account, append } = commandLine({ FUEL_DELIVERY_RETENTION_DAYS: '2' });
+    await account(opened(), keyIssued(), webhookSet());
+    await append('transaction-1', [confirmed(1, AFTER_URL)], Date.now() - 2 * DAY_MS + MINUTE_MS);
+    await append('transaction-2', [confirmed(2, AFTER_URL)], Date.now() - 2 * DAY_MS - MINUTE_MS);
+    const reasonOf = async (id: string) => (await done('transaction', 'show', id)).not_sent[0].reason;
+    expect(await reasonOf('1')).toBe('it is owed and not queued yet');
+    expect(await reasonOf('2')).toBe('the transaction was recorded longer ago than the delivery log is kept');
+  });
+});
+
+describe('fuel transaction erase', () => {
+  const REASON = ['--reason', 'court order', '--yes'];
+
+  async function start() {
+    const cli = commandLine();
+    await cli.append('transaction-1', [confirmed(1)]);
+    await cli.append('transaction-2', [confirmed(2)]);
+    await cli.done('projection', 'rebuild', 'transactions');
+    await cli.withEngines((engines) => engines.queue().enqueue([newDelivery(1), newDelivery(2)]));
+    const left = (id: number) =>
+      cli.withEngines(async (engines) => {
+        const [delivery] = await engines.queue().list({ transactionId: id }, { limit: 1 });
+        const kept = delivery && (await engines.queue().find(delivery.id));
+        const row = await engines.view().find(id);
+        return {
+          events: (await engines.store().readStream(`transaction-${id}`)).length,
+          shown: typeof row === 'object',
+          delivery: delivery?.state,
+          record: kept?.record.head === newDelivery(id).record.head,
+        };
+      });
+    return { ...cli, left };
+  }
+  const gone = { events: 0, shown: false, delivery: 'withdrawn', record: false };
+  const there = { events: 1, shown: true, delivery: 'pending', record: true };
+
+  test('removes the events, the row and what was to be sent, and leaves on record who did it and why', async () => {
+    const { fuel, left, eventsOf } = await start();
+    expect([await left(1), await left(2)]).toEqual([there, there]);
+    const { code, json } = await fuel('transaction', 'erase', '1', ...REASON, '--actor', 'Ada', '--json');
+    expect([code, json]).toEqual([0, { id: 1, erased: true }]);
+    expect([await left(1), await left(2)]).toEqual([gone, there]);
+    expect((await eventsOf('operations')).at(-1)).toMatchObject({
+      type: 'TransactionErased',
+      data: { transaction_id: 1, account_id: 7, reason: 'court order' },
+      metadata: { actor: 'Ada', command: 'fuel transaction erase' },
+    });
+    const shown = await fuel('transaction', 'show', '1');
+    expect([shown.code, shown.stderr]).toEqual([1, 'fuel: transaction 1 was erased\n']);
+    expect((await fuel('transaction', 'show', '3')).stderr).toBe('fuel: transaction 3 is not known\n');
+  });
+
+  test('that was interrupted is completed by the same command, and stands on record once', async () => {
+    const { fuel, left, withEngines, eventsOf } = await start();
+    await withEngines((engines) => engines.store().erase('transaction-1'));
+    expect(await left(1)).toMatchObject({ events: 0, shown: true, delivery: 'pending' });
+    const before = await eventsOf('operations');
+    expect((await fuel('transaction', 'erase', '1', ...REASON)).code).toBe(0);
+    expect(await left(1)).toEqual(gone);
+    expect(await eventsOf('operations')).toEqual(before);
+  });
+
+  test('of what has no account says so', async () => {
+    const { fuel, append, eventsOf } = commandLine();
+    await append('transaction-5', [{ type: 'TransactionGuessed', data: { account_id: 'seven' } }]);
+    expect((await fuel('transaction', 'erase', '5', ...REASON)).code).toBe(0);
+    expect((await eventsOf('operations')).at(-1)).toMatchObject({
+      data: { transaction_id: 5, account_id: null },
+    });
+    expect((await fuel('transaction', 'erase', '5')).code).toBe(2);
+  });
+
+  test('of what was never recorded is refused, and nothing goes on record', async () => {
+    const { fuel, eventsOf } = await start();
+    const before = await eventsOf('operations');
+    const { code, stderr } = await fuel('transaction', 'erase', '999', ...REASON);
+    expect([code, stderr]).toEqual([
+      1,
+      'fuel: transaction 999 was never recorded: there is nothing to erase\n',
+    ]);
+    expect(await eventsOf('operations')).toEqual(before);
+  });
+
+  test.each([
+    [['--reason', '  ', '--yes'], /must not be empty/],
+    [['--reason', 'court order'], /--yes/],
+  ])('with %j is wrong usage: nothing is erased', async (options, told) => {
+    const { fuel, left } = await start();
+    const { code, stderr } = await fuel('transaction', 'erase', '1', ...options);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(told)]);
+    expect((await left(1)).events).toBe(1);
+  });
+
+  test('says which files still hold it, and what to do', async () => {
+    const { fuel, file, withEngines } = await start();
+    const [event] = await withEngines((engines) => engines.store().readStream('transaction-1'));
+    const copy = file('data/copied.jsonl', JSON.stringify(event?.data));
+    const { code, json, stderr } = await fuel('transaction', 'erase', '1', ...REASON, '--json');
+    const remains = [{ file: copy, reason: 'it holds the record' }];
+    expect([code, json]).toEqual([1, { id: 1, erased: true, remains }]);
+    expect(stderr).toMatch(/copied\.jsonl may still hold it.*Run the same command again/s);
+  });
+});

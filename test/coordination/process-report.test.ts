@@ -1,0 +1,138 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import type { Coordination } from '../../src/coordination/coordination.ts';
+import { PROCESS_MAX_AGE_MS, ProcessReport } from '../../src/coordination/process-report.ts';
+import { openSqliteCoordination } from '../../src/coordination/sqlite.ts';
+import { FuelError } from '../../src/errors.ts';
+import { memoryLog } from '../support/service/api.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const STARTED = Date.UTC(2026, 8, 3, 8);
+
+beforeEach(() => void vi.useFakeTimers({ now: STARTED }));
+afterEach(() => void vi.useRealTimers());
+
+/** A process that has just been started, and what others see of it. */
+async function started(change: (coordination: Coordination) => Partial<Coordination> = () => ({})) {
+  const path = join(temporaryFolder(), 'control.db');
+  const coordination = openSqliteCoordination({ path, clock: systemClock });
+  const logLines: Record<string, unknown>[] = [];
+  const report = new ProcessReport({
+    coordination: { ...coordination, ...change(coordination) },
+    clock: systemClock,
+    log: memoryLog(logLines),
+    id: 'this',
+    roles: ['api', 'webhooks'],
+  });
+  onTestFinished(async () => {
+    await report.stop();
+    await coordination.close();
+  });
+  const live = () => coordination.live(PROCESS_MAX_AGE_MS);
+  /** How far others know the directory to be, and when they heard of it: milliseconds since the start. */
+  const seen = async () => (await live()).map((p) => [p.directoryPosition, p.seenAtMs - STARTED]);
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+  await pass(1);
+  return { report, live, seen, pass, logLines };
+}
+
+describe('a process', () => {
+  test('tells the others at once who it is', async () => {
+    const { live } = await started();
+    expect(await live()).toEqual([
+      {
+        id: 'this',
+        pid: process.pid,
+        host: hostname(),
+        roles: ['api', 'webhooks'],
+        startedAtMs: STARTED,
+        seenAtMs: STARTED,
+        directoryPosition: null,
+      },
+    ]);
+  });
+
+  test('tells that it lives every 2 s', async () => {
+    const { seen, pass } = await started();
+    await pass(1_998);
+    expect(await seen()).toEqual([[null, 0]]);
+    await pass(1);
+    expect(await seen()).toEqual([[null, 2_000]]);
+    await pass(2_000);
+    expect(await seen()).toEqual([[null, 4_000]]);
+  });
+
+  test('tells at once where its directory has moved to, but at most every 50 ms', async () => {
+    const { report, seen, pass } = await started();
+    await pass(99);
+    report.directoryMoved(5);
+    await pass(0);
+    expect(await seen()).toEqual([[5, 100]]);
+    report.directoryMoved(6);
+    await pass(20);
+    report.directoryMoved(7);
+    await pass(29);
+    expect(await seen()).toEqual([[5, 100]]);
+    await pass(1);
+    expect(await seen()).toEqual([[7, 150]]);
+  });
+
+  test('tells no second time of a place that its directory has not left', async () => {
+    const { report, seen, pass } = await started();
+    report.directoryMoved(5);
+    await pass(99);
+    const before = await seen();
+    report.directoryMoved(5);
+    await pass(1_000);
+    expect(await seen()).toEqual(before);
+  });
+
+  test('that ends is gone at once, and never tells of itself again', async () => {
+    const { report, live, pass } = await started();
+    report.directoryMoved(5);
+    await report.stop();
+    expect(await live()).toEqual([]);
+    report.directoryMoved(6);
+    await pass(5_000);
+    expect(await live()).toEqual([]);
+  });
+
+  test('that ends while it reports is gone all the same', async () => {
+    const { promise: told, resolve } = Promise.withResolvers<void>();
+    const { report, live } = await started((coordination) => ({
+      report: async (process) => {
+        await told;
+        await coordination.report(process);
+      },
+    }));
+    const stopped = report.stop();
+    resolve();
+    await stopped;
+    expect(await live()).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0); // one that is left would keep the process from ending
+  });
+
+  test('that could not report tries again 2 s later, and says so in the log', async () => {
+    let failures = 1;
+    const { seen, pass, logLines } = await started((coordination) => ({
+      report: (process) =>
+        failures-- > 0
+          ? Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'))
+          : coordination.report(process),
+    }));
+    expect(logLines).toEqual([expect.objectContaining({ level: 40 })]);
+    expect(await seen()).toEqual([]);
+    await pass(1_999);
+    expect(await seen()).toEqual([[null, 2_000]]);
+  });
+
+  test('that can not say that it ends, ends all the same', async () => {
+    const { report, logLines } = await started(() => ({
+      leave: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')),
+    }));
+    await report.stop();
+    expect(logLines).toEqual([expect.objectContaining({ level: 40 })]);
+  });
+});

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest';
+import { onKey, PREFIX } from '../../support/accounts/account-samples.ts';
+import { claimOptions, failed, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { failedWith, OK, type PushMachine } from '../../support/deliveries/push.ts';
+import { pushMachine } from '../../support/deliveries/push-machine.ts';
+
+const SECOND_MS = 1_000;
+const range = (count: number, first = 1) => Array.from({ length: count }, (_, index) => first + index);
+/** A delivery that is owed now. */
+const owed = (m: PushMachine, transactionId: number) =>
+  newDelivery(transactionId, { prefix: PREFIX, position: m.directory.position });
+const access = (type: 'IntegrationEnabled' | 'IntegrationDisabled') =>
+  ({ type, data: { account_id: 7 } }) as const;
+
+/** Delivers transactions to a receiver that answers so; all attempts are over when it resolves. */
+async function deliver(m: PushMachine, status: number, transactionIds: readonly number[]): Promise<void> {
+  m.sender.answer = () => ({ outcome: status === 200 ? OK : failedWith(status), afterMs: 1 });
+  await m.dispatcher.accept(transactionIds.map((transactionId) => owed(m, transactionId)));
+  await m.scheduler.advance(300 * SECOND_MS);
+}
+
+async function recorded(m: PushMachine): Promise<readonly string[]> {
+  const events = await m.store.readStream('account-7');
+  return events
+    .map(({ type }) => type)
+    .filter((type) => type.startsWith('Webhook') && type !== 'WebhookUrlSet');
+}
+
+describe('a webhook that fails', () => {
+  test('is warned of again when it failed anew after a success', async () => {
+    const m = await pushMachine();
+    await deliver(m, 503, range(25));
+    await deliver(m, 200, [100]);
+    await deliver(m, 503, range(25, 201));
+    expect(await recorded(m)).toEqual(['WebhookFailing', 'WebhookFailing']);
+  });
+
+  test('is warned of again when it failed anew after it was enabled', async () => {
+    const m = await pushMachine();
+    await deliver(m, 503, range(25));
+    await m.account(onKey('WebhookDisabled'), onKey('WebhookEnabled'));
+    await m.scheduler.advance(60 * SECOND_MS);
+    await deliver(m, 503, range(25, 201));
+    expect((await recorded(m)).filter((type) => type === 'WebhookFailing')).toHaveLength(2);
+  });
+
+  test('is not warned of again by a process that starts in the same streak', async () => {
+    const m = await pushMachine();
+    await deliver(m, 503, range(25));
+    m.kill();
+    m.start();
+    await deliver(m, 503, range(5, 201));
+    expect(await recorded(m)).toEqual(['WebhookFailing']);
+  });
+});
+
+describe('a switch-off', () => {
+  test('begins no attempt while it is being recorded, and ends what is pending with its reason', async () => {
+    const m = await pushMachine();
+    await deliver(m, 503, range(49));
+    const append = m.store.append.bind(m.store);
+    const mayAppend = Promise.withResolvers<void>();
+    m.store.append = async (appends) => {
+      await mayAppend.promise;
+      return append(appends);
+    };
+    await deliver(m, 503, [50]);
+    const sent = m.sender.sent.length;
+    await deliver(m, 200, range(5, 201));
+    expect(m.sender.sent).toHaveLength(sent);
+    expect(await m.queue.countByState({})).toMatchObject({ pending: 5 });
+    mayAppend.resolve();
+    await m.scheduler.advance(100);
+    expect(m.sender.sent).toHaveLength(sent);
+    expect(await m.queue.countByState({})).toMatchObject({ pending: 0, failed: 55 });
+    const ended = await m.queue.find(owed(m, 201).id);
+    expect(ended?.reason).toBe('the webhook was disabled: 50 deliveries failed in a row');
+  });
+
+  test.each(['after', 'before'])(
+    'leaves the way free once the webhook is enabled, where its event is seen %s it is reported',
+    async (when) => {
+      const m = await pushMachine();
+      const append = m.store.append.bind(m.store);
+      m.store.append = async (appends) => {
+        const result = await append(appends);
+        if (when === 'before') {
+          m.follow();
+          await settle();
+        }
+        return result;
+      };
+      await deliver(m, 503, range(50));
+      m.follow();
+      await settle();
+      expect(await recorded(m)).toEqual(['WebhookFailing', 'WebhookDisabled']);
+      await m.account(onKey('WebhookEnabled'));
+      await m.scheduler.advance(60 * SECOND_MS);
+      await deliver(m, 200, [201]);
+      expect(await m.queue.countByState({})).toMatchObject({ pending: 0, delivered: 1 });
+    },
+  );
+});
+
+describe('an enable', () => {
+  /** As another process does it, which has seen the enable already. */
+  async function failElsewhere(m: PushMachine, endedAtMs: number): Promise<void> {
+    await m.queue.enqueue([owed(m, 900)]);
+    const [claimed] = await m.queue.claim(claimOptions(endedAtMs));
+    if (claimed === undefined) throw new Error('nothing was claimed');
+    await m.queue.report([failed(claimed, endedAtMs - 250)]);
+  }
+
+  test.each([
+    ['a second after it', SECOND_MS, 1],
+    ['at its very moment', 0, 1],
+    ['a millisecond before it', -1, 0],
+  ])(
+    'that is seen late, where a failure streak began %s (%i ms), leaves %i failures of it',
+    async (_, afterMs, left) => {
+      const m = await pushMachine({ events: [onKey('WebhookDisabled')] });
+      await m.scheduler.advance(SECOND_MS);
+      const enabledAtMs = m.scheduler.now();
+      m.kill(); // the failure is reported by another process
+      await m.record('account-7', onKey('WebhookEnabled'));
+      await failElsewhere(m, enabledAtMs + afterMs);
+      expect((await m.queue.health(PREFIX)).failedInARow).toBe(1);
+      m.start();
+      await settle();
+      expect((await m.queue.health(PREFIX)).failedInARow).toBe(left);
+    },
+  );
+
+  test('forgets a failure streak whose time was ended by a hold', async () => {
+    const m = await pushMachine();
+    await deliver(m, 503, range(3));
+    await m.account(access('IntegrationDisabled'));
+    await deliver(m, 200, [101]);
+    m.sender.answer = () => 'never';
+    await m.account(access('IntegrationEnabled'));
+    await settle();
+    expect(await m.queue.health(PREFIX)).toMatchObject({ failedInARow: 3, failingSinceMs: null });
+    await m.account(onKey('WebhookDisabled'), onKey('WebhookEnabled'));
+    await settle();
+    expect((await m.queue.health(PREFIX)).failedInARow).toBe(0);
+  });
+});

@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest';
+import { onKey, PREFIX } from '../../support/accounts/account-samples.ts';
+import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { failedWith } from '../../support/deliveries/push.ts';
+import { deliveryOf, pushMachine, unavailable } from '../../support/deliveries/push-machine.ts';
+
+const SECOND_MS = 1_000;
+const waiting = (transactionId: number) => newDelivery(transactionId, { prefix: PREFIX, position: 1 });
+
+/** A machine whose queue rejects one kind of commit while `failing` names it; notes when each was tried. */
+async function failingMachine() {
+  const outage = { failing: '', triedAtMs: [] as number[], onTry: () => {} };
+  const m = await pushMachine({
+    onCommit: (name, _args, commit) => {
+      if (name !== outage.failing) return commit();
+      outage.triedAtMs.push(m.scheduler.now());
+      outage.onTry();
+      return Promise.reject(unavailable());
+    },
+  });
+  return { m, outage };
+}
+
+test('while its store is unavailable it claims again after 100 ms, then less and less often, at least every 5 s', async () => {
+  const { m, outage } = await failingMachine();
+  const startMs = m.scheduler.now();
+  outage.failing = 'claim';
+  await m.queue.enqueue([waiting(1)]);
+  await m.scheduler.advance(17 * SECOND_MS);
+  expect(outage.triedAtMs.map((atMs) => atMs - startMs)).toEqual([
+    0, 100, 300, 700, 1_500, 3_100, 6_300, 11_300, 16_300,
+  ]);
+  outage.failing = '';
+  await m.scheduler.advance(5 * SECOND_MS);
+  expect(m.sender.sent).toHaveLength(1);
+});
+
+test('what comes while a call fails does not make it try again at once', async () => {
+  const { m, outage } = await failingMachine();
+  const startMs = m.scheduler.now();
+  outage.onTry = () =>
+    m.dispatcher.accountEvent(onKey('WebhookEnabled'), { position: 0, atMs: startMs - 60_000 });
+  outage.failing = 'claim';
+  await m.queue.enqueue([waiting(1)]);
+  await m.scheduler.advance(1_000);
+  expect(outage.triedAtMs.map((atMs) => atMs - startMs)).toEqual([0, 100, 300, 700]);
+});
+
+test('the pauses of an outage begin at 100 ms again after the store was available', async () => {
+  const { m, outage } = await failingMachine();
+  for (const transactionId of [1, 2]) {
+    outage.failing = 'claim';
+    outage.triedAtMs = [];
+    const startMs = m.scheduler.now();
+    await m.queue.enqueue([waiting(transactionId)]);
+    await m.scheduler.advance(1_000);
+    expect(outage.triedAtMs.map((atMs) => atMs - startMs)).toEqual([0, 100, 300, 700]);
+    outage.failing = '';
+    await m.scheduler.advance(2_000);
+  }
+  expect(m.sender.sent).toHaveLength(2);
+});
+
+test('what an account event calls for is carried out after the outage, in the order of the events', async () => {
+  const { m, outage } = await failingMachine();
+  m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
+  await m.push(501);
+  await m.scheduler.advance(10);
+  outage.failing = 'endLane';
+  await m.account(onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
+  await m.scheduler.advance(50);
+  expect((await deliveryOf(m, 501)).state).toBe('pending');
+  outage.failing = '';
+  await m.scheduler.advance(100);
+  expect(await deliveryOf(m, 501)).toMatchObject({ state: 'failed', reason: 'the key was switched off' });
+});
+
+test('held deliveries go once the store is available again that could not make them due', async () => {
+  const access = (type: 'IntegrationEnabled' | 'IntegrationDisabled') =>
+    ({ type, data: { account_id: 7 } }) as const;
+  const { m, outage } = await failingMachine();
+  await m.account(access('IntegrationDisabled'));
+  await m.push(501);
+  await m.scheduler.advance(10);
+  outage.failing = 'resume';
+  await m.account(access('IntegrationEnabled'));
+  await m.scheduler.advance(50);
+  expect(outage.triedAtMs).toHaveLength(1);
+  outage.failing = '';
+  await m.scheduler.advance(100);
+  expect((await deliveryOf(m, 501)).state).toBe('delivered');
+});
+
+test('what comes in the very moment in which the work ends is worked on, not slept over', async () => {
+  const { m } = await failingMachine();
+  m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
+  const setTimer = m.scheduler.setTimer.bind(m.scheduler);
+  for (let microtasks = 0; microtasks < 10; microtasks++) {
+    await m.push(501 + microtasks);
+    let planned = false;
+    m.scheduler.setTimer = (delayMs, run) => {
+      const isSleep = delayMs > 1; // the rest are attempts and commits
+      if (isSleep && planned) {
+        planned = false;
+        let moment = Promise.resolve();
+        for (let passed = 0; passed < microtasks; passed++) moment = moment.then(() => undefined);
+        void moment.then(() =>
+          m.dispatcher.accountEvent(onKey('KeySwitchedOff'), { position: 0, atMs: m.scheduler.now() }),
+        );
+      }
+      return setTimer(delayMs, run);
+    };
+    await m.scheduler.advance(10);
+    planned = true;
+    m.dispatcher.accountEvent(onKey('WebhookEnabled'), { position: 0, atMs: m.scheduler.now() - 60_000 });
+    await settle();
+    expect(planned).toBe(false);
+    expect((await deliveryOf(m, 501 + microtasks)).state).toBe('failed');
+  }
+});

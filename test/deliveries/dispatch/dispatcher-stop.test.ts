@@ -1,0 +1,200 @@
+import { describe, expect, test, vi } from 'vitest';
+import { onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { failedWith, type PushMachine } from '../../support/deliveries/push.ts';
+import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
+import { confirmedData } from '../../support/transactions/records.ts';
+
+const SECOND_MS = 1_000;
+const HOUR_MS = 3_600_000;
+
+/** Stops the dispatcher; says whether it has stopped. */
+function stopping(m: PushMachine): { readonly stopped: () => boolean; readonly end: Promise<void> } {
+  let stopped = false;
+  const end = m.dispatcher.stop().then(() => {
+    stopped = true;
+  });
+  return { stopped: () => stopped, end };
+}
+
+const waiting = (transactionId: number) => newDelivery(transactionId, { prefix: PREFIX, position: 1 });
+
+describe('a dispatcher that stops waits', () => {
+  const begin: Readonly<Record<string, (m: PushMachine) => Promise<unknown>>> = {
+    enqueue: async (m) => void m.dispatcher.accept([waiting(1)]),
+    claim: (m) => m.queue.enqueue([waiting(1)]),
+    report: async (m) => void m.dispatcher.accept([waiting(1)]),
+    endLane: (m) => m.account(onKey('KeySwitchedOff')),
+    resume: (m) => m.account({ type: 'IntegrationEnabled', data: { account_id: 7 } }),
+  };
+
+  test.each(Object.entries(begin))('for the commit "%s" that is under way', async (name, act) => {
+    const gate = new CommitGate();
+    const m = await pushMachine({ onCommit: gate.onCommit });
+    gate.close(name);
+    await act(m);
+    await m.scheduler.advance(50);
+    expect(gate.waiting).toBe(1);
+    const { stopped, end } = stopping(m);
+    await m.scheduler.advance(SECOND_MS);
+    expect(stopped()).toBe(false);
+    gate.open();
+    await m.scheduler.advance(SECOND_MS);
+    await end;
+  });
+
+  test('for a switch-off that is being recorded', async () => {
+    const m = await pushMachine();
+    m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
+    await m.dispatcher.accept(Array.from({ length: 49 }, (_, index) => waiting(index + 1)));
+    await m.scheduler.advance(300 * SECOND_MS);
+    const append = m.store.append.bind(m.store);
+    const mayAppend = Promise.withResolvers<void>();
+    m.store.append = async (appends) => {
+      await mayAppend.promise;
+      return append(appends);
+    };
+    await m.dispatcher.accept([waiting(50)]);
+    await m.scheduler.advance(300 * SECOND_MS);
+    const { stopped, end } = stopping(m);
+    await m.scheduler.advance(SECOND_MS);
+    expect(stopped()).toBe(false);
+    mayAppend.resolve();
+    await end;
+    expect((await m.store.readStream('account-7')).at(-1)?.type).toBe('WebhookDisabled');
+  });
+});
+
+describe('what a dispatcher had claimed when it stopped is due at once for another process', () => {
+  const dueAtOnce = async (m: PushMachine) => {
+    const [delivery] = await m.queue.list({}, { limit: 1 });
+    expect(delivery).toMatchObject({ state: 'pending', attemptsInCycle: 0 });
+    expect(delivery?.dueAtMs).toBeLessThanOrEqual(m.scheduler.now());
+    expect(m.sender.sent).toEqual([]);
+  };
+
+  test.each(['enqueue', 'claim'])('where the commit "%s" was under way', async (name) => {
+    const gate = new CommitGate();
+    const m = await pushMachine({ onCommit: gate.onCommit });
+    gate.close(name);
+    if (name === 'claim') await m.queue.enqueue([waiting(1)]);
+    else void m.dispatcher.accept([waiting(1)]);
+    await settle();
+    const { end } = stopping(m);
+    gate.open();
+    await m.scheduler.advance(10);
+    await end;
+    await dueAtOnce(m);
+  });
+
+  test('where it waited for the directory', async () => {
+    const m = await pushMachine();
+    await m.record('account-7', webhookSet({ url: 'https://example.com/again', secret: null }));
+    const event = { type: 'TransactionConfirmed', data: confirmedData() } as never;
+    await m.fan(await m.record('transaction-501', event));
+    expect((await deliveryOf(m, 501)).dueAtMs).toBeGreaterThan(m.scheduler.now());
+    await m.dispatcher.stop();
+    await dueAtOnce(m);
+  });
+
+  test('where it came after the stop', async () => {
+    const m = await pushMachine();
+    await m.dispatcher.stop();
+    await m.dispatcher.accept([waiting(1)]);
+    await dueAtOnce(m);
+  });
+});
+
+test('a dispatcher that stops claims nothing more, however much is due', async () => {
+  const gate = new CommitGate();
+  let claims = 0;
+  const m = await pushMachine({
+    onCommit: (name, args, commit) => {
+      if (name === 'claim') claims += 1;
+      return gate.onCommit(name, args, commit);
+    },
+  });
+  gate.close('claim');
+  const lanes = Array.from({ length: 60 }, (_, index) => `lane${String(index).padStart(6, '0')}`);
+  await m.queue.enqueue(lanes.map((prefix, index) => newDelivery(index, { prefix, position: 1 })));
+  await m.queue.enqueue(lanes.map((prefix, index) => newDelivery(100 + index, { prefix, position: 1 })));
+  await settle();
+  const { end } = stopping(m);
+  gate.open();
+  await m.scheduler.advance(10);
+  await end;
+  expect(claims).toBe(1);
+  expect(await m.queue.countByState({})).toMatchObject({ pending: 120 });
+  expect(m.sender.sent).toEqual([]);
+});
+
+test('a stopped dispatcher keeps no timer and listens to no queue', async () => {
+  const m = await pushMachine();
+  const removed = vi.spyOn(m.queue.changed, 'remove');
+  await m.push(501);
+  await m.scheduler.advance(100);
+  expect(m.scheduler.pending).toHaveLength(1);
+  await m.dispatcher.stop();
+  expect(m.scheduler.pending).toEqual([]);
+  expect(removed).toHaveBeenCalledTimes(1);
+  await m.queue.enqueue([waiting(502)]);
+  await m.scheduler.advance(HOUR_MS);
+  expect(m.sender.sent).toHaveLength(1);
+});
+
+describe('a dispatcher that starts', () => {
+  test('claims nothing before it is started: its directory may be behind', async () => {
+    const m = await pushMachine();
+    m.kill();
+    m.prepare();
+    await m.dispatcher.accept([waiting(1)]);
+    await settle();
+    expect(m.sender.sent).toEqual([]);
+    m.dispatcher.start();
+    await m.scheduler.advance(10);
+    expect(m.sender.sent).toHaveLength(1);
+  });
+
+  test('leaves alone what became due after its key was switched off and on again', async () => {
+    const m = await pushMachine({ events: [onKey('KeySwitchedOff'), onKey('KeySwitchedOn')] });
+    m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
+    await m.push(501);
+    await m.scheduler.advance(10);
+    m.kill();
+    m.start();
+    await m.scheduler.advance(31 * SECOND_MS);
+    expect(m.sender.sent.map(({ attempt }) => attempt)).toEqual([1, 2]);
+  });
+
+  test('ends at once what is held for a webhook that was removed while no process ran', async () => {
+    const m = await pushMachine({ events: [{ type: 'IntegrationDisabled', data: { account_id: 7 } }] });
+    await m.push(501);
+    await m.scheduler.advance(10);
+    expect((await deliveryOf(m, 501)).state).toBe('held');
+    m.kill();
+    await m.account(onKey('WebhookRemoved'));
+    m.start();
+    await m.scheduler.advance(10);
+    expect(await deliveryOf(m, 501)).toMatchObject({ state: 'failed', reason: 'the webhook was removed' });
+  });
+
+  test('forgets the failures from before an enable that happened while no process ran, and starts slowly', async () => {
+    const m = await pushMachine();
+    m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
+    await m.push(1, 2, 3);
+    await m.scheduler.advance(300 * SECOND_MS);
+    expect((await m.queue.health(PREFIX)).failedInARow).toBe(3);
+    await m.account(onKey('WebhookDisabled'));
+    await m.scheduler.advance(SECOND_MS);
+    m.kill();
+    await m.account(onKey('WebhookEnabled'));
+    m.start();
+    await settle();
+    expect((await m.queue.health(PREFIX)).failedInARow).toBe(0);
+    m.sender.sent.length = 0;
+    await m.push(...Array.from({ length: 8 }, (_, index) => 101 + index));
+    await m.scheduler.advance(99);
+    expect(m.sender.sent.map(({ id: sent }) => sent)).toEqual([id(101)]);
+  });
+});

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import { AccountHistory } from '../../../src/deliveries/fan-out/account-history.ts';
+import { FanOut } from '../../../src/deliveries/fan-out/fan-out.ts';
+import type { TransactionEvent } from '../../../src/domain/transaction-events.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
+import type { PushMachine } from '../../support/deliveries/push.ts';
+import { id, pushMachine } from '../../support/deliveries/push-machine.ts';
+import { confirmedData } from '../../support/transactions/records.ts';
+
+const DAY_MS = 86_400_000;
+const find = (m: PushMachine, transactionId: number) => m.queue.find(id(transactionId));
+
+describe('the time at which an event was recorded is that of its metadata, which a copy keeps', () => {
+  /** A confirmed transaction that the store takes now, with a metadata time so long ago. */
+  async function copied(m: PushMachine, transactionId: number, agoMs: number) {
+    const created_at = new Date(m.scheduler.now()).toISOString();
+    const data = confirmedData({ transaction_id: transactionId, created_at });
+    const event = { type: 'TransactionConfirmed', data } as unknown as TransactionEvent;
+    const recordedMs = m.scheduler.now() - agoMs;
+    const copy = newEvent(event, { actor: 'test', command: 'test' }, recordedMs);
+    await m.store.append([{ stream: `transaction-${transactionId}`, expected: 'any', events: [copy] }]);
+    m.follow();
+    const [recorded] = await m.store.readStream(`transaction-${transactionId}`);
+    if (recorded === undefined) throw new Error('not recorded');
+    expect(recorded.recordedAtMs).toBe(m.scheduler.now());
+    return { recorded, recordedMs };
+  }
+
+  test('in the delivery that is stored', async () => {
+    const m = await pushMachine();
+    const { recorded, recordedMs } = await copied(m, 501, 3 * DAY_MS);
+    await m.fan(recorded);
+    expect(await find(m, 501)).toMatchObject({ recordedAtMs: recordedMs, createdAtMs: m.scheduler.now() });
+  });
+
+  test('for the retention, beyond which nothing is created', async () => {
+    const m = await pushMachine();
+    const edge = await copied(m, 501, 90 * DAY_MS);
+    const beyond = await copied(m, 502, 90 * DAY_MS + 1);
+    expect(await m.fan(edge.recorded, beyond.recorded)).toMatchObject([{ kind: 'ack' }, { kind: 'ack' }]);
+    expect(await find(m, 501)).toBeDefined();
+    expect(await find(m, 502)).toBeUndefined();
+  });
+
+  test('for the retention also where the account can not be read: what is too old waits for nothing', async () => {
+    const m = await pushMachine();
+    await m.record('account-7', { type: 'AccountRenamed', data: { account_id: 7 } } as never);
+    const edge = await copied(m, 501, 90 * DAY_MS);
+    const beyond = await copied(m, 502, 90 * DAY_MS + 1);
+    const settled = await m.fan(edge.recorded, beyond.recorded);
+    expect(settled.map(({ kind, event }) => [event.event.stream, kind])).toEqual([
+      ['transaction-501', 'retry'],
+      ['transaction-502', 'ack'],
+    ]);
+  });
+});
+
+test('what waits for its account is tried again after a second, twice as long each time, a minute at most', async () => {
+  const m = await pushMachine();
+  await m.record('account-9', { type: 'IntegrationEnabled', data: { account_id: 9 } });
+  const event = await m.confirm(501, { account_id: 9 });
+  const delays: unknown[] = [];
+  for (const retryCount of [0, 1, 5, 6, 10, 2_000]) {
+    const [settlement] = await m.fanOut.handle([{ event, retryCount }]);
+    delays.push(settlement?.kind === 'retry' ? settlement.delayMs : settlement?.kind);
+  }
+  expect(delays).toEqual([1_000, 2_000, 32_000, 60_000, 60_000, 60_000]);
+});
+
+test('before the accounts are judged the directory gets a moment to reach the last of the events', async () => {
+  const m = await pushMachine();
+  const first = await m.confirm(501);
+  const second = await m.confirm(502);
+  const voided = await m.void(501);
+  const steps: unknown[] = [];
+  const fanOut = new FanOut({
+    store: m.store,
+    queue: { withdraw: async (transactionId) => void steps.push(['withdraw', transactionId]) },
+    history: new AccountHistory({ store: m.store, directory: m.directory }),
+    directoryAt: async (position) => void steps.push(['directory at', position]),
+    accept: async (all) => void steps.push(['accept', all.map(({ transactionId }) => transactionId)]),
+    clock: m.scheduler,
+    environment: 'staging',
+    retentionMs: 90 * DAY_MS,
+  });
+  await fanOut.handle([second, first, voided].map((event) => ({ event, retryCount: 0 })));
+  expect(steps).toEqual([
+    ['withdraw', 501],
+    ['directory at', second.position],
+    ['accept', [502, 501]],
+  ]);
+});

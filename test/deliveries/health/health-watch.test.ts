@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import type { HealthVerdict } from '../../../src/deliveries/health/health-events.ts';
+import { HealthWatch } from '../../../src/deliveries/health/health-watch.ts';
+import type { WebhookHealth } from '../../../src/deliveries/queue/delivery-queue.ts';
+import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { unavailable } from '../../support/deliveries/push-machine.ts';
+import { memoryLog } from '../../support/service/api.ts';
+
+const NOW_MS = Date.UTC(2026, 8, 3);
+const LANE = { prefix: 'aaaaaaaaaa', accountId: 7 };
+const OTHER = { prefix: 'bbbbbbbbbb', accountId: 8 };
+
+/** A watch whose events are kept here; an append waits where `waiting` is set, and fails where `failing` is. */
+function watching() {
+  const appended: string[] = [];
+  const switchOffs: string[] = [];
+  const lines: Record<string, unknown>[] = [];
+  const store = { failing: false, waiting: undefined as Promise<void> | undefined };
+  const watch = new HealthWatch({
+    async append({ prefix, judgement }: HealthVerdict) {
+      await store.waiting;
+      if (store.failing) throw unavailable();
+      appended.push(`${judgement.kind} ${prefix}`);
+    },
+    log: memoryLog(lines),
+    onSwitchOff: ({ prefix }, done) => void switchOffs.push(`${done} ${prefix}`),
+  });
+  const fail = async (failedInARow: number, lane = LANE): Promise<void> => {
+    const health: WebhookHealth = { failedInARow, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
+    watch.failed(lane, health, NOW_MS);
+    if (store.waiting === undefined) await settle();
+  };
+  return { watch, store, appended, switchOffs, lines, fail };
+}
+
+describe('a warning', () => {
+  test('is recorded once in a streak, of each webhook', async () => {
+    const { appended, fail, watch } = watching();
+    await fail(24);
+    expect(appended).toEqual([]);
+    for (const failed of [25, 26, 27]) await fail(failed);
+    await fail(25, OTHER);
+    expect(appended).toEqual(['warn aaaaaaaaaa', 'warn bbbbbbbbbb']);
+    watch.recovered(LANE.prefix);
+    await fail(25);
+    await fail(26, OTHER);
+    expect(appended).toEqual(['warn aaaaaaaaaa', 'warn bbbbbbbbbb', 'warn aaaaaaaaaa']);
+  });
+
+  test('that could not be recorded is tried again at the next failure', async () => {
+    const { appended, store, fail, lines } = watching();
+    store.failing = true;
+    await fail(25);
+    expect(lines).toMatchObject([
+      { level: 50, prefix: LANE.prefix, msg: 'could not record that the webhook fails' },
+    ]);
+    store.failing = false;
+    await fail(26);
+    await fail(27);
+    expect(appended).toEqual(['warn aaaaaaaaaa']);
+  });
+
+  test('that is being recorded is not recorded a second time beside it', async () => {
+    const { appended, store, fail, watch } = watching();
+    const mayAppend = Promise.withResolvers<void>();
+    store.waiting = mayAppend.promise;
+    for (const failed of [25, 26, 27]) await fail(failed);
+    mayAppend.resolve();
+    await watch.settle();
+    expect(appended).toEqual(['warn aaaaaaaaaa']);
+  });
+});
+
+describe('a switch-off', () => {
+  test('is told before it is recorded and again when it is', async () => {
+    const { appended, switchOffs, store, fail } = watching();
+    const mayAppend = Promise.withResolvers<void>();
+    store.waiting = mayAppend.promise;
+    await fail(50);
+    expect(switchOffs).toEqual(['begun aaaaaaaaaa']);
+    mayAppend.resolve();
+    await settle();
+    expect(appended).toEqual(['switch off aaaaaaaaaa']);
+    expect(switchOffs).toEqual(['begun aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+  });
+
+  test('that could not be recorded is told as failed, and tried again at the next failure', async () => {
+    const { appended, switchOffs, store, fail } = watching();
+    store.failing = true;
+    await fail(50);
+    expect(switchOffs).toEqual(['begun aaaaaaaaaa', 'failed aaaaaaaaaa']);
+    store.failing = false;
+    await fail(51);
+    expect(appended).toEqual(['switch off aaaaaaaaaa']);
+    expect(switchOffs.slice(2)).toEqual(['begun aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+  });
+
+  test('follows a warning of the same streak', async () => {
+    const { appended, switchOffs, fail } = watching();
+    await fail(25);
+    expect(switchOffs).toEqual([]);
+    await fail(50);
+    expect(appended).toEqual(['warn aaaaaaaaaa', 'switch off aaaaaaaaaa']);
+  });
+});

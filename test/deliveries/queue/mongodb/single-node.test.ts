@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { openMongoDeliveryQueue } from '../../../../src/deliveries/queue/mongodb/queue.ts';
+import { MongoConnection } from '../../../../src/mongodb/connection.ts';
+import { webhookHealthContract } from '../../../contracts/webhook-health.contract.ts';
+import { claimOptions, delivered, failed, newDelivery } from '../../../support/deliveries/deliveries.ts';
+import type { QueueUnderTest } from '../../../support/deliveries/queue-under-test.ts';
+import { Mongod } from '../../../support/engines/mongod.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const binary = inject('mongodBinary');
+
+describe.runIf(binary !== undefined)('the delivery queue on a single node of its own', () => {
+  const mongod = new Mongod({ binary: binary ?? '', replicaSet: false });
+  const connect = (): MongoConnection => {
+    const connection = new MongoConnection({ url: mongod.url, database: `d-${randomUUID().slice(0, 8)}` });
+    onTestFinished(() => connection.close());
+    return connection;
+  };
+  const open = async (): Promise<QueueUnderTest> => {
+    const [connection, clock] = [connect(), new FakeClock()];
+    const again = () => openMongoDeliveryQueue({ connection, clock });
+    return { queue: again(), again, clock };
+  };
+  beforeAll(() => mongod.start());
+  afterAll(() => mongod.remove());
+
+  webhookHealthContract(open);
+
+  test('answers that its store is away within seconds while the node is, and goes on when it is back', async () => {
+    const { queue } = await open();
+    onTestFinished(() => queue.close());
+    const [a, b] = await queue.enqueue([newDelivery(1), newDelivery(2)], claimOptions(1_000));
+    if (a === undefined || b === undefined) throw new Error('nothing was claimed');
+    const reports = [delivered(a, 1_000), failed(b, 1_000)];
+    await mongod.kill();
+    const start = performance.now();
+    const away = { code: 'STORE_UNAVAILABLE' };
+    await Promise.all([
+      expect(queue.report(reports)).rejects.toMatchObject(away),
+      expect(queue.enqueue([newDelivery(3)])).rejects.toMatchObject(away),
+      expect(queue.claim(claimOptions(1_000))).rejects.toMatchObject(away),
+      expect(queue.nextDueAtMs()).rejects.toMatchObject(away),
+      expect(queue.health(a.prefix)).rejects.toMatchObject(away),
+    ]);
+    expect(performance.now() - start).toBeLessThan(5_500);
+    await mongod.start();
+    await queue.report(reports);
+    await queue.enqueue([newDelivery(3)]);
+    expect(await queue.countByState({})).toMatchObject({ delivered: 1, failed: 1, pending: 1 });
+    expect((await queue.health(a.prefix)).failedInARow).toBe(1);
+  });
+});

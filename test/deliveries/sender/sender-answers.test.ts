@@ -1,0 +1,187 @@
+import { connect, type Socket } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { outcomeInTime, receiverTrust } from '../../support/deliveries/test-sender.ts';
+import {
+  OK,
+  openReceiver,
+  type ReceivedRequest,
+  sendRequest,
+} from '../../support/deliveries/tls-receiver.ts';
+import { tcpServer } from '../../support/tcp-server.ts';
+import { within } from '../../support/waiting.ts';
+
+const { certificate, sender } = receiverTrust();
+
+/** What an attempt in time to a receiver comes to that answers like this. */
+async function outcomeOf(answer: (request: ReceivedRequest) => void) {
+  const receiver = await openReceiver(certificate(), answer);
+  return outcomeInTime(sender(), sendRequest(receiver.url));
+}
+
+const status = (code: number) => `HTTP/1.1 ${code} Some\r\nContent-Length: 0\r\n\r\n`;
+
+describe('an answer', () => {
+  test('with status 299 is a success, with 300 a failure', async () => {
+    expect((await outcomeOf(({ socket }) => socket.write(status(299)))).ok).toBe(true);
+    expect(await outcomeOf(({ socket }) => socket.write(status(300)))).toMatchObject({ kind: 'status' });
+  });
+
+  test('that arrives piece by piece is kept up to 4 KiB', async () => {
+    const outcome = await outcomeOf(({ socket }) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n');
+      ['a', 'b', 'c'].forEach((letter, n) => {
+        setTimeout(() => socket.write(letter.repeat(3_000)), 40 * n);
+      });
+    });
+    expect(outcome.answer?.body).toBe('a'.repeat(3_000) + 'b'.repeat(1_096));
+  });
+
+  test('of which only a hint or a part came in time is told as none, or as not complete', async () => {
+    const answers = [
+      'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf',
+    ];
+    const [hinted, begun] = await Promise.all(
+      answers.map(async (text) => {
+        const { url } = await openReceiver(certificate(), ({ socket }) => socket.write(text));
+        return (await sender().send(sendRequest(url))).outcome;
+      }),
+    );
+    expect(hinted).toMatchObject({ kind: 'timeout', detail: 'no answer within 500 ms', answer: null });
+    expect(begun).toMatchObject({
+      kind: 'timeout',
+      detail: 'no complete answer within 500 ms',
+      answer: { status: 200, body: 'half' },
+    });
+  });
+});
+
+describe('an answer that does not end', () => {
+  const KIB = 1024;
+
+  /** Sends as fast as the other side takes it, until the connection is closed; how much that was. */
+  function flood(part: string, first = '') {
+    const sent = { bytes: 0, closedAfterMs: Number.POSITIVE_INFINITY };
+    const answer = ({ socket }: ReceivedRequest): void => {
+      const startedAtMs = performance.now();
+      socket.once('close', () => {
+        sent.closedAfterMs = performance.now() - startedAtMs;
+      });
+      socket.write(first);
+      const more = (): void => {
+        while (!socket.destroyed && socket.writable) {
+          sent.bytes += part.length;
+          if (!socket.write(part)) break;
+        }
+      };
+      socket.on('drain', more);
+      more();
+    };
+    return { sent, answer };
+  }
+
+  const hint = 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n';
+  const endless = (code: number) => `HTTP/1.1 ${code} Some\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const chunk = `4000\r\n${'x'.repeat(16 * KIB)}\r\n`;
+
+  test.each([
+    ['informational answers', '', hint, { ok: false, kind: 'protocol', answer: null }],
+    ['headers', 'HTTP/1.1 200 OK\r\n', `X-Y: ${'y'.repeat(KIB)}\r\n`, { ok: false, kind: 'protocol' }],
+    ['body, of a success', endless(200), chunk, { ok: true, answer: { status: 200 } }],
+    ['body, of a failure', endless(500), chunk, { ok: false, kind: 'status', answer: { status: 500 } }],
+    ['chunk extension', `${endless(200)}1;x=`, 'e'.repeat(16 * KIB), { ok: true, answer: { status: 200 } }],
+    ['hints and then body', `${hint.repeat(20)}${endless(204 - 2)}`, chunk, { ok: true }],
+  ])('is cut off: %s', async (_, first, part, expected) => {
+    const { sent, answer } = flood(part, first);
+    const outcome = await outcomeOf(answer);
+    expect(outcome).toMatchObject(expected);
+    await expect.poll(() => sent.closedAfterMs).toBeLessThan(Number.POSITIVE_INFINITY);
+    expect(sent.bytes).toBeLessThan(16 * KIB * KIB);
+  });
+
+  test('is cut off behind 20 informational answers and not before', async () => {
+    const answered = async (hints: number) =>
+      outcomeOf(({ socket }) => socket.write(hint.repeat(hints) + status(204)));
+    expect(await answered(20)).toMatchObject({ ok: true, answer: { status: 204 } });
+    expect(await answered(21)).toMatchObject({ ok: false, kind: 'protocol', answer: null });
+  });
+
+  test('is cut off behind 256 KiB in all and not before, on a kept connection too', async () => {
+    const opened = sender();
+    let length = 0;
+    const receiver = await openReceiver(certificate(), ({ socket }) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`);
+    });
+    for (length of [200 * KIB, 200 * KIB, 300 * KIB, 0]) {
+      expect(await outcomeInTime(opened, sendRequest(receiver.url))).toMatchObject({ ok: true });
+    }
+    expect(receiver.connections()).toBe(2);
+  });
+});
+
+test('a receiver whose encryption breaks after the handshake fails with kind tls', async () => {
+  const clients: Socket[] = [];
+  const receiver = await openReceiver(certificate(), () => {
+    for (const client of clients) client.write('what was to be a record of TLS is not one');
+  });
+  const port = await tcpServer((client) => {
+    clients.push(client);
+    const server = connect(receiver.port, '127.0.0.1').on('error', () => undefined);
+    client.pipe(server).pipe(client);
+  });
+  const outcome = await outcomeInTime(sender(), sendRequest(`https://localhost:${port}/`));
+  expect(outcome).toMatchObject({ ok: false, kind: 'tls' });
+});
+
+describe('a connection', () => {
+  test('on which no answer came in time is closed then, and not used again', async () => {
+    const receiver = await openReceiver(certificate(), ({ socket, number }) => {
+      if (number === 1) setTimeout(() => socket.writable && socket.write(OK), 3_000);
+    });
+    const same = sender();
+    const first = await same.send(sendRequest(receiver.url));
+    expect(first.outcome).toMatchObject({ kind: 'timeout' });
+    await within(receiver.closed(1), 2_000, 'the connection stays open');
+    await same.send(sendRequest(receiver.url));
+    expect(receiver.connections()).toBe(2);
+  });
+
+  test('that the receiver closes right behind its answer is not what the next attempt fails on', async () => {
+    const receiver = await openReceiver(certificate(), ({ socket }) => void socket.end(OK));
+    const same = sender();
+    for (let count = 0; count < 4; count++) {
+      expect((await same.send(sendRequest(receiver.url))).outcome.ok).toBe(true);
+    }
+    expect(receiver.requests).toHaveLength(4);
+  });
+});
+
+describe('closing', () => {
+  test('waits until what is under way has its outcome', async () => {
+    const receiver = await openReceiver(certificate(), ({ socket }) =>
+      setTimeout(() => socket.write(OK), 50),
+    );
+    const closing = sender();
+    let ended = 0;
+    for (let count = 0; count < 3; count++) {
+      void closing.send(sendRequest(receiver.url)).then(() => {
+        ended += 1;
+      });
+    }
+    await closing.close();
+    expect(ended).toBe(3);
+  });
+
+  test('closes the connections that are idle, and those under way as soon as they are', async () => {
+    const receiver = await openReceiver(certificate(), ({ socket, connection }) =>
+      setTimeout(() => socket.write(OK), connection === 1 ? 0 : 50),
+    );
+    const closing = sender();
+    await closing.send(sendRequest(receiver.url));
+    const both = [closing.send(sendRequest(receiver.url)), closing.send(sendRequest(receiver.url))];
+    await closing.close();
+    await Promise.all(both);
+    const closed = Promise.all([receiver.closed(1), receiver.closed(2)]);
+    await within(closed, 2_000, 'a connection stays open'); // by itself one closes after 4 s
+  });
+});

@@ -1,0 +1,86 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import { removeErasedBytes } from '../../src/erasure/erased-bytes.ts';
+import { Database } from '../../src/sqlite/database.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const MARK = 'Sam Erased-Field';
+const ROWS = 400;
+const migrations = ['CREATE TABLE records (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT'];
+
+/** A folder with one embedded file, of whose rows the one in the middle holds the mark. */
+function stored() {
+  const folder = temporaryFolder();
+  const path = join(folder, 'records.db');
+  const db = new Database(path, { migrations, durability: 'normal' });
+  onTestFinished(() => db.close());
+  const insert = db.prepare('INSERT INTO records VALUES (?, ?)');
+  // Not in the order of their ids: pages fill up and are split, and rows are moved.
+  const ids = Array.from({ length: ROWS }, (_, n) => (n * 173) % ROWS);
+  for (const id of ids)
+    insert.run(id, id === ROWS / 2 ? `${MARK} `.repeat(60) : `row ${id} `.repeat(100 + (id % 90)));
+  const remove = () =>
+    removeErasedBytes({ folder, databases: ['records.db'], texts: [MARK], withinMs: 300, compact: false });
+  const erase = () => db.prepare('DELETE FROM records WHERE id = ?').run(ROWS / 2);
+  return { folder, path, db, erase, remove };
+}
+
+function holders(folder: string): string[] {
+  return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(MARK));
+}
+
+test('no file holds what was erased, though it stood in the log and in pages that were split', async () => {
+  const { folder, db, erase, remove } = stored();
+  expect(holders(folder)).not.toEqual([]);
+  erase();
+  expect(holders(folder)).toContain('records.db-wal');
+  expect(await remove()).toEqual([]);
+  expect(holders(folder)).toEqual([]);
+  expect(db.prepare('SELECT count(*) AS count FROM records').get()).toEqual({ count: ROWS - 1 });
+});
+
+test('a file whose pages were left as they were by an earlier version is written anew', async () => {
+  const { folder, path, remove } = stored();
+  const careless = new DatabaseSync(path);
+  careless.exec('PRAGMA secure_delete = OFF; DELETE FROM records; PRAGMA wal_checkpoint(TRUNCATE)');
+  careless.close();
+  expect(holders(folder)).toContain('records.db');
+  expect(await remove()).toEqual([]);
+  expect(holders(folder)).toEqual([]);
+});
+
+test('while somebody reads, the log that they need is named; afterwards nothing is left', async () => {
+  const { folder, path, erase, remove } = stored();
+  const reader = new DatabaseSync(path, { readOnly: true });
+  reader.exec('BEGIN');
+  reader.prepare('SELECT count(*) FROM records').get();
+  erase();
+  expect(await remove()).toEqual([
+    {
+      file: `${path}-wal`,
+      reason: 'it could not be emptied: another process is reading it or writing to it',
+    },
+  ]);
+  reader.exec('COMMIT');
+  reader.close();
+  expect(await remove()).toEqual([]);
+  expect(holders(folder)).toEqual([]);
+});
+
+test('any other file of the folder that holds the text is named', async () => {
+  const { folder, erase, remove } = stored();
+  erase();
+  const copy = join(folder, 'copy.txt');
+  // Across the end of what is read at once.
+  writeFileSync(copy, Buffer.concat([Buffer.alloc(4 * 1024 * 1024 - 5), Buffer.from(MARK)]));
+  expect(await remove()).toEqual([{ file: copy, reason: 'it holds the record' }]);
+});
+
+test('a file that is not there is not made', async () => {
+  const folder = temporaryFolder();
+  const options = { folder, databases: ['records.db'], texts: [MARK], withinMs: 300, compact: false };
+  expect(await removeErasedBytes(options)).toEqual([]);
+  expect(existsSync(join(folder, 'records.db'))).toBe(false);
+});

@@ -1,0 +1,167 @@
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { eventStoreContract } from '../../contracts/event-store.contract.ts';
+import {
+  type EventStoreDbDouble,
+  startEventStoreDbDouble,
+} from '../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
+import { groupNoise } from '../../support/event-store/eventstoredb-noise.ts';
+import { eventStoreDbAt, eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
+import { ScopedStore } from '../../support/event-store/scoped-store.ts';
+import { collect, record } from '../../support/event-store/store-events.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+const realUrl = inject('eventstoreUrl');
+
+describe('on the double', () => {
+  const node = { folder: '', running: undefined as EventStoreDbDouble | undefined };
+
+  /** Started again in the same place it records that it leads. */
+  async function start(port?: number): Promise<EventStoreDbDouble> {
+    const { folder } = node;
+    node.running = await startEventStoreDbDouble({ folder, ...(port === undefined ? {} : { port }) });
+    return node.running;
+  }
+
+  eventStoreContract(
+    async () => {
+      node.folder = temporaryFolder();
+      const { url } = await start();
+      onTestFinished(async () => node.running?.stop());
+      return eventStoreDbAt(url);
+    },
+    {
+      noiseOf: async () => {
+        const { url, port } = node.running ?? (await start());
+        const ofGroup = await groupNoise(url);
+        return async () => {
+          await ofGroup();
+          await node.running?.stop();
+          await start(port);
+        };
+      },
+    },
+  );
+});
+
+describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () => {
+  const url = realUrl ?? '';
+  eventStoreContract(() => ScopedStore.open(eventStoreDbAt(url)), {
+    sharedLog: true,
+    noiseOf: () => groupNoise(url),
+  });
+});
+
+describe('a subscription that has caught up', () => {
+  /** A double, the adapter on it, and what ends subscriptions when the test is over. */
+  async function following() {
+    const double = await startEventStoreDbDouble();
+    const store = eventStoreDbAt(double.url);
+    const ending = new AbortController();
+    onTestFinished(async () => {
+      ending.abort();
+      await store.close();
+      await double.stop();
+    });
+    return { double, store, signal: ending.signal };
+  }
+
+  it('is told its position by an event that does not match, long before its next heartbeat', async () => {
+    const store = await eventStoreDbOnDouble();
+    const ending = new AbortController();
+    const batches = store
+      .subscribe({ prefixes: ['account-'], after: 0, signal: ending.signal })
+      [Symbol.asyncIterator]();
+    const first = await batches.next();
+    expect(first.value).toMatchObject({ events: [], caughtUp: true });
+    for (const stream of ['transaction-1', 'transaction-2', 'transaction-3']) {
+      const position = await record(store, stream, 'a');
+      const appendedAtMs = performance.now();
+      const next = await batches.next();
+      expect(next.value).toMatchObject({ events: [], position });
+      expect(performance.now() - appendedAtMs).toBeLessThan(500);
+    }
+    ending.abort();
+    await store.close();
+  });
+
+  const urls = realUrl === undefined ? ['the double'] : ['the double', realUrl];
+  it.each(urls)(
+    'has reached every position that it was told, also among the records of groups, on %s',
+    async (url) => {
+      const store = url === realUrl ? eventStoreDbAt(url) : await eventStoreDbOnDouble();
+      const ending = new AbortController();
+      onTestFinished(async () => {
+        ending.abort();
+        await store.close();
+      });
+      const { signal } = ending;
+      const scope = `${crypto.randomUUID().slice(0, 8)}.`;
+      await record(store, `${scope}account-1`, 'a');
+      const batches = store.subscribe({ prefixes: [scope], after: await store.head(), signal });
+      const told = batches[Symbol.asyncIterator]();
+      await told.next();
+      const groups = store.subscriptions();
+      await groups.ensureGroup(scope, { prefixes: [scope], ackTimeoutMs: 5_000, maxRetries: 10 });
+      const consumer = groups.consume(scope, { bufferSize: 10, signal });
+      for await (const event of consumer) {
+        await consumer.ack([event]);
+        break;
+      }
+      let position = 0;
+      do position = (await told.next()).value?.position ?? 0;
+      while (position <= (await store.head())); // the group's checkpoint follows
+      expect(await store.hasReached(position)).toBe(true);
+      expect(await store.hasReached(position + 1_000_000)).toBe(false);
+    },
+    20_000,
+  );
+
+  it('comes to know of an event that does not match and came before the server listened', async () => {
+    const { double, store, signal } = await following();
+    await record(store, 'account-1', 'a');
+    let unheard = 0;
+    const nothing = async (): Promise<void> => undefined;
+    double.beforeListening(nothing, async () => {
+      unheard = await record(store, 'transaction-1', 'b');
+    });
+    const startMs = performance.now();
+    for await (const { position } of store.subscribe({ prefixes: ['account-'], after: 0, signal })) {
+      if (unheard > 0 && position >= unheard) break;
+    }
+    expect(performance.now() - startMs).toBeLessThan(6_000); // two looks at the end of the log
+  }, 10_000);
+
+  it('is handed what matches and came before the server listened, once', async () => {
+    const { double, store, signal } = await following();
+    await record(store, 'account-1', 'a');
+    double.beforeListening(
+      () => record(store, 'account-2', 'b'),
+      () => record(store, 'account-3', 'c'),
+    );
+    const batches = store.subscribe({ prefixes: ['account-'], after: 0, signal })[Symbol.asyncIterator]();
+    const { names } = await collect(batches, (all, { caughtUp }) => caughtUp && all.includes('c'));
+    expect(names).toEqual(['a', 'b', 'c']);
+  });
+
+  it('has reached the record of the node that became the leader, which nothing follows', async () => {
+    const folder = temporaryFolder();
+    const first = await startEventStoreDbDouble({ folder });
+    const { port, url } = first;
+    const store = eventStoreDbAt(url);
+    const end = await record(store, 'account-1', 'a');
+    await first.stop();
+    const again = await startEventStoreDbDouble({ folder, port });
+    onTestFinished(async () => {
+      await store.close();
+      await again.stop();
+    });
+    const { signal } = new AbortController();
+    const batches = store.subscribe({ prefixes: [], after: 0, signal })[Symbol.asyncIterator]();
+    const { position } = await collect(batches, (_, { caughtUp }) => caughtUp);
+    await batches.return?.();
+    expect(position).toBeGreaterThan(end);
+    expect(await store.head()).toBe(end);
+    expect(await store.hasReached(position)).toBe(true);
+    expect(await store.hasReached(position + 1)).toBe(false);
+  });
+});

@@ -1,0 +1,180 @@
+import { persistentSubscriptionToAllSettingsFromDefaults, streamNameFilter } from '@eventstore/db-client';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import type { GroupEvent } from '../../../../src/event-store/event-store.ts';
+import { persistentSubscriptionsContract } from '../../../contracts/persistent-subscriptions.contract.ts';
+import { persistentSubscriptionsBufferContract } from '../../../contracts/persistent-subscriptions-buffer.contract.ts';
+import { openClient } from '../../../support/event-store/eventstoredb-double/engines-under-test.ts';
+import { startEventStoreDbDouble } from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
+import {
+  eventStoreDbAt,
+  groupsAt,
+  groupsOnDouble,
+} from '../../../support/event-store/eventstoredb-under-test.ts';
+import { nameOf, record } from '../../../support/event-store/store-events.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
+import { until } from '../../../support/waiting.ts';
+
+const realUrl = inject('eventstoreUrl');
+
+describe('on the double', () => {
+  persistentSubscriptionsContract(groupsOnDouble);
+  persistentSubscriptionsBufferContract(groupsOnDouble);
+});
+
+describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () => {
+  persistentSubscriptionsContract(() => groupsAt(realUrl ?? ''));
+  persistentSubscriptionsBufferContract(() => groupsAt(realUrl ?? ''));
+});
+
+describe('a group on EventStoreDB', () => {
+  const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 1_000, maxRetries: 100 };
+
+  async function opened() {
+    const folder = temporaryFolder();
+    const running = { double: await startEventStoreDbDouble({ folder }) };
+    const { port, url } = running.double;
+    const store = eventStoreDbAt(url);
+    const end = new AbortController();
+    onTestFinished(async () => {
+      end.abort();
+      await store.close();
+      await running.double.stop();
+    });
+    const subscriptions = store.subscriptions();
+    await subscriptions.ensureGroup('g', SETTINGS);
+    const consumer = subscriptions.consume('g', { bufferSize: 2, signal: end.signal });
+    const events = consumer[Symbol.asyncIterator]();
+    const next = async (): Promise<GroupEvent> => (await events.next()).value;
+    const restart = async (): Promise<void> => {
+      await running.double.stop();
+      running.double = await startEventStoreDbDouble({ folder, port });
+    };
+    return { running, store, subscriptions, consumer, next, restart };
+  }
+
+  test('goes on by itself when its node was killed and is back', async () => {
+    const { store, consumer, next, restart } = await opened();
+    await record(store, 'transaction-1', 'a');
+    await consumer.ack([await next()]);
+    const coming = next();
+    await restart();
+    await record(store, 'transaction-2', 'b');
+    let event = await coming;
+    while (nameOf(event.event) === 'a') event = await next(); // its acknowledgement may be lost
+    expect(nameOf(event.event)).toBe('b');
+  });
+
+  test('holds an event for longer than its time-out, once, and lets the others through', async () => {
+    const { store, consumer, next } = await opened();
+    await record(store, 'transaction-1', 'late');
+    const startMs = performance.now();
+    await consumer.retry(await next(), { reason: 'not yet', delayMs: 2_200 });
+    await record(store, 'transaction-2', 'b', 'c', 'd');
+    const names: string[] = [];
+    let event = await next();
+    for (; nameOf(event.event) !== 'late'; event = await next()) {
+      names.push(nameOf(event.event));
+      await consumer.ack([event]);
+    }
+    expect(names).toEqual(['b', 'c', 'd']);
+    expect(event.retryCount).toBe(1);
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(2_190);
+  });
+
+  test('has its last acknowledgements arrive when it ends right after them, however many they are', async () => {
+    const { store, subscriptions } = await opened();
+    await subscriptions.ensureGroup('ending', { ...SETTINGS, ackTimeoutMs: 60_000 });
+    for (let round = 0; round < 5; round++) {
+      const names = Array.from({ length: 300 }, (_, index) => `e${round}-${index}`);
+      await record(store, `transaction-${round}`, ...names);
+      const end = new AbortController();
+      const consumer = subscriptions.consume('ending', { bufferSize: 400, signal: end.signal });
+      const handed: GroupEvent[] = [];
+      for await (const event of consumer) {
+        handed.push(event);
+        if (handed.length < names.length) continue;
+        void consumer.ack(handed);
+        break;
+      }
+      end.abort();
+      expect(handed.map(({ event }) => nameOf(event)).toSorted()).toEqual(names.toSorted());
+    }
+  });
+
+  test('takes other prefixes, and is not moved by them', async () => {
+    const { store, subscriptions, consumer, next } = await opened();
+    await record(store, 'account-1', 'before');
+    await record(store, 'transaction-1', 'a');
+    await consumer.ack([await next()]);
+    await subscriptions.ensureGroup('g', { ...SETTINGS, prefixes: ['account-'] });
+    const end = new AbortController();
+    onTestFinished(() => end.abort());
+    const accounts = subscriptions.consume('g', { bufferSize: 2, signal: end.signal });
+    await record(store, 'transaction-2', 'b');
+    await record(store, 'account-2', 'after');
+    for await (const event of accounts) {
+      expect(nameOf(event.event)).toBe('after');
+      break;
+    }
+  });
+
+  test('that an earlier version made with a filter has none any more, and loses nothing', async () => {
+    const { store, subscriptions, running } = await opened();
+    const client = openClient(running.double.url);
+    const filter = streamNameFilter({ prefixes: ['transaction-'] });
+    const settings = persistentSubscriptionToAllSettingsFromDefaults({
+      startFrom: 'start',
+      checkPointAfter: 50,
+      checkPointLowerBound: 1,
+    });
+    await client.createPersistentSubscriptionToAll('old', settings, { filter });
+    await record(store, 'transaction-1', 'a', 'parked', 'c');
+    const former = client.subscribeToPersistentSubscriptionToAll('old');
+    const handed: string[] = [];
+    former.on('data', (event) => {
+      const name = nameOf(event.event as { data: unknown });
+      handed.push(name);
+      void (name === 'parked' ? former.nack('park', 'not now', event) : former.ack(event));
+    });
+    await expect.poll(() => handed).toEqual(['a', 'parked', 'c']);
+    const isCheckpointed = async (): Promise<boolean> => {
+      const { stats } = await client.getPersistentSubscriptionToAllInfo('old');
+      const { lastCheckpointedEventPosition: at, lastKnownEventPosition: known } = stats;
+      return at !== undefined && at.commit === known?.commit;
+    };
+    await until(isCheckpointed, 5_000);
+    await former.unsubscribe();
+    await record(store, 'transaction-2', 'd');
+    await record(store, 'account-1', 'x');
+
+    await subscriptions.ensureGroup('old', SETTINGS);
+    const end = new AbortController();
+    onTestFinished(() => end.abort());
+    const consumer = subscriptions.consume('old', { bufferSize: 10, signal: end.signal });
+    const names: string[] = [];
+    for await (const event of consumer) {
+      names.push(nameOf(event.event));
+      await consumer.ack([event]);
+      if (names.at(-1) === 'd') break;
+    }
+    expect(names).toEqual(['parked', 'c', 'd']);
+    const configuration = await store.readStream('$persistentSubscriptionConfig');
+    expect(configuration.at(-1)?.data).toMatchObject({
+      entries: expect.arrayContaining([expect.not.objectContaining({ filter: expect.anything() })]),
+    });
+  });
+
+  test('that was never made is refused', async () => {
+    const { subscriptions } = await opened();
+    const { signal } = new AbortController();
+    const consumer = subscriptions.consume('other', { bufferSize: 1, signal });
+    await expect(consumer[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'REFUSED' });
+  });
+
+  test('does not hand out the event that stands for an erasure', async () => {
+    const { store, next } = await opened();
+    await store.erase('transaction-1');
+    await record(store, 'transaction-2', 'b');
+    expect(nameOf((await next()).event)).toBe('b');
+  });
+});

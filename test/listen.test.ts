@@ -1,0 +1,19 @@
+import { createServer } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { listen, urlHost } from '../src/listen.ts';
+
+test('an IPv6 address stands in brackets in a URL, other hosts as they are', () => {
+  expect(['::1', '127.0.0.1', 'localhost'].map(urlHost)).toEqual(['[::1]', '127.0.0.1', 'localhost']);
+});
+
+test('port 0 is a free one, which is told; one that is taken is refused by its address', async () => {
+  const [first, second] = [createServer(), createServer()];
+  onTestFinished(() => void first.close());
+  const { address, port } = await listen(first, { host: '127.0.0.1', port: 0 });
+  expect(address).toBe('127.0.0.1');
+  expect(port).toBeGreaterThan(0);
+  await expect(listen(second, { host: '127.0.0.1', port })).rejects.toMatchObject({
+    code: 'REFUSED',
+    message: `can't listen on 127.0.0.1:${port}: name another address`,
+  });
+});

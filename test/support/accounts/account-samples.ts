@@ -1,0 +1,78 @@
+import type { AccountEvent, AccountEventType, Ciphertext } from '../../../src/domain/account-events.ts';
+
+type DataOf<T extends AccountEventType> = Extract<AccountEvent, { type: T }>['data'];
+
+export const PREFIX = 'abcdefghij';
+export const SECRET: Ciphertext = {
+  master_key_id: '0a1b2c3d',
+  nonce: 'bg==',
+  ciphertext: 'Yw==',
+  tag: 'dA==',
+};
+export const KEY = { accountId: 7, prefix: PREFIX } as const;
+
+/** Events of account 7 and its key `abcdefghij`, with any member replaced. */
+export const opened = (name = 'Harbour Freight', accountId = 7): AccountEvent => ({
+  type: 'AccountOpened',
+  data: { account_id: accountId, name },
+});
+
+export const groupAdded = (groupId = 3, name = 'Depots'): AccountEvent => ({
+  type: 'CorporateGroupAdded',
+  data: { account_id: 7, corporate_group_id: groupId, name },
+});
+
+export const corporateAdded = (groupId: number | null = null): AccountEvent => ({
+  type: 'CorporateAdded',
+  data: { account_id: 7, corporate_id: 31, name: 'North Depot', corporate_group_id: groupId },
+});
+
+export const profileSet = (from: string, to: string | null, profile = 'standard'): AccountEvent => ({
+  type: 'ChargingProfileSet',
+  data: { account_id: 7, profile, from, to },
+});
+
+export const keyIssued = (overrides: Partial<DataOf<'KeyIssued'>> = {}): AccountEvent => ({
+  type: 'KeyIssued',
+  data: {
+    account_id: 7,
+    prefix: PREFIX,
+    environment: 'staging',
+    label: null,
+    secret_sha256: '00'.repeat(32),
+    allow_list: [],
+    rate_limit: 60,
+    driver_mobile: false,
+    ...overrides,
+  },
+});
+
+export const webhookSet = (overrides: Partial<DataOf<'WebhookUrlSet'>> = {}): AccountEvent => ({
+  type: 'WebhookUrlSet',
+  data: {
+    account_id: 7,
+    prefix: PREFIX,
+    url: 'https://example.com/hook',
+    set_at: '2026-09-01T00:00:00.000Z',
+    secret: SECRET,
+    ...overrides,
+  },
+});
+
+const FAILURES = { failed_in_a_row: 50, failing_since: null, last_answers: [] };
+
+type KeyEventType =
+  | 'KeySwitchedOff'
+  | 'KeySwitchedOn'
+  | 'WebhookRemoved'
+  | 'WebhookEnabled'
+  | 'WebhookDisabled'
+  | 'WebhookFailing';
+
+/** An event about the key that needs nothing more said. */
+export function onKey(type: KeyEventType): AccountEvent {
+  const data = { account_id: 7, prefix: PREFIX };
+  if (type === 'WebhookDisabled') return { type, data: { ...data, reason: '50 failed', ...FAILURES } };
+  if (type === 'WebhookFailing') return { type, data: { ...data, ...FAILURES } };
+  return { type, data };
+}

@@ -1,0 +1,93 @@
+import { v5 } from 'uuid';
+import type {
+  Attempt,
+  AttemptOutcome,
+  ClaimedDelivery,
+  ClaimOptions,
+  DeliveryReport,
+  NewDelivery,
+} from '../../../src/deliveries/queue/delivery-queue.ts';
+
+const NAMESPACE = '5f0f9d0e-3c8e-4a53-9d0c-2f6f0a1d7b11';
+
+/** A delivery of transaction `n` to a key of account 7. */
+export function newDelivery(n: number, overrides: Partial<NewDelivery> = {}): NewDelivery {
+  const prefix = overrides.prefix ?? 'aaaaaaaaaa';
+  const transactionId = overrides.transactionId ?? n;
+  return {
+    id: v5(`${prefix}/${transactionId}`, NAMESPACE),
+    prefix,
+    accountId: 7,
+    transactionId,
+    type: 'transaction.confirmed',
+    createdAtMs: 1_000,
+    position: n,
+    recordedAtMs: 900,
+    record: {
+      head: `{"id":${n},"driver":{"id":1,"name":"x"`,
+      mobileNumber: null,
+      fees: '{}',
+      pump: `photos/${n}`,
+      odometer: null,
+    },
+    ...overrides,
+  };
+}
+
+export const SUCCESS: AttemptOutcome = {
+  ok: true,
+  answer: { status: 204, headers: { server: 'x' }, body: '' },
+};
+export const UNAVAILABLE: AttemptOutcome = {
+  ok: false,
+  kind: 'status',
+  detail: 'status 503',
+  answer: { status: 503, headers: {}, body: 'busy' },
+};
+export const TIMEOUT: AttemptOutcome = {
+  ok: false,
+  kind: 'timeout',
+  detail: 'no answer in 500 ms',
+  answer: null,
+};
+
+export function claimOptions(nowMs: number, overrides: Partial<ClaimOptions> = {}): ClaimOptions {
+  return { nowMs, holder: 'one', leaseMs: 5_000, limit: 100, laneCapacity: () => 100, ...overrides };
+}
+
+/** The attempt that a claim called for, a quarter of a second long. */
+export function attemptOf(claim: ClaimedDelivery, startedAtMs: number, outcome: AttemptOutcome): Attempt {
+  return { cycle: claim.cycle, number: claim.attemptNumber, startedAtMs, durationMs: 250, outcome };
+}
+
+export function delivered(
+  claim: ClaimedDelivery,
+  startedAtMs: number,
+  outcome: AttemptOutcome = SUCCESS,
+): DeliveryReport {
+  const { id, lease } = claim;
+  return { kind: 'delivered', id, lease, attempt: attemptOf(claim, startedAtMs, outcome) };
+}
+
+export function retryAt(
+  claim: ClaimedDelivery,
+  startedAtMs: number,
+  dueAtMs: number,
+  outcome: AttemptOutcome = UNAVAILABLE,
+): DeliveryReport {
+  const { id, lease } = claim;
+  return { kind: 'retry', id, lease, attempt: attemptOf(claim, startedAtMs, outcome), dueAtMs };
+}
+
+export function failed(
+  claim: ClaimedDelivery,
+  startedAtMs: number,
+  outcome: AttemptOutcome = UNAVAILABLE,
+): DeliveryReport {
+  const { id, lease } = claim;
+  return { kind: 'failed', id, lease, attempt: attemptOf(claim, startedAtMs, outcome), reason: 'status 503' };
+}
+
+export function held({ id, lease }: ClaimedDelivery): DeliveryReport {
+  return { kind: 'held', id, lease };
+}

@@ -1,0 +1,63 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Scheduler } from '../../../src/deliveries/queue/scheduler.ts';
+
+interface Timer {
+  readonly atMs: number;
+  readonly run: () => void;
+}
+
+const TURNS = 12; // more than any chain of store calls and claims takes to settle
+
+/** Time and timers that move only when told. */
+export class FakeScheduler implements Scheduler {
+  #nowMs = Date.UTC(2026, 8, 3, 8);
+  #timers: Timer[] = [];
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  get pending(): readonly number[] {
+    return this.#timers.map(({ atMs }) => atMs - this.#nowMs);
+  }
+
+  setTimer(delayMs: number, run: () => void): () => void {
+    const timer = { atMs: this.#nowMs + Math.max(0, delayMs), run };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** Moves time on, from timer to timer, and lets what each sets off come to rest. */
+  async advance(ms: number): Promise<void> {
+    const untilMs = this.#nowMs + ms;
+    await settle();
+    for (;;) {
+      const [next] = this.#timers.toSorted((one, other) => one.atMs - other.atMs);
+      if (next === undefined || next.atMs > untilMs) break;
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.#nowMs = Math.max(this.#nowMs, next.atMs);
+      next.run();
+      await settle();
+    }
+    this.#nowMs = untilMs;
+    await settle();
+  }
+
+  /** Moves time on at one stroke, as for a process that slept: every timer passed fires once, late. */
+  async jump(ms: number): Promise<void> {
+    this.#nowMs += ms;
+    await this.advance(0);
+  }
+
+  /** What a crash does to a process: none of its timers fires. */
+  dropTimers(): void {
+    this.#timers = [];
+  }
+}
+
+/** Lets everything that waits on nothing but the loop happen. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await nextTurn();
+}

@@ -1,0 +1,71 @@
+import { onTestFinished } from 'vitest';
+import { deliveryId } from '../../../src/deliveries/message/delivery-id.ts';
+import type { Delivery } from '../../../src/deliveries/queue/delivery-queue.ts';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import { FuelError } from '../../../src/errors.ts';
+import { PREFIX } from '../accounts/account-samples.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { settle } from './fake-scheduler.ts';
+import { type CommitWatcher, PushMachine, READY } from './push.ts';
+
+export const id = (transactionId: number, prefix = PREFIX): string => deliveryId(prefix, transactionId);
+
+/** Account 7 is ready, and a process runs; closed when the test is over. `onCommit` as in `PushMachine`. */
+export async function pushMachine({
+  events = [],
+  onCommit,
+}: {
+  readonly events?: readonly AccountEvent[];
+  readonly onCommit?: CommitWatcher;
+} = {}): Promise<PushMachine> {
+  const machine = new PushMachine(temporaryFolder());
+  onTestFinished(() => machine.close());
+  if (onCommit !== undefined) machine.onCommit = onCommit;
+  await machine.account(...READY, ...events);
+  machine.start();
+  await settle();
+  return machine;
+}
+
+/** The delivery of a transaction as the log has it; throws where there is none. */
+export async function deliveryOf(
+  machine: PushMachine,
+  transactionId: number,
+  prefix = PREFIX,
+): Promise<Delivery> {
+  const found = await machine.queue.find(id(transactionId, prefix));
+  if (found === undefined) throw new Error(`no delivery of transaction ${transactionId}`);
+  return found;
+}
+
+/** Commits of the given name wait from `close` until `open`. */
+export class CommitGate {
+  /** How many commits have come to the gate since it was closed. */
+  waiting = 0;
+  #name: string | undefined;
+  #opened = Promise.withResolvers<void>();
+
+  readonly onCommit: CommitWatcher = async (name, _args, commit) => {
+    if (name === this.#name) {
+      this.waiting += 1;
+      await this.#opened.promise;
+    }
+    return commit();
+  };
+
+  close(name: string): void {
+    this.#name = name;
+    this.waiting = 0;
+    this.#opened = Promise.withResolvers<void>();
+  }
+
+  open(): void {
+    this.#name = undefined;
+    this.#opened.resolve();
+  }
+}
+
+/** What a queue rejects with whose store can not be reached. */
+export function unavailable(): FuelError {
+  return new FuelError('STORE_UNAVAILABLE', 'the store can not be reached');
+}

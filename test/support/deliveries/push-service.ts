@@ -1,0 +1,179 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Engines, openEngines } from '../../../src/app.ts';
+import { systemClock } from '../../../src/clock.ts';
+import type { Delivery, DeliveryState } from '../../../src/deliveries/queue/delivery-queue.ts';
+import { atEndOfFile } from '../end-of-file.ts';
+import { openForUse } from '../service/operator.ts';
+import { type Env, folder, ServiceProcess } from '../service/service-process.ts';
+import { confirmed, type EventLine, linesOf } from '../transactions/e2e-samples.ts';
+import { until } from '../waiting.ts';
+import { WebhookReceiver } from './webhook-receiver.ts';
+
+/** Long enough for a machine that is busy with other tests; what takes longer hangs. */
+const SOON_MS = 15_000;
+export const RETRY_DELAYS_MS = [200, 400] as const;
+
+export interface Customer {
+  readonly account: number;
+  readonly key: string;
+  readonly prefix: string;
+  readonly secret: string;
+  /** Where the webhook leads at the receiver. */
+  readonly path: string;
+}
+
+const opened: PushService[] = [];
+
+atEndOfFile(async () => {
+  for (const push of opened.splice(0)) await push.closeFiles();
+});
+
+/** A service that may push to a receiver on this machine, with short waits, and that receiver. */
+export class PushService {
+  readonly service: ServiceProcess;
+  readonly receiver: WebhookReceiver;
+  /** What the service runs with, for further processes beside it. */
+  readonly env: Env;
+  #engines: Engines | undefined;
+  #transactionId = 1_000;
+
+  private constructor(service: ServiceProcess, receiver: WebhookReceiver, env: Env) {
+    this.env = env;
+    this.service = service;
+    this.receiver = receiver;
+  }
+
+  /** Not started yet. All roles, unless `args` name some. */
+  static async prepare(env: Env = {}, args: readonly string[] = []): Promise<PushService> {
+    const receiver = await WebhookReceiver.open();
+    const ca = join(folder(), 'receiver-ca.pem');
+    writeFileSync(ca, receiver.ca);
+    const settings = {
+      FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
+      FUEL_WEBHOOK_CA: ca,
+      FUEL_WEBHOOK_RETRY_DELAYS: RETRY_DELAYS_MS.map((delay) => `${delay}ms`).join(','),
+      ...env,
+    };
+    const push = new PushService(new ServiceProcess({ env: settings, args }), receiver, settings);
+    opened.push(push);
+    return push;
+  }
+
+  static async start(env: Env = {}): Promise<PushService> {
+    const push = await PushService.prepare(env);
+    await push.service.start();
+    return push;
+  }
+
+  /** An account with access, and a key whose webhook leads to a path of its own; every process knows it. */
+  async customer(account: number, { driverMobile = false } = {}): Promise<Customer> {
+    const path = `/hook/${account}`;
+    const wishes = { driverMobile, webhookUrl: this.receiver.url(path) };
+    const issued = await this.service.operator.provision(account, openForUse(account), wishes);
+    return { account, key: issued.key, prefix: issued.prefix, secret: issued.webhookSecret ?? '', path };
+  }
+
+  /** Confirmed transactions that were created now. */
+  made(account: number, count: number, overrides: Readonly<Record<string, unknown>> = {}): EventLine[] {
+    return Array.from({ length: count }, () => {
+      this.#transactionId += 1;
+      const now = new Date().toISOString();
+      return confirmed(this.#transactionId, {
+        account_id: account,
+        created_at: now,
+        confirmed_at: now,
+        ...overrides,
+      });
+    });
+  }
+
+  /** Records the events; unless told not to wait, resolves once the pull channel shows them. */
+  async record(events: readonly EventLine[], { wait = true } = {}): Promise<void> {
+    await this.service.operator.import(linesOf(events), { wait });
+  }
+
+  /** Records new transactions of the account; their ids. */
+  async push(
+    account: number,
+    count = 1,
+    overrides: Readonly<Record<string, unknown>> = {},
+  ): Promise<number[]> {
+    const events = this.made(account, count, overrides);
+    await this.record(events);
+    return events.map(({ data }) => Number(data.transaction_id));
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads the output as an operator's script would
+  async list(...args: readonly string[]): Promise<any[]> {
+    return (await this.service.done(['delivery', 'list', '--json', ...args])).lines;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  async show(id: string): Promise<any> {
+    return (await this.service.done(['delivery', 'show', id, '--json'])).json;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  async webhook(prefix: string): Promise<any> {
+    return (await this.service.done(['webhook', 'show', prefix, '--json'])).json;
+  }
+
+  /** Waits until the account has so many deliveries, all in this state. Reads the log itself, which is quicker. */
+  async settled(account: number, state: DeliveryState, count = 1, withinMs = SOON_MS): Promise<void> {
+    const queue = (await this.#stores()).queue();
+    await until(async () => {
+      const listed = await queue.list({ accountId: account }, { limit: 1_000 });
+      return listed.length === count && listed.every((delivery) => delivery.state === state);
+    }, withinMs);
+  }
+
+  /** How many attempts of the delivery are on record. */
+  async attemptsOf(id: string): Promise<number> {
+    return (await this.found(id))?.attempts.length ?? 0;
+  }
+
+  /** The delivery as the log has it. */
+  async found(id: string): Promise<Delivery | undefined> {
+    return (await this.#stores()).queue().find(id);
+  }
+
+  /** Waits until the account has so many deliveries, whatever became of them. */
+  async enqueued(account: number, count: number): Promise<void> {
+    const queue = (await this.#stores()).queue();
+    await until(
+      async () => (await queue.list({ accountId: account }, { limit: 1_000 })).length === count,
+      SOON_MS,
+    );
+  }
+
+  /** Waits until the account has so many deliveries in this state, whatever others it has. */
+  async reached(account: number, state: DeliveryState, count: number, withinMs = SOON_MS): Promise<void> {
+    const queue = (await this.#stores()).queue();
+    await until(async () => (await queue.countByState({ accountId: account }))[state] === count, withinMs);
+  }
+
+  /** Lets go of the files, for a test that removes one. */
+  async closeFiles(): Promise<void> {
+    await this.#engines?.close();
+    this.#engines = undefined;
+  }
+
+  async #stores(): Promise<Engines> {
+    this.#engines ??= await openEngines(this.service.operator.config, systemClock);
+    return this.#engines;
+  }
+}
+
+/** What the pull channel prints for one record. */
+export function recordText(page: string, id: number): string {
+  const start = page.indexOf(`{"id":${id},`);
+  if (start < 0) throw new Error(`no record ${id} in ${page}`);
+  let depth = 0;
+  for (let at = start; at < page.length; at += 1) {
+    if (page[at] === '{') depth += 1;
+    if (page[at] === '}') depth -= 1;
+    if (depth === 0) return page.slice(start, at + 1);
+  }
+  throw new Error('the record has no end');
+}

@@ -1,0 +1,104 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { makeCertificate } from '../certificate.ts';
+import { atEndOfFile } from '../end-of-file.ts';
+import { until } from '../waiting.ts';
+
+/** One request as a customer's server sees it. */
+export interface Hook {
+  readonly atMs: number;
+  readonly path: string;
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads the body as a customer's program would
+  readonly body: any;
+}
+
+export type HookAnswer = (response: ServerResponse, hook: Hook) => void;
+
+export const answerWith =
+  (status: number, body = '', headers: Readonly<Record<string, string>> = {}): HookAnswer =>
+  (response) =>
+    void response.writeHead(status, headers).end(body);
+
+const servers: Server[] = [];
+
+atEndOfFile(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+/** A customer's HTTPS server: each path answers on its own terms, 200 unless told otherwise. */
+export class WebhookReceiver {
+  readonly hooks: Hook[] = [];
+  readonly ca: string;
+  readonly #answers = new Map<string, HookAnswer>();
+  readonly #port: number;
+
+  private constructor(ca: string, port: number) {
+    this.ca = ca;
+    this.#port = port;
+  }
+
+  /** Lives until the tests of the file are over. */
+  static async open(): Promise<WebhookReceiver> {
+    const { cert, key } = await makeCertificate();
+    const server = createServer({ cert, key });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const receiver = new WebhookReceiver(cert, (server.address() as AddressInfo).port);
+    server.on('request', async (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('error', () => undefined); // the sender breaks off when its time is up
+      response.on('error', () => undefined);
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8');
+        const { url: path = '', method = '', headers } = request;
+        const hook = { atMs: Date.now(), path, method, headers, text, body: JSON.parse(text) };
+        receiver.hooks.push(hook);
+        const answer = receiver.#answers.get(path) ?? answerWith(200, 'ok');
+        answer(response, hook);
+      });
+    });
+    servers.push(server);
+    return receiver;
+  }
+
+  url(path: string): string {
+    return `https://localhost:${this.#port}${path}`;
+  }
+
+  answer(path: string, answer: HookAnswer): void {
+    this.#answers.set(path, answer);
+  }
+
+  to(path: string): Hook[] {
+    return this.hooks.filter((hook) => hook.path === path);
+  }
+
+  /** Waits until the path has had so many requests. */
+  async received(path: string, count: number, withinMs = 15_000): Promise<Hook[]> {
+    await until(async () => this.to(path).length >= count, withinMs);
+    return this.to(path);
+  }
+}
+
+/** Verifies as the customer's guide says; `t` in seconds and the signature as sent. */
+export function readSignature(hook: Hook): { readonly t: number; readonly v1: string } {
+  const match = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(hook.headers['x-service-signature']));
+  if (match === null) throw new Error(`not a signature: ${hook.headers['x-service-signature']}`);
+  return { t: Number(match[1]), v1: String(match[2]) };
+}
+
+export const signatureOf = (secret: string, t: number, text: string): string =>
+  createHmac('sha256', secret).update(`${t}.${text}`).digest('hex');
+
+/** Everything but what may change between attempts. */
+export const withoutImages = (text: string): string => text.replace(/"images":\{[^}]*\}/, '"images":{}');

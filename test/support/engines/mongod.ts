@@ -1,0 +1,131 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { MongoClient } from 'mongodb';
+import { until } from '../waiting.ts';
+
+const SHARED = fileURLToPath(new URL('../../../../shared/mongod/mongod', import.meta.url));
+const STARTED_WITHIN_MS = 60_000;
+
+/** The `mongod` to run: `MONGOD_BINARY`, else one on the PATH, else the one beside the project. */
+export function findMongod(): string | undefined {
+  const onPath = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'mongod'));
+  const found = [process.env.MONGOD_BINARY ?? '', ...onPath, SHARED].find(
+    (path) => path !== '' && existsSync(path),
+  );
+  return found !== undefined && runs(found) ? found : undefined;
+}
+
+/** A binary may be there and lack a library of the system. */
+function runs(binary: string): boolean {
+  try {
+    execFileSync(binary, ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export interface MongodOptions {
+  readonly binary: string;
+  /** The folder of its files; one of its own that is removed at the end unless given. */
+  readonly folder?: string;
+  readonly port?: number;
+  /** A replica set of one (the default), a single node without transactions, or a member that others initiate. */
+  readonly replicaSet?: boolean | 'others initiate it';
+}
+
+/** A `mongod` process that a test can kill, freeze and start again on the same port and files. */
+export class Mongod {
+  readonly #options: MongodOptions;
+  readonly folder: string;
+  port = 0;
+  #child: ChildProcess | undefined;
+
+  constructor(options: MongodOptions) {
+    this.#options = options;
+    this.folder = options.folder ?? mkdtempSync(join(tmpdir(), 'fuel-mongod-'));
+    this.port = options.port ?? 0;
+  }
+
+  get url(): string {
+    return `mongodb://127.0.0.1:${this.port}/?directConnection=true`;
+  }
+
+  /** Starts it and waits until it takes writes; a member of a set, until it answers. */
+  async start(): Promise<this> {
+    if (this.port === 0) this.port = await freePort();
+    const { binary, replicaSet = true } = this.#options;
+    mkdirSync(this.folder, { recursive: true });
+    const args = ['--dbpath', this.folder, '--port', String(this.port), '--bind_ip', '127.0.0.1'];
+    const quiet = ['--quiet', '--logpath', join(this.folder, 'log'), '--wiredTigerCacheSizeGB', '0.5'];
+    const member = replicaSet === false ? [] : ['--replSet', 'rs0'];
+    this.#child = spawn(binary, [...args, ...quiet, ...member], { stdio: 'ignore' });
+    await this.#ready(replicaSet);
+    return this;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** SIGKILL; the files stay. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  /** Kills it and removes its files, where they are its own. */
+  async remove(): Promise<void> {
+    await this.kill();
+    if (this.#options.folder === undefined) rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async #ready(replicaSet: NonNullable<MongodOptions['replicaSet']>): Promise<void> {
+    await until(async () => {
+      const child = this.#child;
+      if (child?.exitCode !== null || child.signalCode !== null) {
+        throw new Error(`mongod ended; see ${join(this.folder, 'log')}`);
+      }
+      return this.#answers(replicaSet);
+    }, STARTED_WITHIN_MS);
+  }
+
+  /**
+   * Whether it takes writes; of a member of a set, whether it is up. With a client of its own: one that was made
+   * before the server listened may never find it.
+   */
+  async #answers(replicaSet: NonNullable<MongodOptions['replicaSet']>): Promise<boolean> {
+    const client = new MongoClient(this.url, { serverSelectionTimeoutMS: 500, connectTimeoutMS: 500 });
+    const admin = client.db('admin');
+    const members = [{ _id: 0, host: `127.0.0.1:${this.port}` }];
+    try {
+      const hello = await admin.command({ hello: 1 }).catch(() => undefined); // not up yet
+      if (hello === undefined) return false;
+      if (replicaSet === 'others initiate it') return true;
+      if (replicaSet && hello.setName === undefined) {
+        await admin.command({ replSetInitiate: { _id: 'rs0', members } }).catch(() => undefined); // begun before
+      }
+      return hello.isWritablePrimary === true;
+    } finally {
+      await client.close();
+    }
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}

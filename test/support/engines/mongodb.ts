@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import { MongoClient } from 'mongodb';
+import { describe, inject } from 'vitest';
+import { MongoConnection } from '../../../src/mongodb/connection.ts';
+import { atEndOfFile } from '../end-of-file.ts';
+
+/** Runs its tests where there is a MongoDB; `engines-setup.ts` says in a line where there is none. */
+export const describeWithMongodb = describe.runIf(inject('mongodbUrl') !== undefined);
+
+const databases = new Set<string>();
+const connections: MongoConnection[] = [];
+
+atEndOfFile(async () => {
+  for (const connection of connections.splice(0)) await connection.close();
+  if (databases.size === 0) return;
+  const client = new MongoClient(mongodbUrl());
+  for (const name of databases) await client.db(name).dropDatabase();
+  databases.clear();
+  await client.close();
+});
+
+export function mongodbUrl(): string {
+  const url = inject('mongodbUrl');
+  if (url === undefined) throw new Error('there is no MongoDB to test with');
+  return url;
+}
+
+/** The name of a database of its own, which is dropped when the tests of the file are over. */
+export function freshDatabase(): string {
+  const name = `fuel-test-${randomUUID().slice(0, 8)}`;
+  databases.add(name);
+  return name;
+}
+
+/** A connection to this database (a fresh one unless given), closed when the tests of the file are over. */
+export function mongodb(database = freshDatabase()): MongoConnection {
+  const connection = new MongoConnection({ url: mongodbUrl(), database });
+  connections.push(connection);
+  return connection;
+}

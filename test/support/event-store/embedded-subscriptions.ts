@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Clock } from '../../../src/clock.ts';
+import type { GroupConsumer, GroupEvent } from '../../../src/event-store/event-store.ts';
+import { openSqliteEventStore, type SqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
+import {
+  openSqliteSubscriptions,
+  type SqliteSubscriptions,
+} from '../../../src/event-store/sqlite/subscriptions.ts';
+
+export const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
+
+/** Opens the embedded event store and its groups in a folder; a due time is noticed within `lookAtClockMs`. */
+export function openIn(
+  folder: string,
+  clock: Clock,
+  lookAtClockMs = 25,
+): { store: SqliteEventStore; subscriptions: SqliteSubscriptions } {
+  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
+  const subscriptions = openSqliteSubscriptions({
+    path: join(folder, 'subscriptions.db'),
+    store,
+    clock,
+    lookAtClockMs,
+  });
+  return { store, subscriptions };
+}
+
+/** As `openIn`, closed when the test is over. */
+export function openForTest(...options: Parameters<typeof openIn>): ReturnType<typeof openIn> {
+  const opened = openIn(...options);
+  onTestFinished(async () => {
+    await opened.subscriptions.close();
+    await opened.store.close();
+  });
+  return opened;
+}
+
+/** One consumer of the group `g`, pulled by hand. */
+export function consume(
+  subscriptions: SqliteSubscriptions,
+  bufferSize = 10,
+): AsyncGenerator<GroupEvent> & { end: () => void; consumer: GroupConsumer } {
+  const end = new AbortController();
+  const consumer = subscriptions.consume('g', { bufferSize, signal: end.signal });
+  const events = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
+  return Object.assign(events, { consumer, end: () => end.abort() });
+}

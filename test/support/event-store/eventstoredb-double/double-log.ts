@@ -1,0 +1,206 @@
+import { join } from 'node:path';
+import type { Append, NewEvent } from '../../../../src/event-store/event-store.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../../../../src/event-store/sqlite/event-store.ts';
+import { type LogRecord, type ProposedRecord, systemRecord, TOMBSTONE_REVISION } from './log-record.ts';
+import { type Decision, type Expected, StreamIndex } from './stream-index.ts';
+
+export interface WriteRequest {
+  readonly stream: string;
+  readonly expected: Expected;
+  readonly events: readonly ProposedRecord[];
+}
+
+export type WriteResult =
+  | { readonly kind: 'written'; readonly last: LogRecord }
+  | Exclude<Decision, { readonly kind: 'write' }>;
+
+interface Waiting {
+  readonly request: WriteRequest;
+  readonly resolve: (result: WriteResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** As an event stands in the embedded store. */
+interface Envelope {
+  readonly is_json: boolean;
+  readonly data: string;
+  readonly metadata: string;
+}
+
+/** The event's own metadata stands in its envelope. */
+const METADATA: NewEvent['metadata'] = {
+  schema_version: 1,
+  at: '2026-01-01T00:00:00.000Z',
+  actor: 'eventstoredb-double',
+  command: 'append',
+  correlation_id: 'none',
+  causation_id: 'none',
+};
+const PAGE = 1_000;
+/** Positions look like places in a file of bytes, so that nobody relies on counting them. */
+const BYTES_PER_EVENT = 1_000;
+const FIRST_BYTE = 2_137;
+
+/** The log on an embedded event store, which it alone writes; all of it is in memory too. */
+export class DoubleLog {
+  readonly index = new StreamIndex();
+  readonly #store: SqliteEventStore;
+  readonly #clock: { nowMs: number };
+  readonly #listeners = new Set<() => void>();
+  /** The embedded store's position of the last event. */
+  #sequence = 0;
+  #waiting: Waiting[] = [];
+  #committing: Promise<void> | undefined;
+  #isClosed = false;
+
+  private constructor(store: SqliteEventStore, clock: { nowMs: number }) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  static open(folder: string): DoubleLog {
+    const clock = { nowMs: Date.now() };
+    const store = openSqliteEventStore({
+      path: join(folder, 'events.db'),
+      clock: { now: () => clock.nowMs },
+    });
+    const log = new DoubleLog(store, clock);
+    log.#load();
+    return log;
+  }
+
+  /**
+   * Resolves once the events are on disk; never after `close`, as a dead node never answers. Requests are decided in
+   * the order in which they came.
+   */
+  write(request: WriteRequest): Promise<WriteResult> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) return;
+      this.#waiting.push({ request, resolve, reject });
+      this.#committing ??= this.#commitAll();
+    });
+  }
+
+  /** Writes the tombstone: the stream takes no event again. Its events stay in the log. */
+  async tombstone(stream: string, expected: Expected): Promise<WriteResult> {
+    const event = systemRecord('$streamDeleted', '', { isJson: false });
+    return this.write({ stream, expected, events: [event] });
+  }
+
+  /** Truncates all of the stream; it may be written again. */
+  async softDelete(stream: string): Promise<WriteResult> {
+    const metadata = systemRecord('$metadata', `{"$tb":${TOMBSTONE_REVISION}}`);
+    return this.write({ stream: `$$${stream}`, expected: 'any', events: [metadata] });
+  }
+
+  /** Calls `listener` after each commit, until the returned function is called. */
+  onCommit(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#committing;
+    await this.#store.close();
+  }
+
+  #load(): void {
+    for (let after = 0, caughtUp = false; !caughtUp; ) {
+      const batch = this.#store.readAll({ prefixes: [], after, limit: PAGE });
+      for (const { position, stream, id, type, data, recordedAtMs } of batch.events) {
+        const { is_json, data: bytes, metadata } = data as Envelope;
+        const event = { id, type, isJson: is_json, data: fromBase64(bytes), metadata: fromBase64(metadata) };
+        this.#add(event, { stream, sequence: position, createdMs: recordedAtMs, isRecent: false });
+      }
+      after = batch.position;
+      caughtUp = batch.caughtUp;
+    }
+  }
+
+  async #commitAll(): Promise<void> {
+    await Promise.resolve(); // so that what is asked for in one turn shares a commit
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      try {
+        const results = await this.#commit(batch.map(({ request }) => request));
+        for (const listener of this.#listeners) listener();
+        for (const [place, result] of results.entries()) batch[place]?.resolve(result);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#committing = undefined; // at once: whoever was answered may write before a `finally` would run
+  }
+
+  async #commit(requests: readonly WriteRequest[]): Promise<WriteResult[]> {
+    this.#clock.nowMs = Date.now();
+    const appends: Append[] = [];
+    const record = (stream: string, events: readonly ProposedRecord[]): LogRecord | undefined => {
+      const count = this.index.all(stream).length;
+      appends.push({ stream, expected: count === 0 ? 'none' : count - 1, events: events.map(toStored) });
+      const place = { stream, createdMs: this.#clock.nowMs, isRecent: true };
+      return events.map((event) => this.#add(event, { ...place, sequence: ++this.#sequence })).at(-1);
+    };
+    const results = requests.map(({ stream, expected, events }): WriteResult => {
+      const decision = this.index.decide(
+        stream,
+        expected,
+        events.map(({ id }) => id),
+      );
+      if (decision.kind !== 'write') return decision;
+      const first = this.index.all(stream).length;
+      const last = record(stream, events);
+      if (last === undefined) throw new RangeError('an append without events');
+      if (decision.softDeleted) record(`$$${stream}`, [systemRecord('$metadata', `{"$tb":${first}}`)]);
+      return { kind: 'written', last };
+    });
+    await this.#persist(appends);
+    return results;
+  }
+
+  async #persist(appends: readonly Append[]): Promise<void> {
+    const results = appends.length === 0 ? [] : await this.#store.append(appends);
+    const last = results.at(-1);
+    const isInStep = last === undefined || (last.kind === 'appended' && last.position === this.#sequence);
+    if (results.some(({ kind }) => kind !== 'appended') || !isInStep) {
+      throw new Error('somebody else writes the store of the EventStoreDB double');
+    }
+  }
+
+  #add(event: ProposedRecord, place: PlaceInLog): LogRecord {
+    const { stream, sequence, createdMs, isRecent } = place;
+    const isTombstone = event.type === '$streamDeleted';
+    const revision = isTombstone ? TOMBSTONE_REVISION : BigInt(this.index.all(stream).length);
+    const position = FIRST_BYTE + sequence * BYTES_PER_EVENT;
+    const record = { ...event, position, stream, revision, createdMs };
+    this.index.add(record, { isRecent });
+    this.#sequence = sequence;
+    return record;
+  }
+}
+
+interface PlaceInLog {
+  readonly stream: string;
+  /** The embedded store's position. */
+  readonly sequence: number;
+  readonly createdMs: number;
+  readonly isRecent: boolean;
+}
+
+function toStored({ id, type, isJson, data, metadata }: ProposedRecord): NewEvent {
+  const envelope: Envelope = { is_json: isJson, data: toBase64(data), metadata: toBase64(metadata) };
+  return { id, type, data: envelope, metadata: METADATA };
+}
+
+function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64');
+}
+
+function fromBase64(text: string): Uint8Array {
+  return Buffer.from(text, 'base64');
+}

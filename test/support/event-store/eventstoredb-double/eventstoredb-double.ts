@@ -1,0 +1,135 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Server, ServerCredentials } from '@grpc/grpc-js';
+import { dropAsTooSlow } from './all-subscription.ts';
+import type { ReadCall } from './answers.ts';
+import { CuttablePort } from './cuttable-port.ts';
+import { DoubleLog, type WriteResult } from './double-log.ts';
+import { Groups } from './groups.ts';
+import { type ProposedRecord, systemRecord } from './log-record.ts';
+import { createGrpcServer } from './services.ts';
+import type { AppendFault } from './writes.ts';
+
+/** A node that becomes the leader, as each one does that starts alone, records so in this stream. */
+const EPOCHS = '$epoch-information';
+
+export interface DoubleOptions {
+  /** Where the log stands; a temporary folder that `stop` removes where not given. */
+  readonly folder?: string;
+  /** A free one where not given. */
+  readonly port?: number;
+  /** How often groups look for events that were not answered in time. The real server does so each second. */
+  readonly tickMs?: number;
+}
+
+/** Starts a node. It takes some tens of milliseconds. */
+export async function startEventStoreDbDouble(options: DoubleOptions = {}): Promise<EventStoreDbDouble> {
+  const { port = 0, tickMs = 100 } = options;
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'fuel-eventstoredb-double-'));
+  const log = DoubleLog.open(folder);
+  await log.write({ stream: EPOCHS, expected: 'any', events: [systemRecord(EPOCHS, '{}')] });
+  const groups = new Groups(log, { tickMs });
+  const double = new EventStoreDbDouble({
+    log,
+    groups,
+    temporary: options.folder === undefined ? folder : undefined,
+  });
+  await double.listen(port);
+  return double;
+}
+
+/**
+ * Speaks EventStoreDB 23.10's gRPC protocol, as far as the project's adapter uses it, over an embedded event
+ * store. It answers as the real server does; where both were asked the same is in
+ * test/event-store/eventstoredb/double.test.ts. Not there: access control, streams' subscriptions, scavenges,
+ * projections.
+ */
+export class EventStoreDbDouble {
+  readonly #log: DoubleLog;
+  readonly #groups: Groups;
+  readonly #server: Server;
+  readonly #temporary: string | undefined;
+  readonly #followers = new Set<ReadCall>();
+  readonly #atEndOfLog: (() => Promise<unknown>)[] = [];
+  #front: CuttablePort | undefined;
+  readonly #faults: AppendFault[] = [];
+
+  constructor(parts: {
+    readonly log: DoubleLog;
+    readonly groups: Groups;
+    readonly temporary: string | undefined;
+  }) {
+    this.#log = parts.log;
+    this.#groups = parts.groups;
+    this.#temporary = parts.temporary;
+    const nextFault = (): AppendFault | undefined => this.#faults.shift();
+    const port = (): number => this.port;
+    const atEndOfLog = async (): Promise<void> => {
+      await this.#atEndOfLog.shift()?.();
+    };
+    this.#server = createGrpcServer({ ...parts, followers: this.#followers, atEndOfLog, nextFault, port });
+  }
+
+  get port(): number {
+    if (this.#front === undefined) throw new Error('it does not listen');
+    return this.#front.port;
+  }
+
+  get url(): string {
+    return `esdb://127.0.0.1:${this.port}?tls=false`;
+  }
+
+  async listen(port: number): Promise<void> {
+    const bind = promisify(this.#server.bindAsync.bind(this.#server));
+    const target = await bind('127.0.0.1:0', ServerCredentials.createInsecure());
+    this.#front = await CuttablePort.open({ port, target });
+  }
+
+  /** As a killed node: connections are cut. What was answered is on disk, for another start in the folder. */
+  async stop(): Promise<void> {
+    await this.#front?.close();
+    this.#server.forceShutdown();
+    this.#groups.close();
+    await this.#log.close();
+    if (this.#temporary !== undefined) rmSync(this.#temporary, { recursive: true, force: true });
+  }
+
+  /** As a node that hangs: it accepts connections and says nothing, not even to keep-alives. */
+  freeze(): void {
+    this.#front?.freeze();
+  }
+
+  thaw(): void {
+    this.#front?.thaw();
+  }
+
+  /** The next appends are recorded and never answered. */
+  leaveUnanswered(appends: number): void {
+    this.failAppends(...Array.from({ length: appends }, () => 'unanswered' as const));
+  }
+
+  /** What goes wrong with the next appends, one after the other. */
+  failAppends(...faults: readonly AppendFault[]): void {
+    this.#faults.push(...faults);
+  }
+
+  /** Each is done when a subscription, one after the other, has read the log to its end and does not listen yet. */
+  beforeListening(...works: readonly (() => Promise<unknown>)[]): void {
+    this.#atEndOfLog.push(...works);
+  }
+
+  /** Ends the live subscriptions to the log as those of consumers that are too slow. Says how many there were. */
+  dropFollowers(): number {
+    const followers = [...this.#followers];
+    for (const follower of followers) dropAsTooSlow(follower);
+    return followers.length;
+  }
+
+  /** Records an event as its bytes are, be they JSON or not, whatever stands in the stream. */
+  record(stream: string, event: Omit<ProposedRecord, 'id'>): Promise<WriteResult> {
+    const events = [{ id: crypto.randomUUID(), ...event }];
+    return this.#log.write({ stream, expected: 'any', events });
+  }
+}

@@ -1,0 +1,78 @@
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
+import { type EventStoreDb, openEventStoreDb } from '../../../src/event-store/eventstoredb/event-store.ts';
+import type { Log } from '../../../src/log.ts';
+import type { SubscriptionsUnderTest } from '../../contracts/persistent-subscriptions.contract.ts';
+import { until } from '../waiting.ts';
+import { startEventStoreDbDouble } from './eventstoredb-double/eventstoredb-double.ts';
+import { ScopedStore, scopedSubscriptions } from './scoped-store.ts';
+
+export const silent: Log = pino({ level: 'silent' });
+
+/** The adapter on this node. */
+export function eventStoreDbAt(url: string, log: Log = silent): EventStoreDb {
+  return openEventStoreDb({ url, clock: systemClock, log });
+}
+
+/** The adapter on a double of its own, which stops with the test. */
+export async function eventStoreDbOnDouble(): Promise<EventStoreDb> {
+  const double = await startEventStoreDbDouble();
+  onTestFinished(() => double.stop());
+  return eventStoreDbAt(double.url);
+}
+
+export async function groupsOnDouble(): Promise<SubscriptionsUnderTest> {
+  const double = await startEventStoreDbDouble();
+  onTestFinished(() => double.stop());
+  const store = eventStoreDbAt(double.url);
+  return { ...realTime(200), store, subscriptions: store.subscriptions(), settled: checkpointOf(double.url) };
+}
+
+/** Groups of this test on a node that others use too; they are deleted when the test is over. */
+export async function groupsAt(url: string): Promise<SubscriptionsUnderTest> {
+  const whole = eventStoreDbAt(url);
+  const store = await ScopedStore.open(whole);
+  const names = new Set<string>();
+  onTestFinished(async () => {
+    const client = EventStoreDBClient.connectionString(url);
+    for (const name of names) await client.deletePersistentSubscriptionToAll(store.scope + name);
+    await client.dispose();
+  });
+  const scoped = scopedSubscriptions(whole.subscriptions(), store);
+  const checkpoint = checkpointOf(url);
+  return {
+    ...realTime(300),
+    store,
+    subscriptions: {
+      ...scoped,
+      ensureGroup: async (group, settings) => {
+        await scoped.ensureGroup(group, settings);
+        names.add(group);
+      },
+    },
+    settled: (group) => checkpoint(store.scope + group),
+  };
+}
+
+function realTime(unitMs: number): Pick<SubscriptionsUnderTest, 'pass' | 'unitMs' | 'quietMs' | 'lagMs'> {
+  return {
+    pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    unitMs,
+    quietMs: 100,
+    lagMs: 5_000,
+  };
+}
+
+function checkpointOf(url: string): (group: string) => Promise<void> {
+  return async (group) => {
+    const client = EventStoreDBClient.connectionString(url);
+    await until(async () => {
+      const { stats } = await client.getPersistentSubscriptionToAllInfo(group);
+      const { lastCheckpointedEventPosition: covered, lastKnownEventPosition: handed } = stats;
+      return covered !== undefined && covered.commit >= (handed?.commit ?? 0n);
+    }, 10_000);
+    await client.dispose();
+  };
+}

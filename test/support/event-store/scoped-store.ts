@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  EventStore,
+  PersistentSubscriptions,
+  RecordedEvent,
+  SubscribeOptions,
+  SubscriptionBatch,
+} from '../../../src/event-store/event-store.ts';
+
+/**
+ * A part of a store that others use too, as if it were a store of its own: its streams have names that nobody
+ * else has, and its log begins where it was opened.
+ */
+export class ScopedStore implements EventStore {
+  readonly #store: EventStore;
+  readonly #start: number;
+  readonly scope: string;
+
+  static async open(store: EventStore): Promise<ScopedStore> {
+    return new ScopedStore(store, await store.head());
+  }
+
+  private constructor(store: EventStore, start: number) {
+    this.#store = store;
+    this.#start = start;
+    this.scope = `${randomUUID().slice(0, 8)}.`;
+  }
+
+  append: EventStore['append'] = (appends) =>
+    this.#store.append(appends.map((append) => ({ ...append, stream: this.scope + append.stream })));
+
+  readStream: EventStore['readStream'] = async (stream, options) =>
+    (await this.#store.readStream(this.scope + stream, options)).map((event) => this.inside(event));
+
+  readStreams: EventStore['readStreams'] = async (streams) => {
+    const found = await this.#store.readStreams(streams.map((stream) => this.scope + stream));
+    return found.map((events) => events.map((event) => this.inside(event)));
+  };
+
+  isErased: EventStore['isErased'] = (stream) => this.#store.isErased(this.scope + stream);
+  erase: EventStore['erase'] = (stream) => this.#store.erase(this.scope + stream);
+  head: EventStore['head'] = () => this.#store.head();
+  hasReached: EventStore['hasReached'] = (position) => this.#store.hasReached(position);
+  close: EventStore['close'] = () => this.#store.close();
+
+  async *subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch> {
+    const prefixes = this.prefixes(options.prefixes);
+    const after = Math.max(options.after, this.#start);
+    for await (const batch of this.#store.subscribe({ ...options, prefixes, after })) {
+      yield { ...batch, events: batch.events.map((event) => this.inside(event)) };
+    }
+  }
+
+  prefixes(prefixes: readonly string[]): string[] {
+    return prefixes.length === 0 ? [this.scope] : prefixes.map((prefix) => this.scope + prefix);
+  }
+
+  inside(event: RecordedEvent): RecordedEvent {
+    if (!event.stream.startsWith(this.scope)) throw new Error(`${event.stream} is of another scope`);
+    return { ...event, stream: event.stream.slice(this.scope.length) };
+  }
+}
+
+/** The same for groups: each has a name of its own. */
+export function scopedSubscriptions(
+  subscriptions: PersistentSubscriptions,
+  store: ScopedStore,
+): PersistentSubscriptions {
+  const named = (group: string): string => store.scope + group;
+  return {
+    ensureGroup: (group, settings) =>
+      subscriptions.ensureGroup(named(group), { ...settings, prefixes: store.prefixes(settings.prefixes) }),
+    consume: (group, options) => subscriptions.consume(named(group), options),
+    parked: (group) => subscriptions.parked(named(group)),
+    replayParked: (group) => subscriptions.replayParked(named(group)),
+    close: () => subscriptions.close(),
+  };
+}

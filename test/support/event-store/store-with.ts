@@ -1,0 +1,11 @@
+import type { EventStore } from '../../../src/event-store/event-store.ts';
+
+/** The store, except for the methods given. */
+export function storeWith(store: EventStore, methods: Partial<EventStore>): EventStore {
+  return new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,211 @@
+import { hash } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { generate } from 'selfsigned';
+import { Agent, request } from 'undici';
+import { onTestFinished } from 'vitest';
+import { Directory } from '../../../projections/directory.ts';
+import type { AccountEvent, Environment } from '../../../src/domain/account-events.ts';
+import { createMemoryRateWindows } from '../../../src/edge/rate-windows/memory.ts';
+import { type ApiOptions, BASE_PATH, createApi } from '../../../src/http/app.ts';
+import { createCursors } from '../../../src/http/cursor.ts';
+import { createServer, type ServerOptions } from '../../../src/http/server/server.ts';
+import { createPresigner } from '../../../src/images/presign.ts';
+import type { Log } from '../../../src/log.ts';
+import { createMetrics } from '../../../src/ops/metrics.ts';
+import type { ViewChange } from '../../../src/transactions/project-event.ts';
+import { openSqliteView } from '../../../src/transactions/view/sqlite/view.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+export const ACCOUNT = 7;
+export const PREFIX = 'abcdefghij';
+export const SECRET = 'S'.repeat(43);
+export const KEY = `svc_test_${PREFIX}_${SECRET}`;
+export const LIVE_KEY = `svc_live_${PREFIX}_${SECRET}`;
+export const RANGE = 'from=2026-09-01T00:00:00Z&to=2026-09-30T00:00:00Z';
+export const NOW = Date.parse('2026-09-15T12:00:00.500Z');
+
+export interface TestApi {
+  readonly address: AddressInfo;
+  readonly directory: Directory;
+  readonly logLines: Record<string, unknown>[];
+  /** Applies further events of the account. */
+  apply(...events: readonly AccountEvent[]): void;
+  /** Makes the account unreadable from here on. */
+  spoil(): void;
+  show(...changes: readonly ViewChange[]): Promise<void>;
+  at(nowMs: number): void;
+  get(pathOrQuery: string, options?: RequestOptions): Promise<TestAnswer>;
+  stop(graceMs?: number): Promise<void>;
+}
+
+export interface RequestOptions {
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'DELETE' | 'OPTIONS';
+  /** `null`: none. */
+  readonly key?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface TestAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads the answer as its client would
+  readonly body: any;
+}
+
+/** The account of most tests: one key, integration on, a profile of September to October. */
+export function accountEvents(environment: Environment = 'staging'): AccountEvent[] {
+  const account = { account_id: ACCOUNT };
+  return [
+    { type: 'AccountOpened', data: { ...account, name: 'Seven' } },
+    { type: 'IntegrationEnabled', data: account },
+    {
+      type: 'ChargingProfileSet',
+      data: { ...account, profile: 'p', from: '2026-09-01T00:00:00Z', to: '2026-11-01T00:00:00Z' },
+    },
+    { type: 'CorporateGroupAdded', data: { ...account, corporate_group_id: 3, name: 'Depots' } },
+    { type: 'CorporateGroupAdded', data: { ...account, corporate_group_id: 4, name: 'Yards' } },
+    { type: 'CorporateAdded', data: { ...account, corporate_id: 31, name: 'North', corporate_group_id: 3 } },
+    {
+      type: 'CorporateAdded',
+      data: { ...account, corporate_id: 51, name: 'Lone', corporate_group_id: null },
+    },
+    {
+      type: 'KeyIssued',
+      data: {
+        ...account,
+        prefix: PREFIX,
+        environment,
+        label: null,
+        secret_sha256: hash('sha256', SECRET),
+        allow_list: ['127.0.0.1', '203.0.113.0/24'],
+        rate_limit: 60,
+        driver_mobile: false,
+      },
+    },
+  ];
+}
+
+let certificate: Promise<{ cert: string; key: string }> | undefined;
+
+/** A self-signed certificate, made once for each test file. */
+export function testCertificate(): Promise<{ cert: string; key: string }> {
+  certificate ??= generate([{ name: 'commonName', value: 'localhost' }], { keyType: 'ec' }).then((made) => ({
+    cert: made.cert,
+    key: made.private,
+  }));
+  return certificate;
+}
+
+/** The pull API on a real socket, with a view in a temporary folder and a directory folded from events. */
+export async function startTestApi(
+  overrides: Partial<ApiOptions> & {
+    readonly events?: readonly AccountEvent[];
+    readonly tls?: ServerOptions['tls'];
+    readonly limits?: ServerOptions['limits'];
+  } = {},
+): Promise<TestApi> {
+  const environment = overrides.environment ?? 'staging';
+  const directory = new Directory();
+  let revision = 0;
+  const apply = (decoded: Parameters<Directory['apply']>[0]['decoded']): void => {
+    directory.apply({ position: revision + 1, stream: `account-${ACCOUNT}`, revision: revision++, decoded });
+  };
+  const applyAll = (...events: readonly AccountEvent[]): void => {
+    for (const event of events) apply({ ok: true, event, atMs: NOW });
+  };
+  applyAll(...(overrides.events ?? accountEvents(environment)));
+
+  let nowMs = NOW;
+  const clock = { now: () => nowMs };
+  const view = openSqliteView({ path: join(temporaryFolder(), 'transactions.db'), clock });
+  const { generation } = await view.begin('store', 0);
+  const logLines: Record<string, unknown>[] = [];
+  const log = memoryLog(logLines);
+  const handler = createApi({
+    environment,
+    directory,
+    availability: () => 'ready',
+    edge: {
+      kind: 'embedded',
+      windows: { keys: createMemoryRateWindows(), unproven: createMemoryRateWindows({ maxIds: 10 }) },
+    },
+    proxies: [],
+    tlsTerminated: false,
+    log,
+    view,
+    presigner: testPresigner(),
+    cursors: createCursors([Buffer.alloc(32, 1)]),
+    clock,
+    metrics: createMetrics(),
+    ...overrides,
+  });
+  const tls = overrides.tls ?? { kind: 'served', pem: await testCertificate() };
+  const server = createServer({ handler, tls, log, ...(overrides.limits && { limits: overrides.limits }) });
+  const address = await server.listen({ host: '127.0.0.1', port: 0 });
+  const agent = new Agent({ connect: { rejectUnauthorized: false } });
+  let stopped: Promise<void> | undefined;
+  const stop = (graceMs = 1_000): Promise<void> => {
+    stopped ??= server.stop(graceMs);
+    return stopped;
+  };
+  onTestFinished(async () => {
+    await agent.destroy();
+    await stop(0);
+    await view.close();
+  });
+  const origin = `${tls.kind === 'served' ? 'https' : 'http'}://127.0.0.1:${address.port}`;
+  return {
+    address,
+    directory,
+    logLines,
+    apply: applyAll,
+    spoil: () => apply({ ok: false, reason: 'unknown event type' }),
+    async show(...changes) {
+      await view.apply(changes, { generation, position: 1_000 });
+    },
+    at(ms) {
+      nowMs = ms;
+    },
+    get: (pathOrQuery, options = {}) => fetchAnswer(`${origin}${pathOf(pathOrQuery)}`, agent, options),
+    stop,
+  };
+}
+
+function pathOf(pathOrQuery: string): string {
+  return pathOrQuery.startsWith('/') ? pathOrQuery : `${BASE_PATH}/transactions?${pathOrQuery}`;
+}
+
+async function fetchAnswer(url: string, agent: Agent, options: RequestOptions): Promise<TestAnswer> {
+  const key = options.key === undefined ? KEY : options.key;
+  const { statusCode, headers, body } = await request(url, {
+    dispatcher: agent,
+    method: options.method ?? 'GET',
+    headers: { ...(key === null ? {} : { 'x-api-key': key }), ...options.headers },
+  });
+  const text = await body.text();
+  return { status: statusCode, headers, text, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+export function testPresigner() {
+  return createPresigner({
+    endpoint: 'https://photos.example.com',
+    region: 'us-east-1',
+    bucket: 'fuel-photos',
+    accessKeyId: 'AKIAEXAMPLE',
+    secretAccessKey: 'secret',
+  });
+}
+
+export function memoryLog(lines: Record<string, unknown>[]): Log {
+  const sink = new Writable({
+    write(chunk, _, done) {
+      lines.push(JSON.parse(String(chunk)));
+      done();
+    },
+  });
+  return pino({ level: 'debug' }, sink);
+}

@@ -1,0 +1,128 @@
+import { type AccountWriter, changeAccount } from '../../../src/accounts/change-account.ts';
+import { type IssuedKey, issueKey } from '../../../src/accounts/issue-key.ts';
+import { setWebhook, type WebhookSet } from '../../../src/accounts/set-webhook.ts';
+import { type Engines, openEngines } from '../../../src/app.ts';
+import { webhookOptions } from '../../../src/cli/commands/webhook-options.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { type Config, loadConfig } from '../../../src/config/config.ts';
+import type { AccountCommand } from '../../../src/domain/account-commands.ts';
+import { waitUntilApplied } from '../../../src/service/wait-applied.ts';
+import {
+  type ImportCounts,
+  importTransactions,
+} from '../../../src/transactions/import/import-transactions.ts';
+import type { Env } from './service-process.ts';
+
+const AUTHOR = { actor: 'test', command: 'test' };
+
+export interface KeyWishes {
+  readonly rateLimit?: number;
+  readonly allowList?: readonly string[];
+  readonly driverMobile?: boolean;
+  readonly webhookUrl?: string;
+}
+
+/**
+ * What an operator does by commands, done in this process by the functions that the commands call: for steps that
+ * a test needs done, where the command line is not what it tests. Each call opens the stores and closes them.
+ */
+export class Operator {
+  readonly config: Config;
+
+  /** `env` is what the service runs with, its data directory included. */
+  constructor(env: Env) {
+    this.config = loadConfig(env, 'command');
+  }
+
+  async with<T>(work: (engines: Engines) => Promise<T>): Promise<T> {
+    const engines = await openEngines(this.config, systemClock);
+    try {
+      return await work(engines);
+    } finally {
+      await engines.close();
+    }
+  }
+
+  /** Carries out the commands on the account; resolves once every process knows of it. */
+  async change(accountId: number, ...commands: readonly AccountCommand[]): Promise<void> {
+    await this.with(async (engines) => {
+      await changeAccount(writerOf(engines), accountId, commands);
+      await applied(engines);
+    });
+  }
+
+  /** Sets the webhook URL of a key; resolves once every process knows of it. */
+  async setWebhook(
+    { accountId, prefix }: { readonly accountId: number; readonly prefix: string },
+    url: string,
+  ): Promise<WebhookSet> {
+    return this.with(async (engines) => {
+      const options = webhookOptions(this.config, systemClock, url);
+      const set = await setWebhook(writerOf(engines), { accountId, prefix }, options);
+      await applied(engines);
+      return set;
+    });
+  }
+
+  /** Carries out the commands on the account and issues a key for it; resolves once every process knows it. */
+  async provision(
+    accountId: number,
+    commands: readonly AccountCommand[],
+    { rateLimit = 100_000, allowList = [], driverMobile = false, webhookUrl }: KeyWishes = {},
+  ): Promise<IssuedKey> {
+    const { config } = this;
+    const webhook = webhookUrl === undefined ? null : webhookOptions(config, systemClock, webhookUrl);
+    return this.with(async (engines) => {
+      const writer = writerOf(engines);
+      await changeAccount(writer, accountId, commands);
+      const environment = config.FUEL_ENVIRONMENT;
+      const wished = { accountId, environment, label: null, allowList, rateLimit, driverMobile, webhook };
+      const issued = await issueKey(writer, wished);
+      await applied(engines);
+      return issued;
+    });
+  }
+
+  /** Imports lines of events. Throws where one is refused. */
+  async import(text: string, { wait }: { readonly wait: boolean }): Promise<ImportCounts> {
+    return this.with(async (engines) => {
+      const counts = await importTransactions({
+        store: engines.store(),
+        input: chunksOf(text),
+        author: AUTHOR,
+        clock: systemClock,
+        onRefused: (lineNumber, reason) => {
+          throw new Error(`line ${lineNumber} is refused: ${reason}`);
+        },
+        onProgress: () => undefined,
+        signal: new AbortController().signal,
+      });
+      if (wait) await applied(engines);
+      return counts;
+    });
+  }
+}
+
+function writerOf(engines: Engines): AccountWriter {
+  return { store: engines.store(), clock: systemClock, author: AUTHOR };
+}
+
+/** As `--wait`. */
+async function applied(engines: Engines): Promise<void> {
+  const position = await engines.store().head();
+  const coordination = engines.coordination();
+  await waitUntilApplied({ coordination, view: engines.view(), clock: systemClock, position });
+}
+
+async function* chunksOf(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(text);
+}
+
+/** The commands that open an account for use. */
+export function openForUse(accountId: number): AccountCommand[] {
+  return [
+    { type: 'OpenAccount', accountId, name: `Customer ${accountId}` },
+    { type: 'EnableIntegration', accountId },
+    { type: 'SetChargingProfile', accountId, profile: 'basic', fromMs: 0, toMs: null },
+  ];
+}

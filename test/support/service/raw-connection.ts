@@ -1,0 +1,68 @@
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { within } from '../waiting.ts';
+
+const ANSWERED_WITHIN_MS = 10_000;
+
+export interface RawConnection {
+  readonly socket: Socket;
+  /** Everything received, once the other side has ended the connection or broken it. */
+  readonly received: Promise<string>;
+}
+
+/** A connection without an HTTP client, for what no client would send. */
+export async function openConnection(
+  port: number,
+  options: { readonly ca?: string } = {},
+): Promise<RawConnection> {
+  const socket =
+    options.ca === undefined
+      ? connectTcp({ host: '127.0.0.1', port })
+      : connectTls({ host: '127.0.0.1', port, ca: options.ca });
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  const ended = new Promise<string>((resolve) => {
+    socket.on('error', () => undefined); // a reset is one way to be refused: `close` follows
+    socket.once('close', () => resolve(text));
+  });
+  const opened = options.ca === undefined ? 'connect' : 'secureConnect';
+  await new Promise((resolve) => socket.once(opened, resolve).once('close', resolve));
+  return {
+    socket,
+    received: within(
+      ended,
+      ANSWERED_WITHIN_MS,
+      () => `the connection stays open after: ${text.slice(0, 500)}`,
+    ),
+  };
+}
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+/** Sends bytes and reads the answers until the other side ends the connection. */
+export async function exchange(
+  port: number,
+  sent: string | Buffer,
+  options: { readonly ca?: string } = {},
+): Promise<string> {
+  const { socket, received } = await openConnection(port, options);
+  socket.write(sent);
+  return received;
+}
+
+/** The first answer in what was received. */
+export function parseAnswer(text: string): RawAnswer {
+  const [head = '', body = ''] = text.split('\r\n\r\n', 2);
+  const [statusLine = '', ...headerLines] = head.split('\r\n');
+  const headers = headerLines.map((line): [string, string] => {
+    const colon = line.indexOf(':');
+    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+  });
+  return { status: Number(statusLine.split(' ')[1]), headers: new Map(headers), body };
+}

@@ -1,0 +1,107 @@
+import { join } from 'node:path';
+import { onTestFinished, vi } from 'vitest';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import type { PersistentSubscriptions } from '../../../src/event-store/event-store.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
+import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
+import { openSqliteSubscriptions } from '../../../src/event-store/sqlite/subscriptions.ts';
+import { createMailer } from '../../../src/notices/mailer.ts';
+import { runNotifier } from '../../../src/notices/notifier.ts';
+import { keyIssued, opened, PREFIX, webhookSet } from '../accounts/account-samples.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { memoryLog } from './api.ts';
+
+export const OPERATOR = 'operator@fuel.example';
+export const CONTACTS = ['fleet@customer.example', 'it@customer.example'];
+export const WAIT = { timeout: 5_000, interval: 10 };
+export const DISABLED: AccountEvent = {
+  type: 'WebhookDisabled',
+  data: {
+    account_id: 7,
+    prefix: PREFIX,
+    reason: '50 failed deliveries in a row',
+    failed_in_a_row: 50,
+    failing_since: '2026-09-01T10:00:00.000Z',
+    last_answers: ['503', 'timeout: no answer within 500 ms'],
+  },
+};
+
+export const contactsSet = (...emails: string[]): AccountEvent => ({
+  type: 'AccountContactsSet',
+  data: { account_id: 7, emails },
+});
+
+export interface NotifierOptions {
+  readonly smtpUrl?: string;
+  /** Stands between the notifier and its subscriptions. */
+  readonly through?: (subscriptions: PersistentSubscriptions) => PersistentSubscriptions;
+}
+
+/** A notifier on stores of its own that hold an account with contacts and a webhook. */
+export async function startNotifier({ smtpUrl, through = (given) => given }: NotifierOptions = {}) {
+  const clock = new FakeClock();
+  const folder = temporaryFolder();
+  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
+  const subscriptions = openSqliteSubscriptions({
+    path: join(folder, 'subscriptions.db'),
+    store,
+    clock,
+    lookAtClockMs: 5,
+  });
+  const lines: Record<string, unknown>[] = [];
+  const log = memoryLog(lines);
+  const mailer = createMailer(
+    { FUEL_SMTP_URL: smtpUrl, FUEL_MAIL_FROM: 'notices@fuel.example', FUEL_OPERATOR_EMAIL: OPERATOR },
+    log,
+  );
+  const record = async (...events: AccountEvent[]): Promise<void> => {
+    const recorded = events.map((event) => newEvent(event, { actor: 'test', command: 'test' }, clock.now()));
+    await store.append([{ stream: 'account-7', expected: 'any', events: recorded }]);
+  };
+  await record(opened(), contactsSet(...CONTACTS), keyIssued({ label: 'ERP' }), webhookSet());
+  let stopping = new AbortController();
+  let running: Promise<void> | undefined;
+  const faults: Error[] = [];
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await running;
+  };
+  onTestFinished(async () => {
+    await stop().catch(() => undefined); // `run` has told
+    mailer.close();
+    await subscriptions.close();
+    await store.close();
+  });
+  return {
+    clock,
+    lines,
+    record,
+    subscriptions,
+    /** Resolves once the log holds a line that says so. */
+    logged: (text: string) => vi.waitUntil(() => lines.some(({ msg }) => String(msg).includes(text)), WAIT),
+    run() {
+      stopping = new AbortController();
+      running = runNotifier({
+        store: {
+          readStream: async (...all) => {
+            const fault = faults.shift();
+            if (fault !== undefined) throw fault;
+            return store.readStream(...all);
+          },
+        },
+        subscriptions: through(subscriptions),
+        mailer,
+        operatorEmail: OPERATOR,
+        clock,
+        log,
+        signal: stopping.signal,
+      });
+      running.catch(() => undefined); // for whoever asks
+      return running;
+    },
+    /** At its next look into a stream. */
+    failOnce: (fault: Error) => void faults.push(fault),
+    stop,
+  };
+}

@@ -1,0 +1,144 @@
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Clock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { openSqliteCoordination } from '../../../src/coordination/sqlite.ts';
+import { openSqliteDeliveryQueue } from '../../../src/deliveries/queue/sqlite/queue.ts';
+import type {
+  Append,
+  AppendResult,
+  EventStore,
+  RecordedEvent,
+} from '../../../src/event-store/event-store.ts';
+import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
+import { type CopyReport, type CopyStoreOptions, copyStore } from '../../../src/store-copy/copy-store.ts';
+import { record } from '../event-store/store-events.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const AUTHOR = { actor: 'test', command: 'fuel store copy' };
+
+/** The embedded stores of a folder, as one end of a copy. */
+export function openEnd(folder: string, clock: Clock = systemClock) {
+  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
+  const queue = openSqliteDeliveryQueue({ path: join(folder, 'deliveries.db'), clock });
+  const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock });
+  return {
+    store,
+    queue,
+    deliveries: queue.copy(),
+    coordination,
+    erasedStreams: () => store.erasedStreams(),
+    async close() {
+      await Promise.all([store.close(), queue.close(), coordination.close()]);
+    },
+  };
+}
+
+export type EmbeddedEnd = ReturnType<typeof openEnd>;
+
+/** As `openEnd`, in a folder of its own, closed when the test is over. */
+export function newEnd(clock?: Clock): EmbeddedEnd {
+  const end = openEnd(temporaryFolder(), clock);
+  onTestFinished(() => end.close());
+  return end;
+}
+
+/** A store with a name, an account, three transactions, one of them erased. */
+export async function sample(): Promise<EmbeddedEnd> {
+  const end = newEnd();
+  await record(end.store, 'account-7', 'opened', 'key');
+  await storeIdentity(end.store, systemClock);
+  for (const id of [1, 2, 3]) await record(end.store, `transaction-${id}`, `${id}`);
+  await end.store.erase('transaction-2');
+  return end;
+}
+
+export function operations(end: EmbeddedEnd): Promise<RecordedEvent[]> {
+  return end.store.readStream('operations');
+}
+
+export function copyFrom(
+  source: CopyStoreOptions['source'],
+  target: CopyStoreOptions['target'],
+  options: Partial<CopyStoreOptions> = {},
+): Promise<CopyReport> {
+  const common = { author: AUTHOR, clock: systemClock, onProgress: () => undefined };
+  return copyStore({ source, target, ...common, ...options });
+}
+
+/** Every event of the store in the order of its log. */
+export async function logOf(store: EventStore): Promise<RecordedEvent[]> {
+  const { signal } = new AbortController();
+  const events: RecordedEvent[] = [];
+  for await (const batch of store.subscribe({ prefixes: [], after: 0, signal })) {
+    events.push(...batch.events);
+    if (batch.caughtUp) break;
+  }
+  return events;
+}
+
+/** What a copy keeps of an event. */
+export function kept({ stream, revision, id, type, data, metadata }: RecordedEvent) {
+  return { stream, revision, id, type, data, metadata };
+}
+
+/**
+ * A store as a real engine is: events of different streams that are appended together are recorded in any order,
+ * system events stand between them, and it may go away in the middle of an append.
+ */
+export class RealisticStore implements EventStore {
+  /** How many appends it still records before it goes away. */
+  appendsLeft = Infinity;
+  onAway: () => void = () => undefined;
+  readonly #store: EventStore;
+  #turn: number;
+
+  constructor(store: EventStore, seed = 0) {
+    this.#store = store;
+    this.#turn = seed;
+  }
+
+  async append(appends: readonly Append[]): Promise<AppendResult[]> {
+    const byStream = [...Map.groupBy(appends, ({ stream }) => stream).values()];
+    const turned = byStream.map((_, index) => byStream[(index + this.#turn) % byStream.length] ?? []);
+    this.#turn++;
+    const order = turned.toReversed().flat();
+    const recorded = order.slice(0, this.appendsLeft);
+    this.appendsLeft -= recorded.length;
+    const results = await this.#store.append(recorded);
+    if (recorded.length < order.length) {
+      this.onAway();
+      throw new Error('the store went away');
+    }
+    const stream = `$stats-${this.#turn}`;
+    const system = { id: crypto.randomUUID(), type: '$stats', data: {}, metadata: {} as never };
+    await this.#store.append([{ stream, expected: 'any', events: [system] }]);
+    return appends.map((append) => results[order.indexOf(append)] as AppendResult);
+  }
+
+  readStream(...args: Parameters<EventStore['readStream']>) {
+    return this.#store.readStream(...args);
+  }
+  readStreams(...args: Parameters<EventStore['readStreams']>) {
+    return this.#store.readStreams(...args);
+  }
+  isErased(stream: string) {
+    return this.#store.isErased(stream);
+  }
+  subscribe(...args: Parameters<EventStore['subscribe']>) {
+    return this.#store.subscribe(...args);
+  }
+  head() {
+    return this.#store.head();
+  }
+  hasReached(position: number) {
+    return this.#store.hasReached(position);
+  }
+  erase(stream: string) {
+    return this.#store.erase(stream);
+  }
+  close() {
+    return this.#store.close();
+  }
+}

@@ -1,0 +1,23 @@
+import { expect } from 'vitest';
+import type { ViewChange } from '../../../src/transactions/project-event.ts';
+import type { TransactionsView } from '../../../src/transactions/view/transactions-view.ts';
+
+export interface OpenedView {
+  readonly view: TransactionsView;
+  /** Applies one batch, at the next position. */
+  readonly apply: (...changes: ViewChange[]) => Promise<void>;
+}
+
+/** A view that was begun and can be served, with a short way to apply changes. */
+export async function openedView(open: () => Promise<TransactionsView>): Promise<OpenedView> {
+  const view = await open();
+  const { generation } = await view.begin('store-1', 0);
+  let position = 0;
+  return {
+    view,
+    async apply(...changes) {
+      position += 1;
+      expect(await view.apply(changes, { generation, position })).not.toBe('begun anew');
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { withinTime } from '../../src/targets/within-time.ts';
+
+const LIMIT_MS = 60;
+const later = <T>(ms: number, value: T) => new Promise<T>((resolve) => setTimeout(() => resolve(value), ms));
+
+/** Work under the limit, and what its signal says. */
+function limited(work: () => Promise<string>) {
+  let told: AbortSignal | undefined;
+  const result = withinTime({
+    limitMs: LIMIT_MS,
+    work: (signal) => {
+      told = signal;
+      return work();
+    },
+    expired: () => 'expired',
+  });
+  return { result, isAborted: () => told?.aborted };
+}
+
+describe('work within a time', () => {
+  test('comes to its own result, and its signal never aborts', async () => {
+    const { result, isAborted } = limited(async () => 'done');
+    expect(await result).toBe('done');
+    await later(2 * LIMIT_MS, undefined);
+    expect(isAborted()).toBe(false);
+  });
+
+  test('rejects as the work does', async () => {
+    const { result, isAborted } = limited(() => Promise.reject(new Error('broken')));
+    await expect(result).rejects.toThrow('broken');
+    await later(2 * LIMIT_MS, undefined);
+    expect(isAborted()).toBe(false);
+  });
+
+  test('is given up when the time is over, and told so', async () => {
+    const { result, isAborted } = limited(() => later(10 * LIMIT_MS, 'late'));
+    expect(await result).toBe('expired');
+    expect(isAborted()).toBe(true);
+  });
+
+  test('is never given up before, although a timer may fire a part of a millisecond early', async () => {
+    const lastedMs: Promise<number>[] = [];
+    for (let count = 0; count < 100; count++) {
+      const startedAt = performance.now();
+      const { result } = limited(() => later(10 * LIMIT_MS, 'late'));
+      lastedMs.push(result.then(() => performance.now() - startedAt));
+      while (performance.now() - startedAt < 0.37); // each begins at another part of its millisecond
+      if (count % 10 === 0) await later(3, undefined);
+    }
+    expect(Math.min(...(await Promise.all(lastedMs)))).toBeGreaterThanOrEqual(LIMIT_MS);
+  });
+});

@@ -1,0 +1,233 @@
+import { addAbortSignal, PassThrough } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import { formatDateTime } from '../../../src/domain/values/date-time.ts';
+import { nestedText } from '../../support/transactions/deep-values.ts';
+import { cancelled, confirmed, linesOf, minutely, voided } from '../../support/transactions/e2e-samples.ts';
+import {
+  IMPORT_AUTHOR,
+  type ImportStore,
+  inChunks,
+  startImports,
+} from '../../support/transactions/importing.ts';
+import { recordsThatDifferInOneField } from '../../support/transactions/record-fields.ts';
+
+describe('an import', () => {
+  test('names each line that repeats a confirmed event with another value in one field', async () => {
+    const { run, typesOf } = startImports();
+    const others = recordsThatDifferInOneField().filter(({ field }) => field !== 'transaction_id');
+    const lines = others.map(({ data }) => ({ type: 'TransactionConfirmed', data }));
+    const { counts, refused } = await run([confirmed(501), ...lines, confirmed(501)]);
+    expect(counts).toEqual({ recorded: 1, unchanged: 1, refused: others.length });
+    const reason = expect.stringMatching(/^transaction-501: it was recorded before as TransactionConfirmed/);
+    expect(refused).toEqual(others.map((_, index) => [index + 2, reason]));
+    expect((await run(lines)).counts).toEqual({ recorded: 0, unchanged: 0, refused: others.length });
+    expect(await typesOf(501)).toHaveLength(1);
+  });
+
+  test('reads its input in batches of at most 1,000 lines, and loses none between them', async () => {
+    const { store, run } = startImports();
+    const sizes: number[] = [];
+    const watched: ImportStore = {
+      readStreams: (streams) => store.readStreams(streams),
+      append: (appends) => {
+        sizes.push(appends.length);
+        return store.append(appends);
+      },
+    };
+    const { counts, progress } = await run(minutely(1_001), { store: watched });
+    expect(counts).toEqual({ recorded: 1_001, unchanged: 0, refused: 0 });
+    expect(sizes).toEqual([1_000, 1]);
+    expect(progress.map(({ recorded }) => recorded)).toEqual([1_000, 1_001]);
+    expect((await run(minutely(1_000))).progress).toHaveLength(1);
+  });
+
+  test('decides a line by those before it in the same batch, and asks the store for each stream once', async () => {
+    const { store, run, typesOf } = startImports();
+    const asked: (readonly string[])[] = [];
+    const watched: ImportStore = {
+      append: (appends) => store.append(appends),
+      readStreams: (streams) => {
+        asked.push(streams);
+        return store.readStreams(streams);
+      },
+    };
+    const lines = [voided(1), confirmed(1), confirmed(1), voided(1), voided(1), cancelled(1)];
+    expect(await run(lines, { store: watched })).toMatchObject({
+      counts: { recorded: 2, unchanged: 2, refused: 2 },
+      refused: [
+        [1, expect.stringContaining('transaction-1: it was never recorded')],
+        [6, expect.stringContaining('transaction-1: it was voided already')],
+      ],
+    });
+    expect(asked).toEqual([['transaction-1']]);
+    expect(await typesOf(1)).toEqual(['TransactionConfirmed', 'TransactionVoided']);
+  });
+
+  test('says with each event who recorded it, when, and that one command did it all', async () => {
+    const { store, clock, run } = startImports();
+    await run([confirmed(1), confirmed(2)]);
+    const metadataOf = async (id: number) =>
+      (await store.readStream(`transaction-${id}`))[0]?.metadata as { readonly correlation_id: string };
+    const first = await metadataOf(1);
+    expect(first).toMatchObject({ ...IMPORT_AUTHOR, at: formatDateTime(clock.now()) });
+    expect((await metadataOf(2)).correlation_id).toBe(first.correlation_id);
+    await run([confirmed(3)]);
+    expect((await metadataOf(3)).correlation_id).not.toBe(first.correlation_id);
+    await run([confirmed(4)], { author: { ...IMPORT_AUTHOR, correlationId: 'given' } });
+    expect((await metadataOf(4)).correlation_id).toBe('given');
+  });
+
+  test('refuses every line of an erased transaction, and records the others', async () => {
+    const { store, run, typesOf } = startImports();
+    await store.erase('transaction-1');
+    expect(await run([confirmed(1), confirmed(1), confirmed(2)])).toMatchObject({
+      counts: { recorded: 1, unchanged: 0, refused: 2 },
+      refused: [
+        [1, 'transaction-1 was erased and is never recorded again'],
+        [2, 'transaction-1 was erased and is never recorded again'],
+      ],
+    });
+    expect(await typesOf(1)).toEqual([]);
+  });
+
+  test('records nothing behind an event that it can not read', async () => {
+    const { append, run, typesOf } = startImports();
+    await append('transaction-1', ...[confirmed(1), { type: 'TransactionGuessed', data: {} }]);
+    expect(await run([confirmed(1), voided(1), confirmed(2)])).toMatchObject({
+      counts: { recorded: 1, unchanged: 0, refused: 2 },
+      refused: [
+        [1, 'transaction-1: its stream holds an event that this version can not read'],
+        [2, 'transaction-1: its stream holds an event that this version can not read'],
+      ],
+    });
+    expect(await typesOf(1)).toHaveLength(2);
+  });
+
+  test('counts and names what is no event, with the number of its line', async () => {
+    const { run } = startImports();
+    const text = `\nbroken\n${linesOf([confirmed(1)])}\n[]`;
+    expect(await run(text)).toMatchObject({
+      counts: { recorded: 1, unchanged: 0, refused: 2 },
+      refused: [
+        [2, expect.stringMatching(/^is not JSON: /)],
+        [5, 'is not an object with "type" and "data"'],
+      ],
+    });
+    const notText = await run('', { input: inChunks([Buffer.from([0x22, 0xff, 0x22, 10]), 'x']) });
+    expect(notText.refused).toEqual([
+      [1, 'is not UTF-8'],
+      [2, expect.stringMatching(/^is not JSON: /)],
+    ]);
+  });
+});
+
+describe('an import of lines that are as large as may be', () => {
+  test('takes them in batches of a few MiB', async () => {
+    const { store, run } = startImports();
+    const sizes: number[] = [];
+    const watched: ImportStore = {
+      readStreams: (streams) => store.readStreams(streams),
+      append: (appends) => {
+        sizes.push(appends.length);
+        return store.append(appends);
+      },
+    };
+    const extra = 'x'.repeat(64_000);
+    const lines = minutely(200).map(({ type, data }) => ({ type, data: { ...data, extra } }));
+    expect((await run(lines, { store: watched })).counts).toEqual({
+      recorded: 200,
+      unchanged: 0,
+      refused: 0,
+    });
+    expect(sizes.length).toBeGreaterThan(2);
+    expect(Math.max(...sizes) * 65_536).toBeLessThan(5 * 1024 * 1024);
+    expect((await run(lines)).counts).toEqual({ recorded: 0, unchanged: 200, refused: 0 });
+  });
+
+  test('reads the streams of a batch some at a time', async () => {
+    const { store, run } = startImports();
+    const asked: number[] = [];
+    const watched: ImportStore = {
+      append: (appends) => store.append(appends),
+      readStreams: (streams) => {
+        asked.push(streams.length);
+        return store.readStreams(streams);
+      },
+    };
+    await run(minutely(300), { store: watched });
+    expect(asked).toEqual([128, 128, 44]);
+  });
+
+  test('names each of 200,000 short lines in one chunk', async () => {
+    const { run } = startImports();
+    const { counts, refused } = await run(`${'1\n'.repeat(200_000)}${linesOf([confirmed(1)])}`);
+    expect(counts).toEqual({ recorded: 1, unchanged: 0, refused: 200_000 });
+    expect(refused.at(-1)).toEqual([200_000, 'is not an object with "type" and "data"']);
+  });
+
+  test('goes on after a line that nests too deep, or is too long', async () => {
+    const { run, typesOf } = startImports();
+    const deep = JSON.stringify(confirmed(2)).replace(
+      '{"transaction_id"',
+      `{"x":${nestedText(20_000)},"transaction_id"`,
+    );
+    const long = JSON.stringify(confirmed(3, { extra: 'x'.repeat(65_536) }));
+    const { counts, refused } = await run(
+      `${linesOf([confirmed(1)])}${deep}\n${long}\n${linesOf([confirmed(4)])}`,
+    );
+    expect(counts).toEqual({ recorded: 2, unchanged: 0, refused: 2 });
+    expect(refused).toEqual([
+      [2, expect.stringMatching(/nests deeper than the 64 levels/)],
+      [3, 'is longer than 65536 bytes'],
+    ]);
+    expect([await typesOf(2), await typesOf(4)]).toEqual([[], ['TransactionConfirmed']]);
+  });
+});
+
+describe('an import that is interrupted', () => {
+  const batches = async function* (then: () => void): AsyncGenerator<Buffer> {
+    yield Buffer.from(linesOf(minutely(1_000)));
+    then();
+    yield Buffer.from(linesOf(minutely(1_000, 2_000)));
+  };
+
+  test('keeps what it recorded, and records nothing more', async () => {
+    const { run, typesOf } = startImports();
+    const stopped = new AbortController();
+    const { counts } = await run('', { input: batches(() => stopped.abort()), signal: stopped.signal });
+    expect(counts).toEqual({ recorded: 1_000, unchanged: 0, refused: 0 });
+    expect(await typesOf(2_000)).toEqual([]);
+    expect((await run(minutely(1_001))).counts).toEqual({ recorded: 1, unchanged: 1_000, refused: 0 });
+  });
+
+  test('while it waits for its input ends with what it recorded', async () => {
+    const { run } = startImports();
+    const stopped = new AbortController();
+    const input = addAbortSignal(stopped.signal, new PassThrough());
+    input.write(linesOf([...minutely(1_000), confirmed(5_000)]));
+    const onProgress = () => stopped.abort();
+    const { counts } = await run('', { input, signal: stopped.signal, onProgress });
+    expect(counts.recorded).toBe(1_000);
+  });
+
+  test.each([new Error('the disk is broken'), new DOMException('aborted', 'AbortError')])(
+    'by its input alone is reported: %s',
+    async (fault) => {
+      const { run } = startImports();
+      const input = batches(() => {
+        throw fault;
+      });
+      await expect(run('', { input })).rejects.toBe(fault);
+    },
+  );
+
+  test('and broken at once reports what broke it', async () => {
+    const { run } = startImports();
+    const stopped = new AbortController();
+    const input = batches(() => {
+      stopped.abort();
+      throw new Error('the disk is broken');
+    });
+    await expect(run('', { input, signal: stopped.signal })).rejects.toThrow('the disk is broken');
+  });
+});

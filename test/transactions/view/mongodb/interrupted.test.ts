@@ -1,0 +1,261 @@
+import type { Db, Document } from 'mongodb';
+import { expect, test } from 'vitest';
+import { ERASED_REVISION } from '../../../../src/event-store/event-store.ts';
+import type { MongoConnection } from '../../../../src/mongodb/connection.ts';
+import type { ViewChange } from '../../../../src/transactions/project-event.ts';
+import { applyChanges } from '../../../../src/transactions/view/mongodb/changes.ts';
+import {
+  type Generation,
+  generationOf,
+  moveCheckpoint,
+  readCheckpoint,
+} from '../../../../src/transactions/view/mongodb/generations.ts';
+import { readPage } from '../../../../src/transactions/view/mongodb/page.ts';
+import { openMongoView } from '../../../../src/transactions/view/mongodb/view.ts';
+import { describeWithMongodb, mongodb } from '../../../support/engines/mongodb.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { hiding, showing } from '../../../support/transactions/records.ts';
+
+const WHOLE = {
+  accountId: 7,
+  fromMs: 0,
+  toMs: 10_000,
+  statuses: ['CONFIRMED', 'EXTERNAL'],
+  limit: 50,
+} as const;
+const REFUSED = { code: 'ITEM_REFUSED' };
+const NOTHING: Document = { _id: { $lt: 0 } };
+
+/** Where a step of a change fails, the ones before it stand, as after a crash; the ones behind it never happened. */
+describeWithMongodb('a change of the view on MongoDB that is interrupted', () => {
+  function opened() {
+    const connection = mongodb();
+    const clock = new FakeClock();
+    return { connection, clock, view: openMongoView({ connection, clock }) };
+  }
+
+  /** Lets a collection take only what fits; everything unless told. */
+  async function permit(connection: MongoConnection, name: string, validator: Document = {}): Promise<void> {
+    await connection.use(async (db) => {
+      await db.createCollection(name).catch(() => undefined);
+      await db.command({ collMod: name, validator });
+    });
+  }
+
+  test('forgets no event that was to be parked: it is parked before the rows are past it', async () => {
+    const { connection, view } = opened();
+    const { generation } = await view.begin('store-1', 0);
+    const parked = `transactions_parked_${generation}`;
+    const changes = [
+      showing({ id: 1 }),
+      showing({ id: 1, fees: '{"other":1}' }, { revision: 1, position: 5 }),
+      hiding(1, { revision: 2 }),
+    ];
+    await permit(connection, parked, NOTHING);
+    await expect(view.apply(changes, { generation, position: 6 })).rejects.toMatchObject(REFUSED);
+    await permit(connection, parked);
+    expect(await view.apply(changes, { generation, position: 6 })).toMatchObject([{ position: 5 }]);
+    expect(await view.parked()).toMatchObject([{ position: 5, stream: 'transaction-1', revision: 1 }]);
+    expect(await view.find(1)).toBe('hidden');
+  });
+
+  test('has not moved the checkpoint past rows that were not written', async () => {
+    const { connection, view } = opened();
+    const { generation } = await view.begin('store-1', 0);
+    await permit(connection, `transactions_${generation}`, NOTHING);
+    const batch = [showing({ id: 1 })];
+    await expect(view.apply(batch, { generation, position: 6 })).rejects.toMatchObject(REFUSED);
+    expect((await view.checkpoint())?.position).toBe(0);
+    await permit(connection, `transactions_${generation}`);
+    expect(await view.apply(batch, { generation, position: 6 })).toEqual([]);
+    expect((await view.page(WHOLE)).rows.map(({ id }) => id)).toEqual([1]);
+  });
+
+  test('is not complete before it has the indexes that pages are found by', async () => {
+    const { connection, view } = opened();
+    const { generation } = await view.begin('store-1', 6);
+    const rows = `transactions_${generation}`;
+    const inTheWay = { name: 'by_account', key: { revision: 1 } } as const;
+    await connection.use((db) => db.collection(rows).createIndex(inTheWay.key, inTheWay));
+    const batch = [showing({ id: 1 })];
+    await expect(view.apply(batch, { generation, position: 6 })).rejects.toThrow(/by_account/);
+    await expect(view.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await connection.use((db) => db.collection(rows).dropIndex('by_account'));
+    await view.apply(batch, { generation, position: 6 });
+    expect((await view.page(WHOLE)).rows.map(({ id }) => id)).toEqual([1]);
+  });
+
+  test('leaves a parked event in the list until a retry has applied it', async () => {
+    const { connection, view } = opened();
+    const { generation } = await view.begin('store-1', 0);
+    const place = { position: 5, stream: 'transaction-1', type: 'Odd', revision: 0 };
+    await view.apply([{ ...place, setAside: 'odd' }], { generation, position: 6 });
+    await permit(connection, `transactions_${generation}`, NOTHING);
+    await expect(view.retry([showing({ id: 1 }, { position: 5 })])).rejects.toMatchObject(REFUSED);
+    expect(await view.parked()).toMatchObject([{ position: 5 }]);
+  });
+});
+
+describeWithMongodb(
+  'a row of the view on MongoDB that another process writes between reading and writing it',
+  () => {
+    const erasing = {
+      ...{ position: 5, stream: 'transaction-1', type: 'erase' },
+      change: { kind: 'erase', revision: ERASED_REVISION, id: 1 },
+    } as const;
+
+    test.each<[string, ViewChange[], { readonly change: ViewChange; readonly meanwhile: ViewChange }]>([
+      ['was not there', [], { change: hiding(1), meanwhile: showing({ id: 1 }) }],
+      ['was there', [showing({ id: 1 })], { change: erasing, meanwhile: hiding(1) }],
+    ])('is decided once more where it %s', async (_, before, { change, meanwhile }) => {
+      const connection = mongodb();
+      const view = openMongoView({ connection, clock: new FakeClock() });
+      const { generation } = await view.begin('store-1', 0);
+      await view.apply(before, { generation, position: 1 });
+      await connection.use(async (db) => {
+        const collections = generationOf(db, generation);
+        let isFirst = true;
+        const rows = beforeWriting(collections.rows, async () => {
+          if (isFirst) await applyChanges(collections, [meanwhile], 0);
+          isFirst = false;
+        });
+        expect(await applyChanges({ ...collections, rows }, [change], 0)).toEqual([]);
+        expect(isFirst).toBe(false);
+        expect((await collections.rows.findOne({ _id: 1 }))?.revision).toBe(
+          'change' in change && change.change.revision,
+        );
+      });
+      expect(await view.find(1)).toBe('hidden');
+    });
+  },
+);
+
+describeWithMongodb('a generation of the view on MongoDB that is no longer in use', () => {
+  async function filled() {
+    const connection = mongodb();
+    const clock = new FakeClock();
+    const view = openMongoView({ connection, clock });
+    const { generation } = await view.begin('store-1', 0);
+    await view.apply([showing({ id: 1 })], { generation, position: 1 });
+    const ids = async () => (await view.page(WHOLE)).rows.map(({ id }) => id);
+    return { connection, clock, view, generation, ids };
+  }
+
+  /** As by a process that died before it dropped the former generation. */
+  const switchCheckpoint = (connection: MongoConnection, generation: number) =>
+    connection.use((db) =>
+      db
+        .collection<{ _id: string }>('view_checkpoint')
+        .updateOne({ _id: 'transactions' }, { $set: { generation, position: 0, serves_from: 9 } }),
+    );
+
+  test('is served for less than a second where it was not dropped, and not where the clock went back', async () => {
+    const { connection, clock, generation, ids } = await filled();
+    expect(await ids()).toEqual([1]);
+    await switchCheckpoint(connection, generation + 1);
+    clock.advance(999);
+    expect(await ids()).toEqual([1]);
+    clock.advance(1);
+    await expect(ids()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+
+    const other = await filled();
+    expect(await other.ids()).toEqual([1]);
+    await switchCheckpoint(other.connection, other.generation + 1);
+    other.clock.advance(-1);
+    await expect(other.ids()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
+
+  test('is not read where a late write made it again: the page comes from the one in use', async () => {
+    const { connection, clock, view, generation, ids } = await filled();
+    expect(await ids()).toEqual([1]);
+    const other = openMongoView({ connection, clock });
+    const begun = await other.begin('store-1', 1);
+    const rows = [showing({ id: 1 }), showing({ id: 2 })];
+    await other.apply(rows, { generation: begun.generation, position: 1 });
+    const late = { account_id: 7, status: 1, place: { created_at: new Date(1_000), id: 1 } };
+    await connection.use((db) => db.collection(`transactions_${generation}`).insertOne(late));
+    expect(await ids()).toEqual([2, 1]);
+    expect(await view.find(2)).toMatchObject({ id: 2 });
+  });
+
+  test('is told from one that lost an index, which is an error', async () => {
+    const { connection, generation, ids } = await filled();
+    await connection.use((db) => db.collection(`transactions_${generation}`).dropIndex('by_account'));
+    await expect(ids()).rejects.toThrow(/hint|index/);
+  });
+
+  test('does not move the checkpoint of the one that is', async () => {
+    const { connection, view, generation } = await filled();
+    const begun = await view.begin('store-1', 0);
+    const position = 99;
+    await connection.use(async (db: Db) => {
+      expect(await moveCheckpoint(db, { generation, position })).toBe(false);
+      expect((await readCheckpoint(db))?.position).toBe(0);
+      expect(await moveCheckpoint(db, { generation: begun.generation, position })).toBe(true);
+      expect((await readCheckpoint(db))?.position).toBe(position);
+    });
+  });
+
+  test('refuses a batch that began while it was', async () => {
+    const { connection, clock, view, generation } = await filled();
+    let usesLeft = Infinity;
+    const racing = beforeUse(connection, async () => {
+      usesLeft -= 1;
+      if (usesLeft === 0) await view.begin('store-1', 0);
+    });
+    const late = openMongoView({ connection: racing, clock });
+    expect((await late.checkpoint())?.generation).toBe(generation);
+    usesLeft = 2; // with the first one the batch reads which generation is in use
+    expect(await late.apply([showing({ id: 2 })], { generation, position: 2 })).toBe('begun anew');
+    expect(await view.find(2)).toBeUndefined();
+    expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 0 });
+  });
+
+  test('is one that a beginning with a higher number has overtaken, which stays in use', async () => {
+    const { connection, view, generation } = await filled();
+    await switchCheckpoint(connection, generation + 9);
+    const begun = await view.begin('store-1', 0);
+    expect(begun.generation).toBe(generation + 1);
+    expect(await view.checkpoint()).toMatchObject({ generation: generation + 9, servesFrom: 9 });
+    const to = { generation: begun.generation, position: 1 };
+    expect(await view.apply([showing({ id: 1 })], to)).toBe('begun anew');
+  });
+
+  test('is suspected where any search of a page found nothing, not only where all did', async () => {
+    const { connection, generation } = await filled();
+    const corporateIds = Array.from({ length: 150 }, (_, n) => 31 + n);
+    const read = (query: { readonly corporateIds?: readonly number[] }) =>
+      connection.use((db) => readPage(db, generation, { query: { ...WHOLE, ...query }, maxTimeMS: 9_000 }));
+    expect(await read({})).toMatchObject({ isProven: true });
+    expect(await read({ corporateIds })).toMatchObject({ rows: [{ id: 1 }], isProven: false });
+  });
+});
+
+/** The connection, with what another process does before each use. */
+function beforeUse(connection: MongoConnection, work: () => Promise<void>): MongoConnection {
+  const get = (whole: MongoConnection, name: string | symbol): unknown => {
+    if (name === 'use') {
+      return async <T>(operation: (db: Db) => Promise<T>): Promise<T> => {
+        await work();
+        return whole.use(operation);
+      };
+    }
+    const value: unknown = Reflect.get(whole, name, whole);
+    return typeof value === 'function' ? value.bind(whole) : value;
+  };
+  return new Proxy(connection, { get });
+}
+
+/** The rows, with what another process does before each write. */
+function beforeWriting(rows: Generation['rows'], work: () => Promise<void>): Generation['rows'] {
+  const get = (whole: typeof rows, name: string | symbol): unknown => {
+    const value: unknown = Reflect.get(whole, name, whole);
+    if (typeof value !== 'function') return value;
+    if (name !== 'bulkWrite') return value.bind(whole);
+    return async (...given: unknown[]): Promise<unknown> => {
+      await work();
+      return value.apply(whole, given);
+    };
+  };
+  return new Proxy(rows, { get });
+}

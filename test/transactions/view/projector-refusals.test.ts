@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { FuelError } from '../../../src/errors.ts';
+import type { ViewChange } from '../../../src/transactions/project-event.ts';
+import { confirmed } from '../../support/transactions/e2e-samples.ts';
+import { openProjection } from '../../support/transactions/projector.ts';
+
+const isOf = (id: number) => (change: ViewChange) =>
+  change.stream === `transaction-${id}` && !('setAside' in change);
+
+test('a record that the view can not store is parked with the reason; the others of its batch are shown', async () => {
+  const { append, start, shows, view, store } = openProjection();
+  for (let id = 1; id <= 5; id++) await append(`transaction-${id}`, confirmed(id));
+  const apply = view.apply.bind(view);
+  view.apply = async (changes, to) => {
+    if (changes.some(isOf(3))) throw new FuelError('ITEM_REFUSED', 'the row is too large');
+    return apply(changes, to);
+  };
+  const { lines, stop } = start();
+  for (const id of [1, 2, 4, 5]) await shows(id);
+  await append('transaction-6', confirmed(6));
+  await shows(6);
+  expect(await view.find(3)).toBeUndefined();
+  expect(await view.parked()).toMatchObject([
+    { stream: 'transaction-3', revision: 0, type: 'TransactionConfirmed', reason: 'the row is too large' },
+  ]);
+  expect(lines.filter(({ level }) => level === 50)).toMatchObject([{ stream: 'transaction-3' }]);
+  expect((await view.checkpoint())?.position).toBe(await store.head());
+  await stop();
+});
+
+test('while a refused record is isolated the checkpoint stays before the batch', async () => {
+  const { append, start, shows, view } = openProjection();
+  for (let id = 1; id <= 4; id++) await append(`transaction-${id}`, confirmed(id));
+  const positions: number[] = [];
+  const apply = view.apply.bind(view);
+  view.apply = async (changes, to) => {
+    positions.push(to.position);
+    if (changes.some(isOf(2))) throw new FuelError('ITEM_REFUSED', 'the row is too large');
+    return apply(changes, to);
+  };
+  const { stop } = start();
+  for (const id of [1, 3, 4]) await shows(id);
+  await expect.poll(async () => (await view.parked()).length).toBe(1);
+  const end = Math.max(...positions);
+  const last = positions.lastIndexOf(end);
+  expect(positions.slice(1, last).every((position) => position < end)).toBe(true);
+  await stop();
+});

@@ -1,0 +1,161 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Database } from '../../../../src/sqlite/database.ts';
+import { MIGRATIONS, runQuery } from '../../../../src/transactions/view/sqlite/schema.ts';
+import {
+  openSqliteView,
+  type SqliteTransactionsView,
+} from '../../../../src/transactions/view/sqlite/view.ts';
+import { transactionsViewContract } from '../../../contracts/transactions-view.contract.ts';
+import { transactionsViewAtOnceContract } from '../../../contracts/transactions-view-at-once.contract.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
+import { showing } from '../../../support/transactions/records.ts';
+
+const clock = { now: () => 1_000_000 };
+
+function openIn(folder: string): SqliteTransactionsView {
+  return openSqliteView({ path: join(folder, 'transactions.db'), clock });
+}
+
+describe('the transactions view on SQLite', () => {
+  transactionsViewContract(async () => openIn(temporaryFolder()));
+  transactionsViewAtOnceContract(async () => {
+    const folder = temporaryFolder();
+    return [openIn(folder), openIn(folder)];
+  });
+
+  test.each([
+    { group: false, corporate: false, index: 'by_account', equals: ['account_id', 'status'] },
+    {
+      group: true,
+      corporate: false,
+      index: 'by_group',
+      equals: ['account_id', 'corporate_group_id', 'status'],
+    },
+    {
+      group: false,
+      corporate: true,
+      index: 'by_corporate',
+      equals: ['account_id', 'corporate_id', 'status'],
+    },
+    {
+      group: true,
+      corporate: true,
+      index: 'by_group_and_corporate',
+      equals: ['account_id', 'corporate_group_id', 'corporate_id', 'status'],
+    },
+  ])(
+    'a run with filters $equals is one search of $index alone, without a sort',
+    ({ group, corporate, index, equals }) => {
+      const folder = temporaryFolder();
+      openIn(folder).close();
+      const db = new DatabaseSync(join(folder, 'transactions.db'));
+      const filters = {
+        account: 1,
+        status: 1,
+        ...(group ? { group: 1 } : {}),
+        ...(corporate ? { corporate: 1 } : {}),
+      };
+      const planOf = (ties: boolean, bounds: Record<string, number>) =>
+        db
+          .prepare(`EXPLAIN QUERY PLAN ${runQuery({ group, corporate, ties })}`)
+          .all({ ...filters, ...bounds, limit: 1 })
+          .map((row) => row.detail);
+      const search = `SEARCH transactions USING COVERING INDEX ${index} (${equals.map((column) => `${column}=?`).join(' AND ')}`;
+      expect(planOf(false, { from: 0, before: 1 })).toEqual([`${search} AND created_at>? AND created_at<?)`]);
+      expect(planOf(true, { at: 1, below: 1 })).toEqual([`${search} AND created_at=? AND id<?)`]);
+      db.close();
+    },
+  );
+
+  test('a page reads at most limit + 1 entries for each corporate and status, however many records there are', async () => {
+    const view = openIn(temporaryFolder());
+    const { generation } = await view.begin('store-1', 0);
+    const rows = Array.from({ length: 3_000 }, (_, n) =>
+      showing({
+        id: n + 1,
+        createdAtMs: n,
+        corporateId: n % 30,
+        status: n % 7 === 0 ? 'EXTERNAL' : 'CONFIRMED',
+      }),
+    );
+    await view.apply(rows, { generation, position: 1 });
+    const query = { accountId: 7, fromMs: 0, toMs: 5_000, statuses: ['CONFIRMED', 'EXTERNAL'] as const };
+    for (const limit of [1, 10, 100]) {
+      expect((await view.page({ ...query, limit })).entriesRead).toBeLessThanOrEqual(2 * (limit + 1));
+      const corporateIds = Array.from({ length: 30 }, (_, n) => n);
+      const { entriesRead } = await view.page({ ...query, limit, corporateIds });
+      expect(entriesRead).toBeLessThanOrEqual(Math.min(60 * (limit + 1), 60 * 4 + 4 * (limit + 1)));
+    }
+    await view.close();
+  });
+
+  test('what is parked is counted, and found by its stream, by an index alone', () => {
+    const folder = temporaryFolder();
+    openIn(folder).close();
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    onTestFinished(() => db.close());
+    const planOf = (sql: string) =>
+      db
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map((row) => row.detail);
+    expect(planOf('SELECT count(*) FROM parked')).toEqual([
+      'SCAN parked USING COVERING INDEX parked_by_stream',
+    ]);
+    expect(planOf("DELETE FROM parked WHERE stream = 'x'")).toEqual([
+      'SEARCH parked USING INDEX parked_by_stream (stream=?)',
+    ]);
+  });
+
+  test('a file of the first version is taken over with what is in it', async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, 'transactions.db');
+    const first = new Database(path, { migrations: MIGRATIONS.slice(0, 1), durability: 'normal' });
+    first.exec("INSERT INTO parked VALUES (5, 'transaction-1', 0, 'Odd', 'odd', 0)");
+    first.close();
+    const view = openIn(folder);
+    onTestFinished(() => view.close());
+    expect(await view.parked()).toMatchObject([{ position: 5 }]);
+    expect(await view.countParked()).toBe(1);
+  });
+
+  test('a batch that waits for the lock while the view is begun anew is refused whole', async () => {
+    const folder = temporaryFolder();
+    const view = openIn(folder);
+    onTestFinished(() => view.close());
+    const { generation } = await view.begin('store-1', 0);
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    onTestFinished(() => db.close());
+    db.exec('BEGIN IMMEDIATE; UPDATE checkpoint SET generation = generation + 1, position = 3');
+    const applied = view.apply([showing({ id: 1 })], { generation, position: 9 });
+    await nextTurn();
+    db.exec('COMMIT');
+    expect(await applied).toBe('begun anew');
+    expect(await view.find(1)).toBeUndefined();
+    expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 3 });
+  });
+
+  test('rows of an older rendering are not served and have no checkpoint to go on from', async () => {
+    const folder = temporaryFolder();
+    const view = openIn(folder);
+    const { generation } = await view.begin('store-1', 0);
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    db.exec('UPDATE checkpoint SET rendering = rendering - 1');
+    db.close();
+    expect(await view.checkpoint()).toBeUndefined();
+    expect((await view.begin('store-1', 0)).generation).toBe(generation + 1);
+    await view.close();
+  });
+
+  test('a file of a newer version is refused with what to do', () => {
+    const folder = temporaryFolder();
+    openIn(folder).close();
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    db.exec('PRAGMA user_version = 99');
+    db.close();
+    expect(() => openIn(folder)).toThrow(/newer program/);
+  });
+});

@@ -1,0 +1,172 @@
+import { createReadStream, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Engines, openEngines } from '../../src/app.ts';
+import { progressLine } from '../../src/cli/command/progress.ts';
+import { webhookOptions } from '../../src/cli/commands/webhook-options.ts';
+import { systemClock } from '../../src/clock.ts';
+import { type Config, loadConfig } from '../../src/config/config.ts';
+import { formatDateTime } from '../../src/domain/values/date-time.ts';
+import { createLog } from '../../src/log.ts';
+import { printable } from '../../src/printable.ts';
+import { ROLES } from '../../src/service/roles/roles.ts';
+import { startService } from '../../src/service/service.ts';
+import { waitUntilApplied } from '../../src/service/wait-applied.ts';
+import { importTransactions } from '../../src/transactions/import/import-transactions.ts';
+import { generateTransactions } from './generator.ts';
+import { provision } from './provision.ts';
+import { type Customer, pullPages } from './pull.ts';
+import { type DemoReceiver, demoReceiver, showPush } from './push.ts';
+import { sampleDirectory } from './sample-directory.ts';
+
+const ACCOUNT_IDS = [7, 8];
+const TRANSACTIONS = 20_000;
+const DAYS = 90;
+const DAY_MS = 86_400_000;
+const PAGE_SIZE = 100;
+const RATE_LIMIT = 600; // a month page by page, as fast as it goes
+const AUTHOR = { actor: 'demo', command: 'npm run demo' };
+
+/**
+ * The service from an empty folder to a customer's pull and to webhooks that arrive, on this machine alone.
+ * Stays up until Ctrl-C, or ends after that with `--once`.
+ */
+async function main(once: boolean): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'fuel-demo-'));
+  const receiver = await demoReceiver(folder);
+  const config = loadConfig(
+    {
+      FUEL_DATA_DIR: folder,
+      FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
+      FUEL_WEBHOOK_CA: receiver.caFile,
+      FUEL_WEBHOOK_RETRY_DELAYS: '2s,4s',
+      FUEL_LISTEN: process.env.FUEL_LISTEN ?? '127.0.0.1:0',
+      FUEL_OPS_LISTEN: process.env.FUEL_OPS_LISTEN ?? '127.0.0.1:0',
+      FUEL_LOG_LEVEL: 'warn',
+    },
+    'serve',
+  );
+  const engines = await openEngines(config, systemClock);
+  const interrupted = new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => resolve());
+  });
+  const service = await startService({
+    config,
+    roles: ROLES,
+    log: createLog(config.FUEL_LOG_LEVEL),
+    clock: systemClock,
+  });
+  try {
+    const customer = await prepare(config, engines, { baseUrl: service.apiUrl ?? '', receiver });
+    await Promise.race([show(customer), service.failed]);
+    await Promise.race([showPush({ engines, receiver, author: AUTHOR, say }), service.failed]);
+    if (!once) {
+      say(`\nThe service stays up (health: ${service.opsUrl}/readyz). Ctrl-C ends it and removes ${folder}.`);
+      await Promise.race([interrupted, service.failed]);
+    }
+  } finally {
+    receiver.stop();
+    await service.stop();
+    await engines.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Two customers with a season of transactions; returns the first one's way in. */
+async function prepare(
+  config: Config,
+  engines: Engines,
+  { baseUrl, receiver }: { readonly baseUrl: string; readonly receiver: DemoReceiver },
+): Promise<Customer> {
+  const endMs = systemClock.now();
+  const writer = { store: engines.store(), clock: systemClock, author: AUTHOR };
+  const keys: string[] = [];
+  for (const account of sampleDirectory(ACCOUNT_IDS)) {
+    const isFirst = keys.length === 0;
+    const { key, webhookSecret } = await provision(writer, account, {
+      fromMs: endMs - DAYS * DAY_MS,
+      rateLimit: RATE_LIMIT,
+      webhook: isFirst ? webhookOptions(config, systemClock, receiver.url) : null,
+    });
+    if (webhookSecret !== null) await receiver.start(webhookSecret);
+    say(
+      `opened account ${account.id}, ${account.name}, with ${account.corporates.length} corporates and a key` +
+        (isFirst ? `; its webhook goes to ${receiver.url}, which examples/receiver serves` : ''),
+    );
+    keys.push(key);
+  }
+  await importSample(config, engines, endMs);
+  const certificate = readFileSync(join(config.FUEL_DATA_DIR, 'tls-cert.pem'), 'utf8');
+  const [apiKey = ''] = keys;
+  const range = monthBefore(endMs);
+  const query = `from=${range.from}&to=${range.to}&limit=2`;
+  say('\nTry it yourself:');
+  say(`  curl --cacert ${join(config.FUEL_DATA_DIR, 'tls-cert.pem')} -H 'X-API-Key: ${apiKey}' \\`);
+  say(`    '${baseUrl}/transactions?${query}'\n`);
+  return { baseUrl, apiKey, certificate };
+}
+
+async function importSample(config: Config, engines: Engines, endMs: number): Promise<void> {
+  const file = join(config.FUEL_DATA_DIR, 'sample.jsonl');
+  const sample = generateTransactions({
+    seed: 1,
+    count: TRANSACTIONS,
+    days: DAYS,
+    endMs,
+    accountIds: ACCOUNT_IDS,
+  });
+  await writeFile(
+    file,
+    sample.map((event) => `${JSON.stringify(event)}\n`),
+  );
+  const progress = progressLine();
+  const startedMs = systemClock.now();
+  const counts = await importTransactions({
+    store: engines.store(),
+    input: createReadStream(file),
+    author: AUTHOR,
+    clock: systemClock,
+    onRefused: (line, reason) => say(`line ${line}: ${reason}`),
+    onProgress: ({ recorded }) => progress.show(`importing: ${recorded} events`),
+    signal: new AbortController().signal,
+  });
+  progress.end();
+  const seconds = ((systemClock.now() - startedMs) / 1000).toFixed(1);
+  say(`imported ${file} in ${seconds} s: ${counts.recorded} events recorded, ${counts.refused} refused`);
+  const position = await engines.store().head();
+  await waitUntilApplied({
+    coordination: engines.coordination(),
+    view: engines.view(),
+    clock: systemClock,
+    position,
+  });
+}
+
+/** Pulls the last 31 days as a customer would, and says what came. */
+async function show(customer: Customer): Promise<void> {
+  const range = { ...monthBefore(systemClock.now()), limit: PAGE_SIZE };
+  const progress = progressLine();
+  const byStatus = new Map<string, number>();
+  let pages = 0;
+  let newest: string | undefined;
+  for await (const page of pullPages(customer, range)) {
+    pages += 1;
+    newest ??= page.data[0]?.created_at;
+    for (const { status } of page.data) byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
+    progress.show(`pulling: page ${pages}`);
+  }
+  progress.end();
+  const counts = [...byStatus].map(([status, count]) => `${count} ${status}`).join(', ');
+  say(`pulled the last 31 days over HTTPS: ${pages} pages, ${counts}; newest ${newest ?? 'none'}`);
+}
+
+function monthBefore(endMs: number): { from: string; to: string } {
+  return { from: formatDateTime(endMs - 31 * DAY_MS), to: formatDateTime(endMs) };
+}
+
+function say(line: string): void {
+  process.stdout.write(`${printable(line)}\n`);
+}
+
+await main(process.argv.includes('--once'));

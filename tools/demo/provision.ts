@@ -1,0 +1,45 @@
+import { type AccountWriter, changeAccount } from '../../src/accounts/change-account.ts';
+import { type IssuedKey, issueKey } from '../../src/accounts/issue-key.ts';
+import type { WebhookOptions } from '../../src/accounts/set-webhook.ts';
+import type { AccountCommand } from '../../src/domain/account-commands.ts';
+import type { SampleAccount } from './sample-directory.ts';
+
+/** A sample account, open for use, and a key for it: the commands an operator would give, in one go. */
+export async function provision(
+  writer: AccountWriter,
+  account: SampleAccount,
+  access: {
+    readonly fromMs: number;
+    readonly rateLimit: number;
+    readonly webhook: WebhookOptions | null;
+  },
+): Promise<IssuedKey> {
+  const accountId = account.id;
+  const commands: AccountCommand[] = [
+    { type: 'OpenAccount', accountId, name: account.name },
+    { type: 'EnableIntegration', accountId },
+    { type: 'SetChargingProfile', accountId, profile: 'demo', fromMs: access.fromMs, toMs: null },
+    ...account.groups.map(
+      ({ id, name }): AccountCommand => ({ type: 'SetCorporateGroup', accountId, groupId: id, name }),
+    ),
+    ...account.corporates.map(
+      ({ id, name, group }): AccountCommand => ({
+        type: 'SetCorporate',
+        accountId,
+        corporateId: id,
+        name,
+        groupId: group?.id ?? null,
+      }),
+    ),
+  ];
+  await changeAccount(writer, accountId, commands);
+  return issueKey(writer, {
+    accountId,
+    environment: 'staging',
+    label: 'demo',
+    allowList: [],
+    rateLimit: access.rateLimit,
+    driverMobile: true,
+    webhook: access.webhook,
+  });
+}
