@@ -42,11 +42,11 @@ export class Shell {
       env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
       detached: true, // a group of its own, which ends as one
     });
-    for (const stream of [this.#child.stdout, this.#child.stderr])
-      stream?.setEncoding('utf8').on('data', (text: string) => {
-        this.#output += text;
-      });
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.#output += text;
+    });
     this.#child.stdin?.on('error', () => undefined); // it has ended: the output tells why
+    this.#child.stdin?.write('exec 2>&1\n'); // one pipe: what is written first is read first
     shells.add(this);
   }
 
@@ -60,7 +60,7 @@ export class Shell {
     const before = this.#output.length;
     const done = this.start(block);
     await this.shows(done);
-    return this.#output.slice(before).replace(done, '');
+    return this.#output.slice(before, this.#output.indexOf(done));
   }
 
   /** Begins a block whose last command stays in the foreground; the line that is shown once it has ended. */
@@ -78,7 +78,7 @@ export class Shell {
   async shows(text: string): Promise<void> {
     const cause = await until(async () => {
       if (this.#output.includes(text)) return true;
-      if (this.#child.exitCode !== null) throw new Error('the shell ended');
+      if (this.#hasEnded) throw new Error('the shell ended');
       return false;
     }, WITHIN_MS).catch((error: unknown) => error);
     if (cause !== undefined) throw new Error(`not shown: ${text}\n${this.#output}`, { cause });
@@ -87,10 +87,14 @@ export class Shell {
   /** Ends the command in the foreground, those in the background and the shell, and waits until all have ended. */
   async end(): Promise<void> {
     shells.delete(this);
-    const { pid, exitCode, signalCode } = this.#child;
-    if (pid === undefined || exitCode !== null || signalCode !== null) return;
+    const { pid } = this.#child;
+    if (pid === undefined || this.#hasEnded) return;
     const closed = once(this.#child, 'close');
     process.kill(-pid, 'SIGTERM');
     await closed;
+  }
+
+  get #hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 }
