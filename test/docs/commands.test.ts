@@ -58,7 +58,7 @@ describe('the commands of the documents', () => {
     const own = everyCommand(createProgram()).flatMap(({ options }) => options.map(({ long }) => long));
     const known = [...OPTIONS_OF_ALL, ...own];
     const named = documents().flatMap((page) =>
-      inlineCodeOf(readDocument(page)).flatMap((code) => /^--[a-z-]+/.exec(code)?.[0] ?? []),
+      inlineCodeOf(readDocument(page)).flatMap((code) => /^--[a-z-]+(?!.*vitest)/.exec(code)?.[0] ?? []),
     );
     expect(named.filter((option) => !known.includes(option))).toEqual([]);
     expect(named).toContain('--actor');
@@ -75,7 +75,9 @@ describe('the commands of the documents', () => {
     const code = documents().flatMap((page) => inlineCodeOf(readDocument(page)));
     const all = [...scripts.map(({ text }) => text), ...code].join('\n');
     const { scripts: known } = JSON.parse(readDocument('package.json')) as { scripts: object };
-    const named = [...all.matchAll(/\bnpm (?:run )?(?!ci\b|run\b)([a-z:]+)/g)].map(([, name = '']) => name);
+    const named = [...all.matchAll(/\bnpm (?:run )?(?!ci\b|install\b|run\b)([a-z:]+)/g)].map(
+      ([, name = '']) => name,
+    );
     expect(named.filter((name) => !(name in known))).toEqual([]);
     expect(named).toContain('demo');
     const files = [...all.matchAll(/(?:^|[\s/])((?:src|examples|deploy|bin)\/[\w./-]+)/gm)].map(

@@ -14,9 +14,11 @@ export function readDocument(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** The README and the documents for whoever runs or uses the service. */
+/** Every document of the project, as paths from its root. */
 export function documents(): string[] {
-  return ['README.md', ...globSync('docs/*.md', { cwd: ROOT }).toSorted()];
+  return globSync(['*.md', 'docs/**/*.md', 'bench/README.md', 'examples/*/README.md'], {
+    cwd: ROOT,
+  }).toSorted();
 }
 
 export function blocksOf(text: string): Block[] {
