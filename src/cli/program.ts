@@ -54,14 +54,14 @@ export function createProgram(): Command {
 
 function report(error: unknown): number {
   if (error instanceof InvalidArgumentError) {
-    complain(`fuel: ${error.message}\n`);
+    complain(`fuel: USAGE: ${error.message}\n`);
     return EXIT_USAGE;
   }
   // Help, version and commander's own complaints have been printed by commander.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   if (error instanceof FuelError) {
     const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
-    complain(`fuel: ${error.message}${cause}\n`);
+    complain(`fuel: ${error.code}: ${error.message}${cause}\n`); // docs/errors.md goes by the code
     return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED;
   }
   complain(`fuel: unexpected: ${error instanceof Error ? error.stack : String(error)}\n`);

@@ -27,6 +27,8 @@ const refusals = {
 
 export type RefusalCode = keyof typeof refusals;
 
+export const refusalCodes = Object.keys(refusals) as RefusalCode[];
+
 export interface Refusal {
   readonly code: RefusalCode;
   /** Of `VALIDATION_FAILED`: the problem with each parameter. */

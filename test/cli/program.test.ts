@@ -26,7 +26,7 @@ describe('the exit code of a command', () => {
     const { fuel } = commandLine();
     const { code, stdout, stderr } = await fuel(...args);
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^fuel: \S.*\n$/);
+    expect(stderr).toMatch(/^fuel: REFUSED: \S.*\n$/);
   });
 
   test.each([
@@ -66,7 +66,17 @@ describe('the exit code of a command', () => {
 test('a refusal names its cause', async () => {
   const { fuel } = commandLine();
   const { stderr } = await fuel('transaction', 'import', '/nowhere/file');
-  expect(stderr).toMatch(/^fuel: \/nowhere\/file can't be read \(ENOENT: .*\)\n$/);
+  expect(stderr).toMatch(/^fuel: REFUSED: \/nowhere\/file can't be read \(ENOENT: .*\)\n$/);
+});
+
+test.each([
+  ['REFUSED', {}, ['account', 'show', '7']],
+  ['USAGE', {}, ['verify', 'everything']],
+  ['USAGE', {}, ['transaction', 'erase', '1', '--reason', 'x']],
+  ['CONFIG_INVALID', { FUEL_LISTEN: 'here' }, ['account', 'list']],
+])('a message begins with the code that docs/errors.md lists: %s', async (code, env, args) => {
+  const { fuel } = commandLine(env, { hasStore: false });
+  expect((await fuel(...args)).stderr).toMatch(new RegExp(`^fuel: ${code}: \\S`));
 });
 
 test('a fault of the program is told with where it happened', async () => {

@@ -1,32 +1,63 @@
-import { execFile } from 'node:child_process';
-import { cpSync, readFileSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
-import { folder, ServiceProcess } from '../support/service/service-process.ts';
+import { describe, expect, it } from 'vitest';
+import { blocksOf, readDocument } from '../support/documents.ts';
+import { onServers } from '../support/engines/test-engines.ts';
+import { lastingPort } from '../support/lasting-port.ts';
+import { clone, Shell } from '../support/shell.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
-const run = promisify(execFile);
+describe.skipIf(onServers)('the README', () => {
+  it('has commands that do as written what it says, from the first start to a webhook', async () => {
+    const text = readDocument('README.md');
+    const [api, receiver] = [await lastingPort(), await lastingPort()];
+    const blocks = blocksOf(text.slice(text.indexOf('## Run it'))).map((block) =>
+      block.text.replaceAll('127.0.0.1:8443', `127.0.0.1:${api}`).replaceAll(':8444', `:${receiver}`),
+    );
+    expect(blocks.length).toBe(7);
+    const [serve = '', provision = '', pull = '', restart = '', push = '', send = '', sync = ''] = blocks;
+    const folder = clone();
+    const ports = {
+      FUEL_LISTEN: `127.0.0.1:${api}`,
+      FUEL_OPS_LISTEN: '127.0.0.1:0',
+      PORT: String(receiver), // of the example receiver
+    };
 
-it('the commands of the README, from opening an account to the first pull, do as written what they say', async () => {
-  const text = readFileSync(join(ROOT, 'README.md'), 'utf8');
-  const section = text.slice(text.indexOf('## Run it'));
-  const [, provision = '', pull = ''] = [...section.matchAll(/```sh\n(.*?)```/gs)].map(
-    ([, block = '']) => block,
-  );
-  expect([provision, pull]).toEqual([
-    expect.stringContaining('key issue'),
-    expect.stringContaining('curl --cacert data/tls-cert.pem'),
-  ]);
-  // As a clone: the data directory and the sample file are found from where the commands run.
-  const clone = join(folder(), 'clone');
-  for (const part of ['bin', 'src', 'projections', 'examples', 'package.json'])
-    cpSync(join(ROOT, part), join(clone, part), { recursive: true });
-  symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
-  const service = await new ServiceProcess({ dataDir: join(clone, 'data') }).start();
-  const script = `set -euo pipefail\n${provision}${pull.replaceAll('127.0.0.1:8443', `127.0.0.1:${service.port}`)}`;
-  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' };
-  const { stdout } = await run('bash', ['-c', script], { cwd: clone, env });
-  expect(stdout).toContain('recorded 2, unchanged 0, refused 0');
-  expect(stdout).toContain('"number_plate":"ABC 123"');
+    let first = new Shell(folder, ports);
+    expect(serve).toContain('npm ci\n');
+    first.start(serve.replace('npm ci\n', '')); // done: it made the packages that this test itself runs with
+    await first.shows('"msg":"listening"');
+    const second = new Shell(folder, ports);
+    expect(await second.paste(provision)).toContain('recorded 2, unchanged 0, refused 0');
+    expect(await second.paste(pull)).toContain('"number_plate":"ABC 123"');
+
+    await first.end();
+    first = new Shell(folder, ports);
+    first.start(restart);
+    await first.shows('"msg":"listening"');
+    await second.paste(push);
+    expect(text).toContain('`listening on port 8444`');
+    await second.shows(`listening on port ${receiver}`);
+    const sent = await second.paste(send);
+    expect(sent).toMatch(
+      /the test succeeded after \d+ ms: https:\/\/localhost:\d+\/fuel-events answered 204/,
+    );
+    expect(sent).toContain('recorded 1, unchanged 0, refused 0');
+    expect(text).toContain('`transaction.confirmed 503`');
+    await second.shows('transaction.confirmed 503 delivery ');
+    expect(await second.paste('bin/fuel delivery list\n')).toContain('transaction.confirmed 503');
+    const synced = await second.paste(sync);
+    expect(synced).toContain('3 transactions');
+    expect(synced).toContain('"number_plate":"XYZ 9"');
+  }, 180_000);
+
+  it('has a demo that shows what it says, and ends by itself with --once', async () => {
+    expect(readDocument('README.md')).toContain('`npm run demo -- --once` ends by itself');
+    const shell = new Shell(clone());
+    const shown = await shell.paste('npm run demo -- --once\n');
+    expect(shown).toMatch(/opened account 7, .*\nopened account 8, /);
+    expect(shown).toMatch(/imported \S+ in [\d.]+ s: 2\d{4} events recorded, 0 refused/);
+    expect(shown).toMatch(/curl --cacert \S+ -H 'X-API-Key: svc_test_/);
+    expect(shown).toMatch(/pulled the last 31 days over HTTPS: \d+ pages/);
+    expect(shown).toMatch(
+      /attempt 1: answered 204 .*\n(.*\n)+.*attempt 1: answered 503 .*\n.*attempt 2: answered 204 /,
+    );
+  }, 120_000);
 });

@@ -188,7 +188,7 @@ describe('fuel key', () => {
     expect(await fuel('key', 'list', '--account', '99')).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: 'fuel: account 99 is not known: fuel account list\n',
+      stderr: 'fuel: REFUSED: account 99 is not known: fuel account list\n',
     });
   });
 

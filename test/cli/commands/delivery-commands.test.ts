@@ -94,7 +94,7 @@ describe('fuel delivery list', () => {
     const { fuel } = commandLine();
     expect(await fuel('delivery', 'list', '--after', NOBODY)).toMatchObject({
       code: 1,
-      stderr: `fuel: there is no delivery ${NOBODY} to go on behind\n`,
+      stderr: `fuel: REFUSED: there is no delivery ${NOBODY} to go on behind\n`,
     });
   });
 
@@ -184,7 +184,7 @@ describe('fuel delivery show', () => {
   test('names a delivery that is not there', async () => {
     const { fuel } = commandLine();
     expect((await fuel('delivery', 'show', NOBODY)).stderr).toBe(
-      `fuel: there is no delivery ${NOBODY}: fuel delivery list shows them\n`,
+      `fuel: REFUSED: there is no delivery ${NOBODY}: fuel delivery list shows them\n`,
     );
   });
 });

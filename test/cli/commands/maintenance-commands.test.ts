@@ -70,7 +70,7 @@ describe('fuel projection', () => {
       const { code, stderr } = await fuel('projection', 'parked', verb, '99');
       expect([code, stderr]).toEqual([
         1,
-        'fuel: no event is set aside at position 99: fuel projection parked lists them all\n',
+        'fuel: REFUSED: no event is set aside at position 99: fuel projection parked lists them all\n',
       ]);
     }
   });
@@ -243,7 +243,7 @@ describe('fuel verify deliveries', () => {
     for (const args of [[], ['--repair']]) {
       expect(await fuel('verify', 'deliveries', ...args)).toMatchObject({
         code: 1,
-        stderr: expect.stringMatching(/^fuel: the delivery log lost is gone, .*--resend-unknown/),
+        stderr: expect.stringMatching(/^fuel: REFUSED: the delivery log lost is gone, .*--resend-unknown/),
       });
     }
     for (const range of [

@@ -120,7 +120,7 @@ describe('fuel webhook', () => {
     const { code, stderr } = await service.fuel(['webhook', 'test', 'nosuchkey0']);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^fuel: no key has the prefix nosuchkey0.*\n$/),
+      expect.stringMatching(/^fuel: REFUSED: no key has the prefix nosuchkey0.*\n$/),
     ]);
   });
 });

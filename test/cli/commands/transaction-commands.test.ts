@@ -33,7 +33,7 @@ describe('fuel transaction import', () => {
     const { fuel, file } = commandLine();
     const folder = file('x', '').slice(0, -2);
     expect((await fuel('transaction', 'import', folder)).stderr).toBe(
-      `fuel: ${folder} is a folder: name a file\n`,
+      `fuel: REFUSED: ${folder} is a folder: name a file\n`,
     );
   });
 });
@@ -142,8 +142,10 @@ describe('fuel transaction erase', () => {
       metadata: { actor: 'Ada', command: 'fuel transaction erase' },
     });
     const shown = await fuel('transaction', 'show', '1');
-    expect([shown.code, shown.stderr]).toEqual([1, 'fuel: transaction 1 was erased\n']);
-    expect((await fuel('transaction', 'show', '3')).stderr).toBe('fuel: transaction 3 is not known\n');
+    expect([shown.code, shown.stderr]).toEqual([1, 'fuel: REFUSED: transaction 1 was erased\n']);
+    expect((await fuel('transaction', 'show', '3')).stderr).toBe(
+      'fuel: REFUSED: transaction 3 is not known\n',
+    );
   });
 
   test('that was interrupted is completed by the same command, and stands on record once', async () => {
@@ -172,7 +174,7 @@ describe('fuel transaction erase', () => {
     const { code, stderr } = await fuel('transaction', 'erase', '999', ...REASON);
     expect([code, stderr]).toEqual([
       1,
-      'fuel: transaction 999 was never recorded: there is nothing to erase\n',
+      'fuel: REFUSED: transaction 999 was never recorded: there is nothing to erase\n',
     ]);
     expect(await eventsOf('operations')).toEqual(before);
   });

@@ -1,0 +1,160 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { showConfig, unknownSettings } from '../../src/config/config.ts';
+import type { DeliveryState, FailureKind } from '../../src/deliveries/queue/delivery-queue.ts';
+import { errorCodes } from '../../src/errors.ts';
+import { refusalAnswer, refusalCodes } from '../../src/http/answers.ts';
+import { addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
+import { documents, inlineCodeOf, readDocument, sectionOf } from '../support/documents.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const ERRORS = readDocument('docs/errors.md');
+const OPERATIONS = readDocument('docs/operations.md');
+
+// Records, so that the compiler names a member that is missing here.
+const KINDS: Record<FailureKind, true> = {
+  ...{ dns: true, forbidden: true, connect: true, tls: true },
+  ...{ timeout: true, protocol: true, status: true, cut: true },
+};
+const STATES: Record<DeliveryState, true> = {
+  ...{ pending: true, held: true, delivered: true, failed: true, withdrawn: true },
+};
+
+describe('docs/errors.md', () => {
+  it('has a row for each code that a client can get, with its status, and no other', () => {
+    const rows = rowsOf(sectionOf(ERRORS, '## What clients get'));
+    const told = rows.map(([status, code]) => `${status} ${codeIn(code)}`);
+    const real = refusalCodes.map((code) => `${refusalAnswer({ code }, 'x').status} ${code}`);
+    expect(told.toSorted()).toEqual(real.toSorted());
+  });
+
+  it('has a row for each code that a command can end with, and no other', () => {
+    const section = sectionOf(ERRORS, '## What commands and `fuel serve` end with');
+    const rows = rowsOf(section.slice(0, section.indexOf('| Command |')));
+    expect(rows.map(([code]) => codeIn(code)).toSorted()).toEqual(Object.keys(errorCodes).toSorted());
+  });
+
+  it('has a row for each kind of failed attempt, and no other', () => {
+    const rows = rowsOf(sectionOf(ERRORS, '## Why an attempt failed'));
+    expect(rows.map(([kind]) => codeIn(kind)).toSorted()).toEqual(Object.keys(KINDS).toSorted());
+  });
+
+  it('quotes reasons as they are recorded', () => {
+    const quoted = inlineCodeOf(sectionOf(ERRORS, '## Why a delivery ended without an attempt')).filter(
+      isPhrase,
+    );
+    expect(quoted.length).toBeGreaterThan(8);
+    expect(quoted.filter((text) => !isPrinted(text))).toEqual([]);
+  });
+});
+
+describe('docs/operations.md', () => {
+  it('quotes messages as they are printed, and its own headings as they are', () => {
+    const bold = [...OPERATIONS.matchAll(/\*\*(.*?)\*\*/gs)].map(([, text = '']) => text);
+    const heads = [...OPERATIONS.matchAll(/^(.*)\n\|---/gm)].map(([, row = '']) => row);
+    const headings = [...bold, ...heads].join('\n');
+    const paragraphs = OPERATIONS.replace(/^```.*?^```$/gms, '')
+      .replace(/`[^`]*`/g, '')
+      .split(/\n(?=\n|\|)/);
+    const quoted = paragraphs.flatMap((text) =>
+      [...text.replace(/\s+/g, ' ').matchAll(/"([^"]+)"/g)].map(([, quote = '']) => quote),
+    );
+    expect(quoted.length).toBeGreaterThan(8);
+    expect(quoted.filter((text) => !isPrinted(text) && !headings.includes(text))).toEqual([]);
+  });
+
+  it('quotes lines of the log as they are logged', () => {
+    const quoted = inlineCodeOf(OPERATIONS)
+      .filter(isPhrase)
+      .filter((text) => !isCommand(text));
+    expect(quoted).toEqual(expect.arrayContaining(['certificate reloaded', 'account closed']));
+    expect(quoted.filter((text) => !isPrinted(text))).toEqual([]);
+  });
+
+  it('has a row for each metric, with its labels, and no other', () => {
+    const { registry } = createMetrics();
+    addProjectionMetrics(registry, async () => ({ position: 0, head: 0, setAside: 0 }));
+    const own = registry.getMetricsAsArray().filter(({ name }) => name.startsWith('fuel_'));
+    const real = own.map((metric) => {
+      const { labelNames } = metric as unknown as { readonly labelNames: readonly string[] };
+      return labelNames.length === 0 ? metric.name : `${metric.name}{${labelNames.join(',')}}`;
+    });
+    const told = rowsOf(sectionOf(OPERATIONS, '## Watching'))
+      .map(([metric]) => codeIn(metric))
+      .filter((name) => name.startsWith('fuel_'));
+    expect(told.toSorted()).toEqual(real.toSorted());
+  });
+
+  it('has a row for each state of a delivery, and no other', () => {
+    const section = sectionOf(OPERATIONS, '## Webhooks');
+    const rows = rowsOf(section.slice(section.indexOf('| State |')));
+    expect(rows.map(([state]) => codeIn(state)).toSorted()).toEqual(Object.keys(STATES).toSorted());
+  });
+
+  it('has a row for each setting, with its default, and no other', () => {
+    const { settings } = showConfig({});
+    const rows = rowsOf(sectionOf(OPERATIONS, '## Settings'));
+    const told = rows.flatMap(([names = '', fallback = '']) =>
+      inlineCodeOf(names).map((name) => ({ name, fallback: inlineCodeOf(fallback)[0] })),
+    );
+    expect(told.map(({ name }) => name).toSorted()).toEqual(settings.map(({ name }) => name).toSorted());
+    const differing = told.filter(({ name, fallback }) => {
+      const real = settings.find((setting) => setting.name === name)?.value;
+      return fallback !== undefined && fallback !== real;
+    });
+    expect(differing).toEqual([]);
+  });
+});
+
+it('the documents name no setting that is none', () => {
+  const named = documents().flatMap(
+    (page) => readDocument(page).match(/\bFUEL_[A-Z_]*[A-Z]\b(?!_\*)/g) ?? [],
+  );
+  expect(named.length).toBeGreaterThan(50);
+  const unknown = unknownSettings(Object.fromEntries(named.map((name) => [name, 'x'])));
+  expect(unknown.map(({ name }) => name)).toEqual([]);
+});
+
+/** The cells of each row of the section's tables, without their heads. */
+function rowsOf(section: string): string[][] {
+  return [...section.matchAll(/^\|(.*)\|$/gm)]
+    .map(([, row = '']) => row.split('|').map((cell) => cell.trim()))
+    .filter((cells, index, all) => !isRule(cells) && !isRule(all[index + 1] ?? []));
+}
+
+function isRule(cells: readonly string[]): boolean {
+  return cells[0]?.startsWith('---') === true;
+}
+
+function codeIn(cell = ''): string {
+  return inlineCodeOf(cell)[0] ?? '';
+}
+
+/** Several words, of which the first is a word of English: neither a name nor a setting. */
+function isPhrase(code: string): boolean {
+  return /^[a-z]+ \S/.test(code);
+}
+
+function isCommand(code: string): boolean {
+  return /^(fuel|docker|cp|fuser|mongodump|mongorestore|openssl|key|webhook) /.test(code);
+}
+
+/** Whether the program holds the text, whatever it puts in place of `…`, of a number and of what is in brackets. */
+function isPrinted(text: string): boolean {
+  const parts = text.split(/…|\([^)]*\)|\d+/).map((part) => part.trim());
+  return parts.every((part) => texts().includes(part));
+}
+
+let read: string | undefined;
+
+/** Every text of the program: those that stand on several lines as one, without comments. */
+function texts(): string {
+  read ??= globSync('{src,projections}/**/*.ts', { cwd: ROOT })
+    .map((path) => readDocument(path))
+    .join('\n')
+    .replaceAll(/^\s*(?:\/\*\*|\*|\/\/).*$/gm, '')
+    .replaceAll(/['`] \+\s*['`]/g, '')
+    .replaceAll(/\\'/g, "'");
+  return read;
+}
