@@ -18,7 +18,7 @@ import { startServe } from './support/serve.ts';
 const EVENTS = 300;
 const IDLE_MS = 20_000;
 const SETTLE_MS = 3_000;
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 const FOLLOWER = join(import.meta.dirname, 'support/follower.ts');
 
 /** How soon an event is seen in its own and in another process, and what an idle service costs. */
@@ -67,7 +67,7 @@ async function seenElsewhere(path: string): Promise<number[]> {
   });
   await once(follower, 'message'); // it has caught up with the empty log
   const appendedAtNs = await appendNowAndThen(store, () => process.hrtime.bigint());
-  for (let wait = 0; seenAtNs.size < EVENTS && wait < LONGEST_WAIT_MS; wait += 10) await sleep(10);
+  for (let wait = 0; seenAtNs.size < EVENTS && wait < MAX_WAIT_MS; wait += 10) await sleep(10);
   follower.disconnect();
   await once(follower, 'exit');
   await store.close();

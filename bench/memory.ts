@@ -21,7 +21,7 @@ const LIMIT_MB = 300;
 const DELAY_LIMIT_MS = 20;
 const PAUSE_BETWEEN_PAGES_MS = 20;
 const PAGES_AFTERWARDS = 500;
-const LONGEST_CATCH_UP_MS = 300_000;
+const MAX_CATCH_UP_MS = 300_000;
 const PRELOAD = join(import.meta.dirname, 'support/loop-delay.ts');
 const ROOT = join(import.meta.dirname, '..');
 
@@ -106,7 +106,7 @@ async function importFrom(file: string, dataDir: string): Promise<number> {
 async function caughtUp(serve: RunningServe, dataDir: string): Promise<void> {
   const engines = await openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
   const head = await engines.store().head();
-  const deadline = Date.now() + LONGEST_CATCH_UP_MS;
+  const deadline = Date.now() + MAX_CATCH_UP_MS;
   while (((await engines.view().checkpoint())?.position ?? 0) < head) {
     if (Date.now() > deadline || serve.process.exitCode !== null)
       throw new Error('the view does not catch up');

@@ -57,7 +57,7 @@ export function isPastRetention(
 }
 
 /** Why nothing may be sent to a key as it stands, whatever the transaction; `undefined` where it may. */
-export function keyObstacle(key: AccountKey, environment: Environment): string | undefined {
+export function keyIneligibleReason(key: AccountKey, environment: Environment): string | undefined {
   if (key.environment !== environment) return `the key belongs to ${key.environment}`;
   if (!key.active) return 'the key is switched off';
   if (key.webhook === null) return 'the key has no webhook';
@@ -70,8 +70,8 @@ function whyNot(
   key: AccountKey,
   terms: DeliveryTerms,
 ): string | undefined {
-  const obstacle = keyObstacle(key, terms.environment);
-  if (obstacle !== undefined) return obstacle;
+  const ineligibleReason = keyIneligibleReason(key, terms.environment);
+  if (ineligibleReason !== undefined) return ineligibleReason;
   if (key.webhook !== null && transaction.createdAtMs < key.webhook.setAtMs) {
     return 'the transaction was created before the webhook URL was set';
   }

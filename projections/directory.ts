@@ -100,7 +100,7 @@ export class Directory {
   }
 
   /** Forgets what is known of an unreadable account and applies these events of its stream, from the first on. */
-  foldAnew(id: number, events: Iterable<DirectoryEvent>): void {
+  refold(id: number, events: Iterable<DirectoryEvent>): void {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.unreadable === null) return;
     for (const prefix of entry.lastKeys?.keys() ?? []) this.#owners.delete(prefix);

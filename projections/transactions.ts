@@ -92,7 +92,7 @@ export interface RowState {
 
 /**
  * Whether a change applies to what is there. `stale` changes nothing: the event, or the very same one, was
- * applied before. Anything else is an order of events that must not be: it is set aside with the reason.
+ * applied before. Anything else is an order of events that must not be: it is parked with the reason.
  */
 export function transition(
   before: RowState | undefined,

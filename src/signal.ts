@@ -1,25 +1,25 @@
-/** Wakes one waiter. A ring while nobody waits is remembered, so that none is lost between read and wait. */
-export class Bell {
-  #rung = false;
+/** Wakes one waiter. A notification while nobody waits is remembered, so that none is lost between read and wait. */
+export class Signal {
+  #notified = false;
   #wake: (() => void) | undefined;
 
-  get hasRung(): boolean {
-    return this.#rung;
+  get isNotified(): boolean {
+    return this.#notified;
   }
 
-  ring(): void {
-    this.#rung = true;
+  notify(): void {
+    this.#notified = true;
     this.#wake?.();
   }
 
-  /** Forgets earlier rings: call it before reading what they announced. */
+  /** Forgets earlier notifications: call it before reading what they announced. */
   reset(): void {
-    this.#rung = false;
+    this.#notified = false;
   }
 
-  /** Resolves at the next ring since `reset`, or after `timeoutMs`, at once where that has passed already. */
+  /** Resolves at the next `notify` since `reset`, or after `timeoutMs`, at once where that has passed already. */
   async wait(timeoutMs: number): Promise<void> {
-    if (this.#rung) return;
+    if (this.#notified) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, Math.max(0, timeoutMs));
       this.#wake = () => {

@@ -1,6 +1,6 @@
 import type { PageFilter } from './database.ts';
 
-const LONGEST_RANGE_MS = 31 * 24 * 60 * 60 * 1000;
+const MAX_RANGE_MS = 31 * 24 * 60 * 60 * 1000;
 const STATUSES = ['CONFIRMED', 'EXTERNAL'];
 
 export interface Cursor {
@@ -17,7 +17,7 @@ export function parseQuery(query: URLSearchParams): ParsedQuery {
   const from = parseDate('from', query, fields);
   const to = parseDate('to', query, fields);
   if (to < from) fields.to = 'must not be before from';
-  else if (to.getTime() - from.getTime() > LONGEST_RANGE_MS) fields.to = 'must be at most 31 days after from';
+  else if (to.getTime() - from.getTime() > MAX_RANGE_MS) fields.to = 'must be at most 31 days after from';
 
   const limit = Number(query.get('limit') ?? 50);
   if (!Number.isInteger(limit) || limit < 1 || limit > 100) fields.limit = 'must be an integer from 1 to 100';

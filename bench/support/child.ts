@@ -20,7 +20,7 @@ export interface Child {
   stop(): Promise<void>;
 }
 
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 const LOOK_EVERY_MS = 20;
 
 /** Starts a process that ends with this one at the latest. Its faults appear on this one's standard error. */
@@ -37,7 +37,7 @@ export function startChild({ command, args, env = {}, outputFile }: ChildOptions
     process: child,
     pid: child.pid ?? Number.NaN,
     async line(find) {
-      const deadline = Date.now() + LONGEST_WAIT_MS;
+      const deadline = Date.now() + MAX_WAIT_MS;
       while (Date.now() < deadline && child.exitCode === null) {
         for (const line of readFileSync(outputFile, 'utf8').split('\n')) {
           const found = line === '' ? undefined : find(line);

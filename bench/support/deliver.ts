@@ -6,7 +6,7 @@ import type { Arrival } from './receiver.ts';
 import type { Receivers } from './receivers.ts';
 import type { WebhookTransaction } from './webhook-sample.ts';
 
-const LONGEST_SETTLE_MS = 60_000;
+const MAX_SETTLE_MS = 60_000;
 
 /** Imports transactions beside the running service; resolves when each delivery arrived once and is recorded. */
 export async function deliver(
@@ -39,7 +39,7 @@ async function nothingCameAgain(engines: Engines, receivers: Receivers): Promise
 /** What is done behind the last arrival must not weigh on the next run. */
 async function settled(engines: Engines): Promise<void> {
   const head = await engines.store().head();
-  for (const deadline = Date.now() + LONGEST_SETTLE_MS; ; ) {
+  for (const deadline = Date.now() + MAX_SETTLE_MS; ; ) {
     const { pending, failed } = await engines.queue().countByState({});
     if (failed > 0) throw new Error(`${failed} deliveries failed`);
     const projectedTo = (await engines.view().checkpoint())?.position ?? 0;

@@ -7,7 +7,7 @@ import type { Arrival, News, Order } from './receiver.ts';
 
 const RECEIVER = join(import.meta.dirname, 'receiver.ts');
 const HOST = '127.0.0.1';
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 /** Anything that is sent a second time on purpose of nobody shows within it. */
 const SETTLE_MS = 300;
 
@@ -36,7 +36,7 @@ export async function startReceivers(folder: string, count: number): Promise<Rec
   const exited = once(child, 'exit');
   const order = (what: Order): void => void child.send(what);
   const next = async <K extends News['kind']>(kind: K): Promise<Extract<News, { kind: K }>> => {
-    const [news] = (await once(child, 'message', { signal: AbortSignal.timeout(LONGEST_WAIT_MS) })) as [News];
+    const [news] = (await once(child, 'message', { signal: AbortSignal.timeout(MAX_WAIT_MS) })) as [News];
     if (news.kind !== kind) throw new Error(`the receivers told ${news.kind} instead of ${kind}`);
     return news as Extract<News, { kind: K }>;
   };

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Child, startChild } from './child.ts';
 
 const FUEL = join(import.meta.dirname, '../../bin/fuel');
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 export interface RunningServe extends Child {
   /** Base address of the pull API. */
@@ -35,7 +35,7 @@ export async function startServe(options: {
 
 /** Waits until the service with this address for operators says that it is ready. */
 export async function untilReady(opsUrl: string): Promise<void> {
-  const deadline = Date.now() + LONGEST_WAIT_MS;
+  const deadline = Date.now() + MAX_WAIT_MS;
   while ((await fetch(`${opsUrl}/readyz`)).status !== 200) {
     if (Date.now() > deadline) throw new Error('fuel serve did not become ready');
     await sleep(50);

@@ -5,7 +5,7 @@ import Koa, { type Context } from 'koa';
 import { koaBody } from 'koa-body';
 
 const TOLERANCE_SECONDS = 5 * 60;
-const LARGEST_BODY = '256kb';
+const MAX_BODY = '256kb';
 const SIGNATURE = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/;
 
 export interface ReceiverOptions {
@@ -78,7 +78,7 @@ export function createReceiver({ secret, cert, key, failFirst = 0, onEvent }: Re
 
   const app = new Koa();
   app.use(
-    koaBody({ json: false, urlencoded: false, text: true, textTypes: ['*/*'], textLimit: LARGEST_BODY }),
+    koaBody({ json: false, urlencoded: false, text: true, textTypes: ['*/*'], textLimit: MAX_BODY }),
   );
   app.use(receive);
   return {

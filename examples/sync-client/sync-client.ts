@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const WINDOW_MS = 31 * 24 * 60 * 60 * 1000;
 const PAGE_SIZE = 100;
-const MOST_TRIES = 6;
+const MAX_TRIES = 6;
 const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 
 export interface Transaction {
   readonly id: number;
@@ -72,17 +72,17 @@ async function* pull(options: SyncOptions, fromMs: number, toMs: number): AsyncG
 /** 429 is asked again when the answer says; 5xx and a broken connection later and later; all else is final. */
 async function get(url: string, { apiKey, fetch: send = fetch, wait = sleep }: SyncOptions): Promise<Page> {
   for (let attempt = 1; ; attempt++) {
-    const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS);
+    const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS);
     let waitMs = backoffMs;
     try {
       const answer = await send(url, { headers: { 'X-API-Key': apiKey } });
       if (answer.ok) return JSON.parse(await answer.text(), keepAmounts) as Page;
       const problem = `${answer.status} ${await answer.text()}`;
       if (answer.status !== 429 && answer.status < 500) throw new Refused(problem);
-      if (attempt === MOST_TRIES) throw new Refused(`gave up after ${attempt} tries: ${problem}`);
+      if (attempt === MAX_TRIES) throw new Refused(`gave up after ${attempt} tries: ${problem}`);
       waitMs = Number(answer.headers.get('Retry-After') ?? 0) * 1000 || backoffMs;
     } catch (error) {
-      if (error instanceof Refused || attempt === MOST_TRIES) throw error;
+      if (error instanceof Refused || attempt === MAX_TRIES) throw error;
     }
     await wait(waitMs);
   }

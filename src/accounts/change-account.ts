@@ -9,7 +9,7 @@ import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { readAccountEvent } from './directory/apply-to-directory.ts';
 
-const MOST_ATTEMPTS = 20;
+const MAX_ATTEMPTS = 20;
 
 export interface AccountWriter {
   readonly store: EventStore;
@@ -33,7 +33,7 @@ export async function changeAccount(
   commands: readonly AccountCommand[],
 ): Promise<AccountChange> {
   const together = { ...author, correlationId: author.correlationId ?? randomUUID() };
-  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const { account: before, revision } = await readAccount(store, accountId);
     const atMs = clock.now();
     const { account, events } = decideAll(commands, before, atMs);

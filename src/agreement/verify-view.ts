@@ -140,13 +140,13 @@ function compare(
   return sameJson(expected, shown) ? undefined : 'differing';
 }
 
-/** What a transaction's events leave to be shown; what can't follow is set aside, here as in the view. */
+/** What a transaction's events leave to be shown; what can't follow is parked, here as in the view. */
 function rowOf(history: readonly RecordedEvent[]): TransactionRow | undefined {
   let state: RowState | undefined;
   let row: TransactionRow | undefined;
   for (const event of history) {
     const projected = projectEvent(event);
-    if ('setAside' in projected || transition(state, projected.change) !== 'apply') continue;
+    if ('parkReason' in projected || transition(state, projected.change) !== 'apply') continue;
     const { change } = projected;
     row = change.kind === 'show' ? change.row : undefined;
     state = stateAfter(change);

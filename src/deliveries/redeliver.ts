@@ -114,7 +114,7 @@ class Redelivery {
     const gone = await goneTransactions(this.#options.writer.store, deliveries);
     return deliveries.filter((delivery) => {
       const { id, state, transactionId } = delivery;
-      const reason = gone.get(transactionId) ?? this.#obstacle(delivery);
+      const reason = gone.get(transactionId) ?? this.#ineligibleReason(delivery);
       if (reason !== undefined) this.refuse(id, reason);
       else if (state === 'pending' || state === 'held') this.#unchanged += 1;
       else return true;
@@ -152,7 +152,7 @@ class Redelivery {
     }
   }
 
-  #obstacle({ state }: DeliverySummary): string | undefined {
+  #ineligibleReason({ state }: DeliverySummary): string | undefined {
     if (state === 'withdrawn') return WHY_NOT.withdrawn;
     return state === 'delivered' && !this.#force ? WHY_NOT.delivered : undefined;
   }

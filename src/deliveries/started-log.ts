@@ -17,7 +17,7 @@ export async function readStartedLog(store: EventStore): Promise<StartedLog | un
   for (const event of await store.readStream(OPERATIONS_STREAM)) {
     if (event.type !== 'DeliveryLogStarted') continue;
     const decoded = decodeStrict(event);
-    if (!decoded.ok) continue; // set aside like any other event that can't be read: an older one still counts
+    if (!decoded.ok) continue; // parked like any other event that can't be read: an older one still counts
     const data = decoded.data as { readonly log_id: string; readonly started_at: string };
     const startedAtMs = parseDateTime(data.started_at) ?? event.recordedAtMs;
     started = { id: data.log_id, firstStartedAtMs: started?.firstStartedAtMs ?? startedAtMs };

@@ -10,7 +10,7 @@ import { AccountHistory } from './fan-out/account-history.ts';
 import type { DeliveryQueue, DeliverySummary } from './queue/delivery-queue.ts';
 
 /** More keys than any account has. */
-const MOST_KEYS = 1_000;
+const MAX_KEYS = 1_000;
 
 export interface TransactionDeliveries {
   readonly deliveries: readonly DeliverySummary[];
@@ -32,10 +32,10 @@ export async function transactionDeliveries(
   events: readonly RecordedEvent[],
   { store, queue, clock, environment, retentionMs }: TransactionDeliveriesOptions,
 ): Promise<TransactionDeliveries> {
-  const deliveries = await queue.list({ transactionId }, { limit: MOST_KEYS });
+  const deliveries = await queue.list({ transactionId }, { limit: MAX_KEYS });
   const [first] = events;
   const projected = first && projectEvent(first);
-  if (first === undefined || projected === undefined || 'setAside' in projected) {
+  if (first === undefined || projected === undefined || 'parkReason' in projected) {
     return { deliveries, notSent: [] };
   }
   const { change } = projected;

@@ -110,16 +110,16 @@ function requestTest(
   account: Account,
   key: AccountKey,
 ): WebhookDecision {
-  const obstacle = webhookObstacle(key) ?? accessObstacle(account, atMs);
-  if (obstacle !== undefined) return obstacle;
+  const ineligibleReason = webhookIneligibleReason(key) ?? accessIneligibleReason(account, atMs);
+  if (ineligibleReason !== undefined) return ineligibleReason;
   const data = { account_id: accountId, prefix: key.prefix, delivery_id: deliveryId };
   return record({ type: 'WebhookTestRequested', data });
 }
 
 /** Without access a redelivery is possible: it is held like everything else until access returns. */
 function requestRedelivery(command: Command<'RequestRedelivery'>, key: AccountKey): WebhookDecision {
-  const obstacle = webhookObstacle(key);
-  if (obstacle !== undefined) return obstacle;
+  const ineligibleReason = webhookIneligibleReason(key);
+  if (ineligibleReason !== undefined) return ineligibleReason;
   const { accountId, deliveryIds, sinceMs, untilMs, force } = command;
   return record({
     type: 'RedeliveryRequested',
@@ -135,14 +135,14 @@ function requestRedelivery(command: Command<'RequestRedelivery'>, key: AccountKe
 }
 
 /** Why nothing is sent to the key's webhook, with what to do about it; `undefined` where it is open. */
-function webhookObstacle(key: AccountKey): Refused | undefined {
+function webhookIneligibleReason(key: AccountKey): Refused | undefined {
   const { prefix, webhook } = key;
   if (!key.active) return refused(`key ${prefix} is switched off: run fuel key on ${prefix} first`);
   if (webhook === null) return noWebhook(key);
   return webhook.disabled === null ? undefined : isDisabled(prefix, webhook.disabled);
 }
 
-function accessObstacle(account: Account, atMs: number): Refused | undefined {
+function accessIneligibleReason(account: Account, atMs: number): Refused | undefined {
   if (!account.integrationEnabled) {
     return refused(
       `the integration of account ${account.id} is off: run fuel account integration ${account.id} on first`,

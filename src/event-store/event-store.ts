@@ -149,7 +149,7 @@ export interface ParkedEvent {
  *   `ackTimeoutMs`.
  * - `ack` ends an event; `retry` hands it out again after `delayMs`; `park` sets it aside with a reason.
  *   Each counts only while this consumer holds the event.
- * - `parked` lists what was set aside, oldest first; `replayParked` hands it all out again and says how many.
+ * - `parked` lists what was parked, oldest first; `replayParked` hands it all out again and says how many.
  * - While the engine is away a consumer waits and goes on by itself.
  */
 export interface PersistentSubscriptions {

@@ -12,7 +12,7 @@ export type ParameterReading =
 const PARAMETERS = ['from', 'to', 'corporate_group_id', 'corporate_id', 'status', 'limit', 'cursor'] as const;
 type ParameterName = (typeof PARAMETERS)[number];
 
-const LONGEST_RANGE_MS = 31 * 24 * 60 * 60 * 1000;
+const MAX_RANGE_MS = 31 * 24 * 60 * 60 * 1000;
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
 const MAX_CORPORATES = 1_000;
@@ -94,7 +94,7 @@ function readEnd(text: string, fromMs: number | undefined): number | Problem {
   const toMs = readDateTime(text);
   if (toMs instanceof Problem || fromMs === undefined) return toMs;
   if (toMs < fromMs) return new Problem('must not be before from');
-  if (toMs - fromMs > LONGEST_RANGE_MS) return new Problem('must be at most 31 days after from');
+  if (toMs - fromMs > MAX_RANGE_MS) return new Problem('must be at most 31 days after from');
   return toMs;
 }
 

@@ -4,7 +4,7 @@ import type { Metrics } from '../ops/metrics.ts';
 import { refusalOf } from './answers.ts';
 import { type Context, refuse, type Step } from './context.ts';
 
-const LONGEST_LOGGED_PATH = 200;
+const MAX_LOGGED_PATH = 200;
 
 /**
  * The outermost step: gives the request its id, turns what is thrown into an answer, and writes one log line.
@@ -33,7 +33,7 @@ function lineOf(ctx: Context, durationMs: number): Readonly<Record<string, unkno
   return {
     request_id: ctx.state.requestId,
     method: ctx.method,
-    path: ctx.state.path.slice(0, LONGEST_LOGGED_PATH),
+    path: ctx.state.path.slice(0, MAX_LOGGED_PATH),
     status: ctx.status,
     code: ctx.state.code,
     duration_ms: Math.round(durationMs * 100) / 100,

@@ -8,7 +8,7 @@ const PREPARED_WITHIN_MS = 10_000;
 /** What the server says of a document whose key another one has. */
 export const DUPLICATE_KEY = 11_000;
 /** An upsert that loses a race finds the winner's document with its next try. */
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
 /**
  * The collections of one adapter: made with the first use, and each use limited in time. The connection is its
@@ -62,7 +62,7 @@ export async function retryUpsert<T>(upsert: () => Promise<T>): Promise<T> {
     try {
       return await upsert();
     } catch (error) {
-      if (!isDuplicateKey(error) || tries === MOST_TRIES) throw error;
+      if (!isDuplicateKey(error) || tries === MAX_TRIES) throw error;
     }
   }
 }

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 import type { MailText } from './notice-text.ts';
 
 /** A service that is asked to stop waits for the mail under way, so a mail server that hangs must not take long. */
-const LONGEST_WAIT_MS = 5_000;
+const MAX_WAIT_MS = 5_000;
 const PERMANENT_FROM = 500; // SMTP: 5xx will be answered again, 4xx may not
 const DEFAULT_FROM = 'fuel-integration@localhost';
 
@@ -50,9 +50,9 @@ function loggingMailer(log: Log): Mailer {
 function smtpMailer(url: string, from: string): Mailer {
   const transport = createTransport({
     url,
-    connectionTimeout: LONGEST_WAIT_MS,
-    greetingTimeout: LONGEST_WAIT_MS,
-    socketTimeout: LONGEST_WAIT_MS,
+    connectionTimeout: MAX_WAIT_MS,
+    greetingTimeout: MAX_WAIT_MS,
+    socketTimeout: MAX_WAIT_MS,
     ...startTls(url),
   });
   return {

@@ -65,7 +65,7 @@ export interface ProjectionReading {
   readonly position: number;
   /** The end of the log. */
   readonly head: number;
-  readonly setAside: number;
+  readonly parked: number;
 }
 
 /** Gauges of the transactions view, read when they are scraped; NaN while an engine is away. */
@@ -86,5 +86,5 @@ export function addProjectionMetrics(registry: Registry, read: () => Promise<Pro
     });
   gauge('fuel_event_store_position', 'Where the log of events ends.', ({ head }) => head);
   gauge('fuel_view_position', 'Up to where the transactions view has the log.', ({ position }) => position);
-  gauge('fuel_view_set_aside', 'Events that the transactions view set aside.', ({ setAside }) => setAside);
+  gauge('fuel_view_parked_events', 'Events that the transactions view parked.', ({ parked }) => parked);
 }

@@ -222,5 +222,5 @@ async function readProjection(engines: Engines): Promise<ProjectionReading> {
     engines.store().head(),
     engines.view().countParked(),
   ]);
-  return { position: checkpoint?.position ?? 0, head, setAside: parked };
+  return { position: checkpoint?.position ?? 0, head, parked: parked };
 }

@@ -5,7 +5,7 @@ import { PROCESS_MAX_AGE_MS } from '../coordination/process-report.ts';
 import { FuelError } from '../errors.ts';
 import type { TransactionsView } from '../transactions/view/transactions-view.ts';
 
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 const CHECK_EVERY_MS = 20;
 
 export interface WaitOptions {
@@ -24,14 +24,14 @@ export interface WaitOptions {
 export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'nobody'> {
   const { coordination, clock } = options;
   if ((await coordination.live(PROCESS_MAX_AGE_MS)).length === 0) return 'nobody';
-  const deadlineMs = clock.now() + LONGEST_WAIT_MS;
+  const deadlineMs = clock.now() + MAX_WAIT_MS;
   for (;;) {
     const behind = await whoIsBehind(options);
     if (behind.length === 0) return 'applied';
     if (clock.now() >= deadlineMs) {
       throw new FuelError(
         'REFUSED',
-        `recorded, but after ${LONGEST_WAIT_MS / 1000} s not yet applied by ${behind.join(', ')}`,
+        `recorded, but after ${MAX_WAIT_MS / 1000} s not yet applied by ${behind.join(', ')}`,
       );
     }
     await sleep(CHECK_EVERY_MS);

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { BroadcastChannel, isMainThread } from 'node:worker_threads';
-import type { Bell } from '../signal.ts';
+import type { Signal } from '../signal.ts';
 import type { Database } from './database.ts';
 
 const POLL_MS = 20; // seen within 25 ms, at half a percent of a core: what costs is waking up, not looking
@@ -8,13 +8,13 @@ const POLL_MS = 20; // seen within 25 ms, at half a percent of a core: what cost
 const THREAD_POLL_MS = 500;
 
 /**
- * Rings every added bell when something may have been committed to a file: at once for a commit of this process
- * (`ring`, in whichever thread), within `POLL_MS` for others. Only the main thread looks for other processes
- * that often, one timer for all bells, none while there is no bell; it tells the other threads.
+ * Notifies its listeners when something may have been committed to a file: at once for a commit of this process
+ * (`notify`, in any thread), within `POLL_MS` for a commit of another process. Only the main thread polls that
+ * often, with one timer for all listeners, and notifies the other threads.
  */
 export class CommitWatch {
   readonly #db: Database;
-  readonly #bells = new Set<Pick<Bell, 'ring'>>();
+  readonly #listeners = new Set<Pick<Signal, 'notify'>>();
   readonly #threads: BroadcastChannel;
   readonly #pollMs: number;
   #timer: NodeJS.Timeout | undefined;
@@ -25,39 +25,39 @@ export class CommitWatch {
     this.#db = db;
     this.#pollMs = isMainThread ? pollMs : Math.max(pollMs, THREAD_POLL_MS);
     this.#threads = new BroadcastChannel(`commits ${resolve(db.path)}`);
-    this.#threads.onmessage = () => this.#ringHere();
+    this.#threads.onmessage = () => this.#notifyHere();
     this.#threads.unref();
   }
 
   /** Rejects a closed file with `STORE_CLOSED`. */
-  add(bell: Pick<Bell, 'ring'>): void {
+  add(listener: Pick<Signal, 'notify'>): void {
     if (this.#timer === undefined) {
       this.#version = this.#db.dataVersion();
       this.#timer = setInterval(() => this.#poll(), this.#pollMs);
-      this.#timer.unref(); // who waits on a bell keeps the process alive, not the look for other processes
+      this.#timer.unref(); // a waiter keeps the process alive, the poll does not
     }
-    this.#bells.add(bell);
+    this.#listeners.add(listener);
   }
 
-  remove(bell: Pick<Bell, 'ring'>): void {
-    this.#bells.delete(bell);
-    if (this.#bells.size === 0) this.#stop();
+  remove(listener: Pick<Signal, 'notify'>): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size === 0) this.#stop();
   }
 
-  ring(): void {
+  notify(): void {
     this.#threads.postMessage(null);
-    this.#ringHere();
+    this.#notifyHere();
   }
 
   /** Wakes whoever waits: the next read finds the file closed. */
   close(): void {
     this.#stop();
     this.#threads.close();
-    this.#ringHere();
+    this.#notifyHere();
   }
 
-  #ringHere(): void {
-    for (const bell of this.#bells) bell.ring();
+  #notifyHere(): void {
+    for (const listener of this.#listeners) listener.notify();
   }
 
   #stop(): void {
@@ -74,6 +74,6 @@ export class CommitWatch {
     }
     if (version === this.#version) return;
     if (version !== undefined) this.#version = version;
-    this.ring();
+    this.notify();
   }
 }

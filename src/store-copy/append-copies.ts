@@ -9,7 +9,7 @@ import type {
 } from '../event-store/event-store.ts';
 import { placeOf, toCopied } from './copied-event.ts';
 
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /**
  * Appends events, given in the order of their log, each at its own place in its stream; those that stand there
@@ -25,7 +25,7 @@ export async function appendCopies(events: readonly RecordedEvent[], target: Eve
     const results = await target.append(stretch.map(toAppend));
     const refused = stretch.flatMap((event, index) => refusal(event, results[index]));
     if (refused.length > 0) {
-      const named = refused.slice(0, MOST_NAMED).join('; ');
+      const named = refused.slice(0, MAX_NAMED).join('; ');
       throw new FuelError('REFUSED', `the target took ${refused.length} events otherwise: ${named}`);
     }
     for (const result of results) if (result.kind === 'appended') end = Math.max(end, result.position);

@@ -2,7 +2,7 @@ import { DELIVERIES_GROUP } from '../deliveries/fan-out/run-fan-out.ts';
 import type { PersistentSubscriptions } from '../event-store/event-store.ts';
 import { NOTICES_GROUP } from '../notices/notifier.ts';
 
-/** How many events are set aside in each of the service's groups; those without any are left out. */
+/** How many events are parked in each of the service's groups; those without any are left out. */
 export async function parkedByGroup(
   subscriptions: PersistentSubscriptions,
 ): Promise<readonly { readonly group: string; readonly parked: number }[]> {

@@ -22,31 +22,30 @@ export type ViewChange =
       readonly stream: string;
       readonly type: string;
       readonly revision: number;
-      readonly setAside: string;
+      readonly parkReason: string;
     };
 
-/** What a recorded event does to the view; an event that can't be shown is set aside with the reason. */
+/** What a recorded event does to the view; an event that can't be shown is parked with the reason. */
 export function projectEvent(event: RecordedEvent): ViewChange {
   const { position, stream, type, revision } = event;
-  const setAside = (reason: string): ViewChange => ({ position, stream, type, revision, setAside: reason });
+  const parked = (reason: string): ViewChange => ({ position, stream, type, revision, parkReason: reason });
   if (type === STREAM_ERASED) {
     const id = transactionIdOf(stream);
-    if (id === undefined) return setAside('it erases a stream that is not named after a transaction');
+    if (id === undefined) return parked('it erases a stream that is not named after a transaction');
     return { position, stream, type, change: { kind: 'erase', revision, id } };
   }
   const decoded = decode(event);
-  if (!decoded.ok) return setAside(decoded.reason);
+  if (!decoded.ok) return parked(decoded.reason);
   if (!isTransactionEventType(decoded.type))
-    return setAside(`${type} does not belong in a transaction's stream`);
+    return parked(`${type} does not belong in a transaction's stream`);
   try {
     const change = projectTransaction(decoded.type, decoded.data, revision);
     const id = idOfChange(change);
     // The rows are guarded by the revision of their own stream: an event of another id would break that.
-    if (stream !== transactionStream(id))
-      return setAside(`transaction_id ${id} does not belong in ${stream}`);
+    if (stream !== transactionStream(id)) return parked(`transaction_id ${id} does not belong in ${stream}`);
     return { position, stream, type, change };
   } catch (error) {
     // Whatever goes wrong with one event must not hold up the others.
-    return setAside(error instanceof RecordFault ? error.message : reasonOf(error));
+    return parked(error instanceof RecordFault ? error.message : reasonOf(error));
   }
 }

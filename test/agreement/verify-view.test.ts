@@ -62,7 +62,7 @@ describe('verifying the view', () => {
     expect(await view.find(1)).toBe('hidden');
   });
 
-  test('expects nothing of an event that can only be set aside', async () => {
+  test('expects nothing of an event that can only be parked', async () => {
     const { append, verify } = await start();
     await append('transaction-4', voided(4));
     await append('transaction-1', confirmed(1, { account_id: 8 }));

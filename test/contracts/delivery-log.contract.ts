@@ -202,7 +202,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
     let rings = 0;
     let heard = Promise.withResolvers<void>();
     const listener = {
-      ring: () => {
+      notify: () => {
         rings++;
         heard.resolve();
       },
@@ -227,7 +227,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
   test('who listens hears of what is stored unclaimed, given back or resumed, and not of what is held', async () => {
     const { queue, claim, clock } = await opened();
     let rings = 0;
-    queue.changed.add({ ring: () => void rings++ });
+    queue.changed.add({ notify: () => void rings++ });
     const ringsOf = async (work: Promise<unknown>): Promise<number> => {
       const before = rings;
       await work;

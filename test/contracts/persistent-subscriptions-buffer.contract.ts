@@ -89,7 +89,7 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
       await record(store, 'transaction-1', 'parked');
       const puller = consume('g');
       await puller.consumer.retry(await puller.next(), { reason: 'once more', delayMs: 0 });
-      await puller.consumer.park(await puller.next(), 'set aside');
+      await puller.consumer.park(await puller.next(), 'parked');
       await record(store, 'transaction-2', 'held');
       await puller.next();
       await expect.poll(async () => (await subscriptions.parked('g')).length).toBe(1);
@@ -109,7 +109,7 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
       expect(names(held)).toEqual(['a', 'b', 'c']);
       if (a === undefined || b === undefined || c === undefined) throw new Error('three were asked for');
       await one.consumer.ack([a]);
-      await one.consumer.park(b, 'set aside');
+      await one.consumer.park(b, 'parked');
       await one.consumer.retry(c, { reason: 'once more', delayMs: 0 });
       expect((await one.next()).retryCount).toBe(1);
       expect(await other.isQuiet()).toBe(true);

@@ -179,7 +179,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       await record(store, 'transaction-1', 'a', 'b', 'c');
       const puller = consume();
       const events = await puller.take(3);
-      for (const event of events) await puller.consumer.park(event, 'set aside');
+      for (const event of events) await puller.consumer.park(event, 'parked');
       expect(await parked(3)).toHaveLength(3);
       expect(await subscriptions.replayParked(GROUP)).toBe(3);
       const replayed = await puller.take(3);
@@ -234,7 +234,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       await record(store, 'transaction-1', 'a');
       await record(store, 'transaction-2', 'b');
       const puller = consume();
-      for (const event of await puller.take(2)) await puller.consumer.park(event, 'set aside');
+      for (const event of await puller.take(2)) await puller.consumer.park(event, 'parked');
       expect(await parked(2)).toHaveLength(2);
       await store.erase('transaction-1');
       expect((await parked(1)).map(({ event }) => nameOf(event))).toEqual(['b']);

@@ -44,7 +44,7 @@ export function transactionsViewAtOnceContract(
         await Promise.all([one?.erase(id), other?.apply([hiding(id)], { generation, position: 2 })]);
       }
       const again = ids.map((id) => showing({ id }, { revision: 5 }));
-      // Behind a void it would be set aside; of an erased transaction nothing counts any more.
+      // Behind a void it would be parked; of an erased transaction nothing counts any more.
       expect(await views[0].apply(again, { generation, position: 3 })).toEqual([]);
       await close(views);
     });
@@ -57,7 +57,7 @@ export function transactionsViewAtOnceContract(
       expect(new Set(begun.map(({ generation }) => generation)).size).toBe(2);
       for (const { generation } of begun) {
         const applied = await views[1].apply([showing({ id: generation })], { generation, position: 1 });
-        expect(applied).toEqual(generation === stays?.generation ? [] : 'begun anew');
+        expect(applied).toEqual(generation === stays?.generation ? [] : 'reset');
       }
       expect((await views[0].page(WHOLE)).rows.map((row) => row.id)).toEqual([stays?.generation]);
       await close(views);

@@ -114,7 +114,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await ids(view)).toEqual([]);
     });
 
-    test('the very same event at a later revision changes nothing and is not set aside', async () => {
+    test('the very same event at a later revision changes nothing and is not parked', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }), showing({ id: 1 }, { revision: 1 }));
       await apply(hiding(1, { revision: 2 }), hiding(1, { revision: 3 }));
@@ -122,35 +122,35 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await view.parked()).toEqual([]);
     });
 
-    test('a transaction recorded again with other content is set aside and shows as it was', async () => {
+    test('a transaction recorded again with other content is parked and shows as it was', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }), showing({ id: 1, fees: '{"total_fees":1.00}' }, { revision: 1 }));
       expect((await view.page(WHOLE)).rows.map((row) => row.fees)).toEqual(['{}']);
       expect(await view.parked()).toMatchObject([{ stream: 'transaction-1', revision: 1 }]);
     });
 
-    test('a transaction recorded again after its void is set aside and stays hidden', async () => {
+    test('a transaction recorded again after its void is parked and stays hidden', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }), hiding(1), showing({ id: 1 }, { revision: 2, position: 77 }));
       expect(await ids(view)).toEqual([]);
       expect(await view.parked()).toMatchObject([{ position: 77, stream: 'transaction-1', revision: 2 }]);
     });
 
-    test("a void in another account's name is set aside and hides nothing", async () => {
+    test("a void in another account's name is parked and hides nothing", async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1, accountId: 7 }), hiding(1, { accountId: 8 }));
       expect(await ids(view)).toEqual([1]);
       expect((await view.parked())[0]?.reason).toContain('account 7');
     });
 
-    test('applying a batch returns what it set aside, with the reason', async () => {
+    test('applying a batch returns what it parked, with the reason', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }), hiding(1));
       const { generation = 0 } = (await view.checkpoint()) ?? {};
       const again = showing({ id: 1 }, { revision: 2, position: 77 });
-      const odd = { position: 78, stream: 'transaction-3', type: 'Odd', revision: 0, setAside: 'odd' };
-      const setAside = await view.apply([again, odd, showing({ id: 2 })], { generation, position: 99 });
-      expect(setAside).toMatchObject([
+      const odd = { position: 78, stream: 'transaction-3', type: 'Odd', revision: 0, parkReason: 'odd' };
+      const parked = await view.apply([again, odd, showing({ id: 2 })], { generation, position: 99 });
+      expect(parked).toMatchObject([
         { position: 77, revision: 2, reason: expect.stringContaining('voided') },
         { position: 78, revision: 0, reason: 'odd' },
       ]);
@@ -165,12 +165,12 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect((await view.checkpoint())?.position).toBe(9);
     });
 
-    test('an event that was set aside is kept with its place and reason until it is retried', async () => {
+    test('an event that was parked is kept with its place and reason until it is retried', async () => {
       const { view, apply } = await opened();
       const place = { position: 5, stream: 'transaction-1', type: 'Odd', revision: 0 };
-      await apply({ ...place, setAside: 'unknown type' });
+      await apply({ ...place, parkReason: 'unknown type' });
       expect(await view.parked()).toMatchObject([{ ...place, reason: 'unknown type' }]);
-      await view.retry([{ ...place, setAside: 'still unknown' }]);
+      await view.retry([{ ...place, parkReason: 'still unknown' }]);
       expect(await view.parked()).toMatchObject([{ reason: 'still unknown' }]);
       await view.retry([showing({ id: 1 }, { position: 5 })]);
       expect(await view.parked()).toEqual([]);
@@ -182,7 +182,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await view.countParked()).toBe(0);
       const odd = (position: number) => {
         const place = { position, stream: `transaction-${position}`, type: 'Odd', revision: 0 };
-        return { ...place, setAside: 'odd' };
+        return { ...place, parkReason: 'odd' };
       };
       await apply(odd(1), odd(2), showing({ id: 9 }));
       await apply(odd(2), odd(3));
@@ -197,7 +197,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       const { view, apply } = await opened();
       const odd = (position: number, id: number) => {
         const place = { position, stream: `transaction-${id}`, type: 'Odd', revision: 0 };
-        return { ...place, setAside: `odd at ${position}` };
+        return { ...place, parkReason: `odd at ${position}` };
       };
       await apply(odd(5, 1), odd(6, 2), odd(7, 3), odd(8, 3));
       const positions = async () => (await view.parked()).map(({ position }) => position);
@@ -261,20 +261,20 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       const before = await view.checkpoint();
       await view.begin('store-1', 0);
       const stale = { generation: before?.generation ?? 0, position: 3 };
-      expect(await view.apply([showing({ id: 1 })], stale)).toBe('begun anew');
-      expect(await view.apply([], { ...stale, position: 0 })).toBe('begun anew');
+      expect(await view.apply([showing({ id: 1 })], stale)).toBe('reset');
+      expect(await view.apply([], { ...stale, position: 0 })).toBe('reset');
       expect(await ids(view)).toEqual([]);
       expect((await view.checkpoint())?.position).toBe(0);
     });
 
-    test('beginning anew empties rows, tombstones and what was set aside', async () => {
+    test('beginning anew empties rows, tombstones and what was parked', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }), hiding(1), {
         position: 5,
         stream: 'transaction-2',
         type: 'Odd',
         revision: 0,
-        setAside: 'odd',
+        parkReason: 'odd',
       });
       await view.begin('store-1', 0);
       expect(await view.find(1)).toBeUndefined();

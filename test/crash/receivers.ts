@@ -8,7 +8,7 @@ import {
 
 /** One in so many deliveries is refused the first time. */
 const REFUSES_ONE_IN = 16;
-const LONGEST_MS = 120;
+const MAX_MS = 120;
 
 /** What receivers saw of one delivery. */
 export interface SeenDelivery {
@@ -42,7 +42,7 @@ export class Receivers {
       const isRefused = delivery.timesMs.length === 1 && byte % REFUSES_ONE_IN === 0;
       if (!isRefused) delivery.arrived = true;
       const answer = answerWith(isRefused ? 503 : 200);
-      setTimeout(() => answer(response, hook), (byte / 256) * LONGEST_MS);
+      setTimeout(() => answer(response, hook), (byte / 256) * MAX_MS);
     });
     return this.#receiver.url(path);
   }

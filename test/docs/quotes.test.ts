@@ -74,7 +74,7 @@ describe('docs/operations.md', () => {
 
   it('has a row for each metric, with its labels, and no other', () => {
     const { registry } = createMetrics();
-    addProjectionMetrics(registry, async () => ({ position: 0, head: 0, setAside: 0 }));
+    addProjectionMetrics(registry, async () => ({ position: 0, head: 0, parked: 0 }));
     const own = registry.getMetricsAsArray().filter(({ name }) => name.startsWith('fuel_'));
     const real = own.map((metric) => {
       const { labelNames } = metric as unknown as { readonly labelNames: readonly string[] };

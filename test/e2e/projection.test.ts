@@ -61,7 +61,7 @@ describe('fuel projection', () => {
     expect(shown.json).toMatchObject({ stream: 'transaction-700002', data: { transaction_id: 700002 } });
   });
 
-  it('parked retry applies anew, and says what stays set aside', async () => {
+  it('parked retry applies anew, and says what stays parked', async () => {
     const { lines } = await service.done(['projection', 'parked', '--json']);
     const one = await service.fuel(['projection', 'parked', 'retry', String(lines[0].position), '--json']);
     expect([one.code, one.json]).toEqual([1, { retried: 1, still_parked: 1 }]);

@@ -11,7 +11,7 @@ const SUCCESSES = [200, 201, 202, 204, 299];
 const FAILURES = [300, 302, 304, 307, 308, 400, 404, 410, 429, 500, 503];
 
 /** So often a transaction is sent in place of one whose attempts ran out of time on a busy machine. */
-const MOST_ROUNDS = 6;
+const MAX_ROUNDS = 6;
 
 let push: PushService;
 const customers = new Map<number, Customer>();
@@ -147,12 +147,12 @@ async function endedInTime(
   overrides: Readonly<Record<string, unknown>> = {},
 ): Promise<Delivery> {
   let transactionId = transactions.get(name) ?? 0;
-  for (let round = 1; round <= MOST_ROUNDS; round++) {
+  for (let round = 1; round <= MAX_ROUNDS; round++) {
     const delivery = await ended(account, transactionId);
     if (delivery.attempts.every(({ outcome }) => outcome.ok || outcome.kind !== 'timeout')) return delivery;
     [transactionId = 0] = await push.push(account, 1, overrides);
   }
-  throw new Error(`attempts of ${name} ran out of time in each of ${MOST_ROUNDS} rounds`);
+  throw new Error(`attempts of ${name} ran out of time in each of ${MAX_ROUNDS} rounds`);
 }
 
 async function outcome(name: keyof typeof cases, { timesOut = false } = {}) {

@@ -123,7 +123,7 @@ describe('the notifier', () => {
     expect(JSON.stringify(notifier.lines)).not.toContain('customer.example');
   });
 
-  test('sets aside an event that can not be read and goes on', async () => {
+  test('parks an event that can not be read and goes on', async () => {
     const smtp = await startSmtpServer();
     const notifier = await start({ smtpUrl: smtp.url });
     notifier.run();

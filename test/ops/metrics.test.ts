@@ -11,12 +11,12 @@ async function scraped(metrics: ReturnType<typeof createMetrics>, name: string):
 }
 
 describe('the metrics of the transactions view', () => {
-  const reading: ProjectionReading = { position: 20, head: 30, setAside: 2 };
+  const reading: ProjectionReading = { position: 20, head: 30, parked: 2 };
 
   async function valuesOf(read: () => Promise<ProjectionReading>): Promise<string[]> {
     const metrics = createMetrics();
     addProjectionMetrics(metrics.registry, read);
-    const names = ['fuel_event_store_position', 'fuel_view_position', 'fuel_view_set_aside'];
+    const names = ['fuel_event_store_position', 'fuel_view_position', 'fuel_view_parked_events'];
     return (await Promise.all(names.map((name) => scraped(metrics, name)))).flat();
   }
 
@@ -24,7 +24,7 @@ describe('the metrics of the transactions view', () => {
     expect(await valuesOf(async () => reading)).toEqual([
       'fuel_event_store_position 30',
       'fuel_view_position 20',
-      'fuel_view_set_aside 2',
+      'fuel_view_parked_events 2',
     ]);
   });
 
@@ -32,7 +32,7 @@ describe('the metrics of the transactions view', () => {
     expect(await valuesOf(() => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')))).toEqual([
       'fuel_event_store_position Nan',
       'fuel_view_position Nan',
-      'fuel_view_set_aside Nan',
+      'fuel_view_parked_events Nan',
     ]);
   });
 

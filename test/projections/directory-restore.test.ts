@@ -80,7 +80,7 @@ describe('a directory that takes over another’s states', () => {
 describe('an unreadable account that is folded anew', () => {
   test('is open again where its events can be read now', () => {
     const directory = directoryOf(opened(), keyIssued(), undefined);
-    directory.foldAnew(7, inStream(opened(), keyIssued({ prefix: other }), onKeyOf(other)));
+    directory.refold(7, inStream(opened(), keyIssued({ prefix: other }), onKeyOf(other)));
     expect(directory.account(7)).toMatchObject({ unreadable: null, revision: 2, position: 21 });
     expect(directory.key(other)?.key.active).toBe(false);
     expect(directory.key(PREFIX)).toBeUndefined();
@@ -88,13 +88,13 @@ describe('an unreadable account that is folded anew', () => {
 
   test('stays unreadable with its new fault where they can not', () => {
     const directory = directoryOf(undefined);
-    directory.foldAnew(7, inStream(opened(), undefined));
+    directory.refold(7, inStream(opened(), undefined));
     expect(directory.account(7)?.unreadable).toEqual({ position: 11, reason: 'not read' });
   });
 
   test('gives its prefixes free for the account that has them rightfully', () => {
     const directory = directoryOf(opened(), keyIssued(), undefined);
-    directory.foldAnew(7, inStream(opened()));
+    directory.refold(7, inStream(opened()));
     const theirs = [opened('Eight', 8), keyIssued({ account_id: 8 })];
     for (const [index, event] of inStream(...theirs).entries()) {
       directory.apply({ ...event, stream: 'account-8', position: 100 + index });
@@ -104,8 +104,8 @@ describe('an unreadable account that is folded anew', () => {
 
   test('is none that can be read, and none that is not known', () => {
     const directory = directoryOf(opened(), keyIssued());
-    directory.foldAnew(7, inStream(opened('Other')));
-    directory.foldAnew(9, inStream(opened()));
+    directory.refold(7, inStream(opened('Other')));
+    directory.refold(9, inStream(opened()));
     expect(directory.account(7)).toMatchObject({ account: { name: 'Harbour Freight' }, revision: 1 });
     expect(directory.account(9)).toBeUndefined();
   });

@@ -17,7 +17,7 @@ const POLL_MS = 20;
 
 class CountingBell {
   rings = 0;
-  ring(): void {
+  notify(): void {
     this.rings++;
   }
 }
@@ -52,11 +52,11 @@ function file() {
 }
 
 describe('a commit of another process', () => {
-  test('rings every bell at the next look, once', () => {
+  test('rings every wakeUp at the next look, once', () => {
     useFakeIntervals();
     const { watch, commitElsewhere } = file();
     const bells = [new CountingBell(), new CountingBell()];
-    for (const bell of bells) watch.add(bell);
+    for (const wakeUp of bells) watch.add(wakeUp);
     vi.advanceTimersByTime(5 * POLL_MS);
     expect(bells.map(({ rings }) => rings)).toEqual([0, 0]); // what was there before is nothing new
     commitElsewhere();
@@ -91,24 +91,24 @@ describe('a commit of another process', () => {
 });
 
 describe('a commit of this process', () => {
-  test('rings every bell at once, and those of other threads', async () => {
+  test('rings every wakeUp at once, and those of other threads', async () => {
     const { watch, watchOf } = file();
     const [near, far] = [new CountingBell(), new CountingBell()];
     watch.add(near);
     watchOf({ pollMs: 60_000 }).add(far);
-    watch.ring();
+    watch.notify();
     expect(near.rings).toBe(1);
     await until(async () => far.rings === 1, 5_000);
   });
 
   test('rings nobody who watches another file', async () => {
     const [one, other] = [file(), file()];
-    const [bell, same] = [new CountingBell(), new CountingBell()];
-    other.watch.add(bell);
+    const [wakeUp, same] = [new CountingBell(), new CountingBell()];
+    other.watch.add(wakeUp);
     one.watchOf({ pollMs: 60_000 }).add(same);
-    one.watch.ring();
+    one.watch.notify();
     await until(async () => same.rings === 1, 5_000);
-    expect(bell.rings).toBe(0);
+    expect(wakeUp.rings).toBe(0);
   });
 });
 
@@ -137,26 +137,26 @@ describe('the look for commits', () => {
   test('wakes whoever waits where the file can not be read any more', () => {
     useFakeIntervals();
     const { watch, openings } = file();
-    const bell = new CountingBell();
-    watch.add(bell);
+    const wakeUp = new CountingBell();
+    watch.add(wakeUp);
     openings[0]?.close();
     vi.advanceTimersByTime(POLL_MS);
-    expect(bell.rings).toBe(1);
+    expect(wakeUp.rings).toBe(1);
   });
 
   test('ends when it is closed, which wakes whoever waits', async () => {
     useFakeIntervals();
     const { watch, watchOf, commitElsewhere } = file();
-    const bell = new CountingBell();
-    watch.add(bell);
+    const wakeUp = new CountingBell();
+    watch.add(wakeUp);
     watch.close();
-    expect(bell.rings).toBe(1);
+    expect(wakeUp.rings).toBe(1);
     expect(vi.getTimerCount()).toBe(0);
     commitElsewhere();
-    watchOf().ring();
+    watchOf().notify();
     await nextTurn();
     await nextTurn();
-    expect(bell.rings).toBe(1);
+    expect(wakeUp.rings).toBe(1);
   });
 
   test('keeps no process alive', async () => {
@@ -165,7 +165,7 @@ describe('the look for commits', () => {
       import { CommitWatch } from '${SOURCE}/sqlite/commit-watch.ts';
       import { Database } from '${SOURCE}/sqlite/database.ts';
       const db = new Database('${path}', { migrations: [], durability: 'normal' });
-      new CommitWatch(db).add({ ring() {} });`;
+      new CommitWatch(db).add({ notify() {} });`;
     const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
       timeout: 10_000,
     });

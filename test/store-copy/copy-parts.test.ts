@@ -211,7 +211,7 @@ test('the parked events of each of the service’s groups are counted, where the
     let left = count;
     const consumer = subscriptions.consume(group, { bufferSize: 1, signal: new AbortController().signal });
     for await (const event of consumer) {
-      await consumer.park(event, 'set aside');
+      await consumer.park(event, 'parked');
       if (--left === 0) break;
     }
   };

@@ -35,7 +35,7 @@ describe('what an event does to the view', () => {
     });
     expect(projectEvent(recorded({ ...erasure, stream: 'transaction-x' }))).toMatchObject({
       revision: ERASED_REVISION,
-      setAside: expect.stringContaining('not named after a transaction'),
+      parkReason: expect.stringContaining('not named after a transaction'),
     });
   });
 
@@ -53,6 +53,12 @@ describe('what an event does to the view', () => {
   ])('%s is to park it, with its place and the reason', (_, event, reason) => {
     const projected = projectEvent(recorded(event));
     const { position, stream, type, revision } = recorded(event);
-    expect(projected).toEqual({ position, stream, type, revision, setAside: expect.stringMatching(reason) });
+    expect(projected).toEqual({
+      position,
+      stream,
+      type,
+      revision,
+      parkReason: expect.stringMatching(reason),
+    });
   });
 });

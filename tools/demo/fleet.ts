@@ -36,7 +36,7 @@ export interface FeeAgreement {
 }
 
 const FILL_EVERY_DAYS = 2.5;
-const MOST_VEHICLES = 20_000; // bounds what a generator of millions keeps in memory
+const MAX_VEHICLES = 20_000; // bounds what a generator of millions keeps in memory
 
 /** The vehicles of these accounts: as many as fill up about every 2.5 days, at most 20,000. */
 export function sampleFleet(
@@ -45,7 +45,7 @@ export function sampleFleet(
 ): SampleVehicle[] {
   const accounts = sampleDirectory(options.accountIds);
   const wanted = Math.ceil((options.count * FILL_EVERY_DAYS) / options.days);
-  const size = Math.max(accounts.length * 4, Math.min(wanted, MOST_VEHICLES));
+  const size = Math.max(accounts.length * 4, Math.min(wanted, MAX_VEHICLES));
   const agreements = new Map(accounts.map((account) => [account.id, feeAgreement(random)]));
   const vehicles: SampleVehicle[] = [];
   while (vehicles.length < size) {

@@ -12,7 +12,7 @@ type AnyStruct = Struct<never, unknown>;
 const MOST = Number.MAX_SAFE_INTEGER;
 const DATE_TIME_PATTERN =
   '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$';
-const LONGEST_DECIMAL = 40; // characters, as src/domain/values/decimal.ts has it
+const MAX_DECIMAL = 40; // characters, as src/domain/values/decimal.ts has it
 
 /** What is no composition of others, by the struct's name (src/domain/values/primitives.ts). */
 const primitives: Readonly<Record<string, JsonSchema>> = {
@@ -71,6 +71,6 @@ function decimal(decimals: number): JsonSchema {
   return {
     type: 'string',
     pattern: `^-?(0|[1-9][0-9]*)([.][0-9]{1,${decimals}})?$`,
-    maxLength: LONGEST_DECIMAL,
+    maxLength: MAX_DECIMAL,
   };
 }

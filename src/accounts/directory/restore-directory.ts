@@ -15,7 +15,7 @@ import {
 import type { DirectorySnapshots, SnapshotHeader } from './snapshots/snapshots.ts';
 
 /** One that is replaced for the second time while it is read is read once more. */
-const MOST_READS = 2;
+const MAX_READS = 2;
 const STREAMS_A_READ = 100;
 
 export interface RestoreOptions {
@@ -53,7 +53,7 @@ export async function restoreDirectory(options: RestoreOptions): Promise<Restori
       return await restoreFrom(header, stored.parts, options);
     } catch (error) {
       if (isUnavailable(error)) throw error;
-      if (reads === MOST_READS) return { kind: 'unusable', header, reason: (error as Error).message };
+      if (reads === MAX_READS) return { kind: 'unusable', header, reason: (error as Error).message };
     }
   }
 }
@@ -86,7 +86,7 @@ async function restoreFrom(
   const lastKeyEvents = new LastKeyEvents();
   for (const placed of events) lastKeyEvents.seen(placed);
   directory.restore(accounts, header.position);
-  for (const [id, history] of histories) foldAnew(id, history, { directory, lastKeyEvents });
+  for (const [id, history] of histories) refold(id, history, { directory, lastKeyEvents });
   return { kind: 'restored', header, anchor, lastKeyEvents };
 }
 
@@ -121,7 +121,7 @@ async function historiesOf(
   return histories;
 }
 
-function foldAnew(
+function refold(
   id: number,
   history: readonly RecordedEvent[],
   { directory, lastKeyEvents }: { directory: Directory; lastKeyEvents: LastKeyEvents },
@@ -131,5 +131,5 @@ function foldAnew(
     if (decoded.ok)
       lastKeyEvents.seen({ event: decoded.event, position, atMs: decoded.atMs } satisfies PlacedEvent);
   }
-  directory.foldAnew(id, events);
+  directory.refold(id, events);
 }

@@ -17,7 +17,7 @@ import { progressLine } from '../command/progress.ts';
 import { attemptJson, attemptText, deliveryJson, deliveryText } from './delivery-json.ts';
 
 const DEFAULT_LIMIT = 50;
-const MOST_LISTED = 1_000;
+const MAX_LISTED = 1_000;
 const STATES: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed', 'withdrawn'];
 
 interface ListOptions {
@@ -57,7 +57,7 @@ export function addDeliveryCommands(program: Command): void {
         .option('--state <state>', STATES.join(', '), stateOption)
         .option('--since <time>', 'created at or after this time', dateTimeOption)
         .option('--until <time>', 'created at or before this time', dateTimeOption)
-        .option('--limit <n>', `at most this many, up to ${MOST_LISTED}`, limitOption, DEFAULT_LIMIT)
+        .option('--limit <n>', `at most this many, up to ${MAX_LISTED}`, limitOption, DEFAULT_LIMIT)
         .option('--after <id>', 'go on behind this delivery'),
     work: list,
   });
@@ -170,7 +170,7 @@ function stateOption(value: string): DeliveryState {
 
 function limitOption(value: string): number {
   const limit = countOption(value);
-  if (limit > MOST_LISTED) throw new InvalidArgumentError(`It must be at most ${MOST_LISTED}.`);
+  if (limit > MAX_LISTED) throw new InvalidArgumentError(`It must be at most ${MAX_LISTED}.`);
   return limit;
 }
 

@@ -20,7 +20,7 @@ export function addProjectionCommands(program: Command): void {
   });
   addCommand(projection, {
     usage: 'status',
-    summary: 'how far each view is, what it set aside and who works on it',
+    summary: 'how far each view is, what it parked and who works on it',
     example: 'fuel projection status',
     async work({ engines, clock, out }) {
       const status = await projectionStatus(engines.store(), engines.view(), engines.coordination(), clock);
@@ -74,7 +74,7 @@ function addParkedCommands(projection: Command): void {
   });
   addCommand(parked, {
     usage: 'show <position>',
-    summary: 'show one event that was set aside, with its data',
+    summary: 'show one event that was parked, with its data',
     example: 'fuel projection parked show 1042',
     async work({ engines, out }, [position = '']) {
       const wanted = idOption(position);
@@ -88,9 +88,9 @@ function addParkedCommands(projection: Command): void {
   });
   addCommand<{ all?: true }>(parked, {
     usage: 'retry [position]',
-    summary: 'apply an event that was set aside once more (or --all of them)',
+    summary: 'apply an event that was parked once more (or --all of them)',
     example: 'fuel projection parked retry --all',
-    options: (command) => command.option('--all', 'every event that was set aside'),
+    options: (command) => command.option('--all', 'every event that was parked'),
     changes: true,
     async work({ engines, clock, author, out }, [position], { all }) {
       if ((position === undefined) === (all === undefined)) {
@@ -100,7 +100,7 @@ function addParkedCommands(projection: Command): void {
       await engines.bind();
       const result = await retryParked(engines.store(), engines.view(), { only, author, atMs: clock.now() });
       if (only !== undefined && result.retried === 0) throw nothingSetAside(only);
-      out.result(result, `retried ${result.retried}, still set aside ${result.still_parked}`);
+      out.result(result, `retried ${result.retried}, still parked ${result.still_parked}`);
       return result.still_parked === 0 ? 0 : 1;
     },
   });
@@ -109,7 +109,7 @@ function addParkedCommands(projection: Command): void {
 function nothingSetAside(position: number): FuelError {
   return new FuelError(
     'REFUSED',
-    `no event is set aside at position ${position}: fuel projection parked lists them all`,
+    `no event is parked at position ${position}: fuel projection parked lists them all`,
   );
 }
 
@@ -117,7 +117,7 @@ function statusText(status: ProjectionStatus): string {
   const { name, position, lag_events, lag_seconds, parked, holder } = status;
   const lag =
     lag_events === 0 ? 'up to date' : `${lag_events ?? 'many'} events, ${lag_seconds ?? '?'} s behind`;
-  return `${name}: position ${position}, ${lag}, ${parked} set aside, ${holder === null ? 'no projector works' : `projector ${holder}`}`;
+  return `${name}: position ${position}, ${lag}, ${parked} parked, ${holder === null ? 'no projector works' : `projector ${holder}`}`;
 }
 
 function parkedJson({ parkedAtMs, ...event }: ParkedTransactionEvent) {

@@ -1,4 +1,4 @@
-import { keyObstacle } from '../../../projections/deliveries.ts';
+import { keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory, DirectoryAccount } from '../../../projections/directory.ts';
 import { activeProfile } from '../../domain/access.ts';
 import type { AccountKey } from '../../domain/account.ts';
@@ -22,7 +22,7 @@ export function checkAttempt(
   if (entry?.unreadable) return { kind: 'hold' }; // what was last known of its keys may be wrong
   const key = entry?.account?.keys.get(prefix);
   if (key === undefined) return { kind: 'end', reason: 'the key is not known' };
-  const reason = keyObstacle(key, environment);
+  const reason = keyIneligibleReason(key, environment);
   if (reason !== undefined || key.webhook === null) return { kind: 'end', reason: reason ?? 'no webhook' };
   return accessAt(entry, nowMs).open ? { kind: 'go', url: key.webhook.url, key } : { kind: 'hold' };
 }

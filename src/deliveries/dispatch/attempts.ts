@@ -8,7 +8,7 @@ import type { Scheduler } from '../queue/scheduler.ts';
 import type { Sender, SendRequest, SendResult } from '../sender/sender-port.ts';
 import { type AttemptCheck, checkAttempt } from './attempt-check.ts';
 import type { LaneOutcome } from './lanes.ts';
-import type { Outcome } from './report-batch.ts';
+import type { DeliveryOutcome } from './report-batch.ts';
 
 /** What the attempts themselves are made of. */
 export interface AttemptTerms {
@@ -31,7 +31,7 @@ export interface AttemptsOptions {
   /** Why the delivery had to end meanwhile. */
   readonly endedSince: (delivery: ClaimedDelivery) => string | undefined;
   /** Called with what is to be recorded of a delivery, and how its attempt went where one was made. */
-  readonly onEnded: (outcome: Outcome, attempt: LaneOutcome | undefined) => void;
+  readonly onEnded: (outcome: DeliveryOutcome, attempt: LaneOutcome | undefined) => void;
 }
 
 /** Judges each claimed delivery at the very moment before its attempt, makes the attempt and says what it came to. */

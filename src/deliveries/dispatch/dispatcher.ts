@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { keyObstacle } from '../../../projections/deliveries.ts';
+import { keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../../projections/directory.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
 import type { AccountEvent, Environment } from '../../domain/account-events.ts';
@@ -14,7 +14,7 @@ import { AccountReactions, disabledReason, type Reaction } from './account-react
 import { Attempts, type AttemptTerms } from './attempts.ts';
 import { HeldAccounts } from './held-accounts.ts';
 import { countByLane, Lanes } from './lanes.ts';
-import { type Outcome, ReportBatch } from './report-batch.ts';
+import { type DeliveryOutcome, ReportBatch } from './report-batch.ts';
 
 /** What a killed process had claimed is due again after this. */
 const LEASE_MS = 5_000;
@@ -51,13 +51,13 @@ export class Dispatcher {
   readonly #attempts: Attempts;
   /** One at a time: a claim counts on the slots that it was granted. */
   readonly #claims = new SerialWork();
-  readonly #ringer = { ring: (): void => this.#wake() };
+  readonly #ringer = { notify: (): void => this.#wake() };
   #todo: Reaction[] = [];
   /** Claimed deliveries of events that the directory has not reached: what it says of their keys may be older. */
   #ahead: { readonly delivery: ClaimedDelivery; readonly sinceMs: number }[] = [];
   #started = false;
   #working: Promise<void> | undefined;
-  #rung = false;
+  #notified = false;
   #cancelTimer: (() => void) | undefined;
   readonly #stopping = new AbortController();
   readonly #retry: Retry;
@@ -110,7 +110,7 @@ export class Dispatcher {
     queue.changed.add(this.#ringer);
     for (const [prefix, { reason }] of this.#reactions.ends()) {
       const key = directory.key(prefix)?.key;
-      if (key !== undefined && keyObstacle(key, environment) !== undefined) {
+      if (key !== undefined && keyIneligibleReason(key, environment) !== undefined) {
         this.#todo.push({ kind: 'end lane', prefix, reason });
       }
     }
@@ -165,28 +165,28 @@ export class Dispatcher {
   }
 
   #wake(): void {
-    this.#rung = true;
+    this.#notified = true;
     if (this.#working !== undefined || !this.#started || this.#stopping.signal.aborted) return;
     this.#working = Promise.resolve()
       .then(() => this.#work())
       .finally(() => {
         this.#working = undefined;
-        if (this.#rung) this.#wake();
+        if (this.#notified) this.#wake();
       });
   }
 
   async #work(): Promise<void> {
     const { scheduler } = this.#options;
     try {
-      while (this.#rung && !this.#stopping.signal.aborted) {
-        this.#rung = false;
+      while (this.#notified && !this.#stopping.signal.aborted) {
+        this.#notified = false;
         await this.#react();
         await this.#held.resume(scheduler.now());
         await this.#sleepAfter(await this.#claimDue());
         this.#retry.succeeded();
       }
     } catch (error) {
-      this.#rung = false;
+      this.#notified = false;
       await this.#retry.waitAfter(error).catch(this.#fail);
     }
   }
@@ -272,7 +272,7 @@ export class Dispatcher {
     return cycle > 1 ? undefined : this.#reactions.endedSince(prefix, position);
   }
 
-  #recorded(outcomes: readonly Outcome[], health: ReadonlyMap<string, WebhookHealth>): void {
+  #recorded(outcomes: readonly DeliveryOutcome[], health: ReadonlyMap<string, WebhookHealth>): void {
     const failed = new Map<string, number>();
     for (const { delivery, report } of outcomes) {
       const { prefix, accountId } = delivery;

@@ -2,18 +2,18 @@ import type { ClaimOptions } from '../queue/delivery-queue.ts';
 import { Ramps } from './ramp.ts';
 
 /** All attempts under way in this process, and the most that one claim takes. */
-export const MOST_IN_FLIGHT = 512;
-const MOST_CLAIMED = 100;
+export const MAX_IN_FLIGHT = 512;
+const MAX_CLAIMED = 100;
 
 /**
  * Attempts under way at once, for each webhook and for all of its class together. New, slow and failing ones
  * have a quarter of all slots each, so that however many hang, a quarter at least is left for the others.
  */
 const LIMITS = {
-  proven: { each: 32, together: MOST_IN_FLIGHT },
-  new: { each: 8, together: MOST_IN_FLIGHT / 4 },
-  slow: { each: 16, together: MOST_IN_FLIGHT / 4 },
-  failing: { each: 2, together: MOST_IN_FLIGHT / 4 },
+  proven: { each: 32, together: MAX_IN_FLIGHT },
+  new: { each: 8, together: MAX_IN_FLIGHT / 4 },
+  slow: { each: 16, together: MAX_IN_FLIGHT / 4 },
+  failing: { each: 2, together: MAX_IN_FLIGHT / 4 },
 } as const;
 
 /**
@@ -64,9 +64,9 @@ export class Lanes {
    * where that is known: then the lanes share the free slots by it.
    */
   grant(nowMs: number, wanted?: ReadonlyMap<string, number>): Grant {
-    const limit = Math.min(MOST_IN_FLIGHT - this.#inFlight, MOST_CLAIMED);
+    const limit = Math.min(MAX_IN_FLIGHT - this.#inFlight, MAX_CLAIMED);
     const granted = new Map<string, number>();
-    const room = { all: MOST_IN_FLIGHT - this.#inFlight, byClass: { ...this.#byClass } };
+    const room = { all: MAX_IN_FLIGHT - this.#inFlight, byClass: { ...this.#byClass } };
     const laneCapacity = (prefix: string): number => {
       const known = granted.get(prefix);
       if (known !== undefined) return known;

@@ -16,7 +16,7 @@ const MAX_TOGETHER = 200;
 const BACKOFF = { firstMs: 50 } as const;
 const MAX_DETAIL_CHARACTERS = 500;
 
-export interface Outcome {
+export interface DeliveryOutcome {
   readonly delivery: ClaimedDelivery;
   readonly report: DeliveryReport;
 }
@@ -28,7 +28,10 @@ export interface ReportBatchOptions {
   /** Outcomes that arrive within this time are recorded in one commit; 2 ms unless given. */
   readonly togetherMs?: number | undefined;
   /** Called after outcomes are durable, with the health of the lanes whose failure streak changed. */
-  readonly onRecorded: (outcomes: readonly Outcome[], health: ReadonlyMap<string, WebhookHealth>) => void;
+  readonly onRecorded: (
+    outcomes: readonly DeliveryOutcome[],
+    health: ReadonlyMap<string, WebhookHealth>,
+  ) => void;
   /** Called with a fault of the program: nothing is recorded any more. */
   readonly onFailed: (error: unknown) => void;
 }
@@ -41,7 +44,7 @@ export interface ReportBatchOptions {
 export class ReportBatch {
   readonly #options: ReportBatchOptions;
   readonly #closing = new AbortController();
-  #waiting: Outcome[] = [];
+  #waiting: DeliveryOutcome[] = [];
   #cancelTimer: (() => void) | undefined;
   #flushing: Promise<void> | undefined;
 
@@ -49,7 +52,7 @@ export class ReportBatch {
     this.#options = options;
   }
 
-  add(outcome: Outcome): void {
+  add(outcome: DeliveryOutcome): void {
     this.#waiting.push(outcome);
     if (this.#flushing === undefined) this.#flushIn(this.#options.togetherMs ?? TOGETHER_MS);
   }
@@ -101,7 +104,7 @@ export class ReportBatch {
     }
   }
 
-  async #record(outcomes: readonly Outcome[]): Promise<void> {
+  async #record(outcomes: readonly DeliveryOutcome[]): Promise<void> {
     const failed = await isolateFailures(outcomes, (some) => this.#report(some));
     for (const { item, error } of failed) {
       const { id } = item.report;
@@ -113,7 +116,7 @@ export class ReportBatch {
     }
   }
 
-  async #report(outcomes: readonly Outcome[]): Promise<void> {
+  async #report(outcomes: readonly DeliveryOutcome[]): Promise<void> {
     const { queue, onRecorded } = this.#options;
     const health = await queue.report(outcomes.map(({ report }) => report));
     onRecorded(outcomes, health);
@@ -121,7 +124,7 @@ export class ReportBatch {
 }
 
 /** The same outcome without what the receiver said, which is all that it did not make itself. */
-function inShort({ delivery, report }: Outcome, reason: string): Outcome {
+function inShort({ delivery, report }: DeliveryOutcome, reason: string): DeliveryOutcome {
   if (!('attempt' in report) || report.attempt === null) return { delivery, report };
   const short = withoutWords(report.attempt.outcome);
   const detail = `not stored: ${reason}`.slice(0, MAX_DETAIL_CHARACTERS);

@@ -7,7 +7,7 @@ import { type AccountDraft, EventOrderFault, evolveDraft } from '../../domain/ac
 import type { EventStore, Position } from '../../event-store/event-store.ts';
 
 /** Most events of account streams kept in memory, over all accounts. */
-const MOST_EVENTS = 100_000;
+const MAX_EVENTS = 100_000;
 
 export interface AsOf {
   readonly accountId: number;
@@ -45,7 +45,7 @@ export class AccountHistory {
   readonly #store: EventStore;
   readonly #directory: Pick<Directory, 'account' | 'position'>;
   readonly #histories = new LRUCache<number, History>({
-    maxSize: MOST_EVENTS,
+    maxSize: MAX_EVENTS,
     sizeCalculation: ({ events }) => events.length + 1,
   });
 

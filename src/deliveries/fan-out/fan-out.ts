@@ -18,7 +18,7 @@ import type { DeliveryQueue, NewDelivery } from '../queue/delivery-queue.ts';
 import type { AccountHistory } from './account-history.ts';
 
 const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 /** Deliveries that are stored at once. */
 const MAX_ACCEPTED = 1_000;
 const ACCEPTED = { most: MAX_ACCEPTED, bytesOf: ({ record }: NewDelivery) => jsonBytes(record) };
@@ -39,7 +39,7 @@ export interface FanOutOptions {
 }
 
 /** How one event ends in its group. */
-export type Settlement =
+export type FanOutResult =
   | { readonly kind: 'ack'; readonly event: GroupEvent }
   /** Its account can't be read: what it calls for waits until that is mended. */
   | { readonly kind: 'retry'; readonly event: GroupEvent; readonly reason: string; readonly delayMs: number }
@@ -47,7 +47,7 @@ export type Settlement =
   | { readonly kind: 'park'; readonly event: GroupEvent; readonly reason: string };
 
 type Change = Extract<ViewChange, { change: unknown }>['change'];
-type Fate = { readonly change: Change } | { readonly stale: true } | { readonly illegal: string };
+type Classified = { readonly change: Change } | { readonly stale: true } | { readonly illegal: string };
 type Owed = readonly NewDelivery[] | { readonly unreadable: string };
 
 /** Turns transaction events into deliveries and withdrawals. Handling an event again changes nothing. */
@@ -63,17 +63,17 @@ export class FanOut {
    * first, so that nothing is sent that is known to be voided. Rejects with what a store rejects with; then the
    * same events can be given again.
    */
-  async handle(events: readonly GroupEvent[]): Promise<Settlement[]> {
-    const settlements: Settlement[] = [];
+  async handle(events: readonly GroupEvent[]): Promise<FanOutResult[]> {
+    const results: FanOutResult[] = [];
     const shown: { event: GroupEvent; row: TransactionRow }[] = [];
     for (const event of events) {
-      const fate = await this.#fateOf(event.event);
-      if ('illegal' in fate) settlements.push({ kind: 'park', event, reason: fate.illegal });
-      else if ('stale' in fate) settlements.push({ kind: 'ack', event });
-      else if (fate.change.kind === 'show') shown.push({ event, row: fate.change.row });
+      const classified = await this.#classify(event.event);
+      if ('illegal' in classified) results.push({ kind: 'park', event, reason: classified.illegal });
+      else if ('stale' in classified) results.push({ kind: 'ack', event });
+      else if (classified.change.kind === 'show') shown.push({ event, row: classified.change.row });
       else {
-        await this.#options.queue.withdraw(fate.change.id, this.#options.clock.now());
-        settlements.push({ kind: 'ack', event });
+        await this.#options.queue.withdraw(classified.change.id, this.#options.clock.now());
+        results.push({ kind: 'ack', event });
       }
     }
     const last = shown.reduce((most, { event }) => Math.max(most, event.event.position), 0);
@@ -82,16 +82,16 @@ export class FanOut {
     for (const { event, row } of shown) {
       const owed = await this.#owedBy(event.event, row);
       if ('unreadable' in owed) {
-        settlements.push(waitFor(event, owed.unreadable));
+        results.push(waitFor(event, owed.unreadable));
         continue;
       }
       for (const delivery of owed) deliveries.push(delivery);
-      settlements.push({ kind: 'ack', event });
+      results.push({ kind: 'ack', event });
       // One batch, unless its events owe much more than they hold: one delivery for each key.
       if (deliveries.length >= MAX_ACCEPTED) await this.#accept(deliveries.splice(0));
     }
     await this.#accept(deliveries);
-    return settlements;
+    return results;
   }
 
   async #accept(deliveries: readonly NewDelivery[]): Promise<void> {
@@ -99,9 +99,9 @@ export class FanOut {
   }
 
   /** What the event changes, by the rules that the view goes by: both channels agree on what counts. */
-  async #fateOf(event: RecordedEvent): Promise<Fate> {
+  async #classify(event: RecordedEvent): Promise<Classified> {
     const projected = projectEvent(event);
-    if ('setAside' in projected) return { illegal: projected.setAside };
+    if ('parkReason' in projected) return { illegal: projected.parkReason };
     if (event.revision === 0) return { change: projected.change };
     let before: RowState | undefined;
     for (const earlier of await this.#options.store.readStream(event.stream)) {
@@ -139,7 +139,7 @@ export class FanOut {
 }
 
 function after(before: RowState | undefined, projected: ViewChange): RowState | undefined {
-  if ('setAside' in projected || transition(before, projected.change) !== 'apply') return before;
+  if ('parkReason' in projected || transition(before, projected.change) !== 'apply') return before;
   return stateAfter(projected.change);
 }
 
@@ -148,7 +148,7 @@ function frozenRecord(row: TransactionRow, mobileNumber: boolean): NewDelivery['
   return { head, mobileNumber: mobileNumber ? row.mobileNumber : null, fees, pump, odometer };
 }
 
-function waitFor(event: GroupEvent, reason: string): Settlement {
-  const delayMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(event.retryCount, 10), LONGEST_WAIT_MS);
+function waitFor(event: GroupEvent, reason: string): FanOutResult {
+  const delayMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(event.retryCount, 10), MAX_WAIT_MS);
   return { kind: 'retry', event, reason, delayMs };
 }

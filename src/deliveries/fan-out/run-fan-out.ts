@@ -7,7 +7,7 @@ import type { Log } from '../../log.ts';
 import { pause } from '../../pause.ts';
 import { type RetryOptions, retryWhileUnavailable } from '../../retry.ts';
 import { type BatchLimits, inBatches } from '../dispatch/in-batches.ts';
-import type { FanOut, Settlement } from './fan-out.ts';
+import type { FanOut, FanOutResult } from './fan-out.ts';
 
 export const DELIVERIES_GROUP = 'deliveries';
 
@@ -81,20 +81,20 @@ async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<voi
 }
 
 /** What can't be handled alone is parked: it must not hold up the others. */
-async function handle({ fanOut }: FanOutRun, events: readonly GroupEvent[]): Promise<Settlement[]> {
-  const settlements: Settlement[] = [];
+async function handle({ fanOut }: FanOutRun, events: readonly GroupEvent[]): Promise<FanOutResult[]> {
+  const results: FanOutResult[] = [];
   const failed = await isolateFailures(events, async (some) => {
-    for (const settlement of await fanOut.handle(some)) settlements.push(settlement);
+    for (const settlement of await fanOut.handle(some)) results.push(settlement);
   });
   return [
-    ...settlements,
+    ...results,
     ...failed.map(({ item, error }) => ({ kind: 'park', event: item, reason: reasonOf(error) }) as const),
   ];
 }
 
-async function settle(consumer: GroupConsumer, settlements: readonly Settlement[], log: Log): Promise<void> {
-  await consumer.ack(settlements.filter(({ kind }) => kind === 'ack').map(({ event }) => event));
-  for (const settlement of settlements) {
+async function settle(consumer: GroupConsumer, results: readonly FanOutResult[], log: Log): Promise<void> {
+  await consumer.ack(results.filter(({ kind }) => kind === 'ack').map(({ event }) => event));
+  for (const settlement of results) {
     if (settlement.kind === 'ack') continue;
     const { kind, event, reason } = settlement;
     const { position, stream, type } = event.event;

@@ -133,14 +133,14 @@ export interface DeliveryFilter {
   readonly untilMs?: number | undefined;
 }
 
-/** Tells that there may be new work. `ring` is called on the listener's own thread. */
+/** Tells that there may be new work. `notify` is called on the listener's own thread. */
 export interface WorkSignal {
   add(listener: WorkListener): void;
   remove(listener: WorkListener): void;
 }
 
 export interface WorkListener {
-  ring(): void;
+  notify(): void;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Attempt, WebhookHealth } from './delivery-queue.ts';
 
-const MOST_ANSWERS = 5;
+const MAX_ANSWERS = 5;
 
 /** A lane without a run of failures. */
 export function healthy(): WebhookHealth {
@@ -28,7 +28,7 @@ export class HealthRuns {
     this.#set(prefix, {
       failedInARow: before.failedInARow + 1,
       failingSinceMs: before.failingSinceMs ?? endOf(attempt),
-      lastAnswers: [answerOf(attempt), ...before.lastAnswers].slice(0, MOST_ANSWERS),
+      lastAnswers: [answerOf(attempt), ...before.lastAnswers].slice(0, MAX_ANSWERS),
     });
   }
 

@@ -6,12 +6,12 @@ export interface Scheduler extends Clock {
   setTimer(delayMs: number, run: () => void): () => void;
 }
 
-const LONGEST_MS = 2 ** 31 - 1; // Node fires a longer one at once; whoever set it looks at the clock again
+const MAX_MS = 2 ** 31 - 1; // Node fires a longer one at once; whoever set it looks at the clock again
 
 export const systemScheduler: Scheduler = {
   now: () => Date.now(),
   setTimer(delayMs, run) {
-    const timer = setTimeout(run, Math.min(delayMs, LONGEST_MS));
+    const timer = setTimeout(run, Math.min(delayMs, MAX_MS));
     return () => clearTimeout(timer);
   },
 };

@@ -6,7 +6,7 @@ import type { FailureKind } from '../queue/delivery-queue.ts';
 const MAX_ADDRESSES = 16;
 /** Within it, the connection to the last address has been started, whatever the others do. */
 const ALL_STARTED_WITHIN_MS = 250;
-const LONGEST_HEAD_START_MS = 100;
+const MAX_HEAD_START_MS = 100;
 
 export interface ConnectOptions {
   readonly target: Target;
@@ -27,7 +27,7 @@ export type Connected =
  */
 export function connectToAny(options: ConnectOptions): Promise<Connected> {
   const waiting = options.addresses.slice(0, MAX_ADDRESSES);
-  const headStartMs = Math.min(LONGEST_HEAD_START_MS, ALL_STARTED_WITHIN_MS / waiting.length);
+  const headStartMs = Math.min(MAX_HEAD_START_MS, ALL_STARTED_WITHIN_MS / waiting.length);
   const open = new Set<TLSSocket>();
   let firstFailure: Connected | undefined;
   let headStart: NodeJS.Timeout | undefined;

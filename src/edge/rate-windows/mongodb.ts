@@ -9,7 +9,7 @@ import { type RateVerdict, type RateWindows, WINDOW_SECONDS } from './rate-windo
 /** The API answers 503 within 2 s while MongoDB is away. */
 const ANSWER_MS = 1_200;
 /** Keys at their limit that this process remembers; one that is forgotten costs a round trip again. */
-const MOST_REMEMBERED = 100_000;
+const MAX_REMEMBERED = 100_000;
 const WINDOW_MS = WINDOW_SECONDS * 1_000;
 
 const PLAN: CollectionsPlan = {
@@ -47,7 +47,7 @@ export function createMongoRateWindows(options: {
 }): RateWindows {
   const { connection, clock = { now: () => performance.now() } } = options;
   const collections = new PreparedCollections(connection, PLAN);
-  const refusals = new LRUCache<string, Refusal>({ max: MOST_REMEMBERED });
+  const refusals = new LRUCache<string, Refusal>({ max: MAX_REMEMBERED });
 
   function known(id: string, limit: number): RateVerdict | undefined {
     const refusal = refusals.get(id);

@@ -91,7 +91,7 @@ export class EventStoreDb implements EventStore {
 
   /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */
   async ping(): Promise<void> {
-    await readHead(this.#connection, { answerMs: PING_MS, patienceMs: 0 });
+    await readHead(this.#connection, { answerMs: PING_MS, retryForMs: 0 });
   }
 
   /** The server keeps the events' bytes until it is scavenged. */

@@ -1,7 +1,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
-import { Bell } from '../../signal.ts';
+import { Signal } from '../../signal.ts';
 import { CommitWatch } from '../../sqlite/commit-watch.ts';
 import { Database } from '../../sqlite/database.ts';
 import { MAX_BATCH_BYTES } from '../batch-bytes.ts';
@@ -110,7 +110,7 @@ export class SqliteEventStore implements EventStore {
       const nowMs = this.#clock.now();
       return prepared.map((append) => this.#appendOne(append, nowMs));
     });
-    this.commits.ring();
+    this.commits.notify();
     return results;
   }
 
@@ -137,15 +137,15 @@ export class SqliteEventStore implements EventStore {
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch, void, undefined> {
     const { prefixes, signal, batchSize: limit = BATCH_SIZE } = options;
-    const bell = new Bell();
-    const ring = (): void => bell.ring();
-    signal.addEventListener('abort', ring);
+    const wakeUp = new Signal();
+    const notify = (): void => wakeUp.notify();
+    signal.addEventListener('abort', notify);
     try {
-      if (!signal.aborted) this.commits.add(bell);
+      if (!signal.aborted) this.commits.add(wakeUp);
       let position = options.after;
       let heardAtMs = Number.NEGATIVE_INFINITY; // so that the first batch comes at once, be it empty
       while (!signal.aborted) {
-        bell.reset();
+        wakeUp.reset();
         const batch = this.readAll({ prefixes, after: position, limit });
         if (batch.position > position || performance.now() - heardAtMs >= HEARTBEAT_MS) {
           position = batch.position;
@@ -153,12 +153,12 @@ export class SqliteEventStore implements EventStore {
           heardAtMs = performance.now();
         }
         if (signal.aborted) return;
-        if (batch.caughtUp) await bell.wait(Math.max(0, heardAtMs + HEARTBEAT_MS - performance.now()));
+        if (batch.caughtUp) await wakeUp.wait(Math.max(0, heardAtMs + HEARTBEAT_MS - performance.now()));
         else await nextTurn(); // reading is synchronous: let others have their turn between two batches
       }
     } finally {
-      signal.removeEventListener('abort', ring);
-      this.commits.remove(bell);
+      signal.removeEventListener('abort', notify);
+      this.commits.remove(wakeUp);
     }
   }
 

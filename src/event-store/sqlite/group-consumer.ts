@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
-import { Bell } from '../../signal.ts';
+import { Signal } from '../../signal.ts';
 import type { CommitWatch } from '../../sqlite/commit-watch.ts';
 import type { GroupConsumer, GroupEvent } from '../event-store.ts';
 import type { SqliteGroup } from './group.ts';
@@ -25,7 +25,7 @@ export interface SqliteGroupConsumerOptions {
 export class SqliteGroupConsumer implements GroupConsumer {
   readonly #options: SqliteGroupConsumerOptions;
   readonly #holder = randomUUID();
-  readonly #bell = new Bell();
+  readonly #wakeUp = new Signal();
 
   constructor(options: SqliteGroupConsumerOptions) {
     this.#options = options;
@@ -33,13 +33,13 @@ export class SqliteGroupConsumer implements GroupConsumer {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupEvent, void, undefined> {
     const { group, bufferSize, signal, watches } = this.#options;
-    const ring = (): void => this.#bell.ring();
+    const notify = (): void => this.#wakeUp.notify();
     const waiting: GroupEvent[] = [];
-    signal.addEventListener('abort', ring);
+    signal.addEventListener('abort', notify);
     try {
-      if (!signal.aborted) for (const watch of watches) watch.add(this.#bell);
+      if (!signal.aborted) for (const watch of watches) watch.add(this.#wakeUp);
       while (!signal.aborted) {
-        this.#bell.reset();
+        this.#wakeUp.reset();
         const claim = await group.claim(this.#holder, bufferSize);
         for (const event of claim.events) waiting.push(event);
         yield* this.#handOut(waiting, claim.leasedUntilMs);
@@ -48,8 +48,8 @@ export class SqliteGroupConsumer implements GroupConsumer {
         else await this.#waitUntil(claim.nextDueMs);
       }
     } finally {
-      signal.removeEventListener('abort', ring);
-      for (const watch of watches) watch.remove(this.#bell);
+      signal.removeEventListener('abort', notify);
+      for (const watch of watches) watch.remove(this.#wakeUp);
       if (waiting.length > 0 && this.#options.isOpen()) {
         await group.release(this.#holder, waiting);
         this.#options.onReturned();
@@ -59,7 +59,7 @@ export class SqliteGroupConsumer implements GroupConsumer {
 
   async ack(events: readonly GroupEvent[]): Promise<void> {
     await this.#options.group.ack(this.#holder, events);
-    this.#bell.ring(); // there is room for more
+    this.#wakeUp.notify(); // there is room for more
   }
 
   async retry(
@@ -72,7 +72,7 @@ export class SqliteGroupConsumer implements GroupConsumer {
 
   async park(event: GroupEvent, reason: string): Promise<void> {
     await this.#options.group.park(this.#holder, event, reason);
-    this.#bell.ring();
+    this.#wakeUp.notify();
   }
 
   /** Leaves out what waited so long for its turn that another consumer may have it by now. */
@@ -85,11 +85,11 @@ export class SqliteGroupConsumer implements GroupConsumer {
     }
   }
 
-  /** Waits for a ring, or until the clock says that something falls due. */
+  /** Waits for a notify, or until the clock says that something falls due. */
   async #waitUntil(dueMs: number): Promise<void> {
     const { clock, lookAtClockMs } = this.#options;
     do {
-      await this.#bell.wait(Math.min(Math.max(1, dueMs - clock.now()), lookAtClockMs));
-    } while (!this.#bell.hasRung && clock.now() < dueMs);
+      await this.#wakeUp.wait(Math.min(Math.max(1, dueMs - clock.now()), lookAtClockMs));
+    } while (!this.#wakeUp.isNotified && clock.now() < dueMs);
   }
 }

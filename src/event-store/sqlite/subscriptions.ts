@@ -71,7 +71,7 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
       signal,
       lookAtClockMs: this.#lookAtClockMs,
       watches: [this.#store.commits, this.#commits],
-      onReturned: () => this.#commits.ring(),
+      onReturned: () => this.#commits.notify(),
       isOpen: () => this.#db.isOpen,
     });
   }
@@ -100,7 +100,7 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
       );
       return replay.run(this.#clock.now(), group).changes as number;
     });
-    this.#commits.ring();
+    this.#commits.notify();
     return replayed;
   }
 

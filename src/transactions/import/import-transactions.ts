@@ -36,7 +36,7 @@ const BATCH_LINES = 1_000;
 /** Of the lines' text; one line more, so that a batch has at least one. */
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
 /** A conflict means that somebody else wrote to the same streams: each round at least one of the writers is done. */
-const MOST_ROUNDS = 100;
+const MAX_ROUNDS = 100;
 
 /** A line that may be recorded, with the stream it belongs to. */
 interface Candidate {
@@ -110,7 +110,7 @@ class Importer {
   async take(lines: readonly Line[]): Promise<void> {
     let open: readonly Candidate[] = this.#parse(lines);
     for (let round = 0; open.length > 0; round++) {
-      if (round === MOST_ROUNDS) throw new Error('an import met a conflict in every one of its rounds');
+      if (round === MAX_ROUNDS) throw new Error('an import met a conflict in every one of its rounds');
       open = await this.#record(open);
     }
     this.#options.onProgress(this.counts);

@@ -10,7 +10,7 @@ import { PROJECTOR_LEASE, VIEW_NAME } from './projector.ts';
 import type { TransactionsView } from './transactions-view.ts';
 
 /** Counting further behind than this takes longer than an operator waits. */
-const MOST_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 
 export interface ProjectionStatus {
   readonly name: string;
@@ -36,19 +36,19 @@ export async function projectionStatus(
   for await (const { events } of readToEnd(store, { prefixes: [TRANSACTION_STREAMS], after: position })) {
     oldestMs ??= events[0]?.recordedAtMs;
     behind += events.length;
-    if (behind > MOST_COUNTED) break;
+    if (behind > MAX_COUNTED) break;
   }
   return {
     name: VIEW_NAME,
     position,
     lag_seconds: oldestMs === undefined ? 0 : Math.max(0, Math.round((clock.now() - oldestMs) / 1000)),
-    lag_events: behind > MOST_COUNTED ? null : behind,
+    lag_events: behind > MAX_COUNTED ? null : behind,
     parked: await view.countParked(),
     holder: (await coordination.holder(PROJECTOR_LEASE))?.holder ?? null,
   };
 }
 
-/** Applies what was set aside once more: all of it, or the event at position `only`. Records that it was done. */
+/** Applies what was parked once more: all of it, or the event at position `only`. Records that it was done. */
 export async function retryParked(
   store: EventStore,
   view: TransactionsView,

@@ -98,11 +98,11 @@ async function project(options: ProjectorOptions, until: AbortSignal): Promise<v
   for await (const batch of batches) {
     const beganAtMs = performance.now();
     const changes = batch.events.map(projectEvent);
-    const setAside = await applyOrPark(view, changes, { generation, from, to: batch.position });
+    const parked = await applyOrPark(view, changes, { generation, from, to: batch.position });
     from = batch.position;
-    if (setAside === 'begun anew') return;
-    for (const { parkedAtMs: _, ...event } of setAside) {
-      options.log.error(event, 'event set aside: see fuel projection parked');
+    if (parked === 'reset') return;
+    for (const { parkedAtMs: _, ...event } of parked) {
+      options.log.error(event, 'event parked: see fuel projection parked');
     }
     const leftMs = beganAtMs + gatherMs - performance.now();
     if (batch.caughtUp && leftMs > 0) await pause(leftMs, until);
@@ -123,20 +123,20 @@ async function applyOrPark(
   } catch (error) {
     if (errorKind(error) !== 'refused') throw error;
   }
-  const setAside: ParkedTransactionEvent[] = [];
+  const parkedByApply: ParkedTransactionEvent[] = [];
   const refused = await isolateFailures(changes, async (some) => {
     const result = await view.apply(some, { generation, position: from });
-    if (result !== 'begun anew') for (const event of result) setAside.push(event);
+    if (result !== 'reset') for (const event of result) parkedByApply.push(event);
   });
-  const parked = refused.map(({ item, error }) => parkedChange(item, reasonOf(error)));
-  const result = await view.apply(parked, { generation, position: to });
-  return result === 'begun anew' ? result : [...setAside, ...result];
+  const refusedChanges = refused.map(({ item, error }) => parkedChange(item, reasonOf(error)));
+  const result = await view.apply(refusedChanges, { generation, position: to });
+  return result === 'reset' ? result : [...parkedByApply, ...result];
 }
 
 function parkedChange(change: ViewChange, reason: string): ViewChange {
-  if ('setAside' in change) return change;
+  if ('parkReason' in change) return change;
   const { position, stream, type } = change;
-  return { position, stream, type, revision: change.change.revision, setAside: reason };
+  return { position, stream, type, revision: change.change.revision, parkReason: reason };
 }
 
 /**

@@ -63,7 +63,7 @@ export interface Checkpoint {
  *   corporate and status asked for. Rejects with `STORE_UNAVAILABLE` while the view is not complete enough to
  *   serve (see `Checkpoint.servesFrom`).
  * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. Each
- *   transaction changes at once, and the checkpoint moves after all of them. Returns what was set aside by it;
+ *   transaction changes at once, and the checkpoint moves after all of them. Returns what was parked by it;
  *   does nothing to the view that is there and says `begun anew` when that has another generation.
  * - `begin` empties the view for a new start from position 0.
  * - `replace` puts what the events of one transaction make in the place of what the view has of it.
@@ -78,7 +78,7 @@ export interface TransactionsView {
   apply(
     changes: readonly ViewChange[],
     to: { readonly generation: number; readonly position: Position },
-  ): Promise<readonly ParkedTransactionEvent[] | 'begun anew'>;
+  ): Promise<readonly ParkedTransactionEvent[] | 'reset'>;
   parked(): Promise<ParkedTransactionEvent[]>;
   countParked(): Promise<number>;
   /** Applies a parked event anew: out of the list when it fits, back with the new reason when not. */

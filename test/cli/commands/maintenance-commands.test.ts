@@ -20,14 +20,14 @@ describe('fuel projection', () => {
       holder: null,
     });
     expect((await fuel('projection', 'status')).stdout).toBe(
-      `transactions: position ${upToDate.position}, up to date, 0 set aside, no projector works\n`,
+      `transactions: position ${upToDate.position}, up to date, 0 parked, no projector works\n`,
     );
     await append('transaction-3', [guessed]);
     await append('transaction-2', [confirmed(2), voided(2)]);
     await withEngines((engines) => engines.coordination().acquire('projector-transactions', 'me', 60_000));
     expect(await done('projection', 'status')).toMatchObject({ lag_events: 3, holder: 'me' });
     expect((await fuel('projection', 'status')).stdout).toMatch(
-      /: position \d+, 3 events, \d+ s behind, 0 set aside, projector me\n$/,
+      /: position \d+, 3 events, \d+ s behind, 0 parked, projector me\n$/,
     );
   });
 
@@ -65,12 +65,12 @@ describe('fuel projection', () => {
     const retried = await fuel('projection', 'parked', 'retry', String(first.position), '--json');
     expect([retried.code, retried.json]).toEqual([1, { retried: 1, still_parked: 1 }]);
     const all = await fuel('projection', 'parked', 'retry', '--all');
-    expect([all.code, all.stdout]).toEqual([1, 'retried 2, still set aside 2\n']);
+    expect([all.code, all.stdout]).toEqual([1, 'retried 2, still parked 2\n']);
     for (const verb of ['show', 'retry']) {
       const { code, stderr } = await fuel('projection', 'parked', verb, '99');
       expect([code, stderr]).toEqual([
         1,
-        'fuel: REFUSED: no event is set aside at position 99: fuel projection parked lists them all\n',
+        'fuel: REFUSED: no event is parked at position 99: fuel projection parked lists them all\n',
       ]);
     }
   });
@@ -83,7 +83,7 @@ describe('fuel projection', () => {
       const [event] = await engines.store().readStream('transaction-3');
       if (event === undefined) throw new Error('nothing was recorded');
       const { position, stream, type, revision } = event;
-      const fault = { position, stream, type, revision, setAside: 'an older version could not read it' };
+      const fault = { position, stream, type, revision, parkReason: 'an older version could not read it' };
       await engines.view().replace(3, [fault]);
     });
     expect(await done('projection', 'parked')).toMatchObject({ stream: 'transaction-3' });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Lanes, MOST_IN_FLIGHT } from '../../../src/deliveries/dispatch/lanes.ts';
+import { Lanes, MAX_IN_FLIGHT } from '../../../src/deliveries/dispatch/lanes.ts';
 
-const QUARTER = MOST_IN_FLIGHT / 4;
+const QUARTER = MAX_IN_FLIGHT / 4;
 const FAST = { ok: true, durationMs: 5 };
 const SLOW = { ok: true, durationMs: 450 };
 const FAILED = { ok: false, durationMs: 500 };
@@ -122,7 +122,7 @@ test('lanes that are stored together share the free slots: each what it wants, a
   );
   for (const name of names) for (let index = 0; index < 31; index++) lanes.started(name, 0);
   for (let index = 0; index < 10; index++) lanes.started('fine15', 0);
-  expect(lanes.inFlight).toBe(MOST_IN_FLIGHT - 6);
+  expect(lanes.inFlight).toBe(MAX_IN_FLIGHT - 6);
   const several = ['fine0', 'new0', 'fine1', 'new1', 'new2'];
   const { laneCapacity } = lanes.grant(0, new Map(several.map((name) => [name, 2])));
   expect(several.map(laneCapacity)).toEqual([1, 2, 1, 2, 0]);
@@ -154,7 +154,7 @@ test('failing, slow and new webhooks together leave a quarter of the slots to th
   fill(lanes, [...group('dead'), ...group('slow'), ...group('new')]);
   expect(lanes.inFlight).toBe(3 * QUARTER);
   fill(lanes, group('fine'));
-  expect(lanes.inFlight).toBe(MOST_IN_FLIGHT);
+  expect(lanes.inFlight).toBe(MAX_IN_FLIGHT);
 });
 
 test('a lane that turns failing while its attempts are under way counts with all of them in its class', () => {
@@ -204,7 +204,7 @@ test('no order of starts and ends exceeds a limit', () => {
         expect(before + capacity).toBeLessThanOrEqual(Math.max(before, 32));
       }
       expect(lanes.inFlight).toBe([...inFlight.values()].reduce((sum, count) => sum + count, 0));
-      expect(lanes.inFlight).toBeLessThanOrEqual(MOST_IN_FLIGHT);
+      expect(lanes.inFlight).toBeLessThanOrEqual(MAX_IN_FLIGHT);
     }
   };
   fc.assert(fc.property(fc.array(step, { maxLength: 100 }), holds), { numRuns: 100 });

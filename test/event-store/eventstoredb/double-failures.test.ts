@@ -98,7 +98,7 @@ describe('the double of EventStoreDB', () => {
     );
     const held = await handedOut(client, 3, async (events, subscription) => {
       await subscription.ack(...events.slice(0, 1));
-      await subscription.nack(PARK, 'set aside', ...events.slice(1, 2));
+      await subscription.nack(PARK, 'parked', ...events.slice(1, 2));
     });
     expect(held).toHaveLength(3);
     const info = async () => (await client.getPersistentSubscriptionToAllInfo('fan-out')).stats;

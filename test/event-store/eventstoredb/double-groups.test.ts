@@ -180,7 +180,7 @@ describeBoth('a persistent subscription', (open) => {
     const consumer = group.consume();
     const [a, b, c] = (await consumer.take(3)) as [GroupEvent, GroupEvent, GroupEvent];
     await consumer.subscription.nack(SKIP, 'no matter', c);
-    await consumer.subscription.nack(PARK, 'set aside', b);
+    await consumer.subscription.nack(PARK, 'parked', b);
     await consumer.subscription.nack(RETRY, 'again', a);
     for (const retry of [4, 5]) {
       await consumer.take(retry);
@@ -221,7 +221,7 @@ describeBoth('a persistent subscription', (open) => {
     const group = await GroupAtWork.create(open);
     await group.record('1', 'a', 'b');
     const consumer = group.consume();
-    await consumer.subscription.nack(PARK, 'set aside', ...(await consumer.take(2)));
+    await consumer.subscription.nack(PARK, 'parked', ...(await consumer.take(2)));
     await expect.poll(() => group.parked().then(({ length }) => length)).toBe(2);
     const [first] = await read(group.client, group.parkedStream);
     await group.client.replayParkedMessagesToAll(group.name);
@@ -243,7 +243,7 @@ describeBoth('a persistent subscription', (open) => {
     await group.record('1', 'a');
     const consumer = group.consume();
     const [a] = (await consumer.take(1)) as [GroupEvent];
-    await consumer.subscription.nack(PARK, 'set aside', a);
+    await consumer.subscription.nack(PARK, 'parked', a);
     await expect.poll(() => group.parked().then(({ length }) => length)).toBe(1);
     await group.record('2', 'b');
     const streams = new Set<string | undefined>();
@@ -257,7 +257,7 @@ describeBoth('a persistent subscription', (open) => {
     const group = await GroupAtWork.create(open);
     await group.record('1', 'a');
     const consumer = group.consume();
-    await consumer.subscription.nack(PARK, 'set aside', ...(await consumer.take(1)));
+    await consumer.subscription.nack(PARK, 'parked', ...(await consumer.take(1)));
     await expect.poll(() => group.parked().then(({ length }) => length)).toBe(1);
     await group.client.tombstoneStream(`${group.prefix}-1`);
     await consumer.take(2);

@@ -196,7 +196,7 @@ describe('subscriptions on the embedded event store', () => {
     const idleMs = performance.now();
     const next = batches.next();
     await sleep(50);
-    store.commits.ring(); // of something that is no event
+    store.commits.notify(); // of something that is no event
     await next;
     expect(performance.now() - idleMs).toBeGreaterThan(900);
   });

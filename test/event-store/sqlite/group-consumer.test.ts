@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { GroupEvent } from '../../../src/event-store/event-store.ts';
 import { SqliteGroup, subscriptionMigrations } from '../../../src/event-store/sqlite/group.ts';
-import { Bell } from '../../../src/signal.ts';
+import { Signal } from '../../../src/signal.ts';
 import { Database } from '../../../src/sqlite/database.ts';
 import { consume, openForTest, SETTINGS } from '../../support/event-store/embedded-subscriptions.ts';
 import { nameOf, record } from '../../support/event-store/store-events.ts';
@@ -41,7 +41,7 @@ describe('a consumer of an embedded group', () => {
     const a = (await events.next()).value;
     const afterPark = events.next();
     await sleep(30); // it waits for room by now
-    await consumer.park(a, 'set aside');
+    await consumer.park(a, 'parked');
     const b = (await afterPark).value;
     const afterAck = events.next();
     await sleep(30);
@@ -55,7 +55,7 @@ describe('a consumer of an embedded group', () => {
     await subscriptions.ensureGroup('g', SETTINGS);
     await record(store, 'transaction-1', 'a');
     const events = consume(subscriptions);
-    await events.consumer.park((await events.next()).value, 'set aside');
+    await events.consumer.park((await events.next()).value, 'parked');
     const next = events.next();
     await sleep(30); // it sleeps by now
     expect(await subscriptions.replayParked('g')).toBe(1);
@@ -109,7 +109,7 @@ describe('a consumer of an embedded group', () => {
     const { subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
     await subscriptions.ensureGroup('g', SETTINGS);
     const claiming = vi.spyOn(SqliteGroup.prototype, 'claim');
-    const waking = vi.spyOn(Bell.prototype, 'wait');
+    const waking = vi.spyOn(Signal.prototype, 'wait');
     onTestFinished(() => {
       claiming.mockRestore();
       waking.mockRestore();

@@ -162,7 +162,7 @@ describe('the embedded persistent subscriptions', () => {
     const events = consume(subscriptions);
     const held: GroupEvent[] = [];
     while (held.length < 3) held.push((await events.next()).value);
-    for (const event of held.toReversed()) await events.consumer.park(event, 'set aside');
+    for (const event of held.toReversed()) await events.consumer.park(event, 'parked');
     expect((await subscriptions.parked('g')).map(({ event }) => nameOf(event))).toEqual(['a', 'b', 'c']);
     await events.return(undefined);
   });
@@ -198,7 +198,7 @@ describe('the embedded persistent subscriptions', () => {
     const { signal } = new AbortController();
     const behind = subscriptions.consume('behind', { bufferSize: 1, signal });
     for await (const event of behind) {
-      await behind.park(event, 'set aside');
+      await behind.park(event, 'parked');
       break;
     }
     await record(store, 'transaction-1', 'b');
@@ -212,6 +212,6 @@ describe('the embedded persistent subscriptions', () => {
     await record(restored.store, 'transaction-9', 'c');
     const { value } = await consume(restored.subscriptions).next();
     expect(value?.event.stream).toBe('transaction-9');
-    expect(await restored.subscriptions.parked('behind')).toMatchObject([{ reason: 'set aside' }]);
+    expect(await restored.subscriptions.parked('behind')).toMatchObject([{ reason: 'parked' }]);
   });
 });

@@ -5,6 +5,6 @@ import { Database } from '../../../src/sqlite/database.ts';
 // Run as a thread: says `ready` once it watches the file, and `rung` whenever it is rung.
 const db = new Database(workerData.path, { migrations: [], durability: 'normal' });
 const watch = new CommitWatch(db);
-watch.add({ ring: () => parentPort?.postMessage('rung') });
+watch.add({ notify: () => parentPort?.postMessage('rung') });
 parentPort?.on('message', () => undefined); // keeps the thread alive
 parentPort?.postMessage('ready');

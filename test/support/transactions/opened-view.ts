@@ -17,7 +17,7 @@ export async function openedView(open: () => Promise<TransactionsView>): Promise
     view,
     async apply(...changes) {
       position += 1;
-      expect(await view.apply(changes, { generation, position })).not.toBe('begun anew');
+      expect(await view.apply(changes, { generation, position })).not.toBe('reset');
     },
   };
 }

@@ -63,7 +63,7 @@ describe('sample transactions', () => {
     expect(faults).toEqual([]);
   });
 
-  it('are rendered by the view in their order, none of them set aside', () => {
+  it('are rendered by the view in their order, none of them parked', () => {
     const states = new Map<number, RowState>();
     const outcomes = new Set<unknown>();
     for (const event of events) {

@@ -13,7 +13,7 @@ async function begun() {
   const { store, view, clock } = opened;
   const { generation } = await view.begin(await storeIdentity(store, clock), 0);
   const parked = (stream: string, position: number, revision = 0) =>
-    view.apply([{ position, stream, type: 'Odd', revision, setAside: 'odd' }], { generation, position: 1 });
+    view.apply([{ position, stream, type: 'Odd', revision, parkReason: 'odd' }], { generation, position: 1 });
   return { ...opened, generation, parked };
 }
 

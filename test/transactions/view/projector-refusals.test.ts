@@ -5,7 +5,7 @@ import { confirmed } from '../../support/transactions/e2e-samples.ts';
 import { openProjection } from '../../support/transactions/projector.ts';
 
 const isOf = (id: number) => (change: ViewChange) =>
-  change.stream === `transaction-${id}` && !('setAside' in change);
+  change.stream === `transaction-${id}` && !('parkReason' in change);
 
 test('a record that the view can not store is parked with the reason; the others of its batch are shown', async () => {
   const { append, start, shows, view, store } = openProjection();

@@ -9,7 +9,7 @@ export const SNAPSHOT_LEASE = 'directory-snapshot';
 /** A process that starts reads at most some of these again. */
 const EVENTS_BETWEEN = 1_000;
 /** Fewer are saved after this. */
-const LONGEST_BETWEEN_MS = 600_000;
+const MAX_BETWEEN_MS = 600_000;
 /** After a failure, or while another process saves. */
 const AGAIN_AFTER_MS = 60_000;
 /** Should saving take longer, two may save at once: then the later snapshot stays. */
@@ -57,7 +57,7 @@ export class DirectorySnapshotKeeper {
     if (this.#unsaved === 0) this.#unsavedSinceMs = nowMs;
     this.#unsaved += events;
     if (!mayBegin || this.#unsaved === 0 || this.#saving !== undefined || nowMs < this.#notBeforeMs) return;
-    if (this.#unsaved < EVENTS_BETWEEN && nowMs - this.#unsavedSinceMs < LONGEST_BETWEEN_MS) return;
+    if (this.#unsaved < EVENTS_BETWEEN && nowMs - this.#unsavedSinceMs < MAX_BETWEEN_MS) return;
     this.#saving = this.#save().finally(() => {
       this.#saving = undefined;
     });

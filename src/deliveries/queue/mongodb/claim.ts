@@ -7,9 +7,9 @@ import { dueInLanes, dueLanes, earliestDue } from './due.ts';
 import { endWithdrawn } from './withdrawals.ts';
 
 /** Where so few are due they are all looked at; else one for each lane, and then those of lanes with room. */
-const MOST_LOOKED_AT = 200;
+const MAX_LOOKED_AT = 200;
 /** Another dispatcher may take what was chosen. Each time it does it has made progress itself. */
-const MOST_ROUNDS = 16;
+const MAX_ROUNDS = 16;
 
 interface Chosen {
   readonly id: string;
@@ -35,7 +35,7 @@ export async function claimDue(
   const taken = new Map<string, number>();
   const room = (prefix: string): number => options.laneCapacity(prefix) - (taken.get(prefix) ?? 0);
   const claimed: ClaimedDelivery[] = [];
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const wanted = { nowMs: options.nowMs, limit: options.limit - claimed.length, room };
     const chosen = await choose(collections, wanted);
     if (chosen.length === 0) break;
@@ -51,8 +51,8 @@ export async function claimDue(
 
 async function choose({ deliveries }: DeliveryCollections, wanted: Wanted): Promise<readonly Chosen[]> {
   if (wanted.limit <= 0) return [];
-  const due = await earliestDue(deliveries, { byMs: wanted.nowMs, limit: MOST_LOOKED_AT });
-  if (due.length < MOST_LOOKED_AT) return fitting(due, wanted);
+  const due = await earliestDue(deliveries, { byMs: wanted.nowMs, limit: MAX_LOOKED_AT });
+  if (due.length < MAX_LOOKED_AT) return fitting(due, wanted);
   const lanes = await dueLanes(deliveries, wanted.nowMs);
   return dueInLanes(deliveries, lanes, wanted);
 }

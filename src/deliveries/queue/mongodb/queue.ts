@@ -29,7 +29,7 @@ import { storeNew } from './enqueue.ts';
 import * as copy from './log-copy.ts';
 import { countByState, findDelivery, heldAccounts, listDeliveries } from './reader.ts';
 import { redeliver } from './redeliver.ts';
-import { settlementsOf } from './report.ts';
+import { pendingReports } from './report.ts';
 import { MongoReporter } from './reporter.ts';
 import { readHealth, resetHealth } from './runs.ts';
 import { PolledSignal } from './signal.ts';
@@ -97,7 +97,7 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     const { claimed, unclaimed } = await this.#use((collections) =>
       storeNew(collections, deliveries, claimFor),
     );
-    if (unclaimed > 0) this.#signal.ring();
+    if (unclaimed > 0) this.#signal.notify();
     return claimed;
   }
 
@@ -107,10 +107,10 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
 
   async report(reports: readonly DeliveryReport[]): Promise<ReadonlyMap<string, WebhookHealth>> {
     const changed = await this.#use(async (collections) => {
-      const settlements = settlementsOf(reports, this.#clock.now());
-      return this.#reporter.record(collections, settlements);
+      const pending = pendingReports(reports, this.#clock.now());
+      return this.#reporter.record(collections, pending);
     });
-    if (reports.some(({ kind }) => kind === 'retry' || kind === 'released')) this.#signal.ring();
+    if (reports.some(({ kind }) => kind === 'retry' || kind === 'released')) this.#signal.notify();
     return changed;
   }
 
@@ -119,7 +119,7 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     for (let after = ''; ; ) {
       const at = { accountId, after, nowMs };
       const { found, resumed, ...next } = await this.#use((collections) => resumeSome(collections, at));
-      if (resumed > 0) this.#signal.ring();
+      if (resumed > 0) this.#signal.notify();
       total += resumed;
       if (found < BULK) return total;
       after = next.after;
@@ -152,7 +152,7 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     options: { readonly force: boolean; readonly dueAtMs: number },
   ): ReturnType<DeliveryQueue['redeliver']> {
     const answer = await this.#use((collections) => redeliver(collections, id, options));
-    if (answer === 'due') this.#signal.ring();
+    if (answer === 'due') this.#signal.notify();
     return answer;
   }
 

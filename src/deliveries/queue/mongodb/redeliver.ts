@@ -3,7 +3,7 @@ import type { DeliveryCollections } from './collections.ts';
 import { endWithdrawn, OPEN } from './withdrawals.ts';
 
 /** Each time somebody else changed the delivery in between. */
-const MOST_TRIES = 20;
+const MAX_TRIES = 20;
 
 /** Begins a new cycle. It is due before withdrawals are looked for again: a withdrawal ends it in either order. */
 export async function redeliver(
@@ -12,7 +12,7 @@ export async function redeliver(
   { force, dueAtMs }: { readonly force: boolean; readonly dueAtMs: number },
 ): ReturnType<DeliveryQueue['redeliver']> {
   const { deliveries } = collections;
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     const projection = { transaction_id: 1, state: 1, cycle: 1 };
     const found = await deliveries.findOne({ _id: id }, { projection });
     if (found === null) return 'not known';

@@ -10,7 +10,7 @@ import { recordSuccesses, type Success } from './successes.ts';
 import { KEEPS_NO_RECORD, KEEPS_RECORD, NO_MORE_DUE } from './withdrawals.ts';
 
 /** One report as it is written. */
-export interface Settlement {
+export interface PendingReport {
   readonly report: DeliveryReport;
   /** The lane of the claim. */
   readonly prefix: string;
@@ -21,7 +21,7 @@ export interface Settlement {
 }
 
 /** What reports come to, in their order. Throws where one could not be stored. */
-export function settlementsOf(reports: readonly DeliveryReport[], nowMs: number): Settlement[] {
+export function pendingReports(reports: readonly DeliveryReport[], nowMs: number): PendingReport[] {
   return reports.map((report) => {
     assertStorable(report);
     return { report, prefix: readLease(report.lease).prefix, by: new ObjectId(), nowMs };
@@ -29,17 +29,17 @@ export function settlementsOf(reports: readonly DeliveryReport[], nowMs: number)
 }
 
 /** Whether the lane's run counts it: a failure at its last attempt, or a success. */
-export function movesRun({ report }: Settlement): boolean {
+export function movesRun({ report }: PendingReport): boolean {
   return report.kind === 'delivered' || (report.kind === 'failed' && report.attempt !== null);
 }
 
-export function isFailure(settlement: Settlement): boolean {
-  return settlement.report.kind === 'failed' && movesRun(settlement);
+export function isFailure(each: PendingReport): boolean {
+  return each.report.kind === 'failed' && movesRun(each);
 }
 
 /** Tells the runs of reports that counted, in their order. */
-export function moveRuns(runs: HealthRuns, settlements: readonly Settlement[]): void {
-  for (const { report, prefix } of settlements) {
+export function moveRuns(runs: HealthRuns, pending: readonly PendingReport[]): void {
+  for (const { report, prefix } of pending) {
     if (report.kind === 'delivered') runs.delivered(prefix);
     if (report.kind === 'failed' && report.attempt !== null) runs.failed(prefix, report.attempt);
   }
@@ -51,46 +51,46 @@ export function moveRuns(runs: HealthRuns, settlements: readonly Settlement[]): 
  */
 export async function settle(
   { deliveries }: DeliveryCollections,
-  settlements: readonly Settlement[],
+  pending: readonly PendingReport[],
   session?: ClientSession,
-): Promise<readonly Settlement[]> {
-  const moved: Settlement[] = [];
-  for (const part of withoutRepetition(settlements)) {
-    for (const settlement of await settlePart(deliveries, part, session)) moved.push(settlement);
+): Promise<readonly PendingReport[]> {
+  const moved: PendingReport[] = [];
+  for (const part of withoutRepetition(pending)) {
+    for (const each of await settlePart(deliveries, part, session)) moved.push(each);
   }
   return moved;
 }
 
 /** Parts in which no delivery is reported twice: of one that is, the order matters. Nearly always a single one. */
-function withoutRepetition(settlements: readonly Settlement[]): readonly (readonly Settlement[])[] {
-  const parts: Settlement[][] = [[]];
+function withoutRepetition(pending: readonly PendingReport[]): readonly (readonly PendingReport[])[] {
+  const parts: PendingReport[][] = [[]];
   const ids = new Set<string>();
-  for (const settlement of settlements) {
-    if (ids.has(settlement.report.id)) {
+  for (const each of pending) {
+    if (ids.has(each.report.id)) {
       ids.clear();
       parts.push([]);
     }
-    ids.add(settlement.report.id);
-    parts.at(-1)?.push(settlement);
+    ids.add(each.report.id);
+    parts.at(-1)?.push(each);
   }
   return parts;
 }
 
 async function settlePart(
   deliveries: DeliveryCollections['deliveries'],
-  settlements: readonly Settlement[],
+  pending: readonly PendingReport[],
   session?: ClientSession,
-): Promise<readonly Settlement[]> {
+): Promise<readonly PendingReport[]> {
   const within = session === undefined ? {} : { session };
-  const { together, oneByOne } = parted(settlements);
+  const { together, oneByOne } = parted(pending);
   let matched = await recordSuccesses(deliveries, together, within);
   if (oneByOne.length > 0) {
-    const writes = oneByOne.map((settlement) => writeOf(settlement, KEEPS_RECORD));
+    const writes = oneByOne.map((each) => writeOf(each, KEEPS_RECORD));
     matched += (await deliveries.bulkWrite(writes, { ordered: true, ...within })).matchedCount;
   }
-  const moving = settlements.filter(movesRun);
-  if (matched === settlements.length) return moving;
-  await settleErased(deliveries, settlements, within);
+  const moving = pending.filter(movesRun);
+  if (matched === pending.length) return moving;
+  await settleErased(deliveries, pending, within);
   await keepAttemptsUnderWay(deliveries, oneByOne, within);
   if (moving.length === 0) return moving;
   const ids = moving.map(({ report }) => report.id);
@@ -101,20 +101,20 @@ async function settlePart(
 }
 
 /** Successes of one cycle, and the rest. */
-function parted(settlements: readonly Settlement[]): {
+function parted(pending: readonly PendingReport[]): {
   readonly together: readonly Success[];
-  readonly oneByOne: readonly Settlement[];
+  readonly oneByOne: readonly PendingReport[];
 } {
   const together: Success[] = [];
-  const oneByOne: Settlement[] = [];
-  for (const settlement of settlements) {
-    const { report, by } = settlement;
+  const oneByOne: PendingReport[] = [];
+  for (const each of pending) {
+    const { report, by } = each;
     const cycle = together[0]?.cycle;
     if (report.kind === 'delivered' && report.attempt.cycle === (cycle ?? report.attempt.cycle)) {
       const { id, attempt } = report;
       const stored = toAttemptDocument(attempt, by);
       together.push({ id, cycle: attempt.cycle, endedAtMs: endOf(attempt), attempt: stored });
-    } else oneByOne.push(settlement);
+    } else oneByOne.push(each);
   }
   return { together, oneByOne };
 }
@@ -124,7 +124,7 @@ function parted(settlements: readonly Settlement[]): {
  * able to try it again, a tenth of the work, where the guards make a second report harmless.
  */
 function writeOf(
-  { report, by, nowMs }: Settlement,
+  { report, by, nowMs }: PendingReport,
   guard: Filter<DeliveryDocument>,
 ): AnyBulkWriteOperation<DeliveryDocument> {
   const filter = { ...guardOf(report, readLease(report.lease).token), ...guard };
@@ -134,10 +134,10 @@ function writeOf(
 /** Successes of deliveries whose records were emptied meanwhile: the only outcomes that still count for those. */
 async function settleErased(
   deliveries: DeliveryCollections['deliveries'],
-  settlements: readonly Settlement[],
+  pending: readonly PendingReport[],
   within: { readonly session?: ClientSession },
 ): Promise<void> {
-  const writes = settlements.flatMap(({ report, ...how }) => {
+  const writes = pending.flatMap(({ report, ...how }) => {
     if (report.kind !== 'delivered') return [];
     const kept = { ...report, attempt: attemptWithoutWords(report.attempt) };
     return [writeOf({ report: kept, ...how }, KEEPS_NO_RECORD)];
@@ -147,14 +147,14 @@ async function settleErased(
 
 /**
  * Keeps the failed attempts that were under way when their deliveries ended for another reason. Their mark is a new
- * one: by that of their settlements it would look as if they had counted.
+ * one: by that of their pending it would look as if they had counted.
  */
 async function keepAttemptsUnderWay(
   deliveries: DeliveryCollections['deliveries'],
-  settlements: readonly Settlement[],
+  pending: readonly PendingReport[],
   within: { readonly session?: ClientSession },
 ): Promise<void> {
-  const writes = settlements.flatMap(({ report }): AnyBulkWriteOperation<DeliveryDocument>[] => {
+  const writes = pending.flatMap(({ report }): AnyBulkWriteOperation<DeliveryDocument>[] => {
     const attempt = report.kind === 'retry' || report.kind === 'failed' ? report.attempt : null;
     if (attempt === null) return [];
     const { cycle, number } = attempt;

@@ -2,7 +2,7 @@ import type { MongoConnection } from '../../../mongodb/connection.ts';
 import type { WebhookHealth } from '../delivery-queue.ts';
 import { SerialWork } from '../serial-work.ts';
 import { type DeliveryCollections, deliveryCollections } from './collections.ts';
-import { isFailure, movesRun, type Settlement, settle } from './report.ts';
+import { isFailure, movesRun, type PendingReport, settle } from './report.ts';
 import { applyRuns, ensureLanes, readLanes } from './runs.ts';
 
 const NO_CHANGE: ReadonlyMap<string, WebhookHealth> = new Map();
@@ -27,37 +27,37 @@ export class MongoReporter {
   /** The health of each lane whose run changed. */
   async record(
     collections: DeliveryCollections,
-    settlements: readonly Settlement[],
+    pending: readonly PendingReport[],
   ): Promise<ReadonlyMap<string, WebhookHealth>> {
-    if (!(await this.#mayMoveRun(collections, settlements))) {
-      await settle(collections, settlements);
+    if (!(await this.#mayMoveRun(collections, pending))) {
+      await settle(collections, pending);
       return NO_CHANGE;
     }
     if (await this.#connection.hasTransactions()) {
-      return this.#transactions.run(() => this.#inTransaction(settlements));
+      return this.#transactions.run(() => this.#inTransaction(pending));
     }
-    const counted = await settle(collections, settlements);
+    const counted = await settle(collections, pending);
     return applyRuns(collections.lanes, counted);
   }
 
   /** Also makes the lanes that are missing. */
-  async #mayMoveRun({ lanes }: DeliveryCollections, settlements: readonly Settlement[]): Promise<boolean> {
-    const moving = [...new Set(settlements.filter(movesRun).map(({ prefix }) => prefix))];
+  async #mayMoveRun({ lanes }: DeliveryCollections, pending: readonly PendingReport[]): Promise<boolean> {
+    const moving = [...new Set(pending.filter(movesRun).map(({ prefix }) => prefix))];
     if (moving.length === 0) return false;
     const before = await readLanes(lanes, moving);
     const someRun = [...before.values()].some(({ failed_in_a_row }) => failed_in_a_row > 0);
-    if (!someRun && !settlements.some(isFailure)) return false;
+    if (!someRun && !pending.some(isFailure)) return false;
     const missing = moving.filter((prefix) => !before.has(prefix));
     await ensureLanes(lanes, missing);
     return true;
   }
 
-  #inTransaction(settlements: readonly Settlement[]): Promise<ReadonlyMap<string, WebhookHealth>> {
+  #inTransaction(pending: readonly PendingReport[]): Promise<ReadonlyMap<string, WebhookHealth>> {
     return this.#connection.use((db) => {
       const collections = deliveryCollections(db);
       return this.#connection.client.withSession((session) =>
         session.withTransaction(async () => {
-          const counted = await settle(collections, settlements, session);
+          const counted = await settle(collections, pending, session);
           return applyRuns(collections.lanes, counted, session);
         }),
       );

@@ -3,30 +3,30 @@ import type { WebhookHealth } from '../delivery-queue.ts';
 import { HealthRuns, healthy } from '../health-run.ts';
 import { insertMissing, type LaneDocument } from './collections.ts';
 import { toHealth, toRunFields } from './documents.ts';
-import { moveRuns, type Settlement } from './report.ts';
+import { moveRuns, type PendingReport } from './report.ts';
 
 /** Another process changed a lane's run meanwhile: it is read and moved again. */
-const MOST_TRIES = 100;
+const MAX_TRIES = 100;
 
-export type Lanes = Collection<LaneDocument>;
+export type LaneCollection = Collection<LaneDocument>;
 
-export async function readHealth(lanes: Lanes, prefix: string): Promise<WebhookHealth> {
+export async function readHealth(lanes: LaneCollection, prefix: string): Promise<WebhookHealth> {
   const lane = await lanes.findOne({ _id: prefix });
   return lane === null ? healthy() : toHealth(lane);
 }
 
-export async function resetHealth(lanes: Lanes, prefix: string): Promise<void> {
+export async function resetHealth(lanes: LaneCollection, prefix: string): Promise<void> {
   await lanes.updateOne({ _id: prefix }, { $set: toRunFields(healthy()), $inc: { v: 1 } });
 }
 
 /** Ends the time of these lanes' runs, not the count. */
-export async function endRunsInTime(lanes: Lanes, prefixes: readonly string[]): Promise<void> {
+export async function endRunsInTime(lanes: LaneCollection, prefixes: readonly string[]): Promise<void> {
   const running = { _id: { $in: prefixes }, failing_since: { $ne: null } };
   await lanes.updateMany(running, { $set: { failing_since: null }, $inc: { v: 1 } });
 }
 
 export async function readLanes(
-  lanes: Lanes,
+  lanes: LaneCollection,
   prefixes: readonly string[],
   session?: ClientSession,
 ): Promise<ReadonlyMap<string, LaneDocument>> {
@@ -36,7 +36,7 @@ export async function readLanes(
 }
 
 /** Makes the lanes that are missing, so that every change of a run is a guarded update. */
-export async function ensureLanes(lanes: Lanes, prefixes: readonly string[]): Promise<void> {
+export async function ensureLanes(lanes: LaneCollection, prefixes: readonly string[]): Promise<void> {
   await insertMissing(
     lanes,
     prefixes.map((prefix) => ({ _id: prefix, ...toRunFields(healthy()), v: 0 })),
@@ -49,15 +49,15 @@ export async function ensureLanes(lanes: Lanes, prefixes: readonly string[]): Pr
  * moved again, or, in a transaction, the transaction fails and is made again by its owner.
  */
 export async function applyRuns(
-  lanes: Lanes,
-  counted: readonly Settlement[],
+  lanes: LaneCollection,
+  counted: readonly PendingReport[],
   session?: ClientSession,
 ): Promise<Map<string, WebhookHealth>> {
   const within = session === undefined ? {} : { session };
   const changed = new Map<string, WebhookHealth>();
   let left = counted;
   for (let tries = 0; left.length > 0; tries++) {
-    if (tries === MOST_TRIES)
+    if (tries === MAX_TRIES)
       throw new Error('the runs of failures changed faster than they could be written');
     const prefixes = [...new Set(left.map(({ prefix }) => prefix))];
     const before = await readLanes(lanes, prefixes, session);

@@ -2,9 +2,9 @@ import { FuelError } from '../../../errors.ts';
 import type { WorkListener, WorkSignal } from '../delivery-queue.ts';
 
 /**
- * Rings for what this process made due, at once, and by looking for what has come due by others: while anybody
- * listens, a look each `pollMs`, and a ring where it finds something due. Nothing else need be told of: what is
- * due later, a lease of a process that dies among it, is found when it is due.
+ * Notifies at once of what this process made due, and by polling of what other processes made due: while anybody
+ * listens, one query every `pollMs`. What is due later, such as the deliveries of a process that died, is found
+ * when it is due.
  */
 export class PolledSignal implements WorkSignal {
   readonly #listeners = new Set<WorkListener>();
@@ -30,15 +30,15 @@ export class PolledSignal implements WorkSignal {
     if (this.#listeners.size === 0) this.#stop();
   }
 
-  ring(): void {
-    for (const listener of this.#listeners) listener.ring();
+  notify(): void {
+    for (const listener of this.#listeners) listener.notify();
   }
 
   /** Rings once more, so that whoever waits finds it closed. */
   close(): void {
     this.#closed = true;
     this.#stop();
-    this.ring();
+    this.notify();
     this.#listeners.clear();
   }
 
@@ -62,6 +62,6 @@ export class PolledSignal implements WorkSignal {
     }
     if (this.#timer !== timer) return; // nobody has listened since
     this.#lookLater();
-    if (due) this.ring();
+    if (due) this.notify();
   }
 }

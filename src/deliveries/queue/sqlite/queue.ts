@@ -25,7 +25,7 @@ import { storeNew } from './enqueue.ts';
 import { SqliteLanes } from './lanes.ts';
 import { SqliteLogCopy } from './log-copy.ts';
 import { SqliteDeliveryReader } from './reader.ts';
-import { attemptUnderWay, standingAfter } from './report.ts';
+import { attemptUnderWay, nextState } from './report.ts';
 import { attemptValues, type Row, type StandingRow, toClaimed } from './rows.ts';
 import { deliveryMigrations } from './schema.ts';
 import { prepareStatements, type Statements } from './statements.ts';
@@ -89,7 +89,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
       this.#lanes.refresh(stored.lanes);
       return stored;
     });
-    if (unclaimed > 0) this.#commits.ring();
+    if (unclaimed > 0) this.#commits.notify();
     return claimed;
   }
 
@@ -125,7 +125,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
         const row = this.#standing(report.id);
         if (row === undefined) continue;
         const { seq, prefix } = row;
-        const after = standingAfter(row, report, nowMs);
+        const after = nextState(row, report, nowMs);
         if (after === undefined) {
           this.#keepAttempt(row, attemptUnderWay(row, report));
           continue;
@@ -142,7 +142,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
       this.#lanes.refresh(lanes);
       for (const [prefix, health] of runs.changed) this.#lanes.setHealth(prefix, health);
     });
-    if (due) this.#commits.ring();
+    if (due) this.#commits.notify();
     return runs.changed;
   }
 
@@ -157,7 +157,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
         this.#lanes.refresh(lanes);
         return batch;
       });
-      if (rows.length > 0) this.#commits.ring();
+      if (rows.length > 0) this.#commits.notify();
       resumed += rows.length;
       if (rows.length < BULK_ROWS) return resumed;
       after = rows.reduce((last, row) => Math.max(last, row.seq as number), after);
@@ -207,7 +207,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
       this.#lanes.refresh([prefix]);
       return 'due';
     });
-    if (answer === 'due') this.#commits.ring();
+    if (answer === 'due') this.#commits.notify();
     return answer;
   }
 

@@ -6,7 +6,7 @@ import type { Standing, StandingRow } from './rows.ts';
  * How a delivery stands after a report, `undefined` where the report changes nothing: another claim has the
  * delivery, or it has ended. A success is recorded all the same while its cycle lasts: the receiver has it.
  */
-export function standingAfter(row: StandingRow, report: DeliveryReport, nowMs: number): Standing | undefined {
+export function nextState(row: StandingRow, report: DeliveryReport, nowMs: number): Standing | undefined {
   const holds = row.state === 'pending' && row.lease === report.lease;
   const lateSuccess =
     report.kind === 'delivered' && row.state !== 'delivered' && row.cycle === report.attempt.cycle;

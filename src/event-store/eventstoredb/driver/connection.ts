@@ -6,7 +6,7 @@ import { NoAnswer, toKnownError } from './errors.ts';
 
 /** One try of one operation; the next one goes to whichever node answers then. */
 const ANSWER_MS = 5_000;
-const READ_PATIENCE_MS = 2_000;
+const READ_RETRY_MS = 2_000;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 /** With the driver's ping every 10 s: when a node that froze is given up, so that another one is looked for. */
@@ -15,11 +15,11 @@ const PING_ANSWER_MS = 3_000;
 /** Before a subscription is begun again. */
 export const SUBSCRIBE_BACKOFF = { maxMs: 5_000, jitter: true } as const;
 
-export interface Patience {
+export interface UseOptions {
   /** How long one try may take; 5 s unless given. */
   readonly answerMs?: number;
   /** How long it is tried again while no node answers; 2 s unless given, 0 for a single try. */
-  readonly patienceMs?: number;
+  readonly retryForMs?: number;
   /** Ends the wait: the call rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -52,18 +52,18 @@ export class EventStoreDbConnection {
    * patience ends, `STORE_CLOSED` after `close`, `ITEM_REFUSED` where the server can't take what it is given, and
    * with the driver's own errors otherwise.
    */
-  async use<T>(work: Work<T>, patience: Patience = {}): Promise<T> {
-    const endMs = performance.now() + (patience.patienceMs ?? READ_PATIENCE_MS);
+  async use<T>(work: Work<T>, options: UseOptions = {}): Promise<T> {
+    const endMs = performance.now() + (options.retryForMs ?? READ_RETRY_MS);
     const backoff = new Backoff({ firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, jitter: true });
     for (;;) {
       this.assertOpen();
-      patience.signal?.throwIfAborted();
+      options.signal?.throwIfAborted();
       let pauseMs: number;
       try {
-        return await this.#once(work, patience);
+        return await this.#once(work, options);
       } catch (error) {
         const known = toKnownError(error);
-        if (!isUnavailable(known) || patience.signal?.aborted === true) throw known;
+        if (!isUnavailable(known) || options.signal?.aborted === true) throw known;
         this.assertOpen();
         pauseMs = backoff.nextMs();
         if (performance.now() + pauseMs > endMs) throw known;
@@ -79,7 +79,7 @@ export class EventStoreDbConnection {
     await this.client.dispose();
   }
 
-  #once<T>(work: Work<T>, { answerMs = ANSWER_MS, signal }: Patience): Promise<T> {
+  #once<T>(work: Work<T>, { answerMs = ANSWER_MS, signal }: UseOptions): Promise<T> {
     return new Promise((resolve, reject) => {
       const givenUp = new AbortController();
       const settle = (): void => {

@@ -2,13 +2,13 @@ import type { Clock } from '../../../clock.ts';
 import { FuelError } from '../../../errors.ts';
 import type { Log } from '../../../log.ts';
 import { Retry } from '../../../retry.ts';
-import { Bell } from '../../../signal.ts';
+import { Signal } from '../../../signal.ts';
 import { type GroupConsumer, type GroupEvent, type RecordedEvent, STREAM_ERASED } from '../../event-store.ts';
 import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from '../driver/connection.ts';
 import { NoAnswer, toKnownError } from '../driver/errors.ts';
 import { isWanted, recordedOf } from '../driver/events.ts';
 import { readRange } from '../log/reads.ts';
-import { type Delivery, type Ended, EventStoreDbHandedEvents } from './handed-events.ts';
+import { type Ended, EventStoreDbHandedEvents, type ServerEvent } from './handed-events.ts';
 import { EventStoreDbGroupLink } from './link.ts';
 import { limitsOf, notEnsured } from './settings.ts';
 
@@ -34,7 +34,7 @@ export interface GroupConsumerOptions {
 /** One of the consumers that compete for a group's events. */
 export class EventStoreDbGroupConsumer implements GroupConsumer {
   readonly #options: GroupConsumerOptions;
-  readonly #bell = new Bell();
+  readonly #wakeUp = new Signal();
   readonly #handed: EventStoreDbHandedEvents;
   readonly #ended: AbortSignal;
   readonly #retry: Retry;
@@ -56,8 +56,8 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
 
   /** Rejects with `REFUSED` where there is no such group. */
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupEvent, void, undefined> {
-    const ring = (): void => this.#bell.ring();
-    this.#ended.addEventListener('abort', ring);
+    const notify = (): void => this.#wakeUp.notify();
+    this.#ended.addEventListener('abort', notify);
     try {
       while (!this.#options.signal.aborted) {
         this.#assertOpen();
@@ -68,7 +68,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
         }
       }
     } finally {
-      this.#ended.removeEventListener('abort', ring);
+      this.#ended.removeEventListener('abort', notify);
     }
   }
 
@@ -79,7 +79,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
       .map((event) => this.#handed.end(event, nowMs))
       .filter((delivery) => delivery !== undefined);
     if (deliveries.length > 0) await this.#link?.ack(deliveries);
-    this.#bell.ring(); // there is room for more
+    this.#wakeUp.notify(); // there is room for more
   }
 
   async retry(
@@ -89,14 +89,14 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     this.#assertOpen();
     const nowMs = this.#options.clock.now();
     await this.#park(this.#handed.hold(event, { reason, delayMs, nowMs, most: MAX_HELD }));
-    this.#bell.ring();
+    this.#wakeUp.notify();
   }
 
   async park(event: GroupEvent, reason: string): Promise<void> {
     this.#assertOpen();
     const delivery = this.#handed.end(event, this.#options.clock.now());
     await this.#park(delivery && { delivery, reason });
-    this.#bell.ring();
+    this.#wakeUp.notify();
   }
 
   /** Hands events out over one connection. Ends when it is asked to; rejects when the connection breaks. */
@@ -107,13 +107,13 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     const link = new EventStoreDbGroupLink(connection, {
       group,
       bufferSize: bufferSize + MAX_HELD,
-      bell: this.#bell,
+      wakeUp: this.#wakeUp,
     });
     this.#link = link;
     const confirmUntilMs = performance.now() + CONFIRMATION_MS;
     try {
       while (!ended.aborted) {
-        this.#bell.reset();
+        this.#wakeUp.reset();
         await this.#receive(link, prefixes);
         const next = this.#handed.next(clock.now());
         if (next !== undefined) {
@@ -123,7 +123,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
         } else {
           if (link.isConfirmed) this.#retry.succeeded();
           else if (performance.now() > confirmUntilMs) throw new NoAnswer(CONFIRMATION_MS);
-          await this.#bell.wait(Math.min(this.#handed.quietMs(clock.now()), SLEEP_MS));
+          await this.#wakeUp.wait(Math.min(this.#handed.quietMs(clock.now()), SLEEP_MS));
         }
       }
     } finally {
@@ -135,7 +135,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
 
   /** Takes in what has arrived, up to one batch. What the group is not for ends here. */
   async #receive(link: EventStoreDbGroupLink, prefixes: readonly string[]): Promise<void> {
-    const ended: Delivery[] = [];
+    const ended: ServerEvent[] = [];
     while (!this.#handed.isFull) {
       const delivery = link.take();
       if (delivery === undefined) break;
@@ -147,7 +147,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   }
 
   /** What was replayed comes by a link, whose position is not the event's; undefined where it was erased. */
-  async #eventOf(delivery: Delivery): Promise<RecordedEvent | undefined> {
+  async #eventOf(delivery: ServerEvent): Promise<RecordedEvent | undefined> {
     const event = recordedOf(delivery);
     if (event === undefined || delivery.link === undefined) return event;
     const place = { fromRevision: event.revision, most: 1 };
@@ -168,6 +168,6 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
 }
 
 /** A link whose event is gone has no event. */
-function isFor(prefixes: readonly string[], { event }: Delivery): boolean {
+function isFor(prefixes: readonly string[], { event }: ServerEvent): boolean {
   return event !== undefined && isWanted(event.streamId, prefixes);
 }

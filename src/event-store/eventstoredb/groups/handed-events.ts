@@ -4,7 +4,7 @@ import type { GroupEvent, Position, RecordedEvent } from '../../event-store.ts';
 import type { GroupLimits } from './settings.ts';
 
 /** How the server handed the event over; what it is answered with. */
-export type Delivery = PersistentSubscriptionToAllResolvedEvent;
+export type ServerEvent = PersistentSubscriptionToAllResolvedEvent;
 
 /** The server looks for passed time-outs once a second. */
 const SERVER_DELAY_MS = 2_000;
@@ -14,7 +14,7 @@ const MAX_HELD_BYTES = 32 * MAX_BATCH_BYTES;
 interface Entry {
   readonly event: RecordedEvent;
   readonly bytes: number;
-  delivery: Delivery;
+  delivery: ServerEvent;
   /** How often it was handed out before. */
   readonly retryCount: number;
   /** When the server hands it out again, here or elsewhere. */
@@ -26,7 +26,7 @@ interface Entry {
 }
 
 export interface Ended {
-  readonly delivery: Delivery;
+  readonly delivery: ServerEvent;
   readonly reason: string;
 }
 
@@ -63,7 +63,7 @@ export class EventStoreDbHandedEvents {
   }
 
   /** Takes what the server handed over; says when it is to be parked instead. */
-  arrive(event: RecordedEvent, delivery: Delivery, nowMs: number): Ended | undefined {
+  arrive(event: RecordedEvent, delivery: ServerEvent, nowMs: number): Ended | undefined {
     const known = this.#entries.get(event.position);
     const expiresAtMs = nowMs + this.#limits.ackTimeoutMs;
     this.#lookAtMs = Math.min(this.#lookAtMs, expiresAtMs);
@@ -98,7 +98,7 @@ export class EventStoreDbHandedEvents {
   }
 
   /** Ends an event that is out here, and says what to answer the server; undefined where it is not. */
-  end({ event }: GroupEvent, nowMs: number): Delivery | undefined {
+  end({ event }: GroupEvent, nowMs: number): ServerEvent | undefined {
     const entry = this.#outAt(event.position, nowMs);
     this.#drop(entry);
     return entry?.delivery;

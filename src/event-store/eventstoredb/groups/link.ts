@@ -1,12 +1,12 @@
 import type { PersistentSubscriptionToAll } from '@eventstore/db-client';
-import type { Bell } from '../../../signal.ts';
+import type { Signal } from '../../../signal.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { EndedByServer } from '../driver/errors.ts';
-import type { Delivery } from './handed-events.ts';
+import type { ServerEvent } from './handed-events.ts';
 
 /** Events that the driver holds, which it does not bound by bytes; the others wait on the connection. */
 const DRIVER_BUFFER = 8;
-const MOST_ACKNOWLEDGED = 500;
+const MAX_ACKNOWLEDGED = 500;
 /** What was sent gets this long to arrive before the call is cancelled, which drops what is on its way. */
 const ARRIVAL_MS = 100;
 
@@ -15,7 +15,7 @@ export interface GroupLinkOptions {
   /** Events that the server hands over before it wants answers. */
   readonly bufferSize: number;
   /** Rung when there may be something to take, or an error. */
-  readonly bell: Pick<Bell, 'ring'>;
+  readonly wakeUp: Pick<Signal, 'notify'>;
 }
 
 /** One connection of a consumer to its group, until it breaks. */
@@ -26,7 +26,7 @@ export class EventStoreDbGroupLink {
   #sentAtMs = Number.NEGATIVE_INFINITY;
   #error: Error | undefined;
 
-  constructor({ client }: EventStoreDbConnection, { group, bufferSize, bell }: GroupLinkOptions) {
+  constructor({ client }: EventStoreDbConnection, { group, bufferSize, wakeUp }: GroupLinkOptions) {
     this.#subscription = client.subscribeToPersistentSubscriptionToAll(
       group,
       { bufferSize },
@@ -35,13 +35,13 @@ export class EventStoreDbGroupLink {
     const end = (error: Error): void => {
       this.#error ??= error;
       this.#broken.resolve();
-      bell.ring();
+      wakeUp.notify();
     };
     this.#subscription.on('confirmation', () => {
       this.#isConfirmed = true;
-      bell.ring();
+      wakeUp.notify();
     });
-    this.#subscription.on('readable', () => bell.ring());
+    this.#subscription.on('readable', () => wakeUp.notify());
     this.#subscription.on('error', end);
     this.#subscription.on('end', () => end(new EndedByServer('the subscription')));
   }
@@ -55,19 +55,25 @@ export class EventStoreDbGroupLink {
   }
 
   /** What has arrived next; undefined where nothing has. */
-  take(): Delivery | undefined {
+  take(): ServerEvent | undefined {
     return this.#subscription.read() ?? undefined;
   }
 
   /** Resolves when it is sent, and also where the connection breaks first: then the events come again. */
-  async ack(deliveries: readonly Delivery[]): Promise<void> {
-    for (let at = 0; at < deliveries.length; at += MOST_ACKNOWLEDGED) {
-      await this.#sent(this.#subscription.ack(...deliveries.slice(at, at + MOST_ACKNOWLEDGED)));
+  async ack(deliveries: readonly ServerEvent[]): Promise<void> {
+    for (let at = 0; at < deliveries.length; at += MAX_ACKNOWLEDGED) {
+      await this.#sent(this.#subscription.ack(...deliveries.slice(at, at + MAX_ACKNOWLEDGED)));
     }
   }
 
   /** As `ack`. */
-  async park({ delivery, reason }: { readonly delivery: Delivery; readonly reason: string }): Promise<void> {
+  async park({
+    delivery,
+    reason,
+  }: {
+    readonly delivery: ServerEvent;
+    readonly reason: string;
+  }): Promise<void> {
     await this.#sent(this.#subscription.nack('park', reason, delivery));
   }
 

@@ -44,7 +44,7 @@ export class EventStoreDbAppends {
         tried = true;
         return known ?? (await this.#resultOf(append, await this.#batch.append(append, givenUp)));
       },
-      { answerMs: ANSWER_MS, patienceMs: PATIENCE_MS },
+      { answerMs: ANSWER_MS, retryForMs: PATIENCE_MS },
     );
   }
 
@@ -64,7 +64,7 @@ export class EventStoreDbAppends {
   /** Where exactly these events stand already; undefined where they do not. */
   async #standing({ stream, expected, events }: BatchAppend): Promise<AppendResult | undefined> {
     const range = expected === 'any' ? {} : { fromRevision: firstRevision(expected), most: events.length };
-    const found = await readRange(this.#connection, stream, range, { patienceMs: 0 }); // whoever asks has its own
+    const found = await readRange(this.#connection, stream, range, { retryForMs: 0 }); // whoever asks has its own
     if (found === 'erased') return { kind: 'erased' };
     const first = found.findIndex(({ id }) => id === events[0]?.id);
     const place = first < 0 ? [] : found.slice(first, first + events.length);

@@ -10,7 +10,7 @@ import {
   StreamNotFoundError,
 } from '@eventstore/db-client';
 import type { Position, RecordedEvent } from '../../event-store.ts';
-import type { EventStoreDbConnection, Patience } from '../driver/connection.ts';
+import type { EventStoreDbConnection, UseOptions } from '../driver/connection.ts';
 import { toPosition, toRecorded } from '../driver/events.ts';
 
 export interface StreamRange {
@@ -25,7 +25,7 @@ export async function readRange(
   connection: EventStoreDbConnection,
   stream: string,
   { fromRevision = 0, most }: StreamRange = {},
-  patience?: Patience,
+  options?: UseOptions,
 ): Promise<RecordedEvent[] | 'erased'> {
   const range = {
     direction: FORWARDS,
@@ -36,17 +36,17 @@ export async function readRange(
     connection.use(async (client, givenUp) => {
       const events = await all(client.readStream(stream, range), givenUp);
       return events.flatMap(({ event }) => (event === undefined ? [] : [toRecorded(event)]));
-    }, patience),
+    }, options),
   );
 }
 
 /** The position of the last event of all, the server's own included; 0 where there is none. */
-export function readHead(connection: EventStoreDbConnection, patience?: Patience): Promise<Position> {
+export function readHead(connection: EventStoreDbConnection, options?: UseOptions): Promise<Position> {
   const last = { direction: BACKWARDS, fromPosition: END, maxCount: 1 } as const;
   return connection.use(async (client, givenUp) => {
     const [found] = await all(client.readAll(last), givenUp);
     return found?.event === undefined ? 0 : toPosition(found.event.position.commit);
-  }, patience);
+  }, options);
 }
 
 /**
@@ -57,7 +57,7 @@ export function readHead(connection: EventStoreDbConnection, patience?: Patience
 export async function lastShownUpTo(
   connection: EventStoreDbConnection,
   position: Position,
-  patience?: Patience,
+  options?: UseOptions,
 ): Promise<Position> {
   if (position === 0) return 0;
   const at = { fromPosition: { commit: BigInt(position), prepare: BigInt(position) }, maxCount: 1 };
@@ -66,7 +66,7 @@ export async function lastShownUpTo(
     if (found?.event !== undefined && toPosition(found.event.position.commit) === position) return position;
     const [before] = await all(client.readAll({ ...at, direction: BACKWARDS }), givenUp);
     return before?.event === undefined ? 0 : toPosition(before.event.position.commit);
-  }, patience);
+  }, options);
 }
 
 /** The first or the last event that can be read of a stream; undefined where it has none, or was erased. */

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type AllStreamResolvedEvent, type AllStreamSubscription, START } from '@eventstore/db-client';
-import type { Bell } from '../../../signal.ts';
+import type { Signal } from '../../../signal.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../batch-bytes.ts';
 import type { Position, RecordedEvent, SubscriptionBatch } from '../../event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
@@ -30,7 +30,7 @@ export interface SourceOptions {
   /** `live` tells its position with each event of the log, and is slow where much is stored behind `after`. */
   readonly pace: 'stored' | 'live';
   /** Rung when there may be something to take, or an error. */
-  readonly bell: Pick<Bell, 'ring'>;
+  readonly wakeUp: Pick<Signal, 'notify'>;
 }
 
 /** One subscription on the server, until it breaks. */
@@ -42,7 +42,7 @@ export class EventStoreDbSource {
   #live = false;
   #error: Error | undefined;
 
-  constructor({ client }: EventStoreDbConnection, { prefixes, after, pace, bell }: SourceOptions) {
+  constructor({ client }: EventStoreDbConnection, { prefixes, after, pace, wakeUp }: SourceOptions) {
     const mark = (marker: Marker['marker']): void => {
       this.#subscription.push({ marker });
     };
@@ -55,12 +55,12 @@ export class EventStoreDbSource {
     );
     const end = (error: Error): void => {
       this.#error ??= error;
-      bell.ring();
+      wakeUp.notify();
     };
     this.#subscription.on('caughtUp', () => mark('caughtUp'));
     this.#subscription.on('readable', () => {
       this.#fetch();
-      bell.ring();
+      wakeUp.notify();
     });
     this.#subscription.on('error', end);
     this.#subscription.on('end', () => end(new EndedByServer('the subscription')));

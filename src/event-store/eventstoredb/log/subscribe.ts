@@ -1,7 +1,7 @@
 import { TimeoutError } from '@eventstore/db-client';
 import type { Log } from '../../../log.ts';
 import { Retry } from '../../../retry.ts';
-import { Bell } from '../../../signal.ts';
+import { Signal } from '../../../signal.ts';
 import type { Position, SubscribeOptions, SubscriptionBatch } from '../../event-store.ts';
 import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from '../driver/connection.ts';
 import { toKnownError } from '../driver/errors.ts';
@@ -25,8 +25,8 @@ export async function* subscribe(
   options: CatchUpOptions,
 ): AsyncGenerator<SubscriptionBatch, void, undefined> {
   const { prefixes, signal, log } = options;
-  const bell = new Bell();
-  const ring = (): void => bell.ring();
+  const wakeUp = new Signal();
+  const notify = (): void => wakeUp.notify();
   const until = AbortSignal.any([signal, connection.closed]);
   const retry = new Retry({
     log,
@@ -36,11 +36,11 @@ export async function* subscribe(
     backoff: SUBSCRIBE_BACKOFF,
   });
   let position = options.after;
-  until.addEventListener('abort', ring);
+  until.addEventListener('abort', notify);
   try {
     while (!signal.aborted) {
       connection.assertOpen();
-      const catchUp = new CatchUp(connection, { ...options, after: position }, bell);
+      const catchUp = new CatchUp(connection, { ...options, after: position }, wakeUp);
       try {
         for await (const batch of catchUp.batches()) {
           retry.succeeded();
@@ -54,7 +54,7 @@ export async function* subscribe(
       }
     }
   } finally {
-    until.removeEventListener('abort', ring);
+    until.removeEventListener('abort', notify);
   }
 }
 
@@ -66,14 +66,14 @@ export async function* subscribe(
 class CatchUp {
   readonly #connection: EventStoreDbConnection;
   readonly #options: CatchUpOptions;
-  readonly #bell: Bell;
+  readonly #wakeUp: Signal;
   #source: EventStoreDbSource | undefined;
   #pace: 'stored' | 'live' = 'stored';
 
-  constructor(connection: EventStoreDbConnection, options: CatchUpOptions, bell: Bell) {
+  constructor(connection: EventStoreDbConnection, options: CatchUpOptions, wakeUp: Signal) {
     this.#connection = connection;
     this.#options = options;
-    this.#bell = bell;
+    this.#wakeUp = wakeUp;
   }
 
   /** Ends when the signal aborts; rejects when a subscription breaks. */
@@ -85,7 +85,7 @@ class CatchUp {
     let missing: Position | undefined;
     while (!signal.aborted) {
       this.#connection.assertOpen();
-      this.#bell.reset();
+      this.#wakeUp.reset();
       await source.gather(batchSize);
       const batch = source.take(batchSize, position);
       if (batch !== undefined) {
@@ -99,9 +99,9 @@ class CatchUp {
         this.#pace = 'live';
         source = await this.#open(position);
       } else if (performance.now() < lookAtMs) {
-        await this.#bell.wait(lookAtMs - performance.now());
+        await this.#wakeUp.wait(lookAtMs - performance.now());
       } else {
-        const end = await readHead(this.#connection, { patienceMs: 0, signal });
+        const end = await readHead(this.#connection, { retryForMs: 0, signal });
         lookAtMs = performance.now() + HEARTBEAT_MS;
         if (!source.isLive || !source.isDrained) continue; // but the node is there
         if (end <= position) yield { events: [], position, caughtUp: true };
@@ -120,9 +120,9 @@ class CatchUp {
   async #open(position: Position): Promise<EventStoreDbSource> {
     const { prefixes, signal } = this.#options;
     const pace = this.#pace;
-    const after = await lastShownUpTo(this.#connection, position, { patienceMs: 0, signal });
+    const after = await lastShownUpTo(this.#connection, position, { retryForMs: 0, signal });
     this.#source?.close();
-    this.#source = new EventStoreDbSource(this.#connection, { prefixes, after, pace, bell: this.#bell });
+    this.#source = new EventStoreDbSource(this.#connection, { prefixes, after, pace, wakeUp: this.#wakeUp });
     return this.#source;
   }
 }

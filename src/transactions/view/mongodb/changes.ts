@@ -13,7 +13,7 @@ import { documentOf, stateOf, type TransactionDocument } from './documents.ts';
 import type { Generation } from './generations.ts';
 
 /** A race is lost to another writer's change of that row: there are at most as many as its stream has events. */
-const MOST_ROUNDS = 100;
+const MAX_ROUNDS = 100;
 const UNKNOWN_ERROR = 8;
 /** Owns what was erased before it was known. */
 const NOBODY = 0;
@@ -23,7 +23,7 @@ type KnownChange = Extract<ViewChange, { readonly change: TransactionChange }>;
 type Histories = Map<number, KnownChange[]>;
 
 /** What the changes of one transaction leave of `before`. */
-export interface Outcome {
+export interface FoldResult {
   readonly before: TransactionDocument | undefined;
   /** `undefined` where nothing changes. */
   readonly document: TransactionDocument | undefined;
@@ -33,7 +33,7 @@ export interface Outcome {
 /**
  * Applies changes to the rows of a generation: one write a transaction, whatever their number, guarded by the
  * revision that was read; what lost against another writer is read and decided once more. Safe to repeat and to
- * run twice at once. Returns what was set aside. That is written before the rows: a crash between the two sets it
+ * run twice at once. Returns what was parked. That is written before the rows: a crash between the two sets it
  * aside again, while the other order could forget it, the event being stale by then.
  */
 export async function applyChanges(
@@ -47,7 +47,7 @@ export async function applyChanges(
   const histories = byTransaction(changes);
   let open = await insertFresh(generation, histories);
   for (let round = 0; open.size > 0; round++) {
-    if (round === MOST_ROUNDS) throw new Error(`rows of the view change without end: ${[...open.keys()]}`);
+    if (round === MAX_ROUNDS) throw new Error(`rows of the view change without end: ${[...open.keys()]}`);
     const outcomes = await decide(generation, open);
     const illegal = outcomes.flatMap((outcome) => illegalOf(outcome, atMs));
     await park(generation, illegal);
@@ -59,7 +59,7 @@ export async function applyChanges(
 }
 
 /** What the changes of one transaction, in their order, leave of a row. */
-export function fold(before: TransactionDocument | undefined, history: readonly KnownChange[]): Outcome {
+export function fold(before: TransactionDocument | undefined, history: readonly KnownChange[]): FoldResult {
   let state = before === undefined ? undefined : stateOf(before);
   let document: TransactionDocument | undefined;
   const illegal: { change: KnownChange; reason: string }[] = [];
@@ -77,7 +77,7 @@ export function fold(before: TransactionDocument | undefined, history: readonly 
 export function byTransaction(changes: readonly ViewChange[]): Histories {
   const histories: Histories = new Map();
   for (const change of changes) {
-    if ('setAside' in change) continue;
+    if ('parkReason' in change) continue;
     const id = idOfChange(change.change);
     const history = histories.get(id);
     if (history === undefined) histories.set(id, [change]);
@@ -89,12 +89,12 @@ export function byTransaction(changes: readonly ViewChange[]): Histories {
 /** The events that could not be read. */
 export function unreadableOf(changes: readonly ViewChange[], atMs: number): ParkedTransactionEvent[] {
   return changes.flatMap((change) =>
-    'setAside' in change ? [parkedEvent(change, change.setAside, atMs)] : [],
+    'parkReason' in change ? [parkedEvent(change, change.parkReason, atMs)] : [],
   );
 }
 
 /** The events that can't follow what was there. */
-export function illegalOf({ illegal }: Outcome, atMs: number): ParkedTransactionEvent[] {
+export function illegalOf({ illegal }: FoldResult, atMs: number): ParkedTransactionEvent[] {
   return illegal.map(({ change, reason }) => parkedEvent(change, reason, atMs));
 }
 
@@ -120,7 +120,7 @@ export function asRead({ _id, account_id, revision }: TransactionDocument) {
 
 /**
  * Inserts what begins with a record, without reading first: on an empty view that is all there is. Returns what
- * is left to be decided: where a row was there, or something may have to be set aside.
+ * is left to be decided: where a row was there, or something may have to be parked.
  */
 async function insertFresh(generation: Generation, histories: Histories): Promise<Histories> {
   const left: Histories = new Map();
@@ -141,14 +141,14 @@ async function insertFresh(generation: Generation, histories: Histories): Promis
   return left;
 }
 
-async function decide({ rows }: Generation, open: Histories): Promise<Outcome[]> {
+async function decide({ rows }: Generation, open: Histories): Promise<FoldResult[]> {
   const found = await rows.find({ _id: { $in: [...open.keys()] } }).toArray();
   const present = new Map(found.map((document) => [document._id, document]));
   return [...open].map(([id, history]) => fold(present.get(id), history));
 }
 
 /** Returns the transactions whose rows another writer changed meanwhile. */
-async function write(generation: Generation, outcomes: readonly Outcome[]): Promise<Set<number>> {
+async function write(generation: Generation, outcomes: readonly FoldResult[]): Promise<Set<number>> {
   const wanted = outcomes.flatMap(({ before, document }) =>
     document === undefined ? [] : { before, document },
   );
@@ -208,6 +208,6 @@ function documentAfter(
 
 function parkedEvent(change: ViewChange, reason: string, parkedAtMs: number): ParkedTransactionEvent {
   const { position, stream, type } = change;
-  const revision = 'setAside' in change ? change.revision : change.change.revision;
+  const revision = 'parkReason' in change ? change.revision : change.change.revision;
   return { position, stream, revision, type, reason, parkedAtMs };
 }

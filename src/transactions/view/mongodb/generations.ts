@@ -7,7 +7,7 @@ import type { ParkedDocument, TransactionDocument } from './documents.ts';
 const CHECKPOINTS = 'view_checkpoint';
 const CHECKPOINT_ID = 'transactions';
 /** Numbers passed over because their collection holds rows: there are as many as collections were left behind. */
-const MOST_PASSED_OVER = 1_000;
+const MAX_PASSED_OVER = 1_000;
 
 export interface CheckpointDocument {
   readonly _id: string;
@@ -21,7 +21,7 @@ export interface CheckpointDocument {
   readonly serves_from?: number;
 }
 
-/** Where the rows of one generation stand, and what was set aside from it. */
+/** Where the rows of one generation stand, and what was parked from it. */
 export interface Generation {
   readonly rows: Collection<TransactionDocument>;
   readonly parked: Collection<ParkedDocument>;
@@ -111,7 +111,7 @@ export async function moveCheckpoint(
 
 /** A number that no other call has, and whose collection is empty: not one of a checkpoint that somebody removed. */
 async function newGeneration(db: Db): Promise<number> {
-  for (let passed = 0; passed <= MOST_PASSED_OVER; passed++) {
+  for (let passed = 0; passed <= MAX_PASSED_OVER; passed++) {
     const taken = await retryUpsert(() =>
       checkpoints(db).findOneAndUpdate(
         { _id: CHECKPOINT_ID },
@@ -123,9 +123,7 @@ async function newGeneration(db: Db): Promise<number> {
     if (generation === undefined) throw new Error('the checkpoint was removed while a view was begun');
     if ((await generationOf(db, generation).rows.findOne({})) === null) return generation;
   }
-  throw new Error(
-    `${MOST_PASSED_OVER} generations of the view hold rows and have no checkpoint: remove them`,
-  );
+  throw new Error(`${MAX_PASSED_OVER} generations of the view hold rows and have no checkpoint: remove them`);
 }
 
 /**

@@ -8,7 +8,7 @@ import { readPageRow } from './page-row.ts';
  * MongoDB merges the runs of several equal values in order, as long as a query has at most this many
  * (`internalQueryMaxScansToExplode`); beyond, it would sort everything that matches.
  */
-const MOST_RUNS = 200;
+const MAX_RUNS = 200;
 
 export interface PageRead {
   /** The newest `limit` + 1 of the query, or fewer. */
@@ -68,7 +68,7 @@ export function pageSearches(query: PageQuery): PageSearch[] {
     return [{ index: group === undefined ? 'by_account' : 'by_group', filter: equal }];
   }
   const index = group === undefined ? 'by_corporate' : 'by_group_and_corporate';
-  return chunks(corporateIds, Math.floor(MOST_RUNS / statuses.length)).map((ids) => ({
+  return chunks(corporateIds, Math.floor(MAX_RUNS / statuses.length)).map((ids) => ({
     index,
     filter: { ...equal, corporate_id: { $in: ids } },
   }));

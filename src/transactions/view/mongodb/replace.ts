@@ -5,7 +5,7 @@ import type { TransactionDocument } from './documents.ts';
 import type { Generation } from './generations.ts';
 
 /** A race is lost to a change that another writer made meanwhile. */
-const MOST_ROUNDS = 100;
+const MAX_ROUNDS = 100;
 
 export interface Replacement {
   readonly transactionId: number;
@@ -13,16 +13,16 @@ export interface Replacement {
   readonly atMs: number;
 }
 
-/** Puts what the changes make of nothing in the place of the row, whatever it is, and of what was set aside. */
+/** Puts what the changes make of nothing in the place of the row, whatever it is, and of what was parked. */
 export async function replaceRow(generation: Generation, replacement: Replacement): Promise<void> {
   const { transactionId, changes, atMs } = replacement;
   const history = byTransaction(changes).get(transactionId) ?? [];
   const outcome = fold(undefined, history);
-  const setAside = [...unreadableOf(changes, atMs), ...illegalOf(outcome, atMs)];
-  const kept = setAside.map(({ position }) => position);
-  await park(generation, setAside);
+  const parked = [...unreadableOf(changes, atMs), ...illegalOf(outcome, atMs)];
+  const kept = parked.map(({ position }) => position);
+  await park(generation, parked);
   await generation.parked.deleteMany({ stream: transactionStream(transactionId), _id: { $nin: kept } });
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     if (await putInPlace(generation, transactionId, outcome.document)) return;
   }
   throw new Error(`the row of transaction ${transactionId} changes without end`);

@@ -38,7 +38,7 @@ const WRITE_MS = 30_000;
 /** Going on after it waits for the same index build. */
 const INDEXES_MS = 3_600_000;
 /** A view that is begun anew again and again while a page is read is not there to be served. */
-const MOST_LOOKS = 3;
+const MAX_LOOKS = 3;
 const MAX_TIME_EXPIRED = 50;
 /** Said of a query whose index, or whose collection in its midst, is gone. */
 const MAY_BE_DROPPED = new Set([2, 175]);
@@ -48,7 +48,7 @@ const PLAN: CollectionsPlan = { name: 'transactions-view', version: 1, collectio
 
 /**
  * The transactions view in MongoDB, for any number of processes. The rows of a generation stand in a collection of
- * their own, `transactions_<generation>`, and what was set aside in `transactions_parked_<generation>`; the
+ * their own, `transactions_<generation>`, and what was parked in `transactions_parked_<generation>`; the
  * document in `view_checkpoint` says which one is in use. A projector that was overtaken by `begin` writes to a
  * collection that nobody reads.
  *
@@ -58,7 +58,7 @@ const PLAN: CollectionsPlan = { name: 'transactions-view', version: 1, collectio
  *   indexes: the query, which names its index, is refused.
  * - A generation gets its indexes when it has become complete, which is faster than to keep them while it is
  *   filled. Nothing reads pages before.
- * - Rows and what is set aside are acknowledged by a majority before the checkpoint moves.
+ * - Rows and what is parked are acknowledged by a majority before the checkpoint moves.
  * - Sharded by `{ account_id: 1, _id: 1 }`, a page asks the shards of its account alone, and rows are written to the
  *   shard of theirs; only `find`, and changes of rows that are there already, look by id on all of them. An id is
  *   then unique within an account: of an event that names a wrong account, and of an erasure, it matters that the
@@ -89,7 +89,7 @@ class MongoTransactionsView implements TransactionsView {
 
   async page(query: PageQuery): Promise<ViewPage> {
     return this.#collections.use(PAGE_MS, async (db) => {
-      for (let look = 0; look < MOST_LOOKS; look++) {
+      for (let look = 0; look < MAX_LOOKS; look++) {
         const generation = this.#known() ?? (await this.#learn(db));
         const page = await this.#look(db, generation, query);
         const isServed = page !== undefined && (page.isProven || (await this.#learn(db)) === generation);
@@ -120,17 +120,17 @@ class MongoTransactionsView implements TransactionsView {
   async apply(
     changes: readonly ViewChange[],
     to: { readonly generation: number; readonly position: number },
-  ): Promise<readonly ParkedTransactionEvent[] | 'begun anew'> {
+  ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
     const before = await this.checkpoint();
-    if (before?.generation !== to.generation) return 'begun anew';
+    if (before?.generation !== to.generation) return 'reset';
     if (changes.length === 0 && before.position >= to.position) return [];
-    const setAside = await this.#collections.use(WRITE_MS, (db) =>
+    const parked = await this.#collections.use(WRITE_MS, (db) =>
       applyChanges(generationOf(db, to.generation), changes, this.#clock.now()),
     );
     const completes = before.position < before.servesFrom && before.servesFrom <= to.position;
     if (completes) await this.#makeIndexes(to.generation);
     const moved = await this.#collections.use(WRITE_MS, (db) => moveCheckpoint(db, to));
-    return moved ? setAside : 'begun anew';
+    return moved ? parked : 'reset';
   }
 
   async parked(): Promise<ParkedTransactionEvent[]> {
@@ -150,8 +150,8 @@ class MongoTransactionsView implements TransactionsView {
 
   async retry(changes: readonly ViewChange[]): Promise<void> {
     await this.#present(WRITE_MS, async (generation) => {
-      const setAside = await applyChanges(generation, changes, this.#clock.now());
-      const still = new Set(setAside.map(({ position }) => position));
+      const parked = await applyChanges(generation, changes, this.#clock.now());
+      const still = new Set(parked.map(({ position }) => position));
       const done = changes.map(({ position }) => position).filter((position) => !still.has(position));
       await generation.parked.deleteMany({ _id: { $in: done } });
     });

@@ -94,14 +94,14 @@ export class SqliteTransactionsView implements TransactionsView {
   async apply(
     changes: readonly ViewChange[],
     to: { readonly generation: number; readonly position: number },
-  ): Promise<readonly ParkedTransactionEvent[] | 'begun anew'> {
+  ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
     this.#db.assertOpen();
     const before = this.#checkpoint();
-    if (before?.generation !== to.generation) return 'begun anew';
+    if (before?.generation !== to.generation) return 'reset';
     if (changes.length === 0 && before.position >= to.position) return [];
     return this.#db.write(() => {
       const { changes: moved } = this.#statements.moveCheckpoint.run(to.position, to.generation);
-      return moved === 0 ? 'begun anew' : this.#applyAll(changes);
+      return moved === 0 ? 'reset' : this.#applyAll(changes);
     });
   }
 
@@ -196,14 +196,14 @@ export class SqliteTransactionsView implements TransactionsView {
     return row as unknown as PageRow;
   }
 
-  /** Returns what was set aside. */
+  /** Returns what was parked. */
   #applyAll(changes: readonly ViewChange[]): ParkedTransactionEvent[] {
     const parked: ParkedTransactionEvent[] = [];
     for (const change of changes) {
-      const reason = 'setAside' in change ? change.setAside : this.#applyOne(change.change);
+      const reason = 'parkReason' in change ? change.parkReason : this.#applyOne(change.change);
       if (reason === undefined) continue;
       const { position, stream, type } = change;
-      const revision = 'setAside' in change ? change.revision : change.change.revision;
+      const revision = 'parkReason' in change ? change.revision : change.change.revision;
       const event = { position, stream, revision, type, reason, parkedAtMs: this.#clock.now() };
       this.#statements.park.run(position, stream, revision, type, reason, event.parkedAtMs);
       parked.push(event);

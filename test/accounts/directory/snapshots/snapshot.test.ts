@@ -75,7 +75,7 @@ async function restored(parts: Iterable<string>, position: number, log: readonly
   for (const { id, unreadable } of accounts) {
     if (unreadable === null) continue;
     const ofAccount = (event: DirectoryEvent) => event.stream === accountStream(id);
-    follower.directory.foldAnew(
+    follower.directory.refold(
       id,
       log.filter((event) => ofAccount(event) && event.position <= position),
     );

@@ -231,7 +231,7 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     let rings = 0;
     const heard = Promise.withResolvers<void>();
     other.changed.add({
-      ring: () => {
+      notify: () => {
         rings++;
         heard.resolve();
       },

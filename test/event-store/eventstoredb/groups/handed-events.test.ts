@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { GroupEvent, RecordedEvent } from '../../../../src/event-store/event-store.ts';
 import {
-  type Delivery,
   EventStoreDbHandedEvents,
+  type ServerEvent,
 } from '../../../../src/event-store/eventstoredb/groups/handed-events.ts';
 
 const TIMEOUT_MS = 1_000;
@@ -11,7 +11,7 @@ const SERVER_MS = 2_000;
 const MAX_RETRIES = 3;
 
 const eventAt = (position: number) => ({ position }) as RecordedEvent;
-const delivery = (retryCount = 0) => ({ retryCount }) as Delivery;
+const delivery = (retryCount = 0) => ({ retryCount }) as ServerEvent;
 
 /** Two at most are out at a time. */
 function opened() {

@@ -114,8 +114,8 @@ export function dropAsTooSlow(call: ReadCall): void {
 
 /** Every event from the place on as it is written, until the caller leaves. */
 async function* liveFrom(log: DoubleLog, call: ReadCall, from: number): AsyncGenerator<LogRecord> {
-  let ring = (): void => undefined;
-  const wake = (): void => ring();
+  let notify = (): void => undefined;
+  const wake = (): void => notify();
   const forget = log.onCommit(wake);
   call.on('cancelled', wake).on('error', wake);
   try {
@@ -127,7 +127,7 @@ async function* liveFrom(log: DoubleLog, call: ReadCall, from: number): AsyncGen
         continue;
       }
       await new Promise<void>((resolve) => {
-        ring = resolve;
+        notify = resolve;
       });
     }
   } finally {

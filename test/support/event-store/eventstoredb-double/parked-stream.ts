@@ -4,7 +4,7 @@ import { type Resolved, systemRecord } from './log-record.ts';
 /** Who may read and write the parked stream; written with its truncation. */
 const ACL = { $r: '$admins', $w: '$admins', $d: '$admins', $mr: '$admins', $mw: '$admins' };
 
-/** What a group set aside: a stream of links, truncated when they are replayed. */
+/** What a group parked: a stream of links, truncated when they are replayed. */
 export class ParkedStream {
   readonly #log: DoubleLog;
   readonly #name: string;

@@ -28,12 +28,12 @@ export interface Backend extends ReadContext {
   readonly port: () => number;
 }
 
-const LONGEST_MESSAGE_BYTES = 17 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 
 /** The gRPC server with the services that the client calls. */
 export function createGrpcServer(backend: Backend): Server {
   const { log, groups, nextFault, port } = backend;
-  const server = new Server({ 'grpc.max_receive_message_length': LONGEST_MESSAGE_BYTES });
+  const server = new Server({ 'grpc.max_receive_message_length': MAX_MESSAGE_BYTES });
   const writes = { log, nextFault };
   server.addService(streamService.StreamsService, {
     read: streaming((call: ServerWritableStream<streams.ReadReq, streams.ReadResp>) => read(backend, call)),

@@ -89,7 +89,7 @@ describeWithMongodb('a change of the view on MongoDB that is interrupted', () =>
     const { connection, view } = opened();
     const { generation } = await view.begin('store-1', 0);
     const place = { position: 5, stream: 'transaction-1', type: 'Odd', revision: 0 };
-    await view.apply([{ ...place, setAside: 'odd' }], { generation, position: 6 });
+    await view.apply([{ ...place, parkReason: 'odd' }], { generation, position: 6 });
     await permit(connection, `transactions_${generation}`, NOTHING);
     await expect(view.retry([showing({ id: 1 }, { position: 5 })])).rejects.toMatchObject(REFUSED);
     expect(await view.parked()).toMatchObject([{ position: 5 }]);
@@ -206,7 +206,7 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     const late = openMongoView({ connection: racing, clock });
     expect((await late.checkpoint())?.generation).toBe(generation);
     usesLeft = 2; // with the first one the batch reads which generation is in use
-    expect(await late.apply([showing({ id: 2 })], { generation, position: 2 })).toBe('begun anew');
+    expect(await late.apply([showing({ id: 2 })], { generation, position: 2 })).toBe('reset');
     expect(await view.find(2)).toBeUndefined();
     expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 0 });
   });
@@ -218,7 +218,7 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     expect(begun.generation).toBe(generation + 1);
     expect(await view.checkpoint()).toMatchObject({ generation: generation + 9, servesFrom: 9 });
     const to = { generation: begun.generation, position: 1 };
-    expect(await view.apply([showing({ id: 1 })], to)).toBe('begun anew');
+    expect(await view.apply([showing({ id: 1 })], to)).toBe('reset');
   });
 
   test('is suspected where any search of a page found nothing, not only where all did', async () => {

@@ -57,7 +57,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     const second = await view.begin('store-1', 0);
     expect((await view.page(WHOLE)).rows).toEqual([]);
     expect(await view.apply([showing({ id: 2 })], { generation: first.generation, position: 2 })).toBe(
-      'begun anew',
+      'reset',
     );
     expect(await collectionNames()).not.toContain(`transactions_${first.generation}`);
     const late = `transactions_${first.generation}`;

@@ -133,7 +133,7 @@ describe('the transactions view on SQLite', () => {
     const applied = view.apply([showing({ id: 1 })], { generation, position: 9 });
     await nextTurn();
     db.exec('COMMIT');
-    expect(await applied).toBe('begun anew');
+    expect(await applied).toBe('reset');
     expect(await view.find(1)).toBeUndefined();
     expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 3 });
   });
