@@ -44,8 +44,7 @@ export interface MongoConnectionOptions {
 export class MongoConnection {
   readonly #client: MongoClient;
   readonly #db: Db;
-  #connecting: Promise<unknown> | undefined;
-  #replicated: Promise<boolean> | undefined;
+  #connecting: Promise<void> | undefined;
   #closed = false;
 
   constructor({ url, database }: MongoConnectionOptions) {
@@ -68,7 +67,8 @@ export class MongoConnection {
 
   /**
    * Runs operations on the database. Rejects with `STORE_UNAVAILABLE` where no server takes them, `STORE_CLOSED`
-   * after `close`, `ITEM_REFUSED` where a document can't be stored, and with the driver's own errors otherwise.
+   * after `close`, `ITEM_REFUSED` where a document can't be stored, `CONFIG_INVALID` where the server is a single
+   * node, and with the driver's own errors otherwise.
    */
   async use<T>(work: (db: Db) => Promise<T>): Promise<T> {
     if (this.#closed) throw closed();
@@ -86,7 +86,7 @@ export class MongoConnection {
    * use ever after ("Topology is closed"). From the first time on the driver reconnects alone.
    */
   async #connected(): Promise<void> {
-    this.#connecting ??= this.#client.connect();
+    this.#connecting ??= this.#connect();
     try {
       await this.#connecting;
     } catch (error) {
@@ -95,18 +95,12 @@ export class MongoConnection {
     }
   }
 
-  /** Whether the deployment has transactions: a replica set or a sharded cluster, not a single node. */
-  async hasTransactions(): Promise<boolean> {
-    this.#replicated ??= this.use(async (db) => {
-      const hello = await db.command({ hello: 1 });
-      return hello.setName !== undefined || hello.msg === 'isdbgrid';
-    });
-    try {
-      return await this.#replicated;
-    } catch (error) {
-      this.#replicated = undefined;
-      throw error;
-    }
+  /** Deliveries and the streaks of their failures change in one transaction, which a single node does not have. */
+  async #connect(): Promise<void> {
+    await this.#client.connect();
+    const hello = await this.#db.command({ hello: 1 }, { readPreference: 'nearest' });
+    const hasTransactions = hello.setName !== undefined || hello.msg === 'isdbgrid';
+    if (!hasTransactions) throw singleNode();
   }
 
   /** Resolves when the server that takes writes answers, within 2 s either way. */
@@ -153,6 +147,14 @@ function isUnavailable(error: unknown): boolean {
 
 function unavailable(cause: Error): FuelError {
   return new FuelError('STORE_UNAVAILABLE', `MongoDB can not be reached: ${cause.message}`, { cause });
+}
+
+function singleNode(): FuelError {
+  return new FuelError(
+    'CONFIG_INVALID',
+    'MONGODB_URL names a single node, and the service needs a replica set (one member is enough) or a sharded ' +
+      'cluster: start mongod with --replSet rs0, then run rs.initiate() once in mongosh',
+  );
 }
 
 function closed(cause?: unknown): FuelError {

@@ -9,10 +9,12 @@ import {
   MongoTopologyClosedError,
   type TopologyDescription,
 } from 'mongodb';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { MongoConnection } from '../../src/mongodb/connection.ts';
+import { Mongod } from '../support/engines/mongod.ts';
 import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/engines/mongodb.ts';
 import { CuttablePort } from '../support/event-store/eventstoredb-double/cuttable-port.ts';
+import { commandLine } from '../support/service/command-line.ts';
 
 interface Item {
   readonly _id: number;
@@ -78,10 +80,10 @@ describeWithMongodb('a connection to MongoDB', () => {
     const { port, connection } = await freezable();
     port.freeze();
     const startMs = performance.now();
-    await expect(connection.hasTransactions()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await expect(connection.ping()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     expect(performance.now() - startMs).toBeLessThan(2_000);
     port.thaw();
-    await expect.poll(() => connection.hasTransactions().catch(() => 'unavailable')).toBe(true);
+    await expect.poll(() => connection.ping().catch(() => 'unavailable')).toBeUndefined();
   });
 
   test('rejects with STORE_CLOSED once it is closed, also what was under way', async () => {
@@ -99,6 +101,24 @@ describeWithMongodb('a connection to MongoDB', () => {
     });
     await expect(use).rejects.toMatchObject(closed);
     expect(isAsked).toBe(false);
+  });
+});
+
+describe.runIf(inject('mongodBinary') !== undefined)('a single node', () => {
+  test('is refused with what to type, by a command too', async () => {
+    const mongod = new Mongod({ binary: inject('mongodBinary') ?? '', replicaSet: false });
+    onTestFinished(() => mongod.remove());
+    await mongod.start();
+    const connection = new MongoConnection({ url: mongod.url, database: 'fuel' });
+    onTestFinished(() => connection.close());
+    for (let times = 0; times < 2; times++)
+      await expect(connection.ping()).rejects.toMatchObject({
+        code: 'CONFIG_INVALID',
+        message: expect.stringMatching(/single node.*--replSet rs0.*rs\.initiate\(\)/),
+      });
+    const { fuel } = commandLine({ MONGODB_URL: mongod.url });
+    const { code, stderr } = await fuel('projection', 'status');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('--replSet rs0')]);
   });
 });
 

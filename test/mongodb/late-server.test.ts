@@ -6,7 +6,7 @@ describe.runIf(inject('mongodBinary') !== undefined)(
   'a connection that is used before the server is up',
   () => {
     test('rejects with STORE_UNAVAILABLE, and works once the server is there', async () => {
-      const mongod = await new Mongod({ binary: inject('mongodBinary') ?? '', replicaSet: false }).start();
+      const mongod = await new Mongod({ binary: inject('mongodBinary') ?? '' }).start();
       onTestFinished(() => mongod.remove());
       await mongod.kill();
       const connection = new MongoConnection({ url: mongod.url, database: 'fuel' });

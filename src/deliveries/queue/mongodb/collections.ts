@@ -62,8 +62,6 @@ export interface LaneDocument {
   readonly failed_in_a_row: number;
   readonly failing_since: number | null;
   readonly last_answers: readonly string[];
-  /** One more with each change. */
-  readonly v: number;
 }
 
 export interface LogDocument {

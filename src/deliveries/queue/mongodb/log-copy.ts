@@ -85,11 +85,11 @@ export async function storeDeliveries(
 }
 
 export async function storeRuns({ lanes }: DeliveryCollections, runs: readonly StoredRun[]): Promise<void> {
-  const documents = runs.map(({ prefix, health }) => ({ _id: prefix, ...toRunFields(health), v: 0 }));
+  const documents = runs.map(({ prefix, health }) => ({ _id: prefix, ...toRunFields(health) }));
   const there = await insertMissing(lanes, documents);
   for (const { prefix, health } of runs) {
     if (!there.has(prefix)) continue;
-    await lanes.updateOne({ _id: prefix }, { $set: toRunFields(health), $inc: { v: 1 } });
+    await lanes.updateOne({ _id: prefix }, { $set: toRunFields(health) });
   }
 }
 

@@ -12,8 +12,6 @@ const NO_CHANGE: ReadonlyMap<string, WebhookHealth> = new Map();
  *
  * Successes of healthy lanes, which is nearly everything, are one look at the lanes and one write. Where a run
  * changes, deliveries and lanes change in one transaction: a failure is counted exactly once, whoever dies when.
- * A single node has no transactions. There lanes are written after the deliveries, and a process that dies
- * between the two leaves these few failures uncounted, or a run not ended until the lane's next success.
  */
 export class MongoReporter {
   readonly #connection: MongoConnection;
@@ -33,11 +31,7 @@ export class MongoReporter {
       await settle(collections, pending);
       return NO_CHANGE;
     }
-    if (await this.#connection.hasTransactions()) {
-      return this.#transactions.run(() => this.#inTransaction(pending));
-    }
-    const counted = await settle(collections, pending);
-    return applyRuns(collections.lanes, counted);
+    return this.#transactions.run(() => this.#inTransaction(pending));
   }
 
   /** Also makes the lanes that are missing. */

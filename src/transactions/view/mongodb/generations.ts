@@ -68,10 +68,10 @@ export function checkpointOf(document: CheckpointDocument | undefined): Checkpoi
 
 /**
  * Makes the indexes of a generation. Where it has rows this takes a while: seconds for each million. It does not
- * wait for members of a replica set that are away, as an index build does by default.
+ * wait for members that are unavailable, as an index build does by default.
  */
-export async function makeIndexes({ rows }: Generation, replicated: boolean): Promise<void> {
-  await rows.createIndexes([...ROW_INDEXES], replicated ? { commitQuorum: 'majority' } : {});
+export async function makeIndexes({ rows }: Generation): Promise<void> {
+  await rows.createIndexes([...ROW_INDEXES], { commitQuorum: 'majority' });
 }
 
 /**

@@ -77,12 +77,10 @@ export function openMongoView(options: {
 class MongoTransactionsView implements TransactionsView {
   readonly #collections: PreparedCollections;
   readonly #clock: Clock;
-  readonly #connection: MongoConnection;
   /** A generation stays complete as long as it is in use. */
   #complete: { readonly generation: number; readonly learntAtMs: number } | undefined;
 
   constructor(connection: MongoConnection, clock: Clock) {
-    this.#connection = connection;
     this.#collections = new PreparedCollections(connection, PLAN);
     this.#clock = clock;
   }
@@ -207,8 +205,7 @@ class MongoTransactionsView implements TransactionsView {
   }
 
   async #makeIndexes(generation: number): Promise<void> {
-    const replicated = await this.#connection.hasTransactions();
-    await this.#collections.use(INDEXES_MS, (db) => makeIndexes(generationOf(db, generation), replicated));
+    await this.#collections.use(INDEXES_MS, (db) => makeIndexes(generationOf(db, generation)));
   }
 
   /** Works on the generation in use; `undefined` where there is none. */

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { openMongoDeliveryQueue } from '../../../../src/deliveries/queue/mongodb/queue.ts';
 import { MongoConnection } from '../../../../src/mongodb/connection.ts';
-import { webhookHealthContract } from '../../../contracts/webhook-health.contract.ts';
 import { claimOptions, delivered, failed, newDelivery } from '../../../support/deliveries/deliveries.ts';
 import type { QueueUnderTest } from '../../../support/deliveries/queue-under-test.ts';
 import { Mongod } from '../../../support/engines/mongod.ts';
@@ -10,8 +9,8 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 
 const binary = inject('mongodBinary');
 
-describe.runIf(binary !== undefined)('the delivery queue on a single node of its own', () => {
-  const mongod = new Mongod({ binary: binary ?? '', replicaSet: false });
+describe.runIf(binary !== undefined)('the delivery queue on a server of its own', () => {
+  const mongod = new Mongod({ binary: binary ?? '' });
   const connect = (): MongoConnection => {
     const connection = new MongoConnection({ url: mongod.url, database: `d-${randomUUID().slice(0, 8)}` });
     onTestFinished(() => connection.close());
@@ -25,9 +24,7 @@ describe.runIf(binary !== undefined)('the delivery queue on a single node of its
   beforeAll(() => mongod.start());
   afterAll(() => mongod.remove());
 
-  webhookHealthContract(open);
-
-  test('answers that its store is away within seconds while the node is, and goes on when it is back', async () => {
+  test('is unavailable within seconds while the server is, and continues when that is available again', async () => {
     const { queue } = await open();
     onTestFinished(() => queue.close());
     const [a, b] = await queue.enqueue([newDelivery(1), newDelivery(2)], claimOptions(1_000));
@@ -35,13 +32,13 @@ describe.runIf(binary !== undefined)('the delivery queue on a single node of its
     const reports = [delivered(a, 1_000), failed(b, 1_000)];
     await mongod.kill();
     const start = performance.now();
-    const away = { code: 'STORE_UNAVAILABLE' };
+    const unavailable = { code: 'STORE_UNAVAILABLE' };
     await Promise.all([
-      expect(queue.report(reports)).rejects.toMatchObject(away),
-      expect(queue.enqueue([newDelivery(3)])).rejects.toMatchObject(away),
-      expect(queue.claim(claimOptions(1_000))).rejects.toMatchObject(away),
-      expect(queue.nextDueAtMs()).rejects.toMatchObject(away),
-      expect(queue.health(a.prefix)).rejects.toMatchObject(away),
+      expect(queue.report(reports)).rejects.toMatchObject(unavailable),
+      expect(queue.enqueue([newDelivery(3)])).rejects.toMatchObject(unavailable),
+      expect(queue.claim(claimOptions(1_000))).rejects.toMatchObject(unavailable),
+      expect(queue.nextDueAtMs()).rejects.toMatchObject(unavailable),
+      expect(queue.health(a.prefix)).rejects.toMatchObject(unavailable),
     ]);
     expect(performance.now() - start).toBeLessThan(5_500);
     await mongod.start();
