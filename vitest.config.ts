@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { SlowFirst } from './test/support/slow-first.ts';
 
 export default defineConfig({
   test: {
@@ -15,6 +16,7 @@ export default defineConfig({
     setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
     isolate: false, // loading everything anew for each file would take longer than most of them
+    sequence: { sequencer: SlowFirst },
     maxWorkers: 3, // some wait more than they work
   },
 });

@@ -108,7 +108,7 @@ describe('several processes on one data directory', () => {
 
   it('keep the certificate and the master key that the first of them made', async () => {
     const dataDir = join(folder(), 'data');
-    const service = await new ServiceProcess({ dataDir }).start();
+    const service = await new ServiceProcess({ dataDir, makesCertificate: true }).start();
     const read = () =>
       ['tls-cert.pem', 'tls-key.pem'].map((name) => readFileSync(join(dataDir, name), 'utf8'));
     const before = read();

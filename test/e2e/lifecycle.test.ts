@@ -20,13 +20,16 @@ describe('fuel serve', () => {
   it('makes its certificate, keys and files for its own user alone', async () => {
     const dataDir = folder();
     mkdirSync(join(dataDir, 'made-before'), { mode: 0o755 });
-    const service = await new ServiceProcess({ dataDir: join(dataDir, 'made-before') }).start();
+    const service = await new ServiceProcess({
+      dataDir: join(dataDir, 'made-before'),
+      makesCertificate: true,
+    }).start();
     await service.done(['account', 'open', '7', '--name', 'Seven']);
     const open = readdirSync(service.dataDir).filter(
       (name) => (statSync(join(service.dataDir, name)).mode & 0o077) !== 0,
     );
     expect(open).toEqual([]);
-    const fresh = await new ServiceProcess().start();
+    const fresh = await new ServiceProcess({ makesCertificate: true }).start();
     expect(statSync(fresh.dataDir).mode & 0o777).toBe(0o700);
   });
 

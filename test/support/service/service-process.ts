@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Agent } from 'undici';
+import { makeCertificate, type TestCertificate } from '../certificate.ts';
 import { atEndOfFile } from '../end-of-file.ts';
 import { withEngines } from '../engines/test-engines.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
@@ -36,6 +37,8 @@ export interface GetOptions {
 const folders: string[] = [];
 const children = new Set<ChildProcess>();
 const agents: Agent[] = [];
+/** For the services of all tests of this process. */
+let certificate: Promise<TestCertificate> | undefined;
 
 atEndOfFile(async () => {
   for (const child of children) child.kill('SIGKILL');
@@ -116,8 +119,10 @@ export interface ServiceOptions {
   readonly dataDir?: string;
   readonly env?: Env;
   readonly args?: readonly string[];
-  /** PEM of the certificate to trust; the generated one unless given. */
+  /** PEM of the certificate to trust; that of the data directory unless given. */
   readonly ca?: string;
+  /** It makes its certificate itself, as it does at a first start; else it finds one, which is quicker. */
+  readonly makesCertificate?: boolean;
 }
 
 /** A `fuel serve` of its own, and what a customer and an operator can do with it. */
@@ -160,6 +165,8 @@ export class ServiceProcess {
 
   /** Starts it and waits until it is ready. */
   async start(env: Env = {}): Promise<this> {
+    const { ca, makesCertificate = false } = this.#options;
+    if (ca === undefined && !makesCertificate) await this.#putCertificate();
     this.launch(env);
     const listening = await this.logged((line) => line.msg === 'listening', READY_WITHIN_MS);
     this.url = (listening.api as string | undefined) ?? '';
@@ -169,6 +176,19 @@ export class ServiceProcess {
       return (await this.ops('/readyz')).status === 200;
     }, READY_WITHIN_MS);
     return this;
+  }
+
+  async #putCertificate(): Promise<void> {
+    const [cert, key] = ['tls-cert.pem', 'tls-key.pem'].map((name) => join(this.dataDir, name)) as [
+      string,
+      string,
+    ];
+    if (existsSync(cert)) return;
+    certificate ??= makeCertificate();
+    const made = await certificate;
+    mkdirSync(this.dataDir, { recursive: true, mode: 0o700 });
+    writeFileSync(key, made.key, { mode: 0o600 });
+    writeFileSync(cert, made.cert, { mode: 0o600 });
   }
 
   /** Starts it without waiting for anything. */
