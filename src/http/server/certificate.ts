@@ -4,7 +4,6 @@ import { link, mkdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { generate } from 'selfsigned';
 import type { Config } from '../../config/config.ts';
 import { FuelError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
@@ -93,6 +92,7 @@ async function generateInto(files: CertificateFiles): Promise<void> {
 }
 
 async function selfSigned(privateKey: string): Promise<string> {
+  const { generate } = await import('selfsigned'); // large, and needed once
   const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }) as string;
   const names = [...new Set(['localhost', hostname()])];
   const made = await generate([{ name: 'commonName', value: 'localhost' }], {
