@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
 import { productionEnv } from '../support/service/production.ts';
-import { folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
+import { folder, fuelProcess as fuel, ServiceProcess } from '../support/service/service-process.ts';
 
 /** Every command of the design that belongs to the pull channel. */
 const COMMANDS = [

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { folder, ServiceProcess } from '../support/service/service-process.ts';
+import { folder, fuelProcess, ServiceProcess } from '../support/service/service-process.ts';
 import {
   cancelled,
   confirmed,
@@ -215,7 +215,9 @@ describe('fuel transaction import', () => {
 
   it('may run twice at once: together they record everything once', async () => {
     const input = linesOf(minutely(3_000, 10_000));
-    const both = await Promise.all([importText(input), importText(input)]);
+    const once = () =>
+      fuelProcess(['transaction', 'import', '-', '--json'], { dataDir: service.dataDir, stdin: input });
+    const both = await Promise.all([once(), once()]);
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     expect(both.map(({ json }) => json.recorded + json.unchanged)).toEqual([3_000, 3_000]);
     expect(both.reduce((sum, { json }) => sum + json.recorded, 0)).toBe(3_000);

@@ -2,17 +2,16 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
 import { type Engines, openEmbeddedEvents, openEngines } from '../../../src/app.ts';
-import { main } from '../../../src/cli/program.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import type { CommandResult, Env } from './service-process.ts';
+import { runInProcess } from './in-process.ts';
+import type { Env } from './service-process.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
  * The command line in this process, on embedded stores of its own, of which the events' is there unless told
@@ -25,7 +24,7 @@ export function commandLine(env: Env = {}, { hasStore = true } = {}) {
   onTestFinished(() => void vi.unstubAllEnvs());
   if (hasStore) void openEmbeddedEvents(loadConfig(process.env, 'command'), systemClock).close();
 
-  const fuel = (...args: readonly string[]) => run(['node', 'fuel', ...args]);
+  const fuel = (...args: readonly string[]) => runInProcess(args);
 
   /** Works on the engines that the commands use. */
   async function withEngines<T>(work: (engines: Engines) => Promise<T>): Promise<T> {
@@ -65,51 +64,6 @@ export function commandLine(env: Env = {}, { hasStore = true } = {}) {
       const path = join(folder, name);
       writeFileSync(path, text);
       return path;
-    },
-  };
-}
-
-async function run(argv: readonly string[]): Promise<CommandResult> {
-  const written = { stdout: '', stderr: '' };
-  const spies = (['stdout', 'stderr'] as const).map((name) =>
-    vi.spyOn(process[name], 'write').mockImplementation((text, ...rest: unknown[]) => {
-      written[name] += String(text);
-      const done = rest.at(-1);
-      if (typeof done === 'function') done();
-      return true;
-    }),
-  );
-  const before = SIGNALS.map((signal) => process.listeners(signal));
-  const errorsBefore = process.stdout.listeners('error');
-  try {
-    await main(argv);
-    return resultOf(Number(process.exitCode ?? 0), written);
-  } finally {
-    process.exitCode = undefined;
-    for (const spy of spies) spy.mockRestore();
-    // What a command listens to until its process ends.
-    for (const [index, signal] of SIGNALS.entries()) {
-      for (const added of process.listeners(signal)) {
-        if (before[index]?.includes(added) !== true) process.off(signal, added);
-      }
-    }
-    for (const added of process.stdout.listeners('error')) {
-      if (!errorsBefore.includes(added)) process.stdout.off('error', added as () => void);
-    }
-  }
-}
-
-function resultOf(code: number, { stdout, stderr }: { stdout: string; stderr: string }): CommandResult {
-  const lines = () => stdout.split('\n').filter((line) => line !== '');
-  return {
-    code,
-    stdout,
-    stderr,
-    get json() {
-      return JSON.parse(stdout);
-    },
-    get lines() {
-      return lines().map((line) => JSON.parse(line));
     },
   };
 }

@@ -10,6 +10,7 @@ import { atEndOfFile } from '../end-of-file.ts';
 import { withEngines } from '../engines/test-engines.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
 import { until, within } from '../waiting.ts';
+import { runInProcess } from './in-process.ts';
 import { Operator } from './operator.ts';
 
 const BIN = fileURLToPath(new URL('../../../bin/fuel', import.meta.url));
@@ -110,9 +111,16 @@ export function startFuel(args: readonly string[], options: CommandOptions): Run
   return { child, result, stdout: () => stdout };
 }
 
-/** Runs `bin/fuel` to its end. */
-export function fuel(args: readonly string[], options: CommandOptions): Promise<CommandResult> {
+/** Runs `bin/fuel` to its end, in a process of its own. */
+export function fuelProcess(args: readonly string[], options: CommandOptions): Promise<CommandResult> {
   return startFuel(args, options).result;
+}
+
+/** Runs a command to its end in this process, which is quicker, one after the other; `serve` in its own. */
+export function fuel(args: readonly string[], options: CommandOptions): Promise<CommandResult> {
+  if (args[0] === 'serve') return fuelProcess(args, options);
+  const { dataDir, env = {}, stdin } = options;
+  return runInProcess(args, { env: environment(dataDir, env), stdin });
 }
 
 export interface ServiceOptions {
