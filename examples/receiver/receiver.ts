@@ -77,9 +77,7 @@ export function createReceiver({ secret, cert, key, failFirst = 0, onEvent }: Re
   }
 
   const app = new Koa();
-  app.use(
-    koaBody({ json: false, urlencoded: false, text: true, textTypes: ['*/*'], textLimit: MAX_BODY }),
-  );
+  app.use(koaBody({ json: false, urlencoded: false, text: true, textTypes: ['*/*'], textLimit: MAX_BODY }));
   app.use(receive);
   return {
     server: createServer({ cert, key }, app.callback()),
