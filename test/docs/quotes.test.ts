@@ -6,11 +6,11 @@ import type { DeliveryState, FailureKind } from '../../src/deliveries/queue/deli
 import { errorCodes } from '../../src/errors.ts';
 import { refusalAnswer, refusalCodes } from '../../src/http/answers.ts';
 import { addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
-import { documents, inlineCodeOf, readDocument, sectionOf } from '../support/documents.ts';
+import { documents, inlineCodeOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ERRORS = readDocument('docs/errors.md');
-const OPERATIONS = readDocument('docs/operations.md');
+const OPERATIONS = readOperations();
 
 // Records, so that the compiler names a member that is missing here.
 const KINDS: Record<FailureKind, true> = {
@@ -49,11 +49,12 @@ describe('docs/errors.md', () => {
   });
 });
 
-describe('docs/operations.md', () => {
-  it('quotes messages as they are printed, and its own headings as they are', () => {
+describe('the pages of docs/operations', () => {
+  it('quotes messages as they are printed, and their own headings as they are', () => {
     const bold = [...OPERATIONS.matchAll(/\*\*(.*?)\*\*/gs)].map(([, text = '']) => text);
     const heads = [...OPERATIONS.matchAll(/^(.*)\n\|---/gm)].map(([, row = '']) => row);
-    const headings = [...bold, ...heads].join('\n');
+    const titles = [...OPERATIONS.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => title);
+    const headings = [...bold, ...heads, ...titles].join('\n');
     const paragraphs = OPERATIONS.replace(/^```.*?^```$/gms, '')
       .replace(/`[^`]*`/g, '')
       .split(/\n(?=\n|\|)/);

@@ -22,7 +22,7 @@ export function addStoreCommands(program: Command): void {
     async work({ config, clock, out }, [dir = '']) {
       if (config.EVENTSTORE_URL !== undefined || config.MONGODB_URL !== undefined) {
         out.note(
-          'only the embedded files are copied: engines are backed up by their own tools, see docs/operations.md',
+          'only the embedded files are copied: engines are backed up by their own tools, see docs/operations/backup.md',
         );
       }
       const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));

@@ -143,7 +143,9 @@ async function erase(
   const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];
   const remains = await eraseTransaction(id, { store, queue, view, files, clock, author, reason });
   if (config.EVENTSTORE_URL !== undefined) {
-    out.note('EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations.md');
+    out.note(
+      'EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations/customers.md',
+    );
   }
   if (remains.length === 0) {
     out.result({ id, erased: true }, `transaction ${id} was erased`);
