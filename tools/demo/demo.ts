@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Engines, openEngines } from '../../src/app.ts';
 import { progressLine } from '../../src/cli/command/progress.ts';
-import { webhookOptions } from '../../src/cli/commands/webhook-options.ts';
+import { webhookOptions } from '../../src/cli/commands/webhook-commands.ts';
 import { systemClock } from '../../src/clock.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
