@@ -18,11 +18,10 @@ import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
+import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import type { Role } from './roles/roles.ts';
 import { startApi } from './roles/start-api.ts';
 import { startNotices } from './roles/start-notices.ts';
-import { startProjector } from './roles/start-projector.ts';
-import { startWebhooks } from './roles/start-webhooks.ts';
 import { StartedParts } from './started-parts.ts';
 
 export interface ServiceOptions {

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isAllowed } from '../../src/edge/allow-list.ts';
-import { clientAddress, parseAddress, trustedProxies } from '../../src/edge/client-address.ts';
+import { clientAddress, isAllowed, parseAddress, peerOf, trustedProxies } from '../../src/edge/addresses.ts';
 
 function seen(peer: string | undefined, forwarded: string | undefined, proxies: readonly string[]) {
   const request = {
@@ -89,4 +88,17 @@ describe('an allow-list', () => {
   test('refuses what is not an address', () => {
     expect(allows(['0.0.0.0/0', '::/0'], 'unknown')).toBe(false);
   });
+});
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['2001:db8:0:1::7', '2001:db8:0:1::/64'],
+  ['2001:db8:0:1:ffff:ffff:ffff:ffff', '2001:db8:0:1::/64'],
+  ['2001:db8:0:2::7', '2001:db8:0:2::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['', undefined],
+  [undefined, undefined],
+])('the connections of %s are counted as those of %s', (address, peer) => {
+  expect(peerOf(address)).toBe(peer);
 });

@@ -3,7 +3,7 @@ import { openMasterKeys } from '../../accounts/master-key.ts';
 import type { Engines } from '../../app.ts';
 import type { Clock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
-import { MAX_UNPROVEN_KEYS } from '../../edge/embedded-edge.ts';
+import { MAX_UNPROVEN_KEYS } from '../../edge/checks.ts';
 import { createMemoryRateWindows } from '../../edge/rate-windows/memory.ts';
 import type { EdgeOptions } from '../../http/admission.ts';
 import { BASE_PATH, createApi } from '../../http/app.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
-import { startRoleThread } from '../../../src/service/roles/role-thread.ts';
+import { startRoleThread } from '../../../src/service/roles/role-threads.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const ENDS_WHEN_ASKED = "parentPort.once('message', () => parentPort.close());";

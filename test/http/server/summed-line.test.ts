@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { SummedLine } from '../src/summed-line.ts';
+import { SummedLine } from '../../../src/http/server/connection-gate.ts';
 
 let lines: [Readonly<Record<string, number>>, string | undefined][];
 let summed: SummedLine;

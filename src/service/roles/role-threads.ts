@@ -1,10 +1,17 @@
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config/config.ts';
+import type { ProjectorThreadData } from './projector-thread.ts';
+import type { WebhooksThreadData, WebhooksThreadNews } from './webhooks-thread.ts';
 
 /** Small: on the embedded engines, which lie on one machine with everything else, memory is what is scarce. */
 const YOUNG_GENERATION_MB = 4;
 /** The drivers of remote engines make many short-lived objects for each event. */
 const YOUNG_GENERATION_REMOTE_MB = 32;
+
+const PROJECTOR_HEAP_MB = 96; // one batch of events
+const PROJECTOR_HEAP_EVENTSTOREDB_MB = 256; // and what its driver holds, which is bounded by number alone
+/** Its directory of a hundred thousand accounts takes 150. */
+const WEBHOOKS_HEAP_MB = 768;
 
 export interface RoleThread {
   /** Rejects when the thread ends with an error or unasked; stays pending while it works. */
@@ -49,6 +56,46 @@ export function startRoleThread<News = never>(options: {
       stopping = true;
       worker.postMessage('stop');
       await ended;
+    },
+  };
+}
+
+/** Starts the projector in a thread of its own. */
+export function startProjector(data: ProjectorThreadData): RoleThread {
+  const entry = new URL('./projector-thread.ts', import.meta.url);
+  const heapMb =
+    data.config.EVENTSTORE_URL === undefined ? PROJECTOR_HEAP_MB : PROJECTOR_HEAP_EVENTSTOREDB_MB;
+  return startRoleThread({ role: 'projector', entry, data, heapMb });
+}
+
+export interface RunningWebhooks extends RoleThread {
+  /** Whether the subscription is there and the thread's directory has caught up. */
+  readonly isConnected: boolean;
+}
+
+/**
+ * Starts the webhooks role in a thread of its own; its `stop` resolves when attempts under way are recorded.
+ * `onMoved` hears how far the thread's directory is.
+ */
+export function startWebhooks(
+  data: WebhooksThreadData,
+  onMoved: (position: number) => void,
+): RunningWebhooks {
+  let connected = false;
+  const thread = startRoleThread<WebhooksThreadNews>({
+    role: 'webhooks',
+    entry: new URL('./webhooks-thread.ts', import.meta.url),
+    data,
+    heapMb: WEBHOOKS_HEAP_MB,
+    onNews: (news) => {
+      if (news.kind === 'connected') connected = true;
+      else onMoved(news.position);
+    },
+  });
+  return {
+    ...thread,
+    get isConnected() {
+      return connected;
     },
   };
 }
