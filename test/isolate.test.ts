@@ -19,7 +19,7 @@ function work(bad: ReadonlySet<number>) {
   };
 }
 
-test('the bad items are told, each with its own error, and the work is done once for each other, in order', async () => {
+test('the bad items are returned, each with its own error, and the work is done once for each other, in order', async () => {
   const items = fc.uniqueArray(fc.nat(), { maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(items, fc.array(fc.nat({ max: 39 }), { maxLength: 5 }), async (all, places) => {

@@ -54,7 +54,7 @@ async function stalled(module: string) {
   return { child, state: JSON.parse(await within(told, 30_000, () => `nothing was told: ${said}`)) };
 }
 
-test('a reader that stalls fills no memory; what it missed is counted, and told once it reads', async () => {
+test('a stalled reader does not fill the memory; dropped lines are counted, and reported once it reads', async () => {
   const { child, state } = await stalled(WRITER);
   expect(state.dropped).toBeGreaterThan(50_000);
   expect(state.metric).toBe(state.dropped);

@@ -18,7 +18,7 @@ const scripts = documents().flatMap((page) =>
 );
 
 describe('the commands of the documents', () => {
-  it('that stand in blocks are taken by the command line as they are', async () => {
+  it('in blocks are accepted by the command line', async () => {
     const found = scripts.flatMap(({ page, text }) => commandsIn(text).map((words) => ({ page, words })));
     const refused: string[] = [];
     for (const { page, words } of found) {
@@ -35,7 +35,7 @@ describe('the commands of the documents', () => {
     );
   });
 
-  it('that stand in sentences and tables name nouns, verbs and options that are there', () => {
+  it('in sentences and tables name nouns, verbs and options that exist', () => {
     const found = documents().flatMap((page) =>
       inlineCodeOf(readDocument(page)).flatMap((code) =>
         namedIn(code).map((words) => ({ page, words, unknown: unknownIn(words) })),
@@ -59,7 +59,7 @@ describe('the commands of the documents', () => {
     expect(unknown.length).toBeGreaterThan(5);
   });
 
-  it('have no option named alone that none of them has', () => {
+  it('name no option that no command has', () => {
     const own = everyCommand(createProgram()).flatMap(({ options }) => options.map(({ long }) => long));
     const known = [...OPTIONS_OF_ALL, ...own];
     const named = documents().flatMap((page) =>
@@ -76,7 +76,7 @@ describe('the commands of the documents', () => {
     }
   });
 
-  it('run npm scripts and files that are there', () => {
+  it('run npm scripts and files that exist', () => {
     const code = documents().flatMap((page) => inlineCodeOf(readDocument(page)));
     const all = [...scripts.map(({ text }) => text), ...code].join('\n');
     const { scripts: known } = JSON.parse(readDocument('package.json')) as { scripts: object };
@@ -93,7 +93,7 @@ describe('the commands of the documents', () => {
   });
 });
 
-describe('a command that is not there', () => {
+describe('a command that does not exist', () => {
   it.each([
     ['frob the account', /unknown command 'frob'/],
     ['account frob 7', /unknown command 'frob'/],

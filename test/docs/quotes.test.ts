@@ -108,7 +108,7 @@ describe('the pages of docs/operations', () => {
   });
 });
 
-it('the documents name no setting that is none', () => {
+it('the documents name only settings that exist', () => {
   const named = documents().flatMap(
     (page) => readDocument(page).match(/\bFUEL_[A-Z_]*[A-Z]\b(?!_\*)/g) ?? [],
   );

@@ -140,7 +140,7 @@ describeWithMongodb('roles on several machines', () => {
 
 /** Needs a MongoDB that can be killed, not merely one that is there. */
 describe.runIf(inject('mongodBinary') !== undefined)('while an engine is away', () => {
-  it('without MongoDB the API answers 503 within 2 s, killed or frozen; then all goes on, nothing doubled', async () => {
+  it('without MongoDB the API answers 503 within 2 s, killed or frozen; then everything continues, nothing is duplicated', async () => {
     const mongod = await ownMongod();
     const { env } = await engines(mongod.url);
     const push = await PushService.start(env);
@@ -174,7 +174,7 @@ describe.runIf(inject('mongodBinary') !== undefined)('while an engine is away', 
     await until(async () => (await push.service.fuel(['verify', '--json'])).code === 0, 20_000);
   }, 90_000);
 
-  it('without EventStoreDB the API goes on for FUEL_DIRECTORY_MAX_AGE, then answers 503, and recovers', async () => {
+  it('without EventStoreDB the API serves for FUEL_DIRECTORY_MAX_AGE, then answers 503, and recovers', async () => {
     const { env, events } = await engines();
     const push = await PushService.start({ ...env, FUEL_DIRECTORY_MAX_AGE: '3s' });
     const { account, key, path } = await push.customer(1);

@@ -35,7 +35,7 @@ const redeliver = (id: string, ...args: readonly string[]) =>
   push.service.fuel(['delivery', 'redeliver', id, ...args]);
 
 describe.concurrent('an attempt that is due', () => {
-  it('is held while the integration is off, and goes on with the attempts it has left', async () => {
+  it('is held while the integration is off, and continues with its remaining attempts', async () => {
     const customer = await refusedOnce(retrying, await retrying.customer(1));
     await integration(retrying, 1, 'off');
     await retrying.push(1, 2);
@@ -91,7 +91,7 @@ describe.concurrent('an attempt that is due', () => {
   });
 });
 
-describe('a webhook that is taken away', () => {
+describe('a webhook that is removed', () => {
   it('by its key going off ends what was pending with that reason; on again, it can be redelivered', async () => {
     const customer = await refusedOnce(push, await push.customer(3));
     await push.service.done(['key', 'off', customer.prefix, '--wait']);

@@ -48,7 +48,7 @@ describe.skipIf(onServers)('the README', () => {
     expect(synced).toContain('"number_plate":"XYZ 9"');
   }, 180_000);
 
-  it('has a demo that shows what it says, and ends by itself with --once', async () => {
+  it('has a demo that shows what it says, and ends automatically with --once', async () => {
     expect(readDocument('README.md')).toContain('`npm run demo -- --once` ends by itself');
     const shell = new Shell(clone());
     const shown = await shell.paste('npm run demo -- --once\n');

@@ -114,7 +114,7 @@ describe('access in staging', () => {
     expect(new Set(answers)).toEqual(new Set(['200', '403 NO_ACTIVE_CHARGING_PROFILE']));
   });
 
-  it('is limited to 60 requests in a window, each key by itself, and a refused one says when to come back', async () => {
+  it('is limited to 60 requests in a window per key, and a refusal says when to retry', async () => {
     const { key: limited } = await issue('7');
     const answers: Answer[] = [];
     for (let index = 0; index < 61; index++) answers.push(await pull(limited));
@@ -148,7 +148,7 @@ describe('access in staging', () => {
     expect(codeOf(await pull(limited))).toBe('429 RATE_LIMITED');
   });
 
-  it('lets no one who knows only a prefix use up the key’s window', async () => {
+  it('does not let a caller that knows only a prefix use up the key’s window', async () => {
     const { key: limited, prefix: its } = await issue('7', '--rate-limit', '2');
     for (let index = 0; index < 5; index++) {
       const secret = `${index}`.repeat(43);

@@ -154,7 +154,7 @@ describe('fuel transaction import', () => {
     expect([code, json]).toEqual([0, { recorded: 0, unchanged: 0, refused: 0 }]);
   });
 
-  it('refuses a line that is not UTF-8, or is longer than any transaction, and goes on', async () => {
+  it('refuses a line that is not UTF-8, or is longer than any transaction, and continues', async () => {
     const good = linesOf([confirmed(404)]);
     const input = Buffer.concat([
       Buffer.from([0x7b, 0xff, 0xfe, 0x0a]),

@@ -41,7 +41,7 @@ describe('behind a proxy that ends TLS', () => {
     },
   );
 
-  it('disconnects whoever is not a trusted proxy', async () => {
+  it('disconnects an address that is not a trusted proxy', async () => {
     const strict = new ServiceProcess({
       env: { FUEL_TLS: 'terminated', FUEL_TRUSTED_PROXIES: '203.0.113.0/24' },
     });

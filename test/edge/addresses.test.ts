@@ -24,7 +24,7 @@ describe('the client’s address', () => {
     expect(seen('10.0.0.1', '1.1.1.1, 198.51.100.1, 10.0.0.2', ['10.0.0.0/8'])).toBe('198.51.100.1');
   });
 
-  test('is the peer when a trusted proxy forwards for nobody', () => {
+  test('is the peer when a trusted proxy names no client', () => {
     expect(seen('10.0.0.1', undefined, ['10.0.0.0/8'])).toBe('10.0.0.1');
   });
 
@@ -33,12 +33,12 @@ describe('the client’s address', () => {
     expect(seen('::ffff:10.0.0.1', '::ffff:198.51.100.1', ['10.0.0.0/8'])).toBe('198.51.100.1');
   });
 
-  test('is nobody’s when a trusted proxy forwards something that is not an address', () => {
+  test('is undefined when a trusted proxy forwards something that is not an address', () => {
     expect(seen('10.0.0.1', 'unknown', ['10.0.0.0/8'])).toBeUndefined();
     expect(seen('10.0.0.1', '1.1.1.1, 198.51.100.1:8080', ['10.0.0.0/8'])).toBeUndefined();
   });
 
-  test('is nobody’s on a socket that is closed', () => {
+  test('is undefined on a closed socket', () => {
     expect(seen(undefined, '1.1.1.1', ['10.0.0.0/8'])).toBeUndefined();
   });
 

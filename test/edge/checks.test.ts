@@ -46,7 +46,7 @@ const production: NonNullable<Presented['key']> = {
 };
 
 describe('the embedded edge', () => {
-  test('lets who presents no known key pass on, uncounted', async () => {
+  test('lets an unknown key pass, uncounted', async () => {
     const { windows, hits } = windowsWith({ allowed: false, retryAfterSeconds: 5 });
     const unknown: Caller = { prefix: undefined, known: undefined, proven: false, countingId: '' };
     expect(await checkEdge(unknown, ADDRESS, windows)).toEqual({ kind: 'pass' });

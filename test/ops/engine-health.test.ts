@@ -32,7 +32,7 @@ describe('what is known of the engines', () => {
     expect(await new EngineHealth([], new FakeClock()).state()).toEqual({});
   });
 
-  test('is believed for a second, by all who ask meanwhile', async () => {
+  test('is cached for a second, for all callers', async () => {
     const { health, away, asked, clock } = engines();
     const both = [health.state(), health.state()];
     expect(await Promise.all(both)).toEqual([

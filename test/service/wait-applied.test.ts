@@ -50,7 +50,7 @@ function stores() {
 }
 
 describe('a command that waits', () => {
-  test('has nobody to wait for where no process lives', async () => {
+  test('waits for nothing if no process is running', async () => {
     const { wait, clock, report } = stores();
     expect(await wait()).toBe('nobody');
     await report('dead', 0);
@@ -89,7 +89,7 @@ describe('a command that waits', () => {
     expect(await wait()).toBe('applied');
   });
 
-  test('gives up after 10 s, and names who is behind', async () => {
+  test('gives up after 10 s, and names the processes that are behind', async () => {
     const { waitFor, report, project } = stores();
     const alive = { seenAtMs: Number.MAX_SAFE_INTEGER };
     await report('there', POSITION, { ...alive, host: 'elsewhere', pid: 7 });

@@ -1,38 +1,38 @@
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config/config.ts';
 import type { ProjectorThreadData } from './projector-thread.ts';
-import type { WebhooksThreadData, WebhooksThreadNews } from './webhooks-thread.ts';
+import type { WebhooksThreadData, WebhooksThreadMessage } from './webhooks-thread.ts';
 
-/** Small: on the embedded engines, which lie on one machine with everything else, memory is what is scarce. */
+/** Small, since embedded engines share the memory of one machine with everything else. */
 const YOUNG_GENERATION_MB = 4;
-/** The drivers of remote engines make many short-lived objects for each event. */
+/** Larger, since the drivers of remote engines create many short-lived objects per event. */
 const YOUNG_GENERATION_REMOTE_MB = 32;
 
 const PROJECTOR_HEAP_MB = 96; // one batch of events
-const PROJECTOR_HEAP_EVENTSTOREDB_MB = 256; // and what its driver holds, which is bounded by number alone
-/** Its directory of a hundred thousand accounts takes 150. */
+const PROJECTOR_HEAP_EVENTSTOREDB_MB = 256; // and the driver's buffer, which is bounded by number only
+/** Its directory takes 150 MB for a hundred thousand accounts. */
 const WEBHOOKS_HEAP_MB = 768;
 
 export interface RoleThread {
-  /** Rejects when the thread ends with an error or unasked; stays pending while it works. */
+  /** Rejects when the thread ends with an error or without being asked; stays pending while it works. */
   readonly failed: Promise<never>;
-  /** Asks it to end; resolves when it has. */
+  /** Asks it to stop; resolves when it has ended. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a role in a thread of its own. Any message asks the thread to end; `onNews` hears what it posts. What
- * comes of `failed` is for the one who started it: it may be nobody's concern any more.
+ * Starts a role in its own thread. Any message asks the thread to stop; `onMessage` gets what it posts. Nobody has to
+ * handle `failed`.
  */
-export function startRoleThread<News = never>(options: {
+export function startRoleThread<Message = never>(options: {
   readonly role: string;
   readonly entry: URL;
   readonly data: { readonly config: Config };
-  /** Well above what the role needs: without a limit V8 would rather let its heap grow than clear it. */
+  /** Well above what the role needs: without a limit V8 lets the heap grow instead of collecting it. */
   readonly heapMb: number;
-  readonly onNews?: (news: News) => void;
+  readonly onMessage?: (message: Message) => void;
 }): RoleThread {
-  const { role, entry, data, heapMb, onNews } = options;
+  const { role, entry, data, heapMb, onMessage } = options;
   const { EVENTSTORE_URL: eventStore, MONGODB_URL: mongodb } = data.config;
   const isRemote = eventStore !== undefined || mongodb !== undefined;
   const resourceLimits = {
@@ -40,7 +40,7 @@ export function startRoleThread<News = never>(options: {
     maxOldGenerationSizeMb: heapMb,
   };
   const worker = new Worker(entry, { workerData: data, resourceLimits });
-  if (onNews !== undefined) worker.on('message', onNews);
+  if (onMessage !== undefined) worker.on('message', onMessage);
   let stopping = false;
   const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
   const failed = new Promise<never>((_, reject) => {
@@ -60,7 +60,7 @@ export function startRoleThread<News = never>(options: {
   };
 }
 
-/** Starts the projector in a thread of its own. */
+/** Starts the projector in its own thread. */
 export function startProjector(data: ProjectorThreadData): RoleThread {
   const entry = new URL('./projector-thread.ts', import.meta.url);
   const heapMb =
@@ -69,27 +69,27 @@ export function startProjector(data: ProjectorThreadData): RoleThread {
 }
 
 export interface RunningWebhooks extends RoleThread {
-  /** Whether the subscription is there and the thread's directory has caught up. */
+  /** Whether the subscription is connected and the thread's directory has caught up. */
   readonly isConnected: boolean;
 }
 
 /**
- * Starts the webhooks role in a thread of its own; its `stop` resolves when attempts under way are recorded.
- * `onMoved` hears how far the thread's directory is.
+ * Starts the webhooks role in its own thread; its `stop` resolves when attempts in progress are recorded. `onMoved` gets
+ * the position of the thread's directory.
  */
 export function startWebhooks(
   data: WebhooksThreadData,
   onMoved: (position: number) => void,
 ): RunningWebhooks {
   let connected = false;
-  const thread = startRoleThread<WebhooksThreadNews>({
+  const thread = startRoleThread<WebhooksThreadMessage>({
     role: 'webhooks',
     entry: new URL('./webhooks-thread.ts', import.meta.url),
     data,
     heapMb: WEBHOOKS_HEAP_MB,
-    onNews: (news) => {
-      if (news.kind === 'connected') connected = true;
-      else onMoved(news.position);
+    onMessage: (message) => {
+      if (message.kind === 'connected') connected = true;
+      else onMoved(message.position);
     },
   });
   return {

@@ -16,7 +16,7 @@ import type { Log } from '../../log.ts';
 import type { Availability } from '../../ops/availability.ts';
 import type { Metrics } from '../../ops/metrics.ts';
 
-/** Requests under way get this long to be answered when the service stops. */
+/** How long requests in progress may take when the service stops. */
 const GRACE_MS = 10_000;
 const CURSOR_PURPOSE = 'cursors';
 

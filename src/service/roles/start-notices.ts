@@ -18,7 +18,7 @@ export interface RunningNotices {
   stop(): Promise<void>;
 }
 
-/** Starts the notifier. It waits for the mail server most of the time, so it has no thread of its own. */
+/** Starts the notifier. It waits for the mail server most of the time, so it needs no thread. */
 export function startNotices({ config, engines, clock, log }: NoticesParts): RunningNotices {
   const stopping = new AbortController();
   const mailer = createMailer(config, log);

@@ -81,7 +81,7 @@ describe('fuel delivery list', () => {
     }
   });
 
-  test('lists 50 unless told otherwise, and at most 1,000', async () => {
+  test('lists 50 by default, and at most 1,000', async () => {
     const { fuel, withEngines } = commandLine();
     const many = Array.from({ length: 1_001 }, (_, index) => deliveryOf(index + 1));
     await withEngines((engines) => engines.queue().enqueue(many));

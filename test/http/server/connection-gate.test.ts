@@ -107,14 +107,14 @@ describe('one peer', () => {
   });
 });
 
-test('who comes when all connections are taken is counted too', async () => {
+test('a connection beyond the total limit is counted too', async () => {
   const { port, turnedAway } = await startServer({ limits: { maxConnections: 2 } });
   for (const number of [1, 2, 3]) await silent(port, `127.0.0.${number}`);
   await until(async () => turnedAway.length === 1, 5_000);
   expect(turnedAway).toEqual(['total_limit']);
 });
 
-test('who is no trusted proxy where only those may connect is counted and logged', async () => {
+test('an address that is not a trusted proxy is counted and logged where only those may connect', async () => {
   const { port, turnedAway, logLines } = await startServer({
     tls: { kind: 'terminated', proxies: ['127.0.0.3'] },
   });
@@ -142,7 +142,7 @@ test('a flood is logged in a line a second, with how many', async () => {
   expect(logLines.length).toBeLessThanOrEqual(2 + (performance.now() - startedAtMs) / 1_000);
 });
 
-test('who never asks after the handshake is closed, too', async () => {
+test('a connection without a request after its handshake is closed too', async () => {
   const { port } = await startServer({
     limits: { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 20 },
   });

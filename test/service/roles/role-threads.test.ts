@@ -22,7 +22,7 @@ function thread(text: string, env: Readonly<Record<string, string>> = {}) {
     entry: pathToFileURL(file),
     data: { config: loadConfig(env, 'command') },
     heapMb: 64,
-    onNews: (told) => {
+    onMessage: (told) => {
       news.push(told);
       resolve(told);
     },
@@ -36,14 +36,14 @@ const settled = (promise: Promise<unknown>) =>
   Promise.race([promise.catch((error: unknown) => error), Promise.resolve(pending)]);
 
 describe('a role in a thread', () => {
-  test('gets its data, and what it tells is heard', async () => {
+  test('gets its data, and its messages arrive', async () => {
     const { first } = thread(`parentPort.postMessage(workerData.config.FUEL_LOG_LEVEL); ${ENDS_WHEN_ASKED}`, {
       FUEL_LOG_LEVEL: 'warn',
     });
     expect(await first).toBe('warn');
   });
 
-  test('that is asked to end has ended when that is told, and has not failed', async () => {
+  test('that is asked to stop has stopped when `stop` resolves, and has not failed', async () => {
     const { stop, failed, news, first } = thread(
       `parentPort.postMessage('begun');
        parentPort.once('message', () => setTimeout(() => { parentPort.postMessage('ended'); parentPort.close(); }, 30));`,
@@ -55,7 +55,7 @@ describe('a role in a thread', () => {
     expect(await settled(failed)).toBe(pending);
   });
 
-  test('that ends unasked has failed, also without an error', async () => {
+  test('that ends without being asked has failed, also without an error', async () => {
     const { failed } = thread('process.exit(0)');
     await expect(failed).rejects.toThrow('the thread of the role cook ended with code 0');
   });
@@ -65,7 +65,7 @@ describe('a role in a thread', () => {
     await expect(failed).rejects.toThrow('burnt');
   });
 
-  test('that fails while it is asked to end has failed', async () => {
+  test('that fails while it is asked to stop has failed', async () => {
     const { stop, failed } = thread("parentPort.once('message', () => { throw new Error('burnt'); });");
     await stop();
     await expect(failed).rejects.toThrow('burnt');
