@@ -18,12 +18,12 @@ export interface WaitOptions {
 
 /**
  * Waits until every live process has applied the log up to `position`: each directory, and the view if one of them is a
- * projector. Resolves with `nobody` at once if no process is alive. Rejects with `REFUSED` after 10 s, naming the
+ * projector. Resolves with `no process` at once if no process is alive. Rejects with `REFUSED` after 10 s, naming the
  * processes that are behind.
  */
-export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'nobody'> {
+export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'no process'> {
   const { coordination, clock } = options;
-  if ((await coordination.live(PROCESS_MAX_AGE_MS)).length === 0) return 'nobody';
+  if ((await coordination.live(PROCESS_MAX_AGE_MS)).length === 0) return 'no process';
   const deadlineMs = clock.now() + MAX_WAIT_MS;
   for (;;) {
     const behind = await processesBehind(options);

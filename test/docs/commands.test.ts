@@ -102,8 +102,8 @@ describe('a command that does not exist', () => {
     ['account show', /missing required argument/],
     ['audit --since yesterday', /must be an ISO 8601/],
     ['audit --frob', /unknown option '--frob'/],
-  ])('is found in a block: fuel %s', async (line, told) => {
-    expect(await faultOf(wordsOf(line))).toMatch(told);
+  ])('is found in a block: fuel %s', async (line, message) => {
+    expect(await faultOf(wordsOf(line))).toMatch(message);
   });
 
   it.each([

@@ -24,9 +24,9 @@ const STATES: Record<DeliveryState, true> = {
 describe('docs/errors.md', () => {
   it('has a row for each code that a client can get, with its status, and no other', () => {
     const rows = rowsOf(sectionOf(ERRORS, '## What clients get'));
-    const told = rows.map(([status, code]) => `${status} ${codeIn(code)}`);
+    const documented = rows.map(([status, code]) => `${status} ${codeIn(code)}`);
     const real = refusalCodes.map((code) => `${refusalAnswer({ code }, 'x').status} ${code}`);
-    expect(told.toSorted()).toEqual(real.toSorted());
+    expect(documented.toSorted()).toEqual(real.toSorted());
   });
 
   it('has a row for each code that a command can end with, and no other', () => {
@@ -81,10 +81,10 @@ describe('the pages of docs/operations', () => {
       const { labelNames } = metric as unknown as { readonly labelNames: readonly string[] };
       return labelNames.length === 0 ? metric.name : `${metric.name}{${labelNames.join(',')}}`;
     });
-    const told = rowsOf(sectionOf(OPERATIONS, '## Watching'))
+    const documented = rowsOf(sectionOf(OPERATIONS, '## Watching'))
       .map(([metric]) => codeIn(metric))
       .filter((name) => name.startsWith('fuel_'));
-    expect(told.toSorted()).toEqual(real.toSorted());
+    expect(documented.toSorted()).toEqual(real.toSorted());
   });
 
   it('has a row for each state of a delivery, and no other', () => {
@@ -96,11 +96,13 @@ describe('the pages of docs/operations', () => {
   it('has a row for each setting, with its default, and no other', () => {
     const { settings } = showConfig({});
     const rows = rowsOf(sectionOf(OPERATIONS, '## Settings'));
-    const told = rows.flatMap(([names = '', fallback = '']) =>
+    const documented = rows.flatMap(([names = '', fallback = '']) =>
       inlineCodeOf(names).map((name) => ({ name, fallback: inlineCodeOf(fallback)[0] })),
     );
-    expect(told.map(({ name }) => name).toSorted()).toEqual(settings.map(({ name }) => name).toSorted());
-    const differing = told.filter(({ name, fallback }) => {
+    expect(documented.map(({ name }) => name).toSorted()).toEqual(
+      settings.map(({ name }) => name).toSorted(),
+    );
+    const differing = documented.filter(({ name, fallback }) => {
       const real = settings.find((setting) => setting.name === name)?.value;
       return fallback !== undefined && fallback !== real;
     });

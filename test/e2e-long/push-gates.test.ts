@@ -92,7 +92,7 @@ describe.concurrent('an attempt that is due', () => {
 });
 
 describe('a webhook that is removed', () => {
-  it('by its key going off ends what was pending with that reason; on again, it can be redelivered', async () => {
+  it('by switching its key off ends pending deliveries with that reason; switched on again, they can be redelivered', async () => {
     const customer = await refusedOnce(push, await push.customer(3));
     await push.service.done(['key', 'off', customer.prefix, '--wait']);
     await push.settled(3, 'failed');
@@ -109,7 +109,7 @@ describe('a webhook that is removed', () => {
     expect(shown.not_sent).toEqual([{ key: customer.prefix, reason: expect.stringMatching(/off/) }]);
   });
 
-  it('by its removal too; set again it keeps its secret, and its set time is new', async () => {
+  it('by its removal does so too; set again it keeps its secret, with a new set time', async () => {
     const customer = await refusedOnce(push, await push.customer(4));
     const { set_at } = await push.webhook(customer.prefix);
     await push.service.done(['webhook', 'remove', customer.prefix, '--wait']);
@@ -130,7 +130,7 @@ describe('a webhook that is removed', () => {
   });
 });
 
-describe('a transaction that is taken back', () => {
+describe('a transaction that is voided', () => {
   it.each([
     ['voided', 6, voided],
     ['cancelled', 7, cancelled],

@@ -63,7 +63,7 @@ describe('SIGKILL with 200 deliveries in flight', () => {
     ]);
   }, 120_000);
 
-  it('while events are being recorded loses none either, and a stop in order repeats none', async () => {
+  it('while events are being recorded loses none either, and a clean stop repeats none', async () => {
     const push = await PushService.start({ FUEL_WEBHOOK_RETRY_DELAYS: '1s,4s' });
     const { path } = await push.customer(1);
     const events = push.made(1, 300);

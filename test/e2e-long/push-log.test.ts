@@ -18,7 +18,7 @@ const NOTHING = {
 };
 
 describe('fuel verify deliveries', () => {
-  it('counts what is owed by what became of it, and finds what is not there', async () => {
+  it('counts owed deliveries by state, and finds missing ones', async () => {
     const push = await PushService.start();
     const verify = async (...args: readonly string[]) => {
       const { code, json, stderr } = await push.service.fuel(['verify', 'deliveries', '--json', ...args]);
@@ -62,7 +62,7 @@ describe('fuel verify deliveries', () => {
 });
 
 describe('a delivery log that is lost', () => {
-  it('stops the webhooks role, which names the way out; the way out sends under the same ids', async () => {
+  it('stops the webhooks role, which names the solution; the solution sends under the same ids', async () => {
     const push = await PushService.start();
     const { path, account } = await push.customer(1);
     const [taken = 0] = await push.push(account, 5);

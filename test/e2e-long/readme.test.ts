@@ -5,7 +5,7 @@ import { lastingPort } from '../support/lasting-port.ts';
 import { clone, Shell } from '../support/shell.ts';
 
 describe.skipIf(onServers)('the README', () => {
-  it('has commands that do as written what it says, from the first start to a webhook', async () => {
+  it('has commands that work as written, from the first start to a webhook', async () => {
     const text = readDocument('README.md');
     const [api, receiver] = [await lastingPort(), await lastingPort()];
     const blocks = blocksOf(text.slice(text.indexOf('## Run it'))).map((block) =>

@@ -25,7 +25,7 @@ describe('access in staging', () => {
     ({ key, prefix } = await openAccount(service));
   });
 
-  it('is given to a key that is known and active, from any address', async () => {
+  it('is granted to a known and active key from any address', async () => {
     const answer = await pull(key, { 'X-Forwarded-For': '198.51.100.1' });
     expect(codeOf(answer)).toBe('200');
     expect(answer.headers['x-access-expires-at']).toBeUndefined();
@@ -49,7 +49,7 @@ describe('access in staging', () => {
     expect(id).toBe(answer.headers['x-request-id']);
   });
 
-  it('is taken from a key that is switched off, and given again, once --wait returns', async () => {
+  it('ends with a key that is switched off, and returns with it, once --wait returns', async () => {
     for (const [verb, code] of [
       ['off', '401 INVALID_API_KEY'],
       ['on', '200'],
@@ -132,7 +132,7 @@ describe('access in staging', () => {
     expect(codeOf(await pull(guessed))).toBe('401 INVALID_API_KEY');
   });
 
-  it('counts every request that passes the edge, whatever becomes of it, and limits before it looks further', async () => {
+  it('counts every request that passes the edge, whatever its outcome, and limits it before further checks', async () => {
     const { key: limited, prefix: its } = await issue('7', '--rate-limit', '4');
     expect(codeOf(await service.get('//nowhere', { key: limited }))).toBe('404 NOT_FOUND');
     expect(codeOf(await service.get('/transactions', { key: limited, method: 'POST' }))).toBe(

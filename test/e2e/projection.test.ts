@@ -85,7 +85,7 @@ describe('fuel projection', () => {
     expect(stderr).toMatch(/\w{3,}/);
   });
 
-  it('rebuild makes the same view again beside the service, and never shows a part of it for the whole', async () => {
+  it('rebuild makes the same view again while the service runs, and never serves a part of it', async () => {
     const before = (await pull(`${SEPTEMBER}&limit=100`)).body;
     const rebuilding = service.fuel([
       'projection',

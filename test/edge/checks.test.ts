@@ -53,7 +53,7 @@ describe('the embedded edge', () => {
     expect(hits).toEqual([]);
   });
 
-  test('counts a key that is proven with its own limit, and made-up ones apart', async () => {
+  test('counts a proven key with its own limit, and wrong keys separately', async () => {
     const { windows, hits } = windowsWith();
     expect(await checkEdge(caller(), ADDRESS, windows)).toEqual({ kind: 'pass' });
     expect(await checkEdge(caller({ proven: false }), ADDRESS, windows)).toEqual({ kind: 'pass' });

@@ -24,7 +24,7 @@ test('/healthz says that the process lives', async () => {
   expect(await get('/healthz')).toMatchObject({ status: 200, text: '{"status":"ok"}' });
 });
 
-test('/readyz says what readiness depends on, and is 503 until all of it is there', async () => {
+test('/readyz shows the conditions of readiness, and is 503 until all hold', async () => {
   let directory = false;
   const { get } = await start(() => ({ ready: directory, checks: { directory } }));
   expect(await get('/readyz')).toMatchObject({

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const POSITION = 77;
 
-/** Stores on which processes live as they are told, and a command that waits for them. */
+/** Stores with processes as given, and a command that waits for them. */
 function stores() {
   const folder = temporaryFolder();
   const clock = new FakeClock();
@@ -52,10 +52,10 @@ function stores() {
 describe('a command that waits', () => {
   test('waits for nothing if no process is running', async () => {
     const { wait, clock, report } = stores();
-    expect(await wait()).toBe('nobody');
+    expect(await wait()).toBe('no process');
     await report('dead', 0);
     clock.advance(6_001);
-    expect(await wait()).toBe('nobody');
+    expect(await wait()).toBe('no process');
   });
 
   test('is done when every directory is as far as what was recorded', async () => {

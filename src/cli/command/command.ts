@@ -128,7 +128,7 @@ async function wait({ engines, clock, out }: Session): Promise<void> {
   const position = await engines.store().head();
   const coordination = engines.coordination();
   const outcome = await waitUntilApplied({ coordination, view: engines.view(), clock, position });
-  if (outcome === 'nobody') out.note('no service is running: nothing to wait for');
+  if (outcome === 'no process') out.note('no service is running: nothing to wait for');
 }
 
 export function output(json: boolean): Output {

@@ -161,7 +161,7 @@ async function erase(
 /** An erasure can't be undone, so a typing error must not cause one. */
 async function confirmId(id: number): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new InvalidArgumentError('An erasure is for good: pass --yes where nobody can be asked.');
+    throw new InvalidArgumentError('An erasure is for good: pass --yes where no terminal can ask.');
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`This is for good. Type the id of the transaction once more: `);

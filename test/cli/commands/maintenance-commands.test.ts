@@ -162,7 +162,7 @@ describe('a view that does not stand at the end of its store', () => {
     const { fuel, done, withEngines } = commandLine();
     await done('projection', 'rebuild', 'transactions');
     const own = await withEngines(async (engines) => (await engines.view().checkpoint())?.storeId ?? '');
-    for (const [storeId, told] of [
+    for (const [storeId, message] of [
       ['another', /was made from event store another/],
       [own, /stands at position 1000000 and the event store ends at/],
     ] as const) {
@@ -175,7 +175,7 @@ describe('a view that does not stand at the end of its store', () => {
         ['verify', 'view'],
       ]) {
         const { code, stderr } = await fuel(...args);
-        expect([args, code, stderr]).toEqual([args, 1, expect.stringMatching(told)]);
+        expect([args, code, stderr]).toEqual([args, 1, expect.stringMatching(message)]);
       }
     }
   });

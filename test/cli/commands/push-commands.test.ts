@@ -27,7 +27,7 @@ let prefix: string;
 let secret: string;
 const events: WebhookEvent[] = [];
 
-/** One service and one receiver for all the tests of this file: each uses transactions of its own. */
+/** One service and one receiver for all the tests of this file: each uses its own transactions. */
 beforeAll(async () => {
   const certificate = await makeCertificate();
   const ca = join(folder(), 'receiver.pem');

@@ -182,10 +182,10 @@ describe('fuel transaction erase', () => {
   test.each([
     [['--reason', '  ', '--yes'], /must not be empty/],
     [['--reason', 'court order'], /--yes/],
-  ])('with %j is wrong usage: nothing is erased', async (options, told) => {
+  ])('with %j is wrong usage: nothing is erased', async (options, message) => {
     const { fuel, left } = await start();
     const { code, stderr } = await fuel('transaction', 'erase', '1', ...options);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(told)]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
     expect((await left(1)).events).toBe(1);
   });
 

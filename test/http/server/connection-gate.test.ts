@@ -94,7 +94,7 @@ describe('one peer', () => {
     expect(turnedAway).toEqual(['peer_limit', 'peer_limit']);
   });
 
-  test('is a trusted proxy by its address, with a larger limit of its own', async () => {
+  test('is a trusted proxy by its address, with its own larger limit', async () => {
     const { port, turnedAway } = await startServer({
       tls: { kind: 'served', pem: await testCertificate(), proxies: ['127.0.0.3'] },
       limits: { maxPerPeer: 1, maxPerProxy: 3 },
@@ -136,7 +136,7 @@ test('a flood is logged in a line a second, with how many', async () => {
   const startedAtMs = performance.now();
   await Promise.all(Array.from({ length: 100 }, () => silent(port)));
   await until(async () => turnedAway.length === 100, 5_000);
-  await server.stop(0); // tells what is left
+  await server.stop(0); // logs the rest
   const counts = logLines.map(({ turned_away }) => (turned_away as { peer_limit: number }).peer_limit);
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(100);
   expect(logLines.length).toBeLessThanOrEqual(2 + (performance.now() - startedAtMs) / 1_000);

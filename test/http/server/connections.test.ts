@@ -110,7 +110,7 @@ describe('a stop', () => {
     });
     const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
     const silent = await openConnection(port);
-    await openConnection(port, { ca: pem.cert }); // accepted after the other: that is there too, then
+    await openConnection(port, { ca: pem.cert }); // accepted after the other, so the other is accepted too
     const startedAtMs = performance.now();
     await server.stop(20_000);
     expect(await silent.received).toBe('');

@@ -194,7 +194,7 @@ describe('behind a proxy that ends TLS', () => {
 });
 
 describe('a stop', () => {
-  test('lets the request under way be answered and then closes its connection', async () => {
+  test('answers the request in progress and then closes its connection', async () => {
     const { server, port, arrived, release } = await startHeldServer();
     const answer = exchange(port, REQUEST);
     await arrived;

@@ -8,27 +8,27 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const ENDS_WHEN_ASKED = "parentPort.once('message', () => parentPort.close());";
 
-/** A thread that runs this text, with `parentPort`, `workerData` and `resourceLimits` at hand. */
+/** A thread that runs this text, with `parentPort`, `workerData` and `resourceLimits` in scope. */
 function thread(text: string, env: Readonly<Record<string, string>> = {}) {
   const file = join(temporaryFolder(), 'role.mjs');
   writeFileSync(
     file,
     `import { parentPort, resourceLimits, workerData } from 'node:worker_threads';\n${text}`,
   );
-  const news: unknown[] = [];
+  const messages: unknown[] = [];
   const { promise: first, resolve } = Promise.withResolvers<unknown>();
   const started = startRoleThread<unknown>({
     role: 'cook',
     entry: pathToFileURL(file),
     data: { config: loadConfig(env, 'command') },
     heapMb: 64,
-    onMessage: (told) => {
-      news.push(told);
-      resolve(told);
+    onMessage: (message) => {
+      messages.push(message);
+      resolve(message);
     },
   });
   onTestFinished(() => started.stop());
-  return { ...started, news, first };
+  return { ...started, messages, first };
 }
 
 const pending = Symbol('pending');
@@ -44,14 +44,14 @@ describe('a role in a thread', () => {
   });
 
   test('that is asked to stop has stopped when `stop` resolves, and has not failed', async () => {
-    const { stop, failed, news, first } = thread(
+    const { stop, failed, messages, first } = thread(
       `parentPort.postMessage('begun');
        parentPort.once('message', () => setTimeout(() => { parentPort.postMessage('ended'); parentPort.close(); }, 30));`,
     );
     await first;
-    expect(news).toEqual(['begun']);
+    expect(messages).toEqual(['begun']);
     await stop();
-    expect(news).toEqual(['begun', 'ended']);
+    expect(messages).toEqual(['begun', 'ended']);
     expect(await settled(failed)).toBe(pending);
   });
 
