@@ -186,11 +186,26 @@ describe('the layout', () => {
 });
 
 describe('the documents', () => {
+  const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'bench/**/*.md'], {
+    cwd: ROOT,
+    exclude: ['**/node_modules/**'],
+  });
+
+  it('link only to headings that exist', () => {
+    const links = pages.flatMap((page) =>
+      [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\(([^)\s#:]*)#([^)]*)\)/g)].map(
+        ([, file = '', anchor = '']) => ({
+          page,
+          target: file === '' ? page : join(dirname(page), file),
+          anchor,
+        }),
+      ),
+    );
+    expect(links.length).toBeGreaterThan(20);
+    expect(links.filter(({ target, anchor }) => !anchorsOf(target).includes(anchor))).toEqual([]);
+  });
+
   it('link only to files that exist', () => {
-    const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'bench/**/*.md'], {
-      cwd: ROOT,
-      exclude: ['**/node_modules/**'],
-    });
     const broken = pages.flatMap((page) =>
       [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]
         .map(([, target = '']) => target)
@@ -210,6 +225,17 @@ describe('the documents', () => {
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['test', 'demo', 'bench', 'types', 'lint']));
   });
 });
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(page: string): string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8').replace(/^```.*?^```$/gms, '');
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
 
 function isOurs(name: string): boolean {
   return /^(?:src|projections|tools|examples)\//.test(name);
