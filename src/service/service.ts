@@ -11,6 +11,8 @@ import { claimDeliveryLog } from '../deliveries/delivery-log.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { urlHost } from '../listen.ts';
 import type { Log } from '../log.ts';
+import { createMailer } from '../notices/mailer.ts';
+import { runNotifier } from '../notices/notifier.ts';
 import { Availability } from '../ops/availability.ts';
 import { EngineHealth } from '../ops/engine-health.ts';
 import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../ops/metrics.ts';
@@ -21,7 +23,6 @@ import { VIEW_NAME } from '../transactions/view/projector.ts';
 import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import type { Role } from './roles/roles.ts';
 import { startApi } from './roles/start-api.ts';
-import { startNotices } from './roles/start-notices.ts';
 import { StartedParts } from './started-parts.ts';
 
 export interface ServiceOptions {
@@ -146,7 +147,8 @@ async function startParts(
     parts.add({ name: 'projector', ...startProjector({ config, holder: name }) });
   }
   if (roles.includes('notices')) {
-    parts.add({ name: 'notices', ...startNotices({ config, engines, clock, log }) });
+    const stopping = new AbortController();
+    parts.addRunning('notices', runNotices(options, engines, stopping.signal), stopping);
   }
   let isSubscribed: (() => boolean) | undefined;
   if (roles.includes('webhooks')) {
@@ -191,16 +193,30 @@ function startDirectory(
     signal: following.signal,
     onMoved,
   });
-  const ended = live.run();
-  parts.add({
-    name: 'directory',
-    failed: ended.then(() => new Promise<never>(() => undefined)),
-    async stop() {
-      following.abort();
-      await ended.catch(() => undefined); // reported through `failed`
-    },
-  });
+  parts.addRunning('directory', live.run(), following);
   return live;
+}
+
+/** The notices role. It waits for the mail server most of the time, so it needs no thread. */
+async function runNotices(
+  { config, clock, log }: ServiceOptions,
+  engines: Engines,
+  signal: AbortSignal,
+): Promise<void> {
+  const mailer = createMailer(config, log);
+  try {
+    await runNotifier({
+      store: engines.store(),
+      subscriptions: engines.subscriptions(),
+      mailer,
+      operatorEmail: config.FUEL_OPERATOR_EMAIL ?? null,
+      clock,
+      log,
+      signal,
+    });
+  } finally {
+    mailer.close();
+  }
 }
 
 /** Reports the position of the directory that is furthest behind, once all have one. */

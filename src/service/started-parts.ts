@@ -29,6 +29,18 @@ export class StartedParts {
     part.failed?.catch(this.#failed.reject);
   }
 
+  /** Adds a part that works until `stopping` aborts, and then ends. */
+  addRunning(name: string, ended: Promise<void>, stopping: AbortController): void {
+    this.add({
+      name,
+      failed: ended.then(() => new Promise<never>(() => undefined)),
+      async stop() {
+        stopping.abort();
+        await ended.catch(() => undefined); // reported through `failed`
+      },
+    });
+  }
+
   /**
    * Stops all parts, the last one first. Logs a part that fails to stop, and stops the others. Rejects with an
    * `AggregateError` of all failures.
