@@ -25,7 +25,7 @@ const LAYERS = [
 const ADAPTER = /\/(sqlite|mongodb|eventstoredb)(?:\/|\.ts$)/;
 /** Besides adapters, those that work on the embedded files themselves. */
 const FILES_OF_SQLITE = ['src/app.ts', 'src/backup/backup.ts', 'src/erasure/erased-bytes.ts'];
-/** Which folders or files may import a package: its adapter, and nobody else. */
+/** The folders or files that may import a package: only its adapter. */
 const DRIVERS: Readonly<Record<string, RegExp>> = {
   'node:sqlite': /\/sqlite(?:\/|\.ts$)|^src\/erasure\/erased-bytes\.ts$/,
   mongodb: /\/mongodb(?:\/|\.ts$)/,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { FuelError } from '../src/errors.ts';
 import { isolateFailures } from '../src/isolate.ts';
 
-/** Work that fails where one of the items is among the bad ones; what it did is noted. */
+/** Work that fails if one of the items is bad, and records what it did. */
 function work(bad: ReadonlySet<number>) {
   const done: number[] = [];
   let calls = 0;

@@ -6,7 +6,7 @@ import { within } from './support/waiting.ts';
 
 const FILE = (name: string) => JSON.stringify(fileURLToPath(new URL(`../src/${name}`, import.meta.url)));
 
-/** Logs 64 MB, says on standard error what that took, and ends when it is told to. */
+/** Logs 64 MB, reports on standard error what that took, and ends when asked to. */
 const WRITER = `
   import { once } from 'node:events';
   import { setImmediate as turn } from 'node:timers/promises';
@@ -40,7 +40,7 @@ const THREAD = `
   worker.once('message', () => process.stderr.write(JSON.stringify({ dropped: droppedLogLines() }) + '\\n'));
 `;
 
-/** Runs a module whose standard output nobody reads yet; what it says on standard error. */
+/** Runs a module whose standard output is not read yet; returns its standard error. */
 async function stalled(module: string) {
   const child = spawn(process.execPath, ['--input-type=module', '-e', module], { stdio: 'pipe' });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const SHELL = ['sh', 'console'];
 const OPTIONS_OF_ALL = ['--help', '--version'];
 
-/** Each shell block of a document, with what a console shows after its prompt alone. */
+/** The shell blocks of the documents; of a console only the lines after the prompt. */
 const scripts = documents().flatMap((page) =>
   blocksOf(readDocument(page))
     .filter(({ language }) => SHELL.includes(language))
@@ -139,7 +139,7 @@ function namedIn(code: string): string[][] {
   return isShort ? [wordsOf(code)] : found;
 }
 
-/** As a shell splits them, but for what it would put in place of variables. */
+/** Splits words as a shell does, without expanding variables. */
 function wordsOf(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     (match) => match[1] ?? match[2] ?? match[3] ?? '',

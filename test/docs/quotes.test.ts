@@ -143,7 +143,7 @@ function isCommand(code: string): boolean {
   return /^(fuel|docker|cp|fuser|mongodump|mongorestore|openssl|key|webhook) /.test(code);
 }
 
-/** Whether the program holds the text, whatever it puts in place of `…`, of a number and of what is in brackets. */
+/** Whether the program contains the text; `…`, numbers and brackets stand for any value. */
 function isPrinted(text: string): boolean {
   const parts = text.split(/…|\([^)]*\)|\d+/).map((part) => part.trim());
   return parts.every((part) => texts().includes(part));

@@ -4,7 +4,7 @@ import { answerWith } from '../support/deliveries/webhook-receiver.ts';
 import { cancelled, voided } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
-/** Its attempts after the first never come: what ends a delivery in between has all the time it takes. */
+/** Its further attempts never come, so that the test has time to end a delivery before them. */
 let push: PushService;
 /** Its attempts come again while the test waits, but not before an operator's change. */
 let retrying: PushService;

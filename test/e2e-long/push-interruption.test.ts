@@ -6,7 +6,7 @@ import { until } from '../support/waiting.ts';
 
 const CUSTOMERS = 10;
 const EACH = 20;
-/** The lease of what a killed process held, with the attempts after it: on a busy machine one may run out of time. */
+/** The lease of a killed process's deliveries and the attempts after it; a busy machine may need more time for one. */
 const SETTLED_WITHIN_MS = 30_000;
 
 describe('SIGKILL with 200 deliveries in flight', () => {

@@ -44,7 +44,7 @@ describe('fuel verify deliveries', () => {
     const whole = await push.service.fuel(['verify', '--json']);
     expect([whole.code, Object.keys(whole.json)]).toEqual([0, ['view', 'deliveries']]);
 
-    // What is recorded while no webhooks role runs is owed and not there yet.
+    // Deliveries of events recorded while no webhooks role runs are owed, but not created yet.
     push.receiver.answer(path, answerWith(200));
     await push.service.done(['account', 'integration', '1', 'on', '--wait']);
     await push.reached(account, 'delivered', 4);

@@ -67,7 +67,7 @@ export function addNoun(
 }
 
 /** Ends a command's help with an example. */
-export function withExample(command: Command, example: string): Command {
+function withExample(command: Command, example: string): Command {
   return command.addHelpText('after', `\nExample:\n  ${example}`);
 }
 

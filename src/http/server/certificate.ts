@@ -9,11 +9,13 @@ import type { Config } from '../../config/config.ts';
 import { FuelError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 
+/** The PEM texts. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
 }
 
+/** The paths of both files. */
 export interface CertificateFiles {
   readonly cert: string;
   readonly key: string;

@@ -9,7 +9,7 @@ import { openConnection, parseAnswer } from '../../support/service/raw-connectio
 const PROXIES = ['127.0.0.0/8'];
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** A server as it runs behind a proxy that ends TLS: what is sent can be seen as it is. */
+/** A server behind a proxy that ends TLS, so that the test sees the bytes that are sent. */
 async function startServer(handler: RequestListener, limits: ServerOptions['limits'] = {}) {
   const server = createServer({
     handler,

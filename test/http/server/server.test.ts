@@ -25,7 +25,7 @@ async function readToEnd(socket: Socket): Promise<string> {
   socket.on('data', (chunk) => {
     received += chunk;
   });
-  // A reset is an end like another: what was received before it counts.
+  // A reset ends the connection too; what was received before it counts.
   socket.on('error', () => undefined);
   await new Promise((resolve) => socket.once('close', resolve));
   return received;
