@@ -1,4 +1,4 @@
-# The service and its command line: docs/operations.md, "In containers". Node is the version that
+# The service and its command line: docs/operations/running.md, "In containers". Node is the version that
 # package-lock.json pins; its development dependency is left out, so bin/fuel finds the image's own.
 FROM node:24.21-slim AS dependencies
 WORKDIR /app

@@ -1,17 +1,17 @@
 const { lstatSync, mkdirSync, realpathSync } = require('node:fs');
 const { join, parse, resolve, sep } = require('node:path');
 
-const SYMLINKS_FOLLOWED_AT_MOST = 8;
+const MAX_SYMLINKS = 8;
 const OTHERS_MAY_WRITE = 0o022;
 const STICKY = 0o1000;
 
 /**
- * The real path of a folder of the user `uid` alone, made where it is missing: owned by him, mode 0700, no symbolic
- * link. Every folder above it is his or root's and nobody else may write to it, except where the sticky bit lets
- * nobody rename or remove what belongs to others (/tmp). So nobody else can bring anything into it or put another
- * in its place, now or later. `undefined` where it is not so. Links above it count only where he or root made them.
+ * The real path of a private folder of the user `uid`, created if missing: owned by the user, mode 0700, not a symbolic
+ * link. Every folder above it belongs to the user or root and is not writable for others, unless the sticky bit protects
+ * its entries (/tmp). So nobody else can write into it or replace it, now or later. `undefined` if that does not hold.
+ * Symbolic links above it are followed only if they belong to the user or root.
  */
-exports.ownFolder = function ownFolder(path, uid, linksLeft = SYMLINKS_FOLLOWED_AT_MOST) {
+exports.ownFolder = function ownFolder(path, uid, linksLeft = MAX_SYMLINKS) {
   const { root } = parse(resolve(path));
   const names = resolve(path)
     .slice(root.length)
@@ -22,7 +22,7 @@ exports.ownFolder = function ownFolder(path, uid, linksLeft = SYMLINKS_FOLLOWED_
   for (const [index, name] of names.entries()) {
     at = join(at, name);
     const isLast = index === names.length - 1;
-    const found = lstatSync(at, { throwIfNoEntry: false }) ?? made(at);
+    const found = lstatSync(at, { throwIfNoEntry: false }) ?? createFolder(at);
     if (found.isSymbolicLink()) {
       if (isLast || linksLeft === 0 || !isTrusted(found, uid)) return undefined;
       return ownFolder(join(realpathSync(at), ...names.slice(index + 1)), uid, linksLeft - 1);
@@ -33,8 +33,8 @@ exports.ownFolder = function ownFolder(path, uid, linksLeft = SYMLINKS_FOLLOWED_
   return at;
 };
 
-/** What is above it was judged before, so that nothing is made in another's folder. */
-function made(path) {
+/** The folders above it were checked before, so that nothing is created in another user's folder. */
+function createFolder(path) {
   mkdirSync(path, { mode: 0o700 });
   return lstatSync(path);
 }

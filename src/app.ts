@@ -37,19 +37,19 @@ interface EventEngine {
 interface ViewEngine {
   view(): TransactionsView;
   queue(): DeliveryQueue;
-  /** The queue's log as `fuel store copy` reads and writes it; it ends with the queue. */
+  /** The queue's log as `fuel store copy` reads and writes it; it is closed with the queue. */
   deliveryLog(): DeliveryLogCopy;
   coordination(): Coordination;
   snapshots(): DirectorySnapshots;
-  /** The keys' windows of requests, shared by all processes where the engine is. */
+  /** The rate windows of keys; all processes share those of a remote engine. */
   rateWindows(): RateWindows;
 }
 
-/** The stores behind the ports, as the configuration picks them. Each is opened when first asked for. */
+/** The stores behind the ports, as the configuration selects them. Each opens on first use. */
 export interface Engines extends EventEngine, ViewEngine {
-  /** None where everything is embedded. */
+  /** Empty if everything is embedded. */
   readonly remote: readonly RemoteEngine[];
-  /** Closes what was opened, in the reverse order. */
+  /** Closes the open ones in reverse order. */
   close(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** What opens engines: each once, and all of them closed together. */
+/** Opens each engine once, and closes them together. */
 class Opening {
   readonly #opened: Closable[] = [];
 
@@ -72,7 +72,7 @@ class Opening {
     };
   }
 
-  /** One that fails to close leaves none of the others open. */
+  /** Closes all, even if one fails to close. */
   async close(): Promise<void> {
     const errors: unknown[] = [];
     for (const engine of this.#opened.splice(0).reverse()) {
@@ -83,8 +83,8 @@ class Opening {
 }
 
 /**
- * The only place that picks adapters: those of the engines whose connection strings are set, and the embedded ones
- * for the rest. `log` hears of engines that go away and come back; commands have none.
+ * The only place that picks adapters: those of the engines whose connection strings are set, and otherwise the embedded
+ * ones. `log` gets the lines about engines that become unavailable or available again; commands have none.
  */
 export async function openEngines(config: Config, clock: Clock, log: Log = silentLog): Promise<Engines> {
   const opening = new Opening();
@@ -101,7 +101,7 @@ export async function openEngines(config: Config, clock: Clock, log: Log = silen
   return { ...events, ...view, remote, close: () => opening.close() };
 }
 
-/** The embedded event store by itself, with what only it can tell: for `fuel store copy`. */
+/** The embedded event store with its own further methods, for `fuel store copy`. */
 export function openEmbeddedEvents(config: Config, clock: Clock): SqliteEventStore {
   return openSqliteEventStore(file(config, clock, EMBEDDED_FILES.events));
 }
@@ -134,7 +134,7 @@ function embeddedView(config: Config, clock: Clock, opening: Opening): ViewEngin
   };
 }
 
-/** Drivers are loaded where they are used: most commands run without. */
+/** Loaded here, since most commands run without a driver. */
 async function eventStoreDb(
   options: { readonly url: string; readonly clock: Clock; readonly log: Log },
   opening: Opening,

@@ -1,4 +1,4 @@
-/** Where time comes from: the system in service, a fake in tests. Milliseconds since the epoch, UTC. */
+/** The source of time, replaced in tests. Milliseconds since the epoch, UTC. */
 export interface Clock {
   now(): number;
 }

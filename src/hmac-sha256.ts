@@ -5,11 +5,11 @@ const DIGEST_BYTES = 32;
 const INNER_PAD = 0x36;
 const OUTER_PAD = 0x5c;
 const INITIAL_MESSAGE_BYTES = 512;
-const UTF8_BYTES_PER_UNIT = 3; // the most that one UTF-16 unit takes
+const UTF8_BYTES_PER_UNIT = 3; // maximum per UTF-16 unit
 
 /**
- * HMAC-SHA256 (RFC 2104) under one key. Two one-shot digests over buffers that are prepared once cost a sixth
- * of `createHmac`, which sets up native state on each call: a page signs 200 URLs.
+ * HMAC-SHA256 (RFC 2104) with one key. Two one-shot digests over prepared buffers take a sixth of the time of
+ * `createHmac`, which sets up native state on each call; a page signs 200 URLs.
  */
 export class HmacSha256 {
   /** The key's inner pad, then the message. */
@@ -49,7 +49,7 @@ export class HmacSha256 {
     this.#reserve(BLOCK_BYTES + message.length * (text ? UTF8_BYTES_PER_UNIT : 1));
     const end = BLOCK_BYTES + (text ? this.#inner.write(message, BLOCK_BYTES, 'utf8') : message.length);
     if (!text) this.#inner.set(message, BLOCK_BYTES);
-    // Messages of one kind mostly have one length, and making a view is not free.
+    // Reused for messages of equal length, since creating a view is not free.
     if (this.#innerUsed.length !== end) this.#innerUsed = this.#inner.subarray(0, end);
     return this.#innerUsed;
   }

@@ -6,9 +6,9 @@ export interface FailedItem<T> {
 }
 
 /**
- * Does the work for all items together. Where that fails because of the items, it is done for each half, and so on,
- * until those that fail alone are known: they are returned, and the work is done for all others. It must be safe to
- * do twice. Rejects where a store is unavailable or closed: then the same items can be given again.
+ * Does the work for all items together. If an item makes it fail, does it for each half, and so on, until the items that
+ * fail alone are known: returns these; the work is done for all others. The work must be safe to repeat. Rejects if a
+ * store is unavailable or closed: then the caller can retry with the same items.
  */
 export async function isolateFailures<T>(
   items: readonly T[],

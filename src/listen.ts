@@ -1,7 +1,7 @@
 import type { AddressInfo, Server } from 'node:net';
 import { FuelError } from './errors.ts';
 
-/** Resolves with the real address once the server accepts connections (port 0 picks a free one); rejects where it can't. */
+/** Resolves with the real address once the server accepts connections (port 0 picks a free one). Rejects with `REFUSED`. */
 export async function listen(
   server: Server,
   { host, port }: { readonly host: string; readonly port: number },
@@ -17,7 +17,7 @@ export async function listen(
   return server.address() as AddressInfo;
 }
 
-/** A host as it stands in a URL: IPv6 in brackets. */
+/** A host as in a URL: IPv6 in brackets. */
 export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

@@ -4,15 +4,15 @@ import { printable } from './printable.ts';
 
 export type Log = Logger;
 
-/** What waits for a reader at most; lines beyond that are dropped. */
+/** How much waits for the reader of standard output; further lines are dropped. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 const DROPPED = 'fuel: dropped log lines';
 
 /**
- * One JSON line an entry on standard output. Entries carry identifiers, never secrets or personal data.
- * `error` means: wake someone. Lines are handed to the system at once, but not waited for: a slow disk or pipe
- * must not hold up requests, nor fill the memory: what a reader that stalls leaves no room for is dropped, and a line
- * says how many once it reads again. Whatever is still on its way when the process ends is written then.
+ * One JSON line per entry on standard output. Entries have identifiers, never secrets or personal data. `error` means:
+ * alert someone. Lines are written asynchronously, so that a slow disk or pipe does not delay requests. While the reader
+ * stalls, lines beyond the limit are dropped, and a line says how many once it reads again. Lines that still wait when the
+ * process ends are written then.
  */
 export function createLog(level: string, fields: Readonly<Record<string, unknown>> = {}): Log {
   const destination = pino.destination({ fd: 1, sync: false, minLength: 0, maxLength: MAX_WAITING_BYTES });
@@ -33,12 +33,12 @@ export function createLog(level: string, fields: Readonly<Record<string, unknown
     if (dropped === 0) return;
     const lines = dropped;
     dropped = 0;
-    log.warn({ dropped: lines }, 'log lines were dropped: nobody read standard output');
+    log.warn({ dropped: lines }, 'log lines were dropped: nothing read standard output');
   });
   return log;
 }
 
-/** For whoever has nobody to tell. */
+/** For callers without a log. */
 export const silentLog: Log = pino({ level: 'silent' });
 
 /** How many lines all threads of this process have dropped. */
@@ -46,7 +46,7 @@ export function droppedLogLines(): number {
   return Atomics.load(droppedByAll, 0);
 }
 
-/** One count for the process: a thread gets it from the one that starts it. */
+/** One counter for the process: threads inherit it as environment data. */
 const droppedByAll = sharedCount();
 
 function sharedCount(): Uint32Array {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Waits for `ms` milliseconds, or until the signal aborts: then it returns at once, quietly. */
+/** Waits for `ms` milliseconds, or until the signal aborts: then it resolves at once. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   try {
     await sleep(ms, undefined, { signal });

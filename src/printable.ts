@@ -1,23 +1,23 @@
 /**
- * Text of others on a terminal: names, files and receivers' answers may hold characters that steer it, or that turn
- * the direction in which text is shown. They are printed as JSON escapes them, so JSON that holds them stays the same.
+ * Safe output of text from outside: names, files and receivers' answers may hold characters that control a terminal or
+ * change the direction of text. They are escaped as in JSON, so that JSON text keeps its meaning.
  */
 
-/** C0 but for the line feed, DEL and C1, and the marks that change the direction of text. */
+/** C0 without the line feed, DEL, C1, and the marks that change the direction of text. */
 const CONTROLS = /(?!\n)[\p{Cc}\p{Bidi_Control}]/gu;
 const WHOLE_KEY = /(svc_(?:live|test)_[a-z0-9]*_)[A-Za-z0-9]+/g;
 
-/** Text of several lines, or JSON, without what steers a terminal. */
+/** Escapes control characters in text of several lines, or in JSON. */
 export function printable(text: string): string {
   return text.replace(CONTROLS, escaped);
 }
 
-/** Likewise what must not make a line of its own, such as a name. */
+/** Also escapes line feeds, for text that must stay on one line, such as a name. */
 export function printableLine(text: string): string {
   return printable(text).replaceAll('\n', escaped('\n'));
 }
 
-/** Text without the secrets of API keys: a message may quote what was typed. */
+/** Removes the secrets of API keys: a message may quote an argument. */
 export function withoutKeys(text: string): string {
   return text.replace(WHOLE_KEY, '$1…');
 }

@@ -8,7 +8,7 @@ const MAX_PAUSE_MS = 2_000;
 export interface BackoffOptions {
   readonly firstMs?: number;
   readonly maxMs?: number;
-  /** Each wait is up to half shorter, so that many processes do not come back to one server at once. */
+  /** Shortens each wait by up to half, so that many processes do not return to one server at once. */
   readonly jitter?: boolean;
 }
 
@@ -46,11 +46,11 @@ export interface RetryOptions {
   /** Further fields of its log lines. */
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly backoff?: BackoffOptions;
-  /** How it waits; by real time unless given. Returns early, quietly, when the signal aborts. */
+  /** Replaces the real wait in tests. Resolves early when the signal aborts. */
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** One part's tries at work that needs a store: waits while that is unavailable, and logs when this begins and ends. */
+/** The retries of one part that needs a store: waits while the store is unavailable, and logs the begin and the end. */
 export class Retry {
   readonly #options: RetryOptions;
   readonly #backoff: Backoff;
@@ -71,7 +71,7 @@ export class Retry {
     log.info({ ...fields, unavailable_ms }, `${component} continues: the store is available again`);
   }
 
-  /** Waits until it is time for the next try. Throws the error itself unless a store is unavailable. */
+  /** Waits until the next retry is due. Rethrows the error unless a store is unavailable. */
   async waitAfter(error: unknown): Promise<void> {
     const { log, signal, component, fields, sleep = pause } = this.#options;
     if (signal.aborted) return;
@@ -85,8 +85,8 @@ export class Retry {
 }
 
 /**
- * Does the work, again and again while a store that it needs is unavailable. Work that lasts calls `available` when
- * the store has answered it. Returns `undefined` where the signal aborts first; rejects with what else goes wrong.
+ * Does the work, and retries it while a store is unavailable. Long work calls `available` when the store has answered.
+ * Resolves with `undefined` if the signal aborts first; rejects with any other error.
  */
 export async function retryWhileUnavailable<T>(
   work: (available: () => void) => Promise<T>,

@@ -17,7 +17,7 @@ export class Signal {
     this.#notified = false;
   }
 
-  /** Resolves at the next `notify` since `reset`, or after `timeoutMs`, at once where that has passed already. */
+  /** Resolves at the next `notify` since `reset`, or after `timeoutMs`; at once if that is not positive. */
   async wait(timeoutMs: number): Promise<void> {
     if (this.#notified) return;
     await new Promise<void>((resolve) => {

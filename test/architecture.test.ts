@@ -7,8 +7,8 @@ import { describe, expect, it } from 'vitest';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MAX_FILE_LINES = 300;
 const MAX_FOLDER_FILES = 16;
-/** From the ground up. What stands on a floor imports from those below it, and from its own folder. */
-const FLOORS = [
+/** From bottom to top. A layer imports from the layers below it, and from its own folder. */
+const LAYERS = [
   ['src', 'src/domain'],
   ['projections', 'src/config', 'src/sqlite', 'src/mongodb', 'src/targets'],
   ['src/backup', 'src/coordination', 'src/images'],
@@ -25,7 +25,7 @@ const FLOORS = [
 const ADAPTER = /\/(sqlite|mongodb|eventstoredb)(?:\/|\.ts$)/;
 /** Besides adapters, those that work on the embedded files themselves. */
 const FILES_OF_SQLITE = ['src/app.ts', 'src/backup/backup.ts', 'src/erasure/erased-bytes.ts'];
-/** Which folders or files may import a package: its adapter, and nobody else. */
+/** The folders or files that may import a package: only its adapter. */
 const DRIVERS: Readonly<Record<string, RegExp>> = {
   'node:sqlite': /\/sqlite(?:\/|\.ts$)|^src\/erasure\/erased-bytes\.ts$/,
   mongodb: /\/mongodb(?:\/|\.ts$)/,
@@ -109,14 +109,14 @@ describe('the layout', () => {
     expect(violations(sources, permitted)).toEqual([]);
   });
 
-  it('lets imports run one way, from the floors above to those below', () => {
-    const floorOf = new Map(
-      FLOORS.flatMap((folders, floor) => folders.map((name) => [name, floor] as const)),
+  it('lets imports run one way, from the layers above to those below', () => {
+    const layerOf = new Map(
+      LAYERS.flatMap((folders, layer) => folders.map((name) => [name, layer] as const)),
     );
-    const floor = (path: string): number => floorOf.get(topOf(path)) ?? -1;
+    const layer = (path: string): number => layerOf.get(topOf(path)) ?? -1;
     const permitted = (name: string, path: string) =>
-      !isOurs(name) || topOf(name) === topOf(path) || floor(name) < floor(path);
-    expect(sources.filter(({ path }) => floor(path) < 0).map(({ path }) => path)).toEqual([]);
+      !isOurs(name) || topOf(name) === topOf(path) || layer(name) < layer(path);
+    expect(sources.filter(({ path }) => layer(path) < 0).map(({ path }) => path)).toEqual([]);
     expect(violations(sources, permitted)).toEqual([]);
   });
 
@@ -136,7 +136,7 @@ describe('the layout', () => {
     expect([...folders.keys()]).toEqual([]);
   });
 
-  it('has no folder that is a warehouse', () => {
+  it('has no folder with too many files', () => {
     const counts = Map.groupBy(sources, ({ path }) => dirname(path));
     const large = [...counts].filter(([, files]) => files.length > MAX_FOLDER_FILES);
     expect(large.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
@@ -163,7 +163,7 @@ describe('the layout', () => {
     expect(literal.map(({ path }) => path).sort()).toEqual(['src/http/answers.ts', 'src/ops/ops-server.ts']);
   });
 
-  it('has no file that is too long to be read at once', () => {
+  it('has no file that is too long', () => {
     const long = sources.filter(({ text }) => text.split('\n').length - 1 > MAX_FILE_LINES);
     expect(long.map(({ path }) => path)).toEqual([]);
   });
@@ -186,11 +186,26 @@ describe('the layout', () => {
 });
 
 describe('the documents', () => {
-  it('link only to what is there', () => {
-    const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'bench/**/*.md'], {
-      cwd: ROOT,
-      exclude: ['**/node_modules/**'],
-    });
+  const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'bench/**/*.md'], {
+    cwd: ROOT,
+    exclude: ['**/node_modules/**'],
+  });
+
+  it('link only to headings that exist', () => {
+    const links = pages.flatMap((page) =>
+      [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\(([^)\s#:]*)#([^)]*)\)/g)].map(
+        ([, file = '', anchor = '']) => ({
+          page,
+          target: file === '' ? page : join(dirname(page), file),
+          anchor,
+        }),
+      ),
+    );
+    expect(links.length).toBeGreaterThan(20);
+    expect(links.filter(({ target, anchor }) => !anchorsOf(target).includes(anchor))).toEqual([]);
+  });
+
+  it('link only to files that exist', () => {
     const broken = pages.flatMap((page) =>
       [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]
         .map(([, target = '']) => target)
@@ -201,7 +216,7 @@ describe('the documents', () => {
     expect(broken).toEqual([]);
   });
 
-  it('name npm scripts that run files which are there', () => {
+  it('name npm scripts that run files which exist', () => {
     const { scripts } = packageJson();
     const missing = Object.values(scripts)
       .flatMap((script) => [...script.matchAll(/\bnode (\S+\.ts)/g)].map(([, file = '']) => file))
@@ -210,6 +225,17 @@ describe('the documents', () => {
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['test', 'demo', 'bench', 'types', 'lint']));
   });
 });
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(page: string): string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8').replace(/^```.*?^```$/gms, '');
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
 
 function isOurs(name: string): boolean {
   return /^(?:src|projections|tools|examples)\//.test(name);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { FuelError } from '../src/errors.ts';
 import { isolateFailures } from '../src/isolate.ts';
 
-/** Work that fails where one of the items is among the bad ones; what it did is noted. */
+/** Work that fails if one of the items is bad, and records what it did. */
 function work(bad: ReadonlySet<number>) {
   const done: number[] = [];
   let calls = 0;
@@ -19,7 +19,7 @@ function work(bad: ReadonlySet<number>) {
   };
 }
 
-test('the bad items are told, each with its own error, and the work is done once for each other, in order', async () => {
+test('the bad items are returned, each with its own error, and the work is done once for each other, in order', async () => {
   const items = fc.uniqueArray(fc.nat(), { maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(items, fc.array(fc.nat({ max: 39 }), { maxLength: 5 }), async (all, places) => {

@@ -6,7 +6,7 @@ test('an IPv6 address stands in brackets in a URL, other hosts as they are', () 
   expect(['::1', '127.0.0.1', 'localhost'].map(urlHost)).toEqual(['[::1]', '127.0.0.1', 'localhost']);
 });
 
-test('port 0 is a free one, which is told; one that is taken is refused by its address', async () => {
+test('port 0 picks a free one, which is returned; a taken one is refused with its address', async () => {
   const [first, second] = [createServer(), createServer()];
   onTestFinished(() => void first.close());
   const { address, port } = await listen(first, { host: '127.0.0.1', port: 0 });

@@ -6,7 +6,7 @@ import { within } from './support/waiting.ts';
 
 const FILE = (name: string) => JSON.stringify(fileURLToPath(new URL(`../src/${name}`, import.meta.url)));
 
-/** Logs 64 MB, says on standard error what that took, and ends when it is told to. */
+/** Logs 64 MB, reports on standard error what that took, and ends when asked to. */
 const WRITER = `
   import { once } from 'node:events';
   import { setImmediate as turn } from 'node:timers/promises';
@@ -40,7 +40,7 @@ const THREAD = `
   worker.once('message', () => process.stderr.write(JSON.stringify({ dropped: droppedLogLines() }) + '\\n'));
 `;
 
-/** Runs a module whose standard output nobody reads yet; what it says on standard error. */
+/** Runs a module whose standard output is not read yet; returns its standard error. */
 async function stalled(module: string) {
   const child = spawn(process.execPath, ['--input-type=module', '-e', module], { stdio: 'pipe' });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -54,7 +54,7 @@ async function stalled(module: string) {
   return { child, state: JSON.parse(await within(told, 30_000, () => `nothing was told: ${said}`)) };
 }
 
-test('a reader that stalls fills no memory; what it missed is counted, and told once it reads', async () => {
+test('a stalled reader does not fill the memory; dropped lines are counted, and reported once it reads', async () => {
   const { child, state } = await stalled(WRITER);
   expect(state.dropped).toBeGreaterThan(50_000);
   expect(state.metric).toBe(state.dropped);

@@ -90,7 +90,7 @@ describe('work that needs a store', () => {
     expect(messages().filter((message) => String(message).includes('continues'))).toHaveLength(6);
   });
 
-  test('ends without a result when it is told to stop, before it begins and while it waits', async () => {
+  test('ends without a result when it is aborted, before it begins and while it waits', async () => {
     const { options, stopping } = retrying();
     let tries = 0;
     const ended = await retryWhileUnavailable(async () => {

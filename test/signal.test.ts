@@ -45,7 +45,7 @@ describe('a wakeUp', () => {
     expect(wakeUp.isNotified).toBe(false);
   });
 
-  test('remembers a notify that nobody waited for, until it is reset', async () => {
+  test('remembers a notification without a waiter, until it is reset', async () => {
     const { wakeUp, woken, wait } = waiting(1_000);
     wakeUp.notify();
     expect(wakeUp.isNotified).toBe(true);

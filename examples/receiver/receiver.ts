@@ -14,9 +14,9 @@ export interface ReceiverOptions {
   /** PEM. */
   readonly cert: string;
   readonly key: string;
-  /** For trying things out: the first so many requests are answered 503. */
+  /** For tests: this many first requests are answered with 503. */
   readonly failFirst?: number;
-  /** Called with each event that was taken. */
+  /** Called with each accepted event. */
   readonly onEvent?: (event: WebhookEvent, outcome: 'stored' | 'stored before' | 'test') => void;
 }
 
@@ -30,9 +30,9 @@ export interface WebhookEvent {
 
 export interface Receiver {
   readonly server: Server;
-  /** What has been received, by transaction id. In your system this is a table. */
+  /** The received transactions by id. In your system this is a table. */
   readonly transactions: ReadonlyMap<number, unknown>;
-  /** Answers the next so many requests with 503. */
+  /** Answers the next `count` requests with 503. */
   failNext(count: number): void;
 }
 
@@ -51,7 +51,7 @@ export function createReceiver({ secret, cert, key, failFirst = 0, onEvent }: Re
   let failuresLeft = failFirst;
 
   function receive(ctx: Context): void {
-    // The body as text, exactly as it came: parsed and printed again, it would have another signature.
+    // The body exactly as received: parsed and printed again, it would have another signature.
     const rawBody = typeof ctx.request.body === 'string' ? ctx.request.body : '';
     if (!isGenuine(ctx.get('X-Service-Signature'), rawBody, secret)) {
       ctx.status = 401;
@@ -65,7 +65,7 @@ export function createReceiver({ secret, cert, key, failFirst = 0, onEvent }: Re
     const event = JSON.parse(rawBody) as WebhookEvent;
     ctx.status = 204;
     const { transaction } = event.data;
-    // Types that are new to you may come: accept them, and leave them alone.
+    // New types may be added: accept and ignore them.
     if (transaction === undefined || !event.type.startsWith('transaction.')) {
       onEvent?.(event, 'test');
       return;
@@ -88,7 +88,7 @@ export function createReceiver({ secret, cert, key, failFirst = 0, onEvent }: Re
   };
 }
 
-/** Runs it by the settings in the environment: see README.md. */
+/** Runs the receiver with the settings from the environment: see README.md. */
 function main(env: NodeJS.ProcessEnv): void {
   const { WEBHOOK_SECRET: secret, TLS_CERT: cert, TLS_KEY: key, PORT = '8444', FAIL_FIRST = '0' } = env;
   if (secret === undefined || cert === undefined || key === undefined) {

@@ -17,12 +17,12 @@ export interface SyncOptions {
   /** Ends with `/api/v1/integration`. */
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** On `created_at`, milliseconds; both inclusive. As long a time as you like. */
+  /** Range of `created_at`, milliseconds, both inclusive, of any length. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** What stands for your database: stores a transaction under its id, in place of what was there. */
+  /** Your database: stores a transaction under its id and replaces an earlier one. */
   readonly upsert: (transaction: Transaction) => void | Promise<void>;
-  /** How a request is made and how it waits: `fetch` and the clock unless told. */
+  /** Replace the global `fetch` and the real wait. */
   readonly fetch?: typeof fetch;
   readonly wait?: (ms: number) => Promise<unknown>;
 }
@@ -33,8 +33,8 @@ interface Page {
 }
 
 /**
- * Pulls every transaction of a time and upserts it by id; returns the ids. Longer times are pulled as
- * consecutive windows of at most 31 days. What you have of that time under other ids was voided or cancelled.
+ * Pulls every transaction of a range and upserts it by id; returns the ids. A longer range is pulled as consecutive
+ * windows of at most 31 days. Transactions that you have of that range with other ids were voided or cancelled.
  */
 export async function sync(options: SyncOptions): Promise<Set<number>> {
   const ids = new Set<number>();
@@ -47,7 +47,7 @@ export async function sync(options: SyncOptions): Promise<Set<number>> {
   return ids;
 }
 
-/** Both ends of a window are inclusive, so that the next one begins a millisecond later. */
+/** Both ends of a window are inclusive, so the next one begins a millisecond later. */
 export function* windows(fromMs: number, toMs: number): Generator<{ fromMs: number; toMs: number }> {
   for (let start = fromMs; start <= toMs; start += WINDOW_MS + 1) {
     yield { fromMs: start, toMs: Math.min(start + WINDOW_MS, toMs) };
@@ -69,7 +69,7 @@ async function* pull(options: SyncOptions, fromMs: number, toMs: number): AsyncG
   }
 }
 
-/** 429 is asked again when the answer says; 5xx and a broken connection later and later; all else is final. */
+/** Retries 429 after `Retry-After`, and 5xx and broken connections with growing waits; other answers are final. */
 async function get(url: string, { apiKey, fetch: send = fetch, wait = sleep }: SyncOptions): Promise<Page> {
   for (let attempt = 1; ; attempt++) {
     const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS);
@@ -88,15 +88,15 @@ async function get(url: string, { apiKey, fetch: send = fetch, wait = sleep }: S
   }
 }
 
-/** Amounts stay the text they came as, `45.20`: a float would make 45.2 of it, and round what is longer. */
+/** Keeps amounts as text, `45.20`: a float would make it 45.2, and round longer ones. */
 function keepAmounts(_field: string, value: unknown, { source = '' }: { source?: string } = {}): unknown {
   return typeof value === 'number' && source.includes('.') ? source : value;
 }
 
-/** An answer that asking again does not change. */
+/** An answer that a retry does not change. */
 export class Refused extends Error {}
 
-/** Runs it by the settings in the environment, and prints one transaction a line: see README.md. */
+/** Runs it with the settings from the environment, and prints one transaction per line: see README.md. */
 async function main({ BASE_URL, API_KEY, FROM, TO }: NodeJS.ProcessEnv): Promise<void> {
   if (BASE_URL === undefined || API_KEY === undefined || FROM === undefined) {
     throw new Error('set BASE_URL, API_KEY and FROM (and TO, which is now unless set)');

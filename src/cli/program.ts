@@ -36,8 +36,8 @@ export function createProgram(): Command {
       '\nExample:\n  fuel serve\n\nEvery command explains itself: fuel <noun> <verb> --help',
     )
     .exitOverride()
-    .enablePositionalOptions() // `parked show 7 --json`: the option is that of show, though parked has it too
-    .configureOutput({ writeErr: complain, outputError: (text, write) => write(text) });
+    .enablePositionalOptions() // `parked show 7 --json`: the option belongs to show, though parked has it too
+    .configureOutput({ writeErr: printError, outputError: (text, write) => write(text) });
   addServeCommand(program);
   addAccountCommands(program);
   addKeyCommands(program);
@@ -54,26 +54,26 @@ export function createProgram(): Command {
 
 function report(error: unknown): number {
   if (error instanceof InvalidArgumentError) {
-    complain(`fuel: USAGE: ${error.message}\n`);
+    printError(`fuel: USAGE: ${error.message}\n`);
     return EXIT_USAGE;
   }
-  // Help, version and commander's own complaints have been printed by commander.
+  // Commander has already printed its help, version and errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   if (error instanceof FuelError) {
     const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
-    complain(`fuel: ${error.code}: ${error.message}${cause}\n`); // docs/errors.md goes by the code
+    printError(`fuel: ${error.code}: ${error.message}${cause}\n`);
     return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED;
   }
-  complain(`fuel: unexpected: ${error instanceof Error ? error.stack : String(error)}\n`);
+  printError(`fuel: unexpected: ${error instanceof Error ? error.stack : String(error)}\n`);
   return EXIT_FAILED;
 }
 
-/** A message may quote an argument, a file or a name. */
-function complain(text: string): void {
+/** Escaped, since a message may quote an argument, a file or a name. */
+function printError(text: string): void {
   process.stderr.write(printable(withoutKeys(text)));
 }
 
-/** `fuel audit | head`: the reader has what it wants. */
+/** `fuel audit | head` closes the pipe when it has read enough: not an error. */
 function endQuietlyOnClosedPipe(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);

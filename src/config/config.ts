@@ -69,14 +69,14 @@ export interface ShownSetting {
   readonly fault: string | null;
 }
 
-/** Of the command line's own start, and of the project's tests. */
-const NO_SETTINGS = /^FUEL_(COMPILE_CACHE|TEST_.*|CRASH_.*)$/;
-/** One slip in so many letters: with more it is another name. */
-const LETTERS_A_SLIP = 5;
+/** Variables of `bin/fuel` and of the tests, which are not settings. */
+const NOT_SETTINGS = /^FUEL_(COMPILE_CACHE|TEST_.*|CRASH_.*)$/;
+/** One typing error per this many letters still counts as the same name. */
+const LETTERS_PER_ERROR = 5;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** What `fuel serve` needs in production beyond what each command needs for itself. */
+/** Settings that `fuel serve` requires in production. */
 const REQUIRED_IN_PRODUCTION: readonly SettingName[] = [
   'FUEL_MASTER_KEY',
   'FUEL_IMAGES_ENDPOINT',
@@ -90,7 +90,7 @@ const REQUIRED_IN_PRODUCTION: readonly SettingName[] = [
 ];
 
 /**
- * Reads the settings from the environment. Throws `CONFIG_INVALID` that names every fault at once.
+ * Reads the settings from the environment. Throws `CONFIG_INVALID` with all faults together.
  * `purpose` is `serve` for the service itself, which needs more than a command does.
  */
 export function loadConfig(env: Env, purpose: 'serve' | 'command'): Config {
@@ -106,23 +106,23 @@ export function invalidConfig(faults: readonly string[]): FuelError {
 
 export interface UnknownSetting {
   readonly name: string;
-  /** The setting whose name is nearest, where one is near. */
+  /** The setting with the nearest name, if one is near enough. */
   readonly resembles: string | null;
 }
 
-/** The variables that look like settings of this service and are none. */
+/** The variables that look like settings of this service but are not. */
 export function unknownSettings(env: Env): UnknownSetting[] {
   const names = Object.keys(settings);
   return Object.keys(env)
     .toSorted()
-    .filter((name) => name.startsWith('FUEL_') && !names.includes(name) && !NO_SETTINGS.test(name))
+    .filter((name) => name.startsWith('FUEL_') && !names.includes(name) && !NOT_SETTINGS.test(name))
     .map((name) => {
       const nearest = closest(name, names);
-      return { name, resembles: distance(name, nearest) <= name.length / LETTERS_A_SLIP ? nearest : null };
+      return { name, resembles: distance(name, nearest) <= name.length / LETTERS_PER_ERROR ? nearest : null };
     });
 }
 
-/** Every setting with its source, secrets masked, and what is wrong with it. Never throws. */
+/** Every setting with its source and its fault, secrets masked. Never throws. */
 export function showConfig(env: Env): { readonly settings: ShownSetting[]; readonly faults: string[] } {
   const { values, faults } = readAll(env);
   const shown = (Object.keys(settings) as SettingName[]).map((name): ShownSetting => {
@@ -154,7 +154,7 @@ function readAll(env: Env): { values: Partial<Config>; faults: Map<SettingName, 
   return { values: values as Partial<Config>, faults };
 }
 
-/** Faults of settings that are each well formed but do not go together. */
+/** Faults of settings that are well formed but not allowed together. */
 function ruleFaults(values: Partial<Config>, env: Env, purpose: 'serve' | 'command'): string[] {
   const faults: string[] = [];
   const production = values.FUEL_ENVIRONMENT === 'production';
@@ -184,7 +184,7 @@ function ruleFaults(values: Partial<Config>, env: Env, purpose: 'serve' | 'comma
   return faults;
 }
 
-/** An empty variable counts as not set, as in most shells' and containers' templates. */
+/** An empty variable counts as not set, since templates of shells and containers often leave them empty. */
 function textOf(env: Env, name: string): string | undefined {
   return env[name] === undefined || env[name] === '' ? undefined : env[name];
 }

@@ -34,7 +34,7 @@ export function oneOf<T extends string>(...values: readonly T[]): (text: string)
   };
 }
 
-/** For connection strings, which name several hosts and are read whole by their driver alone. */
+/** For connection strings, which may name several hosts; only the driver parses them. */
 export function startsWith(...schemes: readonly string[]): (text: string) => string {
   return (text) => {
     if (!schemes.some((scheme) => text.startsWith(scheme) && text.length > scheme.length))

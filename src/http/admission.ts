@@ -1,8 +1,7 @@
 import { type AccessDirectory, identifyCaller } from '../accounts/caller.ts';
 import type { Environment } from '../domain/account-events.ts';
-import { clientAddress, trustedProxies } from '../edge/client-address.ts';
-import { checkEdge, type EdgeWindows } from '../edge/embedded-edge.ts';
-import { createEdgeProof } from '../edge/external-edge.ts';
+import { clientAddress, trustedProxies } from '../edge/addresses.ts';
+import { checkEdge, createEdgeProof, type EdgeWindows } from '../edge/checks.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../ops/metrics.ts';
 import { refuse, type Step } from './context.ts';
@@ -12,7 +11,7 @@ export type EdgeOptions =
   | { readonly kind: 'embedded'; readonly windows: EdgeWindows }
   | { readonly kind: 'external'; readonly tokens: readonly string[] };
 
-/** HTTP/1.1 asks for a host; Node's own answer to its absence would have no body. */
+/** HTTP/1.1 requires `Host`; Node's own refusal would have no body. */
 export const requireHost: Step = async (ctx, next) => {
   if (ctx.req.headers.host === undefined && ctx.req.httpVersion === '1.1') {
     return refuse(ctx, { code: 'BAD_REQUEST' });
@@ -20,7 +19,7 @@ export const requireHost: Step = async (ctx, next) => {
   await next();
 };
 
-/** Without a directory that is up to date nobody's access can be judged. */
+/** Without an up-to-date directory no access can be judged. */
 export function requireAvailability(availability: () => 'ready' | 'unavailable'): Step {
   return async (ctx, next) => {
     if (availability() === 'unavailable') return refuse(ctx, { code: 'SERVICE_UNAVAILABLE' });
@@ -28,7 +27,7 @@ export function requireAvailability(availability: () => 'ready' | 'unavailable')
   };
 }
 
-/** Behind a proxy that ends TLS: every hop it tells of must have been HTTPS. */
+/** Behind a proxy that ends TLS: every hop that it names must have been HTTPS. */
 export const requireForwardedHttps: Step = async (ctx, next) => {
   const hops = ctx.get('X-Forwarded-Proto').split(',');
   if (!hops.every((hop) => hop.trim().toLowerCase() === 'https')) {
@@ -37,7 +36,7 @@ export const requireForwardedHttps: Step = async (ctx, next) => {
   await next();
 };
 
-/** Looks up who is calling; judges nothing. */
+/** Looks up the caller; refuses nobody. */
 export function identify(deployment: { directory: AccessDirectory; environment: Environment }): Step {
   return async (ctx, next) => {
     ctx.state.caller = identifyCaller(ctx.get('X-API-Key'), deployment);
@@ -45,7 +44,7 @@ export function identify(deployment: { directory: AccessDirectory; environment: 
   };
 }
 
-/** Checks 1 and 2, or the proof that the gateway in front has made them. */
+/** Checks 1 and 2, or the check that the gateway in front has made them. */
 export function edge(
   options: EdgeOptions,
   context: { proxies: readonly string[]; log: Log; metrics: Metrics },

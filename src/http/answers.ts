@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { FuelError } from '../errors.ts';
+import { errorKind } from '../errors.ts';
 
 /** Every refusal that a client can get. This is the one place where errors have HTTP statuses. */
 const refusals = {
@@ -44,14 +44,13 @@ export interface Answer {
 }
 
 const UNAVAILABLE_RETRY_AFTER_SECONDS = 5;
-const AWAY: readonly string[] = ['STORE_UNAVAILABLE', 'STORE_BUSY', 'STORE_CLOSED'];
 
-/** A page or another good answer; `body` is JSON. */
+/** A page; `body` is JSON. */
 export function goodAnswer(body: Buffer, requestId: string): Answer {
   return { status: 200, headers: { ...commonHeaders, 'X-Request-Id': requestId }, body };
 }
 
-/** The answer to a refusal. Those of the edge say their code and nothing else, the request's id neither. */
+/** The answer to a refusal. Refusals by the edge have their code only, without message and request id. */
 export function refusalAnswer(refusal: Refusal, requestId: string): Answer {
   const terms = refusals[refusal.code];
   const headers: Record<string, string> = { ...commonHeaders };
@@ -70,13 +69,13 @@ export function refusalAnswer(refusal: Refusal, requestId: string): Answer {
   return { status: terms.status, headers, body: JSON.stringify({ error }) };
 }
 
-/** What an error that ended a request is to its client: a store that is away, or a fault of ours. */
+/** What a client gets for an error: 503 if a store is unavailable or closing, otherwise 500. */
 export function refusalOf(error: unknown): Refusal {
-  const away = error instanceof FuelError && AWAY.includes(error.code);
-  return { code: away ? 'SERVICE_UNAVAILABLE' : 'INTERNAL_ERROR' };
+  const kind = errorKind(error);
+  return { code: kind === 'unavailable' || kind === 'closed' ? 'SERVICE_UNAVAILABLE' : 'INTERNAL_ERROR' };
 }
 
-/** An answer as HTTP/1.1 text, for a connection whose request could not be parsed; it ends the connection. */
+/** An answer as HTTP/1.1 text, for a connection whose request could not be parsed; the connection ends with it. */
 export function rawAnswer(answer: Answer): string {
   const headers = {
     ...answer.headers,

@@ -21,15 +21,15 @@ export const BASE_PATH = '/api/v1/integration';
 export interface ApiOptions extends TransactionsOptions {
   readonly environment: Environment;
   readonly directory: AccessDirectory;
-  /** `ready` while the directory is caught up and fresh enough to judge access by. */
+  /** `ready` while the directory has caught up and is fresh enough to judge access. */
   readonly availability: () => 'ready' | 'unavailable';
   readonly edge: EdgeOptions;
   /** CIDRs whose `X-Forwarded-For` is believed. */
   readonly proxies: readonly string[];
-  /** A trusted proxy ends TLS in front, and says so on each request. */
+  /** A trusted proxy in front ends TLS, and says so on each request. */
   readonly tlsTerminated: boolean;
   readonly log: Log;
-  /** Instead of the service's own, for tests that wait for it. */
+  /** Another time, for tests. */
   readonly unprovenIdleMs?: number;
 }
 
@@ -37,13 +37,13 @@ export interface ApiOptions extends TransactionsOptions {
 export function createApi(options: ApiOptions): RequestListener {
   const { log } = options;
   const app = new Koa<RequestState>();
-  // Every fault of a request is answered and logged inside; what arrives here is a connection that broke.
+  // Errors of a request are answered and logged by its steps; what arrives here is a broken connection.
   app.on('error', (error: unknown) => log.info({ err: error }, 'the connection ended before the answer did'));
   app.use(keepProvenConnections(options));
   app.use(requestLog(options));
   app.use(requireHost);
   app.use(identify(options));
-  // The gateway's proof comes before every other check; checks 1 and 2 need a directory that is up to date.
+  // The gateway's token is checked before anything else; checks 1 and 2 need an up-to-date directory.
   if (options.edge.kind === 'external') app.use(edge(options.edge, options));
   app.use(requireAvailability(options.availability));
   if (options.tlsTerminated) app.use(requireForwardedHttps);

@@ -2,11 +2,11 @@ import type { Middleware, ParameterizedContext } from 'koa';
 import type { Caller } from '../accounts/caller.ts';
 import { type Answer, type Refusal, type RefusalCode, refusalAnswer } from './answers.ts';
 
-/** What is known of one request, filled in as it goes through. */
+/** What is known of one request; the steps fill it in. */
 export interface RequestState {
   requestId: string;
   path: string;
-  /** The text behind `?`. */
+  /** The text after `?`. */
   rawQuery: string;
   caller?: Caller;
   /** Check 3 was passed. */

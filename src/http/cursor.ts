@@ -16,7 +16,7 @@ export interface Cursors {
     readonly filters: PageFilters;
     readonly place: Place;
   }): string;
-  /** Without `filters`, where those of the request are not valid, only the cursor itself is judged. */
+  /** Without `filters`, if those of the request are not valid, only the cursor itself is checked. */
   decode(
     text: string,
     request: { readonly accountId: number; readonly filters: PageFilters | undefined },
@@ -75,7 +75,7 @@ function checksum(mac: HmacSha256, cursor: Buffer, accountId: number): Buffer {
   return mac.bytes(covered).subarray(0, CHECKSUM_BYTES);
 }
 
-/** The same for filters that select the same records, in whatever order they were given. */
+/** Equal for filters that select the same records, whatever their order. */
 function fingerprint(filters: PageFilters): Buffer {
   const canonical = JSON.stringify([
     filters.fromMs,

@@ -18,9 +18,8 @@ const MAX_LIMIT = 100;
 const MAX_CORPORATES = 1_000;
 
 /**
- * Reads the query of the transactions endpoint (the text behind `?`) and finds every problem at once, at most
- * one for each parameter. `readCursor` judges a cursor against the filters, `undefined` where they have
- * problems of their own.
+ * Reads the query of the transactions endpoint (the text after `?`) and reports all problems together, at most one for
+ * each parameter. `readCursor` checks a cursor against the filters, which are `undefined` if they have problems.
  */
 export function readParameters(
   rawQuery: string,
@@ -28,7 +27,7 @@ export function readParameters(
 ): ParameterReading {
   const problems = new Map<string, string>();
   const given = collect(rawQuery, problems);
-  /** `undefined` where the parameter is absent or has a problem, which is then noted. */
+  /** `undefined` if the parameter is absent or has a problem, which is then added to `problems`. */
   const read = <T>(name: ParameterName, parse: (text: string) => T | Problem): T | undefined => {
     const text = given.get(name);
     if (text === undefined || problems.has(name)) return undefined;
@@ -66,7 +65,7 @@ class Problem {
   }
 }
 
-/** The parameters by name; what is unknown, given twice or empty is noted as a problem. */
+/** The parameters by name; unknown, repeated and empty ones are problems. */
 function collect(rawQuery: string, problems: Map<string, string>): Map<string, string> {
   const given = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(rawQuery)) {
@@ -89,7 +88,7 @@ function readDateTime(text: string): number | Problem {
   );
 }
 
-/** A range that is wrong as a whole is the end's problem. */
+/** A problem of the range as a whole is reported for its end. */
 function readEnd(text: string, fromMs: number | undefined): number | Problem {
   const toMs = readDateTime(text);
   if (toMs instanceof Problem || fromMs === undefined) return toMs;

@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net';
-import { trustedProxies } from '../edge/client-address.ts';
+import { trustedProxies } from '../edge/addresses.ts';
 import type { RefusalCode } from './answers.ts';
 import type { Context, Step } from './context.ts';
 
-/** How long a connection may stay idle on which no key has been accepted yet. */
-export const UNPROVEN_IDLE_MS = 5_000;
-/** Node gives clients this much longer than they are told, so that no request crosses the end. */
+/** How long a connection may stay idle while no key has been accepted on it. */
+const UNPROVEN_IDLE_MS = 5_000;
+/** Node waits this much longer than it announces, so that no request meets the end of the connection. */
 const MARGIN_MS = 1_000;
 
 /**
- * Keeps connections open for those who have a key: one on which none was accepted yet is closed soon, and after an
- * unknown path at once; a 401 closes any. The connections of trusted proxies are not one caller's, and a proxy that finds
- * one closed may fail its next request; they are left alone.
+ * Keeps connections open for callers with a key: a connection on which no key was accepted yet is closed soon, or at once
+ * after an unknown path; a 401 closes any. Connections of trusted proxies are left alone: several callers share them, and
+ * a proxy that finds one closed may fail its next request.
  */
 export function keepProvenConnections({
   proxies,
@@ -32,13 +32,13 @@ export function keepProvenConnections({
   };
 }
 
-/** Whether there is nothing more to ask for: the caller knows no key, or no path either. */
+/** Whether the connection ends with this answer: the caller has no valid key, or does not know the path either. */
 function isLast(code: RefusalCode | undefined, isProven: boolean): boolean {
   return code === 'INVALID_API_KEY' || (code === 'NOT_FOUND' && !isProven);
 }
 
 function endSoon(ctx: Context, idleMs: number): void {
   ctx.set({ Connection: 'keep-alive', 'Keep-Alive': `timeout=${Math.floor(idleMs / 1000)}` });
-  // Node sets the time of its own when the answer is complete; this listener comes after that.
+  // Node sets its own timeout when the answer is complete; this listener runs after that.
   ctx.res.once('finish', () => ctx.req.socket.setTimeout(idleMs + Math.min(idleMs, MARGIN_MS)));
 }

@@ -42,7 +42,7 @@ function lineOf(ctx: Context, durationMs: number): Readonly<Record<string, unkno
   };
 }
 
-/** Undecoded, so that no path is malformed. The absolute form names scheme and host first. */
+/** Not decoded, so that no path is malformed. An absolute target begins with scheme and host. */
 function splitTarget(target: string): { path: string; rawQuery: string } {
   const relative = target.replace(/^https?:\/\/[^/?]*/i, '');
   const mark = relative.indexOf('?');

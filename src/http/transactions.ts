@@ -1,11 +1,12 @@
+import type { Caller } from '../accounts/caller.ts';
 import type { Clock } from '../clock.ts';
-import type { Account } from '../domain/account.ts';
+import { activeProfile } from '../domain/access.ts';
+import type { Account, AccountKey } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import type { Presigner } from '../images/presign.ts';
 import type { Metrics } from '../ops/metrics.ts';
 import { recordText } from '../transactions/record.ts';
 import type { TransactionsView, ViewPage } from '../transactions/view/transactions-view.ts';
-import { type Access, checkAccess } from './access-checks.ts';
 import { goodAnswer, type RefusalCode } from './answers.ts';
 import { answer, refuse, type Step } from './context.ts';
 import type { Cursors } from './cursor.ts';
@@ -19,6 +20,13 @@ export interface TransactionsOptions {
   readonly cursors: Cursors;
   readonly clock: Clock;
   readonly metrics: Metrics;
+}
+
+interface Access {
+  readonly account: Account;
+  readonly key: AccountKey;
+  /** The end of the profile that is current now; `null` when it is open-ended. */
+  readonly endsAtMs: number | null;
 }
 
 /** The endpoint: checks 3 to 5, then the parameters, then what they name, then one page. */
@@ -45,7 +53,22 @@ export function listTransactions(options: TransactionsOptions): Step {
   };
 }
 
-/** The group or a corporate that is not the account's today, or not the group's; the group is judged first. */
+/**
+ * Checks 3, 4 and 5 of the acceptance order, in that order, for one moment. A valid key whose account can't be read is
+ * refused as unavailable, since the account's data can't be trusted.
+ */
+function checkAccess(caller: Caller | undefined, nowMs: number): Access | RefusalCode {
+  if (caller?.known === undefined || !caller.proven || !caller.known.key.active) return 'INVALID_API_KEY';
+  const { key, entry } = caller.known;
+  const { account } = entry;
+  if (entry.unreadable !== null || account === undefined) return 'SERVICE_UNAVAILABLE';
+  if (!account.integrationEnabled) return 'API_INTEGRATION_NOT_ENABLED';
+  const profile = activeProfile(account, nowMs);
+  if (profile === undefined) return 'NO_ACTIVE_CHARGING_PROFILE';
+  return { account, key, endsAtMs: profile.endsAtMs };
+}
+
+/** The refusal if the group or a corporate is not the account's now, or not in the group; the group comes first. */
 function findForeign(query: ListQuery, account: Account): RefusalCode | undefined {
   const { corporateGroupId: groupId, corporateIds = [] } = query;
   if (groupId !== undefined && !account.groups.has(groupId)) return 'CORPORATE_GROUP_NOT_FOUND';
@@ -57,8 +80,8 @@ function findForeign(query: ListQuery, account: Account): RefusalCode | undefine
 }
 
 /**
- * Joined from rendered text: the records' decimals never become JavaScript numbers. Each record is encoded by
- * itself, since one name in another script would make the text of the whole page twice as wide.
+ * Joined from rendered text, so that decimals never become JavaScript numbers. Each record is encoded separately, since
+ * one name outside Latin-1 would make the whole page's string twice as large.
  */
 function pageBody(page: ViewPage, query: ListQuery, access: Access, options: TransactionsOptions): Buffer {
   const { presign, expiresAtMs } = options.presigner.at(options.clock.now(), IMAGES_VALID_FOR_SECONDS);

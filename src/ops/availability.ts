@@ -2,7 +2,7 @@ import type { LiveDirectory } from '../accounts/directory/live-directory.ts';
 import { type EngineHealth, EVENT_STORE } from './engine-health.ts';
 import type { Readiness } from './ops-server.ts';
 
-/** Whether access can be judged now: the directory has caught up, is fresh, and the service is not stopping. */
+/** Whether access can be judged: the directory has caught up and is fresh, and the service is not stopping. */
 export class Availability {
   readonly #live: LiveDirectory;
   readonly #maxAgeMs: number;
@@ -14,7 +14,7 @@ export class Availability {
     readonly live: LiveDirectory;
     readonly maxAgeMs: number;
     readonly engines: EngineHealth;
-    /** Where this process delivers webhooks: whether it takes events. The API does not depend on it. */
+    /** In a process with the role `webhooks`: whether its subscription is connected. The API does not depend on it. */
     readonly isSubscribed?: () => boolean;
   }) {
     this.#live = options.live;
@@ -23,7 +23,7 @@ export class Availability {
     this.#engines = options.engines;
   }
 
-  /** From now on not ready; requests that still arrive are refused with 503. */
+  /** From now on the process is not ready, and requests are refused with 503. */
   stopping(): void {
     this.#stopping = true;
   }
@@ -33,16 +33,16 @@ export class Availability {
   }
 
   /**
-   * An event store that is away is told at once, and makes the service unready only when the directory has grown
-   * too old: until then it serves.
+   * Shows an unavailable event store at once, but the process stays ready until the directory is too old, since it can
+   * serve until then.
    */
   async readiness(): Promise<Readiness> {
     const subscribed =
       this.#isSubscribed === undefined ? {} : { subscription_connected: this.#isSubscribed() };
     const engines = await this.#engines.state();
     const checks = { ...this.#accessChecks(), ...subscribed, ...engines };
-    const { [EVENT_STORE]: _, ...decisive } = checks as Record<string, boolean>;
-    return { ready: Object.values(decisive).every(Boolean), checks };
+    const { [EVENT_STORE]: _, ...deciding } = checks as Record<string, boolean>;
+    return { ready: Object.values(deciding).every(Boolean), checks };
   }
 
   #accessChecks() {

@@ -3,20 +3,20 @@ import { isUnavailable } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 
-/** The name of the event store among the engines outside this process. */
+/** The event store's name among the remote engines. */
 export const EVENT_STORE = 'eventstoredb';
 
 /** A server that this process depends on. */
 export interface RemoteEngine {
   readonly name: typeof EVENT_STORE | 'mongodb';
-  /** Resolves when it answers; rejects with `STORE_UNAVAILABLE` within two seconds where it does not. */
+  /** Resolves when it answers; rejects with `STORE_UNAVAILABLE` within two seconds if it does not. */
   readonly check: () => Promise<void>;
 }
 
-/** What was found out is believed for this long: who asks often does not load the engines. */
+/** How long a result is kept, so that frequent requests do not load the engines. */
 const FRESH_MS = 1_000;
 
-/** Which of the engines outside this process can be reached. */
+/** Which of the remote engines can be reached. */
 export class EngineHealth {
   readonly #engines: readonly RemoteEngine[];
   readonly #clock: Clock;
@@ -27,7 +27,7 @@ export class EngineHealth {
     this.#clock = clock;
   }
 
-  /** By name, whether it answers; empty where everything is embedded. Takes two seconds at most. */
+  /** By name, whether each answers; empty if everything is embedded. Takes two seconds at most. */
   state(): Promise<Readonly<Record<string, boolean>>> {
     const nowMs = this.#clock.now();
     if (this.#checked === undefined || nowMs - this.#checked.atMs > FRESH_MS) {
@@ -36,7 +36,7 @@ export class EngineHealth {
     return this.#checked.state;
   }
 
-  /** Waits until every engine answers, and says in the log which one it waits for. Rejects with the signal's reason. */
+  /** Waits until every engine answers, and logs for which one it waits. Rejects with the signal's reason. */
   async allReached(log: Log, signal: AbortSignal): Promise<void> {
     for (const engine of this.#engines) {
       await retryWhileUnavailable(engine.check, { log, signal, component: `start (${engine.name})` });

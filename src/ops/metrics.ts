@@ -2,20 +2,20 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { isUnavailable } from '../errors.ts';
 import { droppedLogLines } from '../log.ts';
 
-/** The monitor wakes the process this often: at its default of 10 ms that alone costs half a percent of a core. */
+/** How often the monitor wakes the process; its default of 10 ms costs half a percent of a core. */
 const LOOP_DELAY_PRECISION_MS = 100;
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Every metric of one process, in a registry of its own, with Node's (memory, event loop delay) among them. */
+/** All metrics of one process, Node's (memory, event loop delay) included, in one registry. */
 export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_PRECISION_MS });
   new Counter({
     name: 'fuel_log_lines_dropped_total',
-    help: 'Lines of the log that were dropped because nobody read standard output.',
+    help: 'Log lines that were dropped because nothing read standard output.',
     registers,
     collect() {
       this.reset();
@@ -49,7 +49,7 @@ export function createMetrics() {
     }),
     edgeNotEnforced: new Counter({
       name: 'fuel_edge_not_enforced_total',
-      help: 'Requests that came without the external gateway’s proof: the operator must mend it.',
+      help: 'Requests without a valid token of the external gateway: the operator must correct the set-up.',
       registers,
     }),
     connectionsTurnedAway: new Counter({
@@ -68,7 +68,7 @@ export interface ProjectionReading {
   readonly parked: number;
 }
 
-/** Gauges of the transactions view, read when they are scraped; NaN while an engine is away. */
+/** Gauges of the transactions view, read when they are scraped; NaN while an engine is unavailable. */
 export function addProjectionMetrics(registry: Registry, read: () => Promise<ProjectionReading>): void {
   const gauge = (name: string, help: string, pick: (reading: ProjectionReading) => number): Gauge =>
     new Gauge({
@@ -85,6 +85,10 @@ export function addProjectionMetrics(registry: Registry, read: () => Promise<Pro
       },
     });
   gauge('fuel_event_store_position', 'Where the log of events ends.', ({ head }) => head);
-  gauge('fuel_view_position', 'Up to where the transactions view has the log.', ({ position }) => position);
+  gauge(
+    'fuel_view_position',
+    'The position up to which the transactions view has applied the log.',
+    ({ position }) => position,
+  );
   gauge('fuel_view_parked_events', 'Events that the transactions view parked.', ({ parked }) => parked);
 }

@@ -8,7 +8,7 @@ import type { Log } from '../log.ts';
 
 export interface Readiness {
   readonly ready: boolean;
-  /** Each thing readiness depends on, by name. */
+  /** Each condition of readiness, by name. */
   readonly checks: Readonly<Record<string, boolean>>;
 }
 
@@ -23,7 +23,7 @@ export interface OpsServer {
   stop(): Promise<void>;
 }
 
-/** For the operator's own machines, plain HTTP: whether the process lives, whether it is ready, its metrics. */
+/** Health, readiness and metrics over plain HTTP, for the operator's network only. */
 export function createOpsServer({ readiness, registry, log }: OpsOptions): OpsServer {
   const router = new Router();
   router.get('/healthz', (ctx) => {

@@ -7,8 +7,8 @@ import { FuelError } from '../errors.ts';
 import { generatedCertificate, readCertificate } from '../http/server/certificate.ts';
 
 /**
- * What is wrong with the files that valid settings name, as lines that begin with the setting; empty where `fuel serve`
- * can use them all. Makes nothing: what is generated at a start may be missing.
+ * The faults of the files that valid settings name, as lines that begin with the setting; empty if `fuel serve` can use
+ * all of them. Creates nothing: files that a start generates may be missing.
  */
 export function faultsOfFiles(config: Config): string[] {
   const checks = [checkDataDir, checkCertificate, checkMasterKey, checkAuthorities];
@@ -18,7 +18,7 @@ export function faultsOfFiles(config: Config): string[] {
 function checkDataDir({ FUEL_DATA_DIR: path }: Config): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory() === false)
-    throw new FuelError('CONFIG_INVALID', `FUEL_DATA_DIR: ${path} is no folder`);
+    throw new FuelError('CONFIG_INVALID', `FUEL_DATA_DIR: ${path} is not a folder`);
 }
 
 function checkCertificate(config: Config): void {
@@ -29,7 +29,7 @@ function checkCertificate(config: Config): void {
 }
 
 function checkMasterKey(config: Config): void {
-  if (config.FUEL_ENVIRONMENT === 'production' && config.FUEL_MASTER_KEY === undefined) return; // told already
+  if (config.FUEL_ENVIRONMENT === 'production' && config.FUEL_MASTER_KEY === undefined) return; // reported already
   findMasterKeys(config);
 }
 

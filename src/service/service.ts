@@ -11,6 +11,8 @@ import { claimDeliveryLog } from '../deliveries/delivery-log.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { urlHost } from '../listen.ts';
 import type { Log } from '../log.ts';
+import { createMailer } from '../notices/mailer.ts';
+import { runNotifier } from '../notices/notifier.ts';
 import { Availability } from '../ops/availability.ts';
 import { EngineHealth } from '../ops/engine-health.ts';
 import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../ops/metrics.ts';
@@ -18,11 +20,9 @@ import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
+import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import type { Role } from './roles/roles.ts';
 import { startApi } from './roles/start-api.ts';
-import { startNotices } from './roles/start-notices.ts';
-import { startProjector } from './roles/start-projector.ts';
-import { startWebhooks } from './roles/start-webhooks.ts';
 import { StartedParts } from './started-parts.ts';
 
 export interface ServiceOptions {
@@ -30,7 +30,7 @@ export interface ServiceOptions {
   readonly roles: readonly Role[];
   readonly log: Log;
   readonly clock: Clock;
-  /** Ends the wait for stores that are unavailable. */
+  /** Ends the wait for unavailable stores. */
   readonly signal?: AbortSignal;
 }
 
@@ -41,17 +41,17 @@ export interface Service {
   /** Rejects when a part ends with an error; stays pending while all work. */
   readonly failed: Promise<never>;
   /**
-   * In order: no longer ready, requests under way answered, parts ended, stores closed. Rejects with an
-   * `AggregateError` where some did not stop in order; the others have stopped all the same.
+   * Stops being ready, answers requests in progress, stops the parts, closes the stores, in this order. Rejects with an
+   * `AggregateError` if parts failed to stop; the others have stopped.
    */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the roles of one process: the operations listener first, so that it can be asked what is waited for,
- * then the stores once they can be reached, and the public listener last. Waits whenever a store is unavailable.
- * Rejects with the signal's reason where that ends the wait, and with `STORE_MISMATCH` where the view or the delivery
- * log belongs to another event store; then nothing is left running.
+ * Starts the roles of one process: first the operations listener, so that it can show what the start waits for, then the
+ * stores once they can be reached, and the public listener last. Waits whenever a store is unavailable. Rejects with the
+ * signal's reason if that ends the wait, and with `STORE_MISMATCH` if the view or the delivery log belongs to another
+ * event store; then nothing is left running.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, clock, log, signal = new AbortController().signal } = options;
@@ -68,18 +68,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const apiUrl = await startParts(options, { engines, health, operations, parts });
     return { apiUrl, opsUrl: operations.url, failed: parts.failed, stop: () => parts.stop() };
   } catch (error) {
-    await parts.stop().catch(() => undefined); // logged; what counts is why it did not start
+    await parts.stop().catch(() => undefined); // logged; the caller needs the reason why it did not start
     throw error;
   }
 }
 
 /**
- * What must be true of the stores before anything is begun. A view of another store, or one ahead of a restored store,
- * must not be served for a moment; nor must deliveries begin with a log that does not belong to the event store.
+ * Checks the stores before anything starts: a view of another store, or one ahead of a restored store, must never be
+ * served, and deliveries must not begin with a log that does not belong to the event store.
  */
 async function checkStores({ config, roles, clock }: ServiceOptions, engines: Engines): Promise<void> {
   await assertNoUnfinishedCopy(engines.coordination());
-  // On several machines a process that sends nothing may do with a key of its own: only its cursors depend on it.
+  // On several machines a process without webhooks may have another key: only its cursors depend on it.
   const withoutSecrets = config.EVENTSTORE_URL !== undefined && !roles.includes('webhooks');
   const storeId = await bindStore(engines.store(), config, { clock, withoutSecrets });
   const checkpoint = await engines.view().checkpoint();
@@ -92,7 +92,7 @@ async function checkStores({ config, roles, clock }: ServiceOptions, engines: En
 interface Operations {
   readonly url: string;
   readonly metrics: Metrics;
-  /** What it is asked for once the parts are there. */
+  /** Replaced once the parts are started. */
   readiness: () => Promise<Readiness>;
   stop(): Promise<void>;
 }
@@ -147,7 +147,8 @@ async function startParts(
     parts.add({ name: 'projector', ...startProjector({ config, holder: name }) });
   }
   if (roles.includes('notices')) {
-    parts.add({ name: 'notices', ...startNotices({ config, engines, clock, log }) });
+    const stopping = new AbortController();
+    parts.addRunning('notices', runNotices(options, engines, stopping.signal), stopping);
   }
   let isSubscribed: (() => boolean) | undefined;
   if (roles.includes('webhooks')) {
@@ -192,19 +193,33 @@ function startDirectory(
     signal: following.signal,
     onMoved,
   });
-  const ended = live.run();
-  parts.add({
-    name: 'directory',
-    failed: ended.then(() => new Promise<never>(() => undefined)),
-    async stop() {
-      following.abort();
-      await ended.catch(() => undefined); // reported through `failed`
-    },
-  });
+  parts.addRunning('directory', live.run(), following);
   return live;
 }
 
-/** How far all directories of this process are: as far as the one that is behind the others. */
+/** The notices role. It waits for the mail server most of the time, so it needs no thread. */
+async function runNotices(
+  { config, clock, log }: ServiceOptions,
+  engines: Engines,
+  signal: AbortSignal,
+): Promise<void> {
+  const mailer = createMailer(config, log);
+  try {
+    await runNotifier({
+      store: engines.store(),
+      subscriptions: engines.subscriptions(),
+      mailer,
+      operatorEmail: config.FUEL_OPERATOR_EMAIL ?? null,
+      clock,
+      log,
+      signal,
+    });
+  } finally {
+    mailer.close();
+  }
+}
+
+/** Reports the position of the directory that is furthest behind, once all have one. */
 function positionOfAll<Name extends string>(
   names: readonly Name[],
   report: (position: number) => void,
@@ -222,5 +237,5 @@ async function readProjection(engines: Engines): Promise<ProjectionReading> {
     engines.store().head(),
     engines.view().countParked(),
   ]);
-  return { position: checkpoint?.position ?? 0, head, parked: parked };
+  return { position: checkpoint?.position ?? 0, head, parked };
 }

@@ -1,7 +1,7 @@
 import type { Log } from '../log.ts';
 
 export interface Part {
-  /** As the log names it. */
+  /** For the log. */
   readonly name: string;
   readonly stop: () => Promise<void> | void;
   /** Rejects when the part ends with an error; stays pending while it works. */
@@ -16,10 +16,10 @@ export class StartedParts {
 
   constructor(log: Log) {
     this.#log = log;
-    this.#failed.promise.catch(() => undefined); // for whoever asks for `failed`, which may be later
+    this.#failed.promise.catch(() => undefined); // no unhandled rejection: `failed` may be read later
   }
 
-  /** Rejects with the error of the first part that fails, also of one that failed before it was asked for. */
+  /** Rejects with the error of the first part that fails, also if it failed earlier. */
   get failed(): Promise<never> {
     return this.#failed.promise;
   }
@@ -29,9 +29,21 @@ export class StartedParts {
     part.failed?.catch(this.#failed.reject);
   }
 
+  /** Adds a part that works until `stopping` aborts, and then ends. */
+  addRunning(name: string, ended: Promise<void>, stopping: AbortController): void {
+    this.add({
+      name,
+      failed: ended.then(() => new Promise<never>(() => undefined)),
+      async stop() {
+        stopping.abort();
+        await ended.catch(() => undefined); // reported through `failed`
+      },
+    });
+  }
+
   /**
-   * Stops all of them, the last one first. A part that fails to stop is logged, and the others are stopped all the
-   * same. Rejects with an `AggregateError` of all failures.
+   * Stops all parts, the last one first. Logs a part that fails to stop, and stops the others. Rejects with an
+   * `AggregateError` of all failures.
    */
   async stop(): Promise<void> {
     const errors: unknown[] = [];

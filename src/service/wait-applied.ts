@@ -12,21 +12,21 @@ export interface WaitOptions {
   readonly coordination: Coordination;
   readonly view: TransactionsView;
   readonly clock: Clock;
-  /** What was recorded last. */
+  /** Of the last event recorded. */
   readonly position: number;
 }
 
 /**
- * Waits until every live process has applied the log up to `position`: each one's directory, and the view
- * where one of them projects. Says `nobody` at once where no process lives. Rejects with `REFUSED` after 10 s,
- * naming who is behind.
+ * Waits until every live process has applied the log up to `position`: each directory, and the view if one of them is a
+ * projector. Resolves with `no process` at once if no process is alive. Rejects with `REFUSED` after 10 s, naming the
+ * processes that are behind.
  */
-export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'nobody'> {
+export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'no process'> {
   const { coordination, clock } = options;
-  if ((await coordination.live(PROCESS_MAX_AGE_MS)).length === 0) return 'nobody';
+  if ((await coordination.live(PROCESS_MAX_AGE_MS)).length === 0) return 'no process';
   const deadlineMs = clock.now() + MAX_WAIT_MS;
   for (;;) {
-    const behind = await whoIsBehind(options);
+    const behind = await processesBehind(options);
     if (behind.length === 0) return 'applied';
     if (clock.now() >= deadlineMs) {
       throw new FuelError(
@@ -38,7 +38,7 @@ export async function waitUntilApplied(options: WaitOptions): Promise<'applied' 
   }
 }
 
-async function whoIsBehind({ coordination, view, position }: WaitOptions): Promise<string[]> {
+async function processesBehind({ coordination, view, position }: WaitOptions): Promise<string[]> {
   const processes = await coordination.live(PROCESS_MAX_AGE_MS);
   const behind = processes
     .filter((process) => (process.directoryPosition ?? -1) < position)

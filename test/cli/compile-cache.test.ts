@@ -64,7 +64,7 @@ describe('a folder of the user alone', () => {
     expect(ownFolder(make('group/cache', 0o700), uid)).toBeUndefined();
   });
 
-  it('may lie in a shared folder where nobody can rename what is not his', () => {
+  it('may be in a shared folder where users can’t rename files of others', () => {
     make('sticky', 0o1777);
     const path = make('sticky/cache', 0o700);
     expect(ownFolder(path, uid)).toBe(path);
@@ -139,7 +139,7 @@ test('threads use the folder that was judged, and no other', () => {
   expect(asked({ HOME: make('home', 0o777), FUEL_COMPILE_CACHE: make('asked', 0o777) })).toBe('none');
 });
 
-test('no script lets Node take a folder that nobody judged', () => {
+test('no script lets Node use a folder that was not checked', () => {
   const { scripts } = JSON.parse(readFileSync(join(BIN, '..', 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };

@@ -36,7 +36,7 @@ describe('what steers a terminal is escaped', () => {
     expect(stdout.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('in what a receiver answered, also where that has lines of its own', async () => {
+  test('in what a receiver answered, also if that has several lines', async () => {
     const { fuel, account, withEngines } = commandLine();
     await account(opened(), keyIssued(), webhookSet());
     const id = await withEngines(async (engines) => {
@@ -154,7 +154,7 @@ describe('a secret that can’t be written', () => {
   }
 
   test.each(['a closed pipe', 'a full disk'])(
-    'to %s is told as lost, with what to do, and exit 1',
+    'to %s is reported as lost, with what to do, and exit 1',
     async (where) => {
       const dataDir = join(temporaryFolder(), 'data');
       const full = openSync('/dev/full', 'w');

@@ -79,7 +79,7 @@ test.each([
   expect((await fuel(...args)).stderr).toMatch(new RegExp(`^fuel: ${code}: \\S`));
 });
 
-test('a fault of the program is told with where it happened', async () => {
+test('a fault of the program is reported with its stack', async () => {
   const { fuel } = commandLine({ FUEL_DATA_DIR: '/dev/null/data' }, { hasStore: false });
   const { code, stderr } = await fuel('account', 'open', '7', '--name', 'Seven');
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^fuel: unexpected: Error: [^\n]+\n\s+at /m)]);

@@ -21,10 +21,10 @@ describe('nothing is answered with silence', () => {
     ['verify --account 99', 'account 99 is not known'],
     ['verify view --account 99', 'account 99 is not known'],
     ['webhook show zzzzzzzzzz', 'no key has the prefix zzzzzzzzzz'],
-  ])('an unknown name is refused: fuel %s', async (line, told) => {
+  ])('an unknown name is refused: fuel %s', async (line, message) => {
     const { fuel } = await start();
     const { code, stdout, stderr } = await fuel(...line.split(' '));
-    expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(told)]);
+    expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(message)]);
   });
 
   test.each([
@@ -39,10 +39,10 @@ describe('nothing is answered with silence', () => {
     [['account', 'open', '8', '--name', 'a', '--actor', ' '], /must not be empty/],
     [['account', 'open', '8', '--name', 'a', '--actor', 'b'.repeat(1_001)], /longer than 1000 characters/],
     [['transaction', 'erase', '1', '--yes', '--reason', 'b'.repeat(1_001)], /longer than 1000 characters/],
-  ])('what can have no answer is wrong usage: fuel %j', async (args, told) => {
+  ])('a question without an answer is wrong usage: fuel %j', async (args, message) => {
     const { fuel } = await start();
     const { code, stdout, stderr } = await fuel(...args);
-    expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(told)]);
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(message)]);
   });
 
   test('what is known and has nothing is answered with nothing', async () => {

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const SHELL = ['sh', 'console'];
 const OPTIONS_OF_ALL = ['--help', '--version'];
 
-/** Each shell block of a document, with what a console shows after its prompt alone. */
+/** The shell blocks of the documents; of a console only the lines after the prompt. */
 const scripts = documents().flatMap((page) =>
   blocksOf(readDocument(page))
     .filter(({ language }) => SHELL.includes(language))
@@ -18,7 +18,7 @@ const scripts = documents().flatMap((page) =>
 );
 
 describe('the commands of the documents', () => {
-  it('that stand in blocks are taken by the command line as they are', async () => {
+  it('in blocks are accepted by the command line', async () => {
     const found = scripts.flatMap(({ page, text }) => commandsIn(text).map((words) => ({ page, words })));
     const refused: string[] = [];
     for (const { page, words } of found) {
@@ -27,10 +27,15 @@ describe('the commands of the documents', () => {
     }
     expect(refused).toEqual([]);
     expect(found.length).toBeGreaterThan(25);
-    expect(new Set(found.map(({ page }) => page))).toEqual(new Set(['README.md', 'docs/operations.md']));
+    expect(new Set(found.map(({ page }) => page))).toEqual(
+      new Set([
+        'README.md',
+        ...['backup', 'customers', 'engines', 'running'].map((page) => `docs/operations/${page}.md`),
+      ]),
+    );
   });
 
-  it('that stand in sentences and tables name nouns, verbs and options that are there', () => {
+  it('in sentences and tables name nouns, verbs and options that exist', () => {
     const found = documents().flatMap((page) =>
       inlineCodeOf(readDocument(page)).flatMap((code) =>
         namedIn(code).map((words) => ({ page, words, unknown: unknownIn(words) })),
@@ -54,7 +59,7 @@ describe('the commands of the documents', () => {
     expect(unknown.length).toBeGreaterThan(5);
   });
 
-  it('have no option named alone that none of them has', () => {
+  it('name no option that no command has', () => {
     const own = everyCommand(createProgram()).flatMap(({ options }) => options.map(({ long }) => long));
     const known = [...OPTIONS_OF_ALL, ...own];
     const named = documents().flatMap((page) =>
@@ -71,7 +76,7 @@ describe('the commands of the documents', () => {
     }
   });
 
-  it('run npm scripts and files that are there', () => {
+  it('run npm scripts and files that exist', () => {
     const code = documents().flatMap((page) => inlineCodeOf(readDocument(page)));
     const all = [...scripts.map(({ text }) => text), ...code].join('\n');
     const { scripts: known } = JSON.parse(readDocument('package.json')) as { scripts: object };
@@ -88,7 +93,7 @@ describe('the commands of the documents', () => {
   });
 });
 
-describe('a command that is not there', () => {
+describe('a command that does not exist', () => {
   it.each([
     ['frob the account', /unknown command 'frob'/],
     ['account frob 7', /unknown command 'frob'/],
@@ -97,8 +102,8 @@ describe('a command that is not there', () => {
     ['account show', /missing required argument/],
     ['audit --since yesterday', /must be an ISO 8601/],
     ['audit --frob', /unknown option '--frob'/],
-  ])('is found in a block: fuel %s', async (line, told) => {
-    expect(await faultOf(wordsOf(line))).toMatch(told);
+  ])('is found in a block: fuel %s', async (line, message) => {
+    expect(await faultOf(wordsOf(line))).toMatch(message);
   });
 
   it.each([
@@ -134,7 +139,7 @@ function namedIn(code: string): string[][] {
   return isShort ? [wordsOf(code)] : found;
 }
 
-/** As a shell splits them, but for what it would put in place of variables. */
+/** Splits words as a shell does, without expanding variables. */
 function wordsOf(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     (match) => match[1] ?? match[2] ?? match[3] ?? '',

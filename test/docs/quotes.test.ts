@@ -6,11 +6,11 @@ import type { DeliveryState, FailureKind } from '../../src/deliveries/queue/deli
 import { errorCodes } from '../../src/errors.ts';
 import { refusalAnswer, refusalCodes } from '../../src/http/answers.ts';
 import { addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
-import { documents, inlineCodeOf, readDocument, sectionOf } from '../support/documents.ts';
+import { documents, inlineCodeOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ERRORS = readDocument('docs/errors.md');
-const OPERATIONS = readDocument('docs/operations.md');
+const OPERATIONS = readOperations();
 
 // Records, so that the compiler names a member that is missing here.
 const KINDS: Record<FailureKind, true> = {
@@ -24,9 +24,9 @@ const STATES: Record<DeliveryState, true> = {
 describe('docs/errors.md', () => {
   it('has a row for each code that a client can get, with its status, and no other', () => {
     const rows = rowsOf(sectionOf(ERRORS, '## What clients get'));
-    const told = rows.map(([status, code]) => `${status} ${codeIn(code)}`);
+    const documented = rows.map(([status, code]) => `${status} ${codeIn(code)}`);
     const real = refusalCodes.map((code) => `${refusalAnswer({ code }, 'x').status} ${code}`);
-    expect(told.toSorted()).toEqual(real.toSorted());
+    expect(documented.toSorted()).toEqual(real.toSorted());
   });
 
   it('has a row for each code that a command can end with, and no other', () => {
@@ -49,11 +49,12 @@ describe('docs/errors.md', () => {
   });
 });
 
-describe('docs/operations.md', () => {
-  it('quotes messages as they are printed, and its own headings as they are', () => {
+describe('the pages of docs/operations', () => {
+  it('quotes messages as they are printed, and their own headings as they are', () => {
     const bold = [...OPERATIONS.matchAll(/\*\*(.*?)\*\*/gs)].map(([, text = '']) => text);
     const heads = [...OPERATIONS.matchAll(/^(.*)\n\|---/gm)].map(([, row = '']) => row);
-    const headings = [...bold, ...heads].join('\n');
+    const titles = [...OPERATIONS.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => title);
+    const headings = [...bold, ...heads, ...titles].join('\n');
     const paragraphs = OPERATIONS.replace(/^```.*?^```$/gms, '')
       .replace(/`[^`]*`/g, '')
       .split(/\n(?=\n|\|)/);
@@ -80,10 +81,10 @@ describe('docs/operations.md', () => {
       const { labelNames } = metric as unknown as { readonly labelNames: readonly string[] };
       return labelNames.length === 0 ? metric.name : `${metric.name}{${labelNames.join(',')}}`;
     });
-    const told = rowsOf(sectionOf(OPERATIONS, '## Watching'))
+    const documented = rowsOf(sectionOf(OPERATIONS, '## Watching'))
       .map(([metric]) => codeIn(metric))
       .filter((name) => name.startsWith('fuel_'));
-    expect(told.toSorted()).toEqual(real.toSorted());
+    expect(documented.toSorted()).toEqual(real.toSorted());
   });
 
   it('has a row for each state of a delivery, and no other', () => {
@@ -95,11 +96,13 @@ describe('docs/operations.md', () => {
   it('has a row for each setting, with its default, and no other', () => {
     const { settings } = showConfig({});
     const rows = rowsOf(sectionOf(OPERATIONS, '## Settings'));
-    const told = rows.flatMap(([names = '', fallback = '']) =>
+    const documented = rows.flatMap(([names = '', fallback = '']) =>
       inlineCodeOf(names).map((name) => ({ name, fallback: inlineCodeOf(fallback)[0] })),
     );
-    expect(told.map(({ name }) => name).toSorted()).toEqual(settings.map(({ name }) => name).toSorted());
-    const differing = told.filter(({ name, fallback }) => {
+    expect(documented.map(({ name }) => name).toSorted()).toEqual(
+      settings.map(({ name }) => name).toSorted(),
+    );
+    const differing = documented.filter(({ name, fallback }) => {
       const real = settings.find((setting) => setting.name === name)?.value;
       return fallback !== undefined && fallback !== real;
     });
@@ -107,7 +110,7 @@ describe('docs/operations.md', () => {
   });
 });
 
-it('the documents name no setting that is none', () => {
+it('the documents name only settings that exist', () => {
   const named = documents().flatMap(
     (page) => readDocument(page).match(/\bFUEL_[A-Z_]*[A-Z]\b(?!_\*)/g) ?? [],
   );
@@ -140,7 +143,7 @@ function isCommand(code: string): boolean {
   return /^(fuel|docker|cp|fuser|mongodump|mongorestore|openssl|key|webhook) /.test(code);
 }
 
-/** Whether the program holds the text, whatever it puts in place of `…`, of a number and of what is in brackets. */
+/** Whether the program contains the text; `…`, numbers and brackets stand for any value. */
 function isPrinted(text: string): boolean {
   const parts = text.split(/…|\([^)]*\)|\d+/).map((part) => part.trim());
   return parts.every((part) => texts().includes(part));

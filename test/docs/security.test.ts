@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-it('each claim of docs/security.md names tests that are there', () => {
+it('each claim of docs/security.md names tests that exist', () => {
   const text = readFileSync(join(ROOT, 'docs/security.md'), 'utf8');
   const named = [...text.matchAll(/`(test\/[^`]+)`/g)].map(([, path = '']) => path);
   expect(named.length).toBeGreaterThan(20);

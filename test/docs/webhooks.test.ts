@@ -33,7 +33,7 @@ it('the request that docs/webhooks.md shows is what is sent', () => {
   expect(body?.text.replaceAll('\n', '')).toBe(sent.body);
 });
 
-it('the code of docs/webhooks.md takes a genuine signature and no other', async () => {
+it('the code of docs/webhooks.md accepts a genuine signature and no other', async () => {
   const file = join(temporaryFolder(), 'verify.mjs');
   writeFileSync(file, blocksOf(TEXT).find(({ language }) => language === 'js')?.text ?? '');
   const { isGenuine } = (await import(pathToFileURL(file).href)) as { isGenuine: IsGenuine };

@@ -1,12 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { blocksOf, blockWith, inlineCodeOf, readDocument, sectionOf } from '../support/documents.ts';
+import {
+  blocksOf,
+  blockWith,
+  inlineCodeOf,
+  readDocument,
+  readOperations,
+  sectionOf,
+} from '../support/documents.ts';
 import { onServers } from '../support/engines/test-engines.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import { clone, Shell } from '../support/shell.ts';
 
-const OPERATIONS = readDocument('docs/operations.md');
+const OPERATIONS = readOperations();
 const PULL = readDocument('docs/pull-api.md');
 const KEY = /svc_test_[a-z0-9]{10}_\w{43}/;
 const MORE = 150; // transactions: two pages
@@ -50,7 +57,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
     shell = open();
   }, 60_000);
 
-  it('a customer is brought in, and each command prints what docs/operations.md shows', async () => {
+  it('a customer is brought in, and each command prints what docs/operations shows', async () => {
     const [console] = blocksOf(sectionOf(OPERATIONS, '## Bring a customer in'));
     const steps = (console?.text ?? '').split(/^\$ /m).slice(1);
     expect(steps.length).toBe(8);
@@ -64,7 +71,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
     await shell.paste('fuel account integration 7 on --wait\n'); // the view has what was imported, too
   }, 60_000);
 
-  it('what /readyz answers is what docs/operations.md names', async () => {
+  it('what /readyz answers is what docs/operations names', async () => {
     const printed = await shell.paste(`curl -sS http://127.0.0.1:${ops}/readyz\n`);
     const { checks } = JSON.parse(printed) as { checks: object };
     const named = inlineCodeOf(sectionOf(OPERATIONS, '## Watching'));
@@ -108,7 +115,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
     expect([pages.length, ids.length, new Set(ids).size]).toEqual([2, MORE + 2, MORE + 2]);
   }, 60_000);
 
-  it('a backup is made and restored by the commands of docs/operations.md', async () => {
+  it('a backup is made and restored by the commands of docs/operations', async () => {
     const section = sectionOf(OPERATIONS, '### The embedded files');
     const made = await shell.paste(withFolders(blockWith(section, 'fuel store backup')));
     expect(made).toMatch(/copied .*events\.db.* to \S+\/backups\/2026-09-03\n/);

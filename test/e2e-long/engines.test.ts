@@ -25,7 +25,7 @@ interface TestEngines {
   readonly events: EventStoreDbDouble;
 }
 
-/** An event store of the test's own, and a database of its own in the shared MongoDB. */
+/** A separate event store, and a separate database in the shared MongoDB. */
 async function engines(mongodb = mongodbUrl()): Promise<TestEngines> {
   const events = await startEventStoreDbDouble();
   onTestFinished(() => events.stop());
@@ -49,7 +49,7 @@ async function ownMongod(): Promise<Mongod> {
 }
 
 describeWithMongodb('a service on EventStoreDB (its double) and MongoDB', () => {
-  it('is picked by configuration alone: both channels, shown and proven alike', async () => {
+  it('is selected by configuration alone: both channels, shown and verified alike', async () => {
     const push = await PushService.start((await engines()).env);
     const { account, key, path } = await push.customer(1);
     const ids = await push.push(account, 20);
@@ -69,7 +69,7 @@ describeWithMongodb('a service on EventStoreDB (its double) and MongoDB', () => 
     expect(await push.service.stop()).toBe(0);
   }, 60_000);
 
-  it('shares rate windows among API processes, and answers alike by whichever of them', async () => {
+  it('shares rate windows among API processes, and all of them answer alike', async () => {
     const { env } = await engines();
     const first = new ServiceProcess({ env });
     const second = new ServiceProcess({ env, args: ['--role', 'api'] });
@@ -138,9 +138,9 @@ describeWithMongodb('roles on several machines', () => {
   }, 60_000);
 });
 
-/** Needs a MongoDB that can be killed, not merely one that is there. */
+/** Needs a MongoDB that the test may kill. */
 describe.runIf(inject('mongodBinary') !== undefined)('while an engine is away', () => {
-  it('without MongoDB the API answers 503 within 2 s, killed or frozen; then all goes on, nothing doubled', async () => {
+  it('without MongoDB the API answers 503 within 2 s, killed or frozen; then everything continues, nothing is duplicated', async () => {
     const mongod = await ownMongod();
     const { env } = await engines(mongod.url);
     const push = await PushService.start(env);
@@ -174,7 +174,7 @@ describe.runIf(inject('mongodBinary') !== undefined)('while an engine is away', 
     await until(async () => (await push.service.fuel(['verify', '--json'])).code === 0, 20_000);
   }, 90_000);
 
-  it('without EventStoreDB the API goes on for FUEL_DIRECTORY_MAX_AGE, then answers 503, and recovers', async () => {
+  it('without EventStoreDB the API serves for FUEL_DIRECTORY_MAX_AGE, then answers 503, and recovers', async () => {
     const { env, events } = await engines();
     const push = await PushService.start({ ...env, FUEL_DIRECTORY_MAX_AGE: '3s' });
     const { account, key, path } = await push.customer(1);

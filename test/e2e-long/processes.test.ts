@@ -40,7 +40,7 @@ describe('several processes on one data directory', () => {
     }
   });
 
-  it('have one projector at work; another takes over within 5 s when it is killed', async () => {
+  it('have one active projector; another takes over within 5 s when it is killed', async () => {
     const dataDir = join(folder(), 'data');
     const first = await new ServiceProcess({ dataDir }).start();
     const { key, prefix } = await openAccount(first);
@@ -72,14 +72,14 @@ describe('several processes on one data directory', () => {
     const { json } = await second.done(['projection', 'status', '--json']);
     expect(json.holder).toContain(`-${second.pid}-`);
 
-    // A process that is gone holds up nobody who waits, but for the time until it counts as gone.
+    // A process that ended delays a waiting command only until it counts as ended.
     const goneAtMs = Math.max(Date.now(), killedAtMs + PROCESS_MAX_AGE_MS);
     await second.done(['key', 'off', prefix, '--wait']);
     expect(Date.now()).toBeLessThan(goneAtMs + 3_000);
     expect((await second.get(`/transactions?${SEPTEMBER}`, { key })).status).toBe(401);
   });
 
-  it('hand the projector over at once when the one that works is asked to end', async () => {
+  it('pass the projector on at once when the active one is asked to stop', async () => {
     const dataDir = join(folder(), 'data');
     const first = await new ServiceProcess({ dataDir }).start();
     const { key } = await openAccount(first);
@@ -106,7 +106,7 @@ describe('several processes on one data directory', () => {
     await until(async () => (await answered()) === 2, 15_000);
   });
 
-  it('keep the certificate and the master key that the first of them made', async () => {
+  it('keep the certificate and the master key that the first process generated', async () => {
     const dataDir = join(folder(), 'data');
     const service = await new ServiceProcess({ dataDir, makesCertificate: true }).start();
     const read = () =>

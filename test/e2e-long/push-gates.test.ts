@@ -4,7 +4,7 @@ import { answerWith } from '../support/deliveries/webhook-receiver.ts';
 import { cancelled, voided } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
-/** Its attempts after the first never come: what ends a delivery in between has all the time it takes. */
+/** Its further attempts never come, so that the test has time to end a delivery before them. */
 let push: PushService;
 /** Its attempts come again while the test waits, but not before an operator's change. */
 let retrying: PushService;
@@ -35,7 +35,7 @@ const redeliver = (id: string, ...args: readonly string[]) =>
   push.service.fuel(['delivery', 'redeliver', id, ...args]);
 
 describe.concurrent('an attempt that is due', () => {
-  it('is held while the integration is off, and goes on with the attempts it has left', async () => {
+  it('is held while the integration is off, and continues with its remaining attempts', async () => {
     const customer = await refusedOnce(retrying, await retrying.customer(1));
     await integration(retrying, 1, 'off');
     await retrying.push(1, 2);
@@ -91,8 +91,8 @@ describe.concurrent('an attempt that is due', () => {
   });
 });
 
-describe('a webhook that is taken away', () => {
-  it('by its key going off ends what was pending with that reason; on again, it can be redelivered', async () => {
+describe('a webhook that is removed', () => {
+  it('by switching its key off ends pending deliveries with that reason; switched on again, they can be redelivered', async () => {
     const customer = await refusedOnce(push, await push.customer(3));
     await push.service.done(['key', 'off', customer.prefix, '--wait']);
     await push.settled(3, 'failed');
@@ -109,7 +109,7 @@ describe('a webhook that is taken away', () => {
     expect(shown.not_sent).toEqual([{ key: customer.prefix, reason: expect.stringMatching(/off/) }]);
   });
 
-  it('by its removal too; set again it keeps its secret, and its set time is new', async () => {
+  it('by its removal does so too; set again it keeps its secret, with a new set time', async () => {
     const customer = await refusedOnce(push, await push.customer(4));
     const { set_at } = await push.webhook(customer.prefix);
     await push.service.done(['webhook', 'remove', customer.prefix, '--wait']);
@@ -130,7 +130,7 @@ describe('a webhook that is taken away', () => {
   });
 });
 
-describe('a transaction that is taken back', () => {
+describe('a transaction that is voided', () => {
   it.each([
     ['voided', 6, voided],
     ['cancelled', 7, cancelled],

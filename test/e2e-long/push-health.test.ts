@@ -9,7 +9,7 @@ const CONTACTS = ['fleet@customer.test', 'it@customer.test'];
 const OPERATOR = 'operator@fuel.test';
 
 describe('a webhook whose deliveries fail', () => {
-  it('is disabled after 50 in a row, told to both sides, and flows again when it is enabled', async () => {
+  it('is disabled after 50 in a row, both sides get a notice, and deliveries resume when it is enabled', async () => {
     const smtp = await startSmtpServer();
     const push = await PushService.start({
       ...QUICK,

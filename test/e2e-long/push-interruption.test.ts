@@ -6,7 +6,7 @@ import { until } from '../support/waiting.ts';
 
 const CUSTOMERS = 10;
 const EACH = 20;
-/** The lease of what a killed process held, with the attempts after it: on a busy machine one may run out of time. */
+/** The lease of a killed process's deliveries and the attempts after it; a busy machine may need more time for one. */
 const SETTLED_WITHIN_MS = 30_000;
 
 describe('SIGKILL with 200 deliveries in flight', () => {
@@ -63,7 +63,7 @@ describe('SIGKILL with 200 deliveries in flight', () => {
     ]);
   }, 120_000);
 
-  it('while events are being recorded loses none either, and a stop in order repeats none', async () => {
+  it('while events are being recorded loses none either, and a clean stop repeats none', async () => {
     const push = await PushService.start({ FUEL_WEBHOOK_RETRY_DELAYS: '1s,4s' });
     const { path } = await push.customer(1);
     const events = push.made(1, 300);

@@ -18,7 +18,7 @@ const NOTHING = {
 };
 
 describe('fuel verify deliveries', () => {
-  it('counts what is owed by what became of it, and finds what is not there', async () => {
+  it('counts owed deliveries by state, and finds missing ones', async () => {
     const push = await PushService.start();
     const verify = async (...args: readonly string[]) => {
       const { code, json, stderr } = await push.service.fuel(['verify', 'deliveries', '--json', ...args]);
@@ -44,7 +44,7 @@ describe('fuel verify deliveries', () => {
     const whole = await push.service.fuel(['verify', '--json']);
     expect([whole.code, Object.keys(whole.json)]).toEqual([0, ['view', 'deliveries']]);
 
-    // What is recorded while no webhooks role runs is owed and not there yet.
+    // Deliveries of events recorded while no webhooks role runs are owed, but not created yet.
     push.receiver.answer(path, answerWith(200));
     await push.service.done(['account', 'integration', '1', 'on', '--wait']);
     await push.reached(account, 'delivered', 4);
@@ -62,7 +62,7 @@ describe('fuel verify deliveries', () => {
 });
 
 describe('a delivery log that is lost', () => {
-  it('stops the webhooks role, which names the way out; the way out sends under the same ids', async () => {
+  it('stops the webhooks role, which names the solution; the solution sends under the same ids', async () => {
     const push = await PushService.start();
     const { path, account } = await push.customer(1);
     const [taken = 0] = await push.push(account, 5);

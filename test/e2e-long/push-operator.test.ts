@@ -44,7 +44,7 @@ describe('fuel delivery redeliver', () => {
     ]);
   });
 
-  it('of failed ones takes those of a key and a time, in a new cycle of three attempts', async () => {
+  it('of failed ones selects by key and time, and starts a new cycle of three attempts', async () => {
     const { account, path, prefix } = await push.customer(2);
     push.receiver.answer(path, answerWith(500));
     await push.push(account, 2);
@@ -61,7 +61,7 @@ describe('fuel delivery redeliver', () => {
     expect((await push.webhook(prefix)).health.failed_in_a_row).toBe(8);
   });
 
-  it('names what it can not do: an unknown id, no id at all, and all failed ones of no key', async () => {
+  it('explains its refusals: an unknown id, no id, and --failed without a key', async () => {
     const results = await Promise.all([
       fuel('delivery', 'redeliver', '00000000-0000-5000-8000-000000000000'),
       fuel('delivery', 'redeliver'),
@@ -74,7 +74,7 @@ describe('fuel delivery redeliver', () => {
 });
 
 describe('fuel webhook test', () => {
-  it('makes one signed attempt without data, shows the answer, and leaves no delivery behind', async () => {
+  it('makes one signed attempt without data, shows the answer, and stores no delivery', async () => {
     const { account, path, prefix, secret } = await push.customer(3);
     push.receiver.answer(path, answerWith(202, 'got it', { 'X-Seen': 'yes' }));
     const { code, json } = await fuel('webhook', 'test', prefix, '--json');
@@ -147,7 +147,7 @@ describe('fuel delivery list', () => {
     expect(paged).toEqual(all);
   });
 
-  it('refuses a limit above 1,000, a state that does not exist, and a page behind nothing', async () => {
+  it('refuses a limit above 1,000, an unknown state, and a page after an unknown delivery', async () => {
     const results = await Promise.all([
       fuel('delivery', 'list', '--limit', '1001'),
       fuel('delivery', 'list', '--state', 'lost'),

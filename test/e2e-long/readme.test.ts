@@ -5,7 +5,7 @@ import { lastingPort } from '../support/lasting-port.ts';
 import { clone, Shell } from '../support/shell.ts';
 
 describe.skipIf(onServers)('the README', () => {
-  it('has commands that do as written what it says, from the first start to a webhook', async () => {
+  it('has commands that work as written, from the first start to a webhook', async () => {
     const text = readDocument('README.md');
     const [api, receiver] = [await lastingPort(), await lastingPort()];
     const blocks = blocksOf(text.slice(text.indexOf('## Run it'))).map((block) =>
@@ -48,7 +48,7 @@ describe.skipIf(onServers)('the README', () => {
     expect(synced).toContain('"number_plate":"XYZ 9"');
   }, 180_000);
 
-  it('has a demo that shows what it says, and ends by itself with --once', async () => {
+  it('has a demo that shows what it says, and ends automatically with --once', async () => {
     expect(readDocument('README.md')).toContain('`npm run demo -- --once` ends by itself');
     const shell = new Shell(clone());
     const shown = await shell.paste('npm run demo -- --once\n');

@@ -15,7 +15,7 @@ const MANY = 800;
 const FIRST = 100_000;
 
 describeWithMongodb('fuel store copy into EventStoreDB (its double) and MongoDB', () => {
-  it('moves a service: nothing is lost, shown otherwise or sent twice, though it was killed on the way', async () => {
+  it('moves a service: nothing is lost, shown differently or sent twice, although it was killed meanwhile', async () => {
     const push = await PushService.start();
     const { service, receiver } = push;
     const { account, key, path } = await push.customer(1);

@@ -39,7 +39,7 @@ describe.skipIf(onServers)('fuel store backup', () => {
     await importEvents(service, minutely(1_000));
   });
 
-  it('made while an import runs can be served as it is, with the keys and everything in its log', async () => {
+  it('made while an import runs can be served directly, with the keys and everything in its log', async () => {
     const importing = service.done(['transaction', 'import', '-'], {
       stdin: linesOf(minutely(12_000, 2_000)),
     });
@@ -74,7 +74,7 @@ describe.skipIf(onServers)('fuel store backup', () => {
     expect((await fuel(['store', 'backup'], { dataDir: service.dataDir })).code).toBe(2);
   });
 
-  it('of the events alone, restored under a view that is ahead: serve refuses, names the way out, and it works', async () => {
+  it('of the events alone, restored with a view that is ahead: serve refuses and names the solution, which works', async () => {
     const target = join(folder(), 'older');
     await service.done(['store', 'backup', target]);
     const older = await recordedIn(target);
@@ -94,7 +94,7 @@ describe.skipIf(onServers)('fuel store backup', () => {
     expect((await idsIn(service)).sort((a, b) => b - a)).toEqual(older);
   });
 
-  it('of another store under this view is refused too', async () => {
+  it('of another store with this view is refused too', async () => {
     const other = join(folder(), 'other');
     await fuel(['account', 'open', '1', '--name', 'One'], { dataDir: other });
     const stranger = await new ServiceProcess({ dataDir: other }).start();

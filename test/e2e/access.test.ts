@@ -25,7 +25,7 @@ describe('access in staging', () => {
     ({ key, prefix } = await openAccount(service));
   });
 
-  it('is given to a key that is known and active, from any address', async () => {
+  it('is granted to a known and active key from any address', async () => {
     const answer = await pull(key, { 'X-Forwarded-For': '198.51.100.1' });
     expect(codeOf(answer)).toBe('200');
     expect(answer.headers['x-access-expires-at']).toBeUndefined();
@@ -49,7 +49,7 @@ describe('access in staging', () => {
     expect(id).toBe(answer.headers['x-request-id']);
   });
 
-  it('is taken from a key that is switched off, and given again, once --wait returns', async () => {
+  it('ends with a key that is switched off, and returns with it, once --wait returns', async () => {
     for (const [verb, code] of [
       ['off', '401 INVALID_API_KEY'],
       ['on', '200'],
@@ -114,7 +114,7 @@ describe('access in staging', () => {
     expect(new Set(answers)).toEqual(new Set(['200', '403 NO_ACTIVE_CHARGING_PROFILE']));
   });
 
-  it('is limited to 60 requests in a window, each key by itself, and a refused one says when to come back', async () => {
+  it('is limited to 60 requests in a window per key, and a refusal says when to retry', async () => {
     const { key: limited } = await issue('7');
     const answers: Answer[] = [];
     for (let index = 0; index < 61; index++) answers.push(await pull(limited));
@@ -132,7 +132,7 @@ describe('access in staging', () => {
     expect(codeOf(await pull(guessed))).toBe('401 INVALID_API_KEY');
   });
 
-  it('counts every request that passes the edge, whatever becomes of it, and limits before it looks further', async () => {
+  it('counts every request that passes the edge, whatever its outcome, and limits it before further checks', async () => {
     const { key: limited, prefix: its } = await issue('7', '--rate-limit', '4');
     expect(codeOf(await service.get('//nowhere', { key: limited }))).toBe('404 NOT_FOUND');
     expect(codeOf(await service.get('/transactions', { key: limited, method: 'POST' }))).toBe(
@@ -148,7 +148,7 @@ describe('access in staging', () => {
     expect(codeOf(await pull(limited))).toBe('429 RATE_LIMITED');
   });
 
-  it('lets no one who knows only a prefix use up the key’s window', async () => {
+  it('does not let a caller that knows only a prefix use up the key’s window', async () => {
     const { key: limited, prefix: its } = await issue('7', '--rate-limit', '2');
     for (let index = 0; index < 5; index++) {
       const secret = `${index}`.repeat(43);

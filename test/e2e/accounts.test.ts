@@ -21,7 +21,7 @@ describe('fuel account', () => {
     });
   });
 
-  it('takes a command that was carried out before as done', async () => {
+  it('accepts a repeated command as done', async () => {
     expect((await run('open', '7', '--name', 'Harbour Freight')).code).toBe(0);
     expect((await run('integration', '7', 'on')).code).toBe(0);
     expect((await run('integration', '7', 'on')).code).toBe(0);
@@ -61,7 +61,7 @@ describe('fuel account', () => {
     });
   });
 
-  it('lists one account a line', async () => {
+  it('lists one account per line', async () => {
     await run('open', '8', '--name', 'Eight');
     const { code, lines } = await run('list', '--json');
     expect(code).toBe(0);

@@ -25,7 +25,7 @@ describe('fuel audit', () => {
     await service.done(['key', 'off', prefix, '--actor', 'Ada Lovelace']);
   });
 
-  it('lists everything in the order of the log, one JSON object a line', async () => {
+  it('lists everything in the order of the log, one JSON object per line', async () => {
     const lines = await audit();
     expect(lines[0]).toMatchObject({ stream: 'operations', revision: 0, type: 'StoreNamed' });
     for (const line of lines) {
@@ -38,7 +38,7 @@ describe('fuel audit', () => {
     ]);
   });
 
-  it('says who did it and by which command', async () => {
+  it('shows who did it and by which command', async () => {
     expect(await audit('--type', 'KeySwitchedOff')).toMatchObject([
       {
         stream: 'account-7',
@@ -73,7 +73,7 @@ describe('fuel audit', () => {
     expect(await types('--since', '2099-01-01T00:00:00Z')).toEqual([]);
   });
 
-  it('ends with 2 for a time or an id that is none', async () => {
+  it('ends with 2 for an invalid time or id', async () => {
     for (const args of [
       ['--since', 'today'],
       ['--account', 'x'],

@@ -38,7 +38,7 @@ describe('a file with lines beyond the bounds', () => {
     ({ key } = await openAccount(service));
   });
 
-  it('has each of them named, and everything else recorded, once', async () => {
+  it('has each of them reported, and everything else recorded once', async () => {
     const lines = [
       JSON.stringify(confirmed(1)),
       withExtra(confirmed(2), nestedText(20_000)),
@@ -80,7 +80,7 @@ describe('a file with lines beyond the bounds', () => {
 });
 
 describe('a store that was written to directly', () => {
-  it('with 500 texts of 100,000 characters is started on: they are parked, and all else is served', async () => {
+  it('with 500 texts of 100,000 characters starts: they are parked, and everything else is served', async () => {
     const service = new ServiceProcess();
     const { key } = await openAccount(service);
     const tooLong = Array.from({ length: 500 }, (_, index) => named(1_000 + index, 'x'.repeat(100_000)));

@@ -26,7 +26,7 @@ describe('fuel', () => {
   const dataDir = join(folder(), 'data');
 
   it.each([[], ['account'], ['account', 'open'], ['projection', 'parked']])(
-    'prints help on standard output for --help at the level %j, and touches nothing',
+    'prints help on standard output for --help at the level %j, and changes nothing',
     async (...level) => {
       const { code, stdout, stderr } = await fuel([...level, '--help'], { dataDir });
       expect([code, stderr]).toEqual([0, '']);
@@ -53,7 +53,7 @@ describe('fuel', () => {
     expect(seen).toEqual(expect.arrayContaining(COMMANDS));
   });
 
-  it('says its version', async () => {
+  it('prints its version', async () => {
     const { code, stdout } = await fuel(['--version'], { dataDir });
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/)]);
   });
@@ -148,7 +148,7 @@ describe('fuel config show', () => {
     for (const name of Object.keys(wrong)) expect(stderr).toContain(name);
   });
 
-  it('judges files as fuel serve does, before anything is started or made', async () => {
+  it('checks files as fuel serve does, before anything is started or created', async () => {
     const dataDir = folder();
     const broken = join(dataDir, 'broken.pem');
     writeFileSync(broken, '-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n');

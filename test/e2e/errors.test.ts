@@ -25,7 +25,7 @@ describe('every answer', () => {
     expect(headers['x-powered-by']).toBeUndefined();
   }
 
-  it('has the common headers and a request id of its own when it is good', async () => {
+  it('has the common headers and its own request id when it is a page', async () => {
     const one = await get(`/transactions?${SEPTEMBER}`);
     const other = await get(`/transactions?${SEPTEMBER}`);
     expect([one.status, other.status]).toEqual([200, 200]);
@@ -118,7 +118,7 @@ describe('every answer', () => {
     expect(headers.get('x-request-id')).toBe(JSON.parse(body).error.request_id);
   });
 
-  it('never is plain HTTP on the HTTPS port', async () => {
+  it('is never plain HTTP on the HTTPS port', async () => {
     const received = await exchange(service.port, `GET ${PATH.slice(1)} HTTP/1.1\r\nHost: x\r\n\r\n`);
     expect(received).not.toContain('HTTP/1.1 200');
     expect(received).not.toContain('INVALID_API_KEY');

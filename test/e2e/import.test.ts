@@ -52,7 +52,7 @@ describe('fuel transaction import', () => {
     expect(await visible()).toEqual([101]);
   });
 
-  it('takes the same line twice in one input, with its members in another order, as one', async () => {
+  it('treats the same line twice in one input, with its members in another order, as one', async () => {
     const { type, data } = confirmed(104);
     const reordered = JSON.stringify({ data: Object.fromEntries(Object.entries(data).reverse()), type });
     const { json } = await importText(`${linesOf([confirmed(104)])}${reordered}\n`);
@@ -154,7 +154,7 @@ describe('fuel transaction import', () => {
     expect([code, json]).toEqual([0, { recorded: 0, unchanged: 0, refused: 0 }]);
   });
 
-  it('refuses a line that is not UTF-8, or is longer than any transaction, and goes on', async () => {
+  it('refuses a line that is not UTF-8, or is longer than any transaction, and continues', async () => {
     const good = linesOf([confirmed(404)]);
     const input = Buffer.concat([
       Buffer.from([0x7b, 0xff, 0xfe, 0x0a]),
@@ -166,7 +166,7 @@ describe('fuel transaction import', () => {
     expect(stderr.length).toBeLessThan(10_000);
   });
 
-  it('is refused for a file that is not there, and for a folder', async () => {
+  it('is refused for a missing file and for a folder', async () => {
     for (const path of [join(folder(), 'missing.jsonl'), folder()]) {
       const { code, stdout, stderr } = await service.fuel(['transaction', 'import', path, '--json']);
       expect([code, stdout]).toEqual([1, '']);

@@ -13,7 +13,7 @@ describe('fuel key', () => {
     await fuel(['account', 'open', '7', '--name', 'Seven'], { dataDir });
   });
 
-  it('issues a key that is shown once and kept nowhere', async () => {
+  it('issues a key that is shown once and stored nowhere', async () => {
     const { code, json, stderr } = await run('issue', '7', '--label', 'ERP', '--json');
     expect([code, stderr]).toEqual([0, '']);
     expect(json).toMatchObject({ key: expect.stringMatching(KEY), webhook_secret: null });
@@ -34,7 +34,7 @@ describe('fuel key', () => {
     expect(outputs[2].stdout).not.toMatch(/[0-9a-f]{64}/);
   });
 
-  it('issues a key with everything at once, its webhook secret shown this one time', async () => {
+  it('issues a key with everything at once, its webhook secret shown only once', async () => {
     const url = 'https://hooks.example.com/fuel';
     const { code, json } = await run(
       ...['issue', '7', '--json', '--allow', '203.0.113.0/24,2001:db8::7', '--rate-limit', '300'],
@@ -95,7 +95,7 @@ describe('fuel key', () => {
     expect((await run('list', '--json')).lines).toHaveLength(3);
   });
 
-  it('says that nothing waits where no service runs, and is done', async () => {
+  it('reports that no service runs, and is done', async () => {
     const { code, json, stderr } = await run('rate-limit', prefix, '60', '--json', '--wait');
     expect([code, json.rate_limit]).toEqual([0, 60]);
     expect(stderr).toMatch(/no (service|process)/i);

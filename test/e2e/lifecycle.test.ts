@@ -17,7 +17,7 @@ import { until } from '../support/waiting.ts';
 const PATH = `/api/v1/integration/transactions?${SEPTEMBER}&limit=100`;
 
 describe('fuel serve', () => {
-  it('makes its certificate, keys and files for its own user alone', async () => {
+  it('creates its certificate, keys and files for its own user only', async () => {
     const dataDir = folder();
     mkdirSync(join(dataDir, 'made-before'), { mode: 0o755 });
     const service = await new ServiceProcess({
@@ -33,7 +33,7 @@ describe('fuel serve', () => {
     expect(statSync(fresh.dataDir).mode & 0o777).toBe(0o700);
   });
 
-  it('says whether it lives and is ready, and counts, on the operations listener alone', async () => {
+  it('shows health, readiness and metrics on the operations listener alone', async () => {
     const service = await new ServiceProcess().start();
     expect((await service.ops('/healthz')).status).toBe(200);
     expect((await service.ops('/readyz')).status).toBe(200);
@@ -60,7 +60,7 @@ describe('fuel serve', () => {
     },
   );
 
-  it('answers the requests under way before it ends, to the last byte, also to a slow reader', async () => {
+  it('answers the requests in progress before it ends, to the last byte, also to a slow reader', async () => {
     const service = await new ServiceProcess().start();
     const { key } = await openAccount(service);
     // Records so large that a page does not fit into the buffers between the service and its client.
@@ -101,7 +101,7 @@ describe('fuel serve', () => {
     expect(await service.ended()).toBe(0);
   });
 
-  it('cuts off none of many requests when it is asked to end', async () => {
+  it('completes all of many requests when it is asked to stop', async () => {
     const service = await new ServiceProcess().start();
     const { key } = await openAccount(service);
     await importEvents(service, minutely(100));
@@ -137,7 +137,7 @@ describe('fuel serve', () => {
     taken.close();
   });
 
-  it('says which setting is wrong when a certificate can not be used', async () => {
+  it('names the setting when a certificate can not be used', async () => {
     const { code, stderr } = await fuel(['serve'], {
       dataDir: join(folder(), 'data'),
       env: { FUEL_TLS_CERT: '/nowhere/cert.pem', FUEL_TLS_KEY: '/nowhere/key.pem' },

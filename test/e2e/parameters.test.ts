@@ -100,7 +100,7 @@ describe('the parameters of the transactions endpoint', () => {
     expect(status).toBe(200);
   });
 
-  it('takes at most 1,000 corporates, repeated ones counted once', async () => {
+  it('accepts at most 1,000 corporates, repeated ones counted once', async () => {
     const corporates = (count: number) => Array.from({ length: count }, (_, index) => index + 1).join(',');
     const answer = async (ids: string) => {
       const { status, body } = await pull(`?${FROM}&${TO}&corporate_id=${ids}`);

@@ -37,7 +37,7 @@ describe('access in production', () => {
     await importEvents(service, [confirmed(501)]);
   });
 
-  it('uses the given certificate and keys, and makes none of its own', () => {
+  it('uses the given certificate and keys, and generates none', () => {
     expect(key).toMatch(/^svc_live_[a-z0-9]{10}_[A-Za-z0-9]{43}$/);
     for (const name of ['tls-cert.pem', 'tls-key.pem', 'master.key']) {
       expect(existsSync(join(service.dataDir, name))).toBe(false);
@@ -143,7 +143,7 @@ describe('access in production', () => {
     }
   });
 
-  it('takes up a renewed certificate without a restart', async () => {
+  it('reloads a renewed certificate without a restart', async () => {
     const renewing = folder();
     const old = await writeCertificate(renewing);
     const renewed = new ServiceProcess({ env: productionEnv(old), ca: old.pem });

@@ -30,7 +30,7 @@ describe('fuel projection', () => {
     await importEvents(service, minutely(COUNT));
   });
 
-  it('status says how far the view is and who works on it', async () => {
+  it('status shows the view’s position and which projector works on it', async () => {
     const [line, ...others] = await status();
     expect(others).toEqual([]);
     expect(Object.keys(line)).toEqual(['name', 'position', 'lag_seconds', 'lag_events', 'parked', 'holder']);
@@ -39,7 +39,7 @@ describe('fuel projection', () => {
     expect(line.holder).toEqual(expect.any(String));
   });
 
-  it('sets a bad event aside with position and reason, and goes on with the next', async () => {
+  it('parks a bad event with position and reason, and continues with the next', async () => {
     await record('transaction-700001', { type: 'TransactionGuessed', data: { transaction_id: 700001 } });
     await record('transaction-700002', confirmed(700002, { fuel: null }));
     await record('transaction-700003', { type: 'TransactionConfirmed', data: 'not json' });
@@ -61,7 +61,7 @@ describe('fuel projection', () => {
     expect(shown.json).toMatchObject({ stream: 'transaction-700002', data: { transaction_id: 700002 } });
   });
 
-  it('parked retry applies anew, and says what stays parked', async () => {
+  it('parked retry applies again, and says what stays parked', async () => {
     const { lines } = await service.done(['projection', 'parked', '--json']);
     const one = await service.fuel(['projection', 'parked', 'retry', String(lines[0].position), '--json']);
     expect([one.code, one.json]).toEqual([1, { retried: 1, still_parked: 1 }]);
@@ -85,7 +85,7 @@ describe('fuel projection', () => {
     expect(stderr).toMatch(/\w{3,}/);
   });
 
-  it('rebuild makes the same view again beside the service, and never shows a part of it for the whole', async () => {
+  it('rebuild makes the same view again while the service runs, and never serves a part of it', async () => {
     const before = (await pull(`${SEPTEMBER}&limit=100`)).body;
     const rebuilding = service.fuel([
       'projection',

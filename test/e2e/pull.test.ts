@@ -137,7 +137,7 @@ describe('the pull channel', () => {
     ]);
   });
 
-  it('answers with the very text of the record, in the order of the specification', async () => {
+  it('answers with the exact text of the record, in the order of the specification', async () => {
     const { status, text, body } = await pull(SEPTEMBER);
     expect(status).toBe(200);
     const { pump, expires_at: expires } = body.data[1].images;

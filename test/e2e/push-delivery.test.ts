@@ -70,7 +70,7 @@ describe('a delivery', () => {
     expect(line).toMatchObject({ id: hook.body.id, transaction_id: id, created_at: hook.body.created_at });
   });
 
-  it('prints the very text of the pull channel but for the image URLs, which live for 24 hours', async () => {
+  it('prints the exact text of the pull channel except the image URLs, which are valid for 24 hours', async () => {
     const { path } = customer(1);
     const [id = 0] = await push.push(1, 1, {
       driver: { id: 9, name: 'Zoë “Ω” \\ 𝄞', mobile_number: '+1555' },
@@ -129,7 +129,7 @@ describe('a delivery', () => {
     expect(shown.not_sent[0].reason).toMatch(/before/);
   });
 
-  it('goes to each key that has a webhook, under an id and a signature of its own, and to no other', async () => {
+  it('goes to each key that has a webhook, with its own id and signature, and to no other', async () => {
     const first = customer(4);
     const url = push.receiver.url('/hook/4b');
     const second = (await push.service.done(['key', 'issue', '4', '--webhook-url', url, '--json'])).json;
@@ -172,7 +172,7 @@ describe('a delivery', () => {
     }
   });
 
-  it('is attempted three times in all, about as configured, the same but for images and signature', async () => {
+  it('is attempted three times in all, about as configured, identical except images and signature', async () => {
     const { path, prefix } = customer(6);
     push.receiver.answer(path, answerWith(503, 'down for maintenance', { 'X-Reason': 'nightly' }));
     await push.push(6);

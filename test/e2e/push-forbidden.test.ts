@@ -13,7 +13,7 @@ describe('a webhook URL', () => {
     ({ prefix } = await openAccount(operator));
   });
 
-  it('is refused, with the reason and in any form, where it leads into the own network', async () => {
+  it('is refused with the reason, in any spelling, if it leads into the service’s network', async () => {
     const urls = [
       'https://localhost/hook',
       'https://0x7f000001/',
@@ -62,7 +62,7 @@ describe('a webhook URL', () => {
 });
 
 describe('an address that was permitted once', () => {
-  it('is judged again at each attempt, on what it resolves to then', async () => {
+  it('is judged again at each attempt, by what it then resolves to', async () => {
     const push = await PushService.start();
     const byName = await push.customer(1);
     const byAddress = await push.customer(2);

@@ -190,7 +190,7 @@ describe('what a receiver answers', () => {
     expect(push.receiver.to('/elsewhere')).toEqual([]);
   });
 
-  it('may be large: what comes in time is a success, and 4 KiB of it are kept', async () => {
+  it('may be large: a success if it comes in time, and 4 KiB of it are stored', async () => {
     const { state, first } = await outcome('large');
     expect([state, first.status, first.body]).toEqual(['delivered', 200, 'x'.repeat(4_096)]);
     const failure = await outcome('largeFailure');
@@ -201,7 +201,7 @@ describe('what a receiver answers', () => {
     ]);
   });
 
-  it('is cut off and judged by its status when it floods', async () => {
+  it('is cut off when it is endless, and counts by its status', async () => {
     const { state, first } = await outcome('flood');
     expect([state, first.status, first.error]).toEqual(['delivered', 200, null]);
   });
@@ -236,14 +236,14 @@ describe('what a receiver answers', () => {
     ['noHttp', 'protocol'],
     ['badChunks', 'protocol'],
     ['hugeHeaders', 'protocol'],
-  ] as const)('is a failure of its own kind when there is none: %s', async (name, kind) => {
+  ] as const)('is a failure of a separate kind when there is none: %s', async (name, kind) => {
     const { state, kinds } = await outcome(name);
     expect([state, kinds]).toEqual(['failed', [kind, kind, kind]]);
   });
 });
 
 describe('a receiver that closes its idle connections', () => {
-  it('is sent everything at the first attempt all the same', async () => {
+  it('still gets everything at the first attempt', async () => {
     const customer: Customer = await push.customer(41);
     push.receiver.answer(customer.path, (response) => {
       response.end('ok', () => setTimeout(() => response.socket?.destroy(), 30));
@@ -257,7 +257,7 @@ describe('a receiver that closes its idle connections', () => {
 });
 
 describe('a receiver that never answers', () => {
-  it('does not delay another’s, even with a backlog of its own', async () => {
+  it('does not delay another’s, even with a backlog', async () => {
     const slow: Customer = await push.customer(31);
     const fast: Customer = await push.customer(32);
     push.receiver.answer(slow.path, () => undefined);

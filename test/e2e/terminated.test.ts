@@ -41,7 +41,7 @@ describe('behind a proxy that ends TLS', () => {
     },
   );
 
-  it('disconnects whoever is not a trusted proxy', async () => {
+  it('disconnects an address that is not a trusted proxy', async () => {
     const strict = new ServiceProcess({
       env: { FUEL_TLS: 'terminated', FUEL_TRUSTED_PROXIES: '203.0.113.0/24' },
     });
@@ -55,7 +55,7 @@ describe('behind a proxy that ends TLS', () => {
     expect(text).toContain('fuel_connections_turned_away_total{reason="not_a_proxy"} 1');
   });
 
-  it('answers what is not HTTP in the shape of every other error', async () => {
+  it('answers a request that is not HTTP with the usual error shape', async () => {
     const { status, body } = parseAnswer(await exchange(service.port, 'broken\r\n\r\n'));
     expect([status, JSON.parse(body).error.code]).toEqual([400, 'BAD_REQUEST']);
   });

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isAllowed } from '../../src/edge/allow-list.ts';
-import { clientAddress, parseAddress, trustedProxies } from '../../src/edge/client-address.ts';
+import { clientAddress, isAllowed, parseAddress, peerOf, trustedProxies } from '../../src/edge/addresses.ts';
 
 function seen(peer: string | undefined, forwarded: string | undefined, proxies: readonly string[]) {
   const request = {
@@ -25,7 +24,7 @@ describe('the client’s address', () => {
     expect(seen('10.0.0.1', '1.1.1.1, 198.51.100.1, 10.0.0.2', ['10.0.0.0/8'])).toBe('198.51.100.1');
   });
 
-  test('is the peer when a trusted proxy forwards for nobody', () => {
+  test('is the peer when a trusted proxy names no client', () => {
     expect(seen('10.0.0.1', undefined, ['10.0.0.0/8'])).toBe('10.0.0.1');
   });
 
@@ -34,12 +33,12 @@ describe('the client’s address', () => {
     expect(seen('::ffff:10.0.0.1', '::ffff:198.51.100.1', ['10.0.0.0/8'])).toBe('198.51.100.1');
   });
 
-  test('is nobody’s when a trusted proxy forwards something that is not an address', () => {
+  test('is undefined when a trusted proxy forwards something that is not an address', () => {
     expect(seen('10.0.0.1', 'unknown', ['10.0.0.0/8'])).toBeUndefined();
     expect(seen('10.0.0.1', '1.1.1.1, 198.51.100.1:8080', ['10.0.0.0/8'])).toBeUndefined();
   });
 
-  test('is nobody’s on a socket that is closed', () => {
+  test('is undefined on a closed socket', () => {
     expect(seen(undefined, '1.1.1.1', ['10.0.0.0/8'])).toBeUndefined();
   });
 
@@ -89,4 +88,17 @@ describe('an allow-list', () => {
   test('refuses what is not an address', () => {
     expect(allows(['0.0.0.0/0', '::/0'], 'unknown')).toBe(false);
   });
+});
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['2001:db8:0:1::7', '2001:db8:0:1::/64'],
+  ['2001:db8:0:1:ffff:ffff:ffff:ffff', '2001:db8:0:1::/64'],
+  ['2001:db8:0:2::7', '2001:db8:0:2::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['', undefined],
+  [undefined, undefined],
+])('the connections of %s are counted as those of %s', (address, peer) => {
+  expect(peerOf(address)).toBe(peer);
 });

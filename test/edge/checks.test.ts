@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../src/accounts/caller.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { foldAccount } from '../../src/domain/account-evolve.ts';
-import { parseAddress } from '../../src/edge/client-address.ts';
-import { checkEdge, type EdgeWindows } from '../../src/edge/embedded-edge.ts';
-import { createEdgeProof } from '../../src/edge/external-edge.ts';
+import { parseAddress } from '../../src/edge/addresses.ts';
+import { checkEdge, createEdgeProof, type EdgeWindows } from '../../src/edge/checks.ts';
 import type { RateVerdict } from '../../src/edge/rate-windows/rate-windows.ts';
 import { keyIssued, opened, PREFIX } from '../support/accounts/account-samples.ts';
 
@@ -47,14 +46,14 @@ const production: NonNullable<Presented['key']> = {
 };
 
 describe('the embedded edge', () => {
-  test('lets who presents no known key pass on, uncounted', async () => {
+  test('lets an unknown key pass, uncounted', async () => {
     const { windows, hits } = windowsWith({ allowed: false, retryAfterSeconds: 5 });
     const unknown: Caller = { prefix: undefined, known: undefined, proven: false, countingId: '' };
     expect(await checkEdge(unknown, ADDRESS, windows)).toEqual({ kind: 'pass' });
     expect(hits).toEqual([]);
   });
 
-  test('counts a key that is proven with its own limit, and made-up ones apart', async () => {
+  test('counts a proven key with its own limit, and wrong keys separately', async () => {
     const { windows, hits } = windowsWith();
     expect(await checkEdge(caller(), ADDRESS, windows)).toEqual({ kind: 'pass' });
     expect(await checkEdge(caller({ proven: false }), ADDRESS, windows)).toEqual({ kind: 'pass' });
@@ -115,6 +114,8 @@ describe('the proof of an external edge', () => {
       'first-token-of-16 ',
       'FIRST-TOKEN-OF-16',
       'x'.repeat(10_000),
+      'first-token',
+      'first-token-of-16,second-token-of-16',
     ];
     expect(wrong.map(proves)).toEqual(wrong.map(() => false));
     expect(createEdgeProof([])('')).toBe(false);

@@ -82,7 +82,7 @@ describe('the example receiver', () => {
     expect(await receiver.post(webhook({ atMs: minutes(-4.9) }))).toBe(204);
   });
 
-  test('fails as many requests as it is told, then takes them', async () => {
+  test('fails as many requests as configured, then accepts them', async () => {
     const receiver = await startReceiver({ failFirst: 1 });
     expect(await receiver.post(webhook())).toBe(503);
     expect(await receiver.post(webhook())).toBe(204);

@@ -143,7 +143,7 @@ describe('the log', () => {
     expect(JSON.stringify(api.logLines)).not.toContain('2026-09-01');
   });
 
-  test('names a refusal of the edge by an id that its client is not told', async () => {
+  test('names a refusal of the edge by an id that its client does not get', async () => {
     const api = await startTestApi({ environment: 'production' });
     api.apply({ type: 'KeyAllowListSet', data: { ...key, allow_list: ['198.51.100.1'] } });
     await api.get(RANGE, { key: LIVE_KEY });

@@ -108,7 +108,7 @@ describe('a cursor', () => {
     expect(createCursors([Buffer.from(key)]).encode({ accountId: 7, filters, place })).toBe(text);
   });
 
-  test('made under an older key goes on after a newer one was put before it', () => {
+  test('made under an older key stays valid after a newer one was put before it', () => {
     const rotated = createCursors([otherKey, key]);
     expect(rotated.decode(text, { accountId: 7, filters })).toEqual(place);
     const made = rotated.encode({ accountId: 7, filters, place });

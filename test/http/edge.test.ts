@@ -100,7 +100,7 @@ describe('the embedded edge', () => {
     expect((await api.get(RANGE, from('203.0.113.1'))).status).toBe(200);
   });
 
-  test('check 2: who knows only the prefix can’t use up the real key’s window', async () => {
+  test('check 2: a caller that knows only the prefix can’t use up the real key’s window', async () => {
     const api = await startTestApi();
     api.apply({ type: 'KeyRateLimitSet', data: { ...key, rate_limit: 2 } });
     const guesses = [];
@@ -118,7 +118,7 @@ describe('the embedded edge', () => {
     expect((await api.get(RANGE)).status).toBe(429);
   });
 
-  test('check 2: only who has the key’s secret is counted among the real keys', async () => {
+  test('check 2: only a caller with the key’s secret is counted among the real keys', async () => {
     const counted = { keys: new Set<string>(), unproven: new Set<string>() };
     const counting = (ids: Set<string>) => ({
       hit: async (id: string) => {
@@ -180,7 +180,7 @@ describe('the external edge', () => {
     }
   });
 
-  test('a missing proof is told also while nobody can be served, and before HTTPS is asked for', async () => {
+  test('a missing token is refused even while the service is unavailable, and before HTTPS is required', async () => {
     const unavailable = await startTestApi({ ...external, availability: () => 'unavailable' });
     expect((await unavailable.get(RANGE)).body.error.code).toBe('EDGE_NOT_ENFORCED');
     const proven = await unavailable.get(RANGE, { headers: { 'x-edge-token': 'first' } });
@@ -215,7 +215,7 @@ describe('the external edge', () => {
     for (let count = 0; count < 2; count++) expect((await api.get(RANGE, proven)).status).toBe(200);
   });
 
-  test('an account that can’t be read is told only to who has its key', async () => {
+  test('an account that can’t be read is reported only to a caller with its key', async () => {
     const api = await startTestApi(external);
     api.spoil();
     const headers = { 'x-edge-token': 'first' };

@@ -100,7 +100,7 @@ describe('the parameters of the list', () => {
     );
   });
 
-  test('an unknown parameter is a problem of its own name', () => {
+  test('an unknown parameter is a problem under its name', () => {
     expect(fieldsOf(`${range}&statuses=EXTERNAL`)).toEqual({ statuses: 'unknown parameter' });
     expect(fieldsOf(`${range}&From=x`)).toEqual({ From: 'unknown parameter' });
   });
@@ -183,7 +183,7 @@ describe('the parameters of the list', () => {
     }
   });
 
-  test('a cursor is a place, or a problem of its own', () => {
+  test('a cursor is a place or a problem', () => {
     expect(queryOf(`${range}&cursor=good`).after).toEqual(place);
     expect(Object.keys(fieldsOf(`${range}&cursor=bad`))).toEqual(['cursor']);
     expect(Object.keys(fieldsOf(`${range}&cursor=others`))).toEqual(['cursor']);

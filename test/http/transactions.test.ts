@@ -91,8 +91,8 @@ describe('the list of transactions', () => {
   });
 
   test.each([
-    ['a group of nobody’s', 'corporate_group_id=99', 'CORPORATE_GROUP_NOT_FOUND'],
-    ['a corporate of nobody’s', 'corporate_id=99', 'CORPORATE_NOT_FOUND'],
+    ['an unknown group', 'corporate_group_id=99', 'CORPORATE_GROUP_NOT_FOUND'],
+    ['an unknown corporate', 'corporate_id=99', 'CORPORATE_NOT_FOUND'],
     ['one foreign corporate among the account’s', 'corporate_id=31,99', 'CORPORATE_NOT_FOUND'],
     ['a corporate of another group', 'corporate_group_id=4&corporate_id=31', 'CORPORATE_NOT_FOUND'],
     [
@@ -155,7 +155,7 @@ describe('the list of transactions', () => {
     },
   );
 
-  test('says nothing about an error of its own, and logs it', async () => {
+  test('does not show its own error, but logs it', async () => {
     const api = await startTestApi({ view: { page: () => Promise.reject(new TypeError('secret path')) } });
     const answer = await api.get(RANGE);
     expect(answer.status).toBe(500);

@@ -99,7 +99,7 @@ describe('access can be judged', () => {
 });
 
 describe('readiness', () => {
-  test('is told of an event store that is unavailable, and does not end with it at once', async () => {
+  test('shows an unavailable event store, and does not end with it at once', async () => {
     const { availability, catchUp } = process({ away: [EVENT_STORE] });
     await catchUp();
     expect(await availability.readiness()).toEqual({

@@ -5,26 +5,26 @@ import { EngineHealth } from '../../src/ops/engine-health.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { memoryLog } from '../support/service/api.ts';
 
-/** Engines that are unavailable as long as they are named in `away`, and what they are asked. */
+/** Engines that are unavailable while they are in `unavailable`, and the checks they get. */
 function engines() {
   const clock = new FakeClock();
-  const away = new Set<string>();
+  const unavailable = new Set<string>();
   const asked: string[] = [];
   const engine = (name: RemoteEngine['name']): RemoteEngine => ({
     name,
     check: async () => {
       asked.push(name);
-      if (away.has(name)) throw new FuelError('STORE_UNAVAILABLE', `${name} does not answer`);
+      if (unavailable.has(name)) throw new FuelError('STORE_UNAVAILABLE', `${name} does not answer`);
     },
   });
   const health = new EngineHealth([engine('eventstoredb'), engine('mongodb')], clock);
-  return { clock, away, asked, health };
+  return { clock, unavailable, asked, health };
 }
 
 describe('what is known of the engines', () => {
   test('is by name whether each answers, asked at once', async () => {
-    const { health, away } = engines();
-    away.add('eventstoredb');
+    const { health, unavailable } = engines();
+    unavailable.add('eventstoredb');
     expect(await health.state()).toEqual({ eventstoredb: false, mongodb: true });
   });
 
@@ -32,14 +32,14 @@ describe('what is known of the engines', () => {
     expect(await new EngineHealth([], new FakeClock()).state()).toEqual({});
   });
 
-  test('is believed for a second, by all who ask meanwhile', async () => {
-    const { health, away, asked, clock } = engines();
+  test('is cached for a second, for all callers', async () => {
+    const { health, unavailable, asked, clock } = engines();
     const both = [health.state(), health.state()];
     expect(await Promise.all(both)).toEqual([
       { eventstoredb: true, mongodb: true },
       { eventstoredb: true, mongodb: true },
     ]);
-    away.add('mongodb');
+    unavailable.add('mongodb');
     clock.advance(1_000);
     expect(await health.state()).toEqual({ eventstoredb: true, mongodb: true });
     expect(asked).toHaveLength(2);
@@ -56,12 +56,12 @@ describe('what is known of the engines', () => {
 
 describe('the wait for all engines', () => {
   test('ends when each has answered, and the log says for which it was', async () => {
-    const { health, away, asked } = engines();
+    const { health, unavailable, asked } = engines();
     const lines: Record<string, unknown>[] = [];
-    away.add('mongodb');
+    unavailable.add('mongodb');
     const waiting = health.allReached(memoryLog(lines), new AbortController().signal);
     await expect.poll(() => asked.filter((name) => name === 'mongodb').length).toBeGreaterThan(1);
-    away.clear();
+    unavailable.clear();
     await waiting;
     expect(asked.slice(0, 2)).toEqual(['eventstoredb', 'mongodb']);
     expect(lines.map(({ msg }) => msg)).toEqual([
@@ -71,8 +71,8 @@ describe('the wait for all engines', () => {
   });
 
   test('rejects with the reason of a signal that aborts meanwhile', async () => {
-    const { health, away, asked } = engines();
-    away.add('eventstoredb');
+    const { health, unavailable, asked } = engines();
+    unavailable.add('eventstoredb');
     const stopping = new AbortController();
     const waiting = health.allReached(memoryLog([]), stopping.signal);
     await expect.poll(() => asked.length).toBeGreaterThan(0);

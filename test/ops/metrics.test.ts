@@ -36,7 +36,7 @@ describe('the metrics of the transactions view', () => {
     ]);
   });
 
-  test('are not told where reading them fails in another way', async () => {
+  test('are not given if reading them fails in another way', async () => {
     await expect(valuesOf(() => Promise.reject(new TypeError('a fault')))).rejects.toThrow('a fault');
   });
 });

@@ -24,7 +24,7 @@ test('/healthz says that the process lives', async () => {
   expect(await get('/healthz')).toMatchObject({ status: 200, text: '{"status":"ok"}' });
 });
 
-test('/readyz says what readiness depends on, and is 503 until all of it is there', async () => {
+test('/readyz shows the conditions of readiness, and is 503 until all hold', async () => {
   let directory = false;
   const { get } = await start(() => ({ ready: directory, checks: { directory } }));
   expect(await get('/readyz')).toMatchObject({
@@ -49,7 +49,7 @@ test('/metrics is what the registry holds, Node’s own event loop delay among i
   expect(text).toContain('nodejs_eventloop_lag_p99_seconds');
 });
 
-test('any other path is 404, any other method 405, and no answer is stored by who passes it on', async () => {
+test('any other path is 404, any other method 405, and no answer may be cached', async () => {
   const { get, port } = await start();
   expect((await get('/nowhere')).status).toBe(404);
   const url = `http://127.0.0.1:${port}/readyz`;

@@ -47,7 +47,7 @@ test('one that does not stop keeps none of the others from it, and every failure
   ]);
 });
 
-test('a part that failed while the others were still started is reported to whoever asks later', async () => {
+test('a part that failed while the others were still starting is reported to a later caller', async () => {
   const { started } = parts();
   started.add({ name: 'directory', stop: () => undefined, failed: Promise.reject(new Error('first')) });
   await nextTurn(); // an unhandled rejection would end the test run here

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const POSITION = 77;
 
-/** Stores on which processes live as they are told, and a command that waits for them. */
+/** Stores with processes as given, and a command that waits for them. */
 function stores() {
   const folder = temporaryFolder();
   const clock = new FakeClock();
@@ -50,12 +50,12 @@ function stores() {
 }
 
 describe('a command that waits', () => {
-  test('has nobody to wait for where no process lives', async () => {
+  test('waits for nothing if no process is running', async () => {
     const { wait, clock, report } = stores();
-    expect(await wait()).toBe('nobody');
+    expect(await wait()).toBe('no process');
     await report('dead', 0);
     clock.advance(6_001);
-    expect(await wait()).toBe('nobody');
+    expect(await wait()).toBe('no process');
   });
 
   test('is done when every directory is as far as what was recorded', async () => {
@@ -89,7 +89,7 @@ describe('a command that waits', () => {
     expect(await wait()).toBe('applied');
   });
 
-  test('gives up after 10 s, and names who is behind', async () => {
+  test('gives up after 10 s, and names the processes that are behind', async () => {
     const { waitFor, report, project } = stores();
     const alive = { seenAtMs: Number.MAX_SAFE_INTEGER };
     await report('there', POSITION, { ...alive, host: 'elsewhere', pid: 7 });

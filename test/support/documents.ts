@@ -14,6 +14,12 @@ export function readDocument(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
+/** The operator's pages as one text: docs/operations.md and those it links to. */
+export function readOperations(): string {
+  const pages = globSync('docs/operations/*.md', { cwd: ROOT }).toSorted();
+  return ['docs/operations.md', ...pages].map(readDocument).join('\n');
+}
+
 /** Every document of the project, as paths from its root. */
 export function documents(): string[] {
   return globSync(['*.md', 'docs/**/*.md', 'bench/README.md', 'examples/*/README.md'], {

@@ -9,7 +9,7 @@ export interface SampleAmounts {
 }
 
 /**
- * Counts in whole hundredths and millionths, so that nothing passes through a fraction. `liters` and `price`
+ * Counts in whole hundredths and millionths, so that no fraction is used. `liters` and `price`
  * are hundredths. The fuel amount is litres × price, rounded to 2 decimals; the total adds fees and VAT to
  * it before these are rounded, as a core system does, and has between 2 and 6 decimals.
  */
@@ -37,7 +37,7 @@ export function printHundredths(hundredths: number): string {
   return `${Math.floor(hundredths / 100)}.${`${hundredths % 100}`.padStart(2, '0')}`;
 }
 
-/** The same amount the other way round; zero stays zero. */
+/** The negative of an amount; zero stays zero. */
 export function negated(decimal: string): string {
   return /[1-9]/.test(decimal) ? `-${decimal}` : decimal;
 }

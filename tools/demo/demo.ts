@@ -2,9 +2,11 @@ import { createReadStream, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Agent, fetch, type RequestInit } from 'undici';
+import { sync } from '../../examples/sync-client/sync-client.ts';
 import { type Engines, openEngines } from '../../src/app.ts';
 import { progressLine } from '../../src/cli/command/progress.ts';
-import { webhookOptions } from '../../src/cli/commands/webhook-options.ts';
+import { webhookOptions } from '../../src/cli/commands/webhook-commands.ts';
 import { systemClock } from '../../src/clock.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
@@ -16,7 +18,6 @@ import { waitUntilApplied } from '../../src/service/wait-applied.ts';
 import { importTransactions } from '../../src/transactions/import/import-transactions.ts';
 import { generateTransactions } from './generator.ts';
 import { provision } from './provision.ts';
-import { type Customer, pullPages } from './pull.ts';
 import { type DemoReceiver, demoReceiver, showPush } from './push.ts';
 import { sampleDirectory } from './sample-directory.ts';
 
@@ -24,13 +25,21 @@ const ACCOUNT_IDS = [7, 8];
 const TRANSACTIONS = 20_000;
 const DAYS = 90;
 const DAY_MS = 86_400_000;
-const PAGE_SIZE = 100;
-const RATE_LIMIT = 600; // a month page by page, as fast as it goes
+const MONTH_MS = 31 * DAY_MS;
+const RATE_LIMIT = 600; // a month of pages at full speed
 const AUTHOR = { actor: 'demo', command: 'npm run demo' };
 
+/** What a customer has. */
+interface Customer {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** PEM of the certificate to trust. */
+  readonly certificate: string;
+}
+
 /**
- * The service from an empty folder to a customer's pull and to webhooks that arrive, on this machine alone.
- * Stays up until Ctrl-C, or ends after that with `--once`.
+ * Shows the service on this machine, from an empty folder to a customer's pull and webhooks. Stays up until Ctrl-C, or
+ * ends after the webhooks with `--once`.
  */
 async function main(once: boolean): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'fuel-demo-'));
@@ -73,7 +82,7 @@ async function main(once: boolean): Promise<void> {
   }
 }
 
-/** Two customers with a season of transactions; returns the first one's way in. */
+/** Two customers with 90 days of transactions; returns the access of the first one. */
 async function prepare(
   config: Config,
   engines: Engines,
@@ -99,8 +108,7 @@ async function prepare(
   await importSample(config, engines, endMs);
   const certificate = readFileSync(join(config.FUEL_DATA_DIR, 'tls-cert.pem'), 'utf8');
   const [apiKey = ''] = keys;
-  const range = monthBefore(endMs);
-  const query = `from=${range.from}&to=${range.to}&limit=2`;
+  const query = `from=${formatDateTime(endMs - MONTH_MS)}&to=${formatDateTime(endMs)}&limit=2`;
   say('\nTry it yourself:');
   say(`  curl --cacert ${join(config.FUEL_DATA_DIR, 'tls-cert.pem')} -H 'X-API-Key: ${apiKey}' \\`);
   say(`    '${baseUrl}/transactions?${query}'\n`);
@@ -143,26 +151,34 @@ async function importSample(config: Config, engines: Engines, endMs: number): Pr
   });
 }
 
-/** Pulls the last 31 days as a customer would, and says what came. */
+/** Pulls the last 31 days with examples/sync-client, as a customer would, and prints the counts. */
 async function show(customer: Customer): Promise<void> {
-  const range = { ...monthBefore(systemClock.now()), limit: PAGE_SIZE };
+  const { baseUrl, apiKey, certificate } = customer;
+  const toMs = systemClock.now();
+  const dispatcher = new Agent({ connect: { ca: certificate } });
   const progress = progressLine();
   const byStatus = new Map<string, number>();
   let pages = 0;
   let newest: string | undefined;
-  for await (const page of pullPages(customer, range)) {
-    pages += 1;
-    newest ??= page.data[0]?.created_at;
-    for (const { status } of page.data) byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
-    progress.show(`pulling: page ${pages}`);
-  }
+  await sync({
+    baseUrl,
+    apiKey,
+    fromMs: toMs - MONTH_MS,
+    toMs,
+    fetch: ((url: string, init: RequestInit) => {
+      pages += 1;
+      progress.show(`pulling: page ${pages}`);
+      return fetch(url, { ...init, dispatcher });
+    }) as unknown as typeof globalThis.fetch,
+    upsert({ status, created_at }) {
+      newest ??= created_at;
+      byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
+    },
+  });
   progress.end();
+  await dispatcher.close();
   const counts = [...byStatus].map(([status, count]) => `${count} ${status}`).join(', ');
   say(`pulled the last 31 days over HTTPS: ${pages} pages, ${counts}; newest ${newest ?? 'none'}`);
-}
-
-function monthBefore(endMs: number): { from: string; to: string } {
-  return { from: formatDateTime(endMs - 31 * DAY_MS), to: formatDateTime(endMs) };
 }
 
 function say(line: string): void {

@@ -33,8 +33,8 @@ const ODOMETER_PHOTO_SHARE = 0.6;
 
 /**
  * Sample transactions of several accounts, spread evenly over the days before `endMs`, in the order in which
- * a core system would record them; ids ascend. Nothing is recorded after `endMs`. One event is made at a
- * time, and what is kept between them does not grow with their number beyond a few per cent of it.
+ * a core system would record them; ids ascend. Nothing is recorded after `endMs`. Events are generated one at a time, and
+ * only a few per cent of them are kept in memory.
  */
 export function* generateTransactions(
   options: GeneratorOptions,
@@ -59,9 +59,9 @@ export function* generateTransactions(
     const fill = fillUp(random, pickVehicle(random, fleet), { id, startMs, recordedMs });
     yield fill;
     const dueMs = recordedMs + 60_000 + Math.floor(random.next() * random.next() * longestWaitMs);
-    const fate = random.next();
-    if (fate < VOIDED_SHARE) withdrawals.add(dueMs, voided(random, fill, dueMs));
-    else if (fate < VOIDED_SHARE + CANCELLED_SHARE) withdrawals.add(dueMs, cancelled(random, fill, dueMs));
+    const draw = random.next();
+    if (draw < VOIDED_SHARE) withdrawals.add(dueMs, voided(random, fill, dueMs));
+    else if (draw < VOIDED_SHARE + CANCELLED_SHARE) withdrawals.add(dueMs, cancelled(random, fill, dueMs));
     else if (fill.type === 'TransactionConfirmed' && random.chance(REFUNDED_SHARE)) refunds.add(dueMs, fill);
   }
   yield* withdrawals.due(options.endMs);
@@ -189,7 +189,7 @@ function pickVehicle(random: Random, fleet: readonly SampleVehicle[]): SampleVeh
   return car;
 }
 
-/** What happens later, soonest last. */
+/** Future events, the next one last. */
 class Agenda<T> {
   readonly #items: { readonly dueMs: number; readonly what: T }[] = [];
 

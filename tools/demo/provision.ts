@@ -4,7 +4,7 @@ import type { WebhookOptions } from '../../src/accounts/set-webhook.ts';
 import type { AccountCommand } from '../../src/domain/account-commands.ts';
 import type { SampleAccount } from './sample-directory.ts';
 
-/** A sample account, open for use, and a key for it: the commands an operator would give, in one go. */
+/** Opens a sample account with access and issues a key for it, by the commands that an operator would give. */
 export async function provision(
   writer: AccountWriter,
   account: SampleAccount,

@@ -20,20 +20,20 @@ const FIRST_LIVE_ID = 1_000_001;
 const ARRIVES_WITHIN_MS = 15_000;
 const CHECK_EVERY_MS = 10;
 
-/** A customer's receiver: the program of examples/receiver, with a certificate of its own. */
+/** A customer's receiver: the program of examples/receiver with its own certificate. */
 export interface DemoReceiver {
   readonly url: string;
-  /** PEM that the sender has to trust. */
+  /** PEM file that the sender must trust. */
   readonly caFile: string;
-  /** Once the secret is known: it is made when the URL is set. */
+  /** Starts it with the secret, which is generated when the URL is set. */
   start(secret: string): Promise<void>;
-  /** Resolves with the next event that it takes. */
+  /** Resolves with the next event that it accepts. */
   nextEvent(): Promise<WebhookEvent>;
   failNext(count: number): void;
   stop(): void;
 }
 
-/** Chooses a port and makes a certificate in `folder`; the receiver listens after `start`. */
+/** Picks a port and generates a certificate in `folder`; the receiver listens after `start`. */
 export async function demoReceiver(folder: string): Promise<DemoReceiver> {
   const port = await freePort();
   const { cert, private: key } = await generate([{ name: 'commonName', value: HOST }], {
@@ -74,12 +74,12 @@ export interface PushDemo {
   readonly say: (line: string) => void;
 }
 
-/** Two transactions are confirmed: one arrives at once, one with its retry. */
+/** Confirms two transactions: one arrives at once, one with its retry. */
 export async function showPush(demo: PushDemo): Promise<void> {
   const { receiver, say } = demo;
   say('\nconfirming a transaction:');
   await confirmAndAwait(demo, FIRST_LIVE_ID);
-  say('telling the receiver to fail once, and confirming another:');
+  say('making the receiver fail once, and confirming another:');
   receiver.failNext(1);
   await confirmAndAwait(demo, FIRST_LIVE_ID + 1);
 }
@@ -104,7 +104,7 @@ async function confirmAndAwait({ engines, receiver, author, say }: PushDemo, id:
   }
 }
 
-/** As the operator's core system does: one event more in the log. */
+/** Records one event, as the operator's core system does. */
 async function confirm(engines: Engines, author: Author, id: number): Promise<void> {
   const nowMs = systemClock.now();
   const sample = generateTransactions({
@@ -135,7 +135,7 @@ async function* input(line: string): AsyncGenerator<Buffer> {
   yield Buffer.from(line);
 }
 
-/** The receiver has the event before its answer is recorded. */
+/** Waits, since the receiver has the event before its answer is recorded. */
 async function delivered(queue: DeliveryQueue, id: string) {
   for (const deadlineMs = systemClock.now() + ARRIVES_WITHIN_MS; ; ) {
     const delivery = await queue.find(id);

@@ -35,7 +35,7 @@ function sampleAccount(id: number): SampleAccount {
     group: groups[random.between([0, groups.length])] ?? null,
   }));
   const first = others[0];
-  // The draw above may leave every corporate alone; a group without any would never be seen.
+  // Otherwise all corporates might be without a group, and no group would ever appear.
   if (first !== undefined) first.group = groups[0] ?? null;
   return { id, name: `${random.pick(COMPANIES)} ${id}`, groups, corporates: [loose, ...others] };
 }

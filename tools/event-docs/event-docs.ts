@@ -20,7 +20,7 @@ export function eventSchemaText(type: DomainEventType): string {
   return `${JSON.stringify(schema, null, 2)}\n`;
 }
 
-/** Every fault of a published example, given the text of its file; none when it is a fitting event. */
+/** The faults of a published example, given the text of its file; empty if it is a valid event. */
 export function exampleFaults(type: DomainEventType, text: string): string[] {
   let example: { readonly type?: unknown; readonly data?: unknown };
   try {

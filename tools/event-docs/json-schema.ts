@@ -9,19 +9,19 @@ export interface JsonSchema {
 
 type AnyStruct = Struct<never, unknown>;
 
-const MOST = Number.MAX_SAFE_INTEGER;
+const MAX = Number.MAX_SAFE_INTEGER;
 const DATE_TIME_PATTERN =
   '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$';
 const MAX_DECIMAL = 40; // characters, as src/domain/values/decimal.ts has it
 
-/** What is no composition of others, by the struct's name (src/domain/values/primitives.ts). */
+/** The schemas of structs that are not composed of others, by name (src/domain/values/primitives.ts). */
 const primitives: Readonly<Record<string, JsonSchema>> = {
   null: { type: 'null' },
   boolean: { type: 'boolean' },
   string: { type: 'string' },
   text: { type: 'string', maxLength: MAX_TEXT_CHARACTERS },
-  id: { type: 'integer', minimum: 0, maximum: MOST },
-  integer: { type: 'integer', minimum: -MOST, maximum: MOST },
+  id: { type: 'integer', minimum: 0, maximum: MAX },
+  integer: { type: 'integer', minimum: -MAX, maximum: MAX },
   decimal2: decimal(2),
   decimal6: decimal(6),
   date_time: { type: 'string', format: 'date-time', pattern: DATE_TIME_PATTERN },

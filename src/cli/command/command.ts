@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { openEngines } from '../../app.ts';
@@ -6,16 +7,16 @@ import { type Config, loadConfig } from '../../config/config.ts';
 import { FuelError } from '../../errors.ts';
 import { printable, printableLine, withoutKeys } from '../../printable.ts';
 import { waitUntilApplied } from '../../service/wait-applied.ts';
-import { type JudgedEngines, judgedEngines } from './judged-engines.ts';
+import { type CommandEngines, commandEngines } from './command-engines.ts';
 import { nameOption } from './options.ts';
 
-/** What a command works with. Engines open when first used and are closed when the command is done. */
+/** What a command works with. Engines open on first use and are closed when the command ends. */
 export interface Session {
   readonly config: Config;
-  readonly engines: JudgedEngines;
+  readonly engines: CommandEngines;
   readonly clock: typeof systemClock;
   readonly out: Output;
-  /** Who does it, and by which command: goes into the metadata of every event. */
+  /** Who runs which command: goes into the metadata of every event. */
   readonly author: { readonly actor: string; readonly command: string };
 }
 
@@ -24,10 +25,12 @@ export interface Output {
   /** Prints one JSON document with --json, the text otherwise, on standard output. */
   result(document: unknown, text: string): void;
   /**
-   * As `result`, for what holds a secret that can be read this one time. Rejects with `OUTPUT_LOST` where it could not
-   * be written; `lost` says what is lost and what to do.
+   * As `result`, for a document with a secret that is shown only once. Rejects with `OUTPUT_LOST` if it could not be
+   * written; `lost` says what is lost and what to do.
    */
   secret(document: unknown, text: string, lost: string): Promise<void>;
+  /** Prints one line of a list on standard output, as `result`; resolves when the reader can take more. */
+  line(document: unknown, text: string): Promise<void>;
   /** One line on standard error: notes and faults, never part of the result. */
   note(line: string): void;
 }
@@ -48,10 +51,10 @@ interface Definition<O> {
   readonly example: string;
   /** Adds the command's own options. */
   readonly options?: (command: Command) => Command;
-  /** Records events: takes --actor and --wait. A function where it does so with some of its options alone. */
+  /** Records events: takes --actor and --wait. A function if only some of its options make it record. */
   readonly changes?: true | ((options: O) => boolean);
-  /** Judges by itself whether the store is there, and whether it is the configuration's. */
-  readonly judgesStore?: true;
+  /** The command itself checks that the store exists and belongs to the configuration. */
+  readonly ownStoreCheck?: true;
   readonly work: Work<O & CommandOptions>;
 }
 
@@ -64,7 +67,7 @@ export function addNoun(
 }
 
 /** Ends a command's help with an example. */
-export function withExample(command: Command, example: string): Command {
+function withExample(command: Command, example: string): Command {
   return command.addHelpText('after', `\nExample:\n  ${example}`);
 }
 
@@ -84,7 +87,7 @@ export function addCommand<O>(parent: Command, definition: Definition<O>): Comma
   });
 }
 
-/** An option that takes one value is not taken twice: the second would silently win. */
+/** Refuses a second value of a single-value option, which would silently replace the first. */
 function refuseTwice(command: Command): void {
   for (const option of command.options) {
     if (!option.required && !option.optional) continue;
@@ -106,11 +109,11 @@ async function run<O>(
   const opened = await openEngines(config, systemClock);
   const author = { actor: options.actor ?? loginName(), command: commandName(command) };
   const out = output(options.json === true);
-  const { changes, judgesStore } = definition;
+  const { changes, ownStoreCheck } = definition;
   const records = typeof changes === 'function' ? changes(options) : changes === true;
-  const engines = judgesStore
+  const engines = ownStoreCheck
     ? { ...opened, bind: async () => undefined }
-    : judgedEngines(opened, { config, records, note: out.note });
+    : commandEngines(opened, { config, records, note: out.note });
   try {
     const session = { config, engines, clock: systemClock, out, author };
     const exitCode = await definition.work(session, args, options);
@@ -125,7 +128,7 @@ async function wait({ engines, clock, out }: Session): Promise<void> {
   const position = await engines.store().head();
   const coordination = engines.coordination();
   const outcome = await waitUntilApplied({ coordination, view: engines.view(), clock, position });
-  if (outcome === 'nobody') out.note('no service is running: nothing to wait for');
+  if (outcome === 'no process') out.note('no service is running: nothing to wait for');
 }
 
 export function output(json: boolean): Output {
@@ -135,15 +138,26 @@ export function output(json: boolean): Output {
     json,
     result: (document, text) => void process.stdout.write(textOf(document, text)),
     secret: (document, text, lost) => writeSecret(textOf(document, text), lost),
+    async line(document, text) {
+      const line = printableLine(json ? JSON.stringify(document) : text);
+      if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
+    },
     note: (line) => void process.stderr.write(`${printableLine(withoutKeys(line))}\n`),
   };
+}
+
+/** Aborts at the first SIGINT or SIGTERM, so that the command can stop cleanly; a second one ends the process. */
+export function abortOnInterrupt(): AbortSignal {
+  const interrupted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => interrupted.abort());
+  return interrupted.signal;
 }
 
 function writeSecret(text: string, lost: string): Promise<void> {
   const { stdout } = process;
   return new Promise((resolve, reject) => {
     const fail = (cause: Error): void => reject(new FuelError('OUTPUT_LOST', lost, { cause }));
-    // What others do about a closed pipe is to end the process quietly.
+    // The listeners that others added end the process quietly when the pipe is closed.
     const others = stdout.listeners('error') as ((error: Error) => void)[];
     stdout.removeAllListeners('error').on('error', fail);
     stdout.write(text, (error) => {

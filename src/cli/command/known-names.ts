@@ -1,15 +1,48 @@
+import type { DirectoryKey } from '../../../projections/directory.ts';
 import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import type { Engines } from '../../app.ts';
+import type { Account, AccountKey } from '../../domain/account.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { FuelError } from '../../errors.ts';
-import { unknownKey } from './find-key.ts';
+
+const PREFIX = /^[a-z0-9]{10}$/;
+
+type DirectoryEngines = Pick<Engines, 'store' | 'snapshots'>;
+
+/** The key with this prefix in the present directory. Throws `REFUSED` if there is none, and as `requirePrefix`. */
+export async function findKey(engines: DirectoryEngines, prefix: string): Promise<DirectoryKey> {
+  requirePrefix(prefix);
+  const found = (await loadDirectory(engines.store(), engines.snapshots())).key(prefix);
+  if (found === undefined) throw unknownKey(prefix);
+  return found;
+}
+
+/** The key of an account that has it. */
+export function keyOf(account: Account, prefix: string): AccountKey {
+  const key = account.keys.get(prefix);
+  if (key === undefined) throw new Error(`account ${account.id} lost its key ${prefix}`);
+  return key;
+}
 
 /**
- * Throws `REFUSED` for an account, a key or a transaction that was never recorded: a list of what belongs to it would
- * be empty, and look like an answer.
+ * Throws `USAGE` for what can't be a prefix, without repeating the text: it may be a whole key or its secret, and
+ * messages end up in logs and on other people's screens.
+ */
+export function requirePrefix(text: string): void {
+  if (PREFIX.test(text)) return;
+  throw new FuelError(
+    'USAGE',
+    'a prefix is wanted, not a whole key: the 10 characters of [a-z0-9] between svc_live_ or svc_test_ and the next _, ' +
+      'such as a1b2c3d4e5; fuel key list shows them all',
+  );
+}
+
+/**
+ * Throws `REFUSED` for an account, a key or a transaction that was never recorded: an empty list would look like an
+ * answer.
  */
 export async function requireKnown(
-  engines: Pick<Engines, 'store' | 'snapshots'>,
+  engines: DirectoryEngines,
   names: { readonly account?: number; readonly key?: string; readonly transaction?: number },
 ): Promise<void> {
   const { account, key, transaction } = names;
@@ -28,4 +61,8 @@ export async function requireKnown(
 
 export function unknownAccount(account: number): FuelError {
   return new FuelError('REFUSED', `account ${account} is not known: fuel account list`);
+}
+
+function unknownKey(prefix: string): FuelError {
+  return new FuelError('REFUSED', `no key has the prefix ${prefix}: fuel key list shows them all`);
 }

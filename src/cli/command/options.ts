@@ -4,7 +4,7 @@ import { type DomainEventType, eventTypes } from '../../domain/events.ts';
 import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../../domain/values/bounds.ts';
 import { formatDateTime, parseDateTime } from '../../domain/values/date-time.ts';
 
-/** Readers of arguments and options for commander: what does not fit is wrong usage, exit 2. */
+/** Readers of arguments and options for commander. They throw `InvalidArgumentError`: wrong usage, exit 2. */
 
 export function idOption(text: string): number {
   const value = Number(text);
@@ -25,7 +25,7 @@ export function dateTimeOption(text: string): number {
   return ms;
 }
 
-/** Throws where a range of time is empty: its answer would be empty too, whatever there is. */
+/** Throws if the range ends before it begins: it would always give an empty answer. */
 export function requireRange({ since, until }: { readonly since?: number; readonly until?: number }): void {
   if (since !== undefined && until !== undefined && since > until) {
     throw new InvalidArgumentError(

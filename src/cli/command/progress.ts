@@ -5,7 +5,7 @@ export interface ProgressLine {
   end(): void;
 }
 
-/** One line on standard error that is written over while work goes on; nothing where that is no terminal. */
+/** One line on standard error that is overwritten as work proceeds; prints nothing if that is not a terminal. */
 export function progressLine(): ProgressLine {
   let shownAtMs = 0;
   let shown = false;

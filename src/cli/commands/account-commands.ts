@@ -10,12 +10,12 @@ import { printableLine } from '../../printable.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { unknownAccount } from '../command/known-names.ts';
 import { dateTimeOption, emailsOption, idOption, nameOption, onOff } from '../command/options.ts';
-import { keyJson } from './key-json.ts';
+import { keyJson } from './key-commands.ts';
 
 export function addAccountCommands(program: Command): void {
   const account = addNoun(program, {
     name: 'account',
-    summary: 'customer accounts: what they are and may do',
+    summary: 'customer accounts: their data and their access',
     example: 'fuel account show 7',
   });
   addShowingCommands(account);
@@ -86,7 +86,7 @@ function addAccessCommands(account: Command): void {
   });
   addCommand<{ email: string[] }>(account, {
     usage: 'contact <id>',
-    summary: 'set the e-mail addresses that are told about webhooks that fail',
+    summary: 'set the e-mail addresses that get the notices about failing webhooks',
     example: 'fuel account contact 7 --email fleet@example.com,it@example.com',
     options: (command) => command.requiredOption('--email <addresses>', 'separated by commas', emailsOption),
     changes: true,

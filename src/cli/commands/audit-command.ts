@@ -1,9 +1,7 @@
-import { once } from 'node:events';
 import type { Command } from 'commander';
 import { type AuditLine, audit } from '../../audit/audit.ts';
 import type { DomainEventType } from '../../domain/events.ts';
-import { printableLine } from '../../printable.ts';
-import { addCommand } from '../command/command.ts';
+import { abortOnInterrupt, addCommand } from '../command/command.ts';
 import { requireKnown } from '../command/known-names.ts';
 import { dateTimeOption, eventTypesOption, idOption, requireRange } from '../command/options.ts';
 
@@ -28,11 +26,9 @@ export function addAuditCommand(program: Command): void {
         .option('--type <types>', 'events of these types, such as KeyIssued,KeySwitchedOff', eventTypesOption)
         .option('--since <time>', 'recorded at or after this time', dateTimeOption)
         .option('--until <time>', 'recorded at or before this time', dateTimeOption)
-        .option('--follow', 'go on with new events until interrupted'),
+        .option('--follow', 'continue with new events until interrupted'),
     async work({ engines, out }, _args, options) {
       requireRange(options);
-      const stopped = new AbortController();
-      for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
       const filter = {
         accountId: options.account,
         transactionId: options.transaction,
@@ -42,16 +38,14 @@ export function addAuditCommand(program: Command): void {
       };
       const lines = audit(engines.store(), filter, {
         follow: options.follow === true,
-        signal: stopped.signal,
+        signal: abortOnInterrupt(),
       });
       let some = options.follow === true;
       for await (const line of lines) {
         some = true;
-        const text = printableLine(out.json ? JSON.stringify(line) : asText(line));
-        const ready = process.stdout.write(`${text}\n`);
-        if (!ready) await once(process.stdout, 'drain');
+        await out.line(line, asText(line));
       }
-      // Transactions may name an account that was never opened: it is unknown where nothing names it.
+      // An account that was never opened is known as long as transactions name it.
       if (!some) await requireKnown(engines, options);
       return 0;
     },

@@ -40,7 +40,7 @@ export function addConfigCommands(program: Command): void {
     });
 }
 
-/** Loaded here: no other command but `serve` needs what reads certificates. */
+/** Loaded here, since only `serve` and `config show` read certificates. */
 async function faultsOfFiles(config: Config): Promise<string[]> {
   const files = await import('../../service/config-files.ts');
   return files.faultsOfFiles(config);

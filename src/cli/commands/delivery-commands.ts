@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { DeliveryFilter, DeliveryState } from '../../deliveries/queue/delivery-queue.ts';
 import {
@@ -8,13 +7,11 @@ import {
   redeliverFailed,
 } from '../../deliveries/redeliver.ts';
 import { FuelError } from '../../errors.ts';
-import { printableLine } from '../../printable.ts';
-import { addCommand, addNoun, type Session } from '../command/command.ts';
-import { findKey, requirePrefix } from '../command/find-key.ts';
-import { requireKnown } from '../command/known-names.ts';
+import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
+import { attemptJson, attemptText, deliveryJson, deliveryText } from '../command/deliveries.ts';
+import { findKey, requireKnown, requirePrefix } from '../command/known-names.ts';
 import { countOption, dateTimeOption, idOption, requireRange } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
-import { attemptJson, attemptText, deliveryJson, deliveryText } from './delivery-json.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LISTED = 1_000;
@@ -42,7 +39,7 @@ interface RedeliverCommandOptions {
 export function addDeliveryCommands(program: Command): void {
   const delivery = addNoun(program, {
     name: 'delivery',
-    summary: 'webhook deliveries: what was sent, what was answered, sending again',
+    summary: 'webhook deliveries: what was sent, what was answered, redelivery',
     example: 'fuel delivery list --key a1b2c3d4e5 --state failed',
   });
   addCommand<ListOptions>(delivery, {
@@ -58,7 +55,7 @@ export function addDeliveryCommands(program: Command): void {
         .option('--since <time>', 'created at or after this time', dateTimeOption)
         .option('--until <time>', 'created at or before this time', dateTimeOption)
         .option('--limit <n>', `at most this many, up to ${MAX_LISTED}`, limitOption, DEFAULT_LIMIT)
-        .option('--after <id>', 'go on behind this delivery'),
+        .option('--after <id>', 'continue after this delivery'),
     work: list,
   });
   addCommand(delivery, {
@@ -96,14 +93,11 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
   if (options.key !== undefined) requirePrefix(options.key);
   const queue = engines.queue();
   if (options.after !== undefined && (await queue.find(options.after)) === undefined) {
-    throw new FuelError('REFUSED', `there is no delivery ${options.after} to go on behind`);
+    throw new FuelError('REFUSED', `there is no delivery ${options.after} to continue after`);
   }
   const deliveries = await queue.list(filter, { limit: options.limit, after: options.after });
   if (deliveries.length === 0) await requireKnown(engines, options);
-  for (const delivery of deliveries) {
-    const line = printableLine(out.json ? JSON.stringify(deliveryJson(delivery)) : deliveryText(delivery));
-    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
-  }
+  for (const delivery of deliveries) await out.line(deliveryJson(delivery), deliveryText(delivery));
   return 0;
 }
 
@@ -129,8 +123,7 @@ async function redeliver(
     throw new FuelError('USAGE', 'name deliveries (with --force where needed), or --failed with --key');
   }
   requireRange(options);
-  const stopped = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
+  const interrupted = abortOnInterrupt();
   const progress = progressLine();
   const { engines, clock, author, out } = session;
   await engines.bind();
@@ -142,7 +135,7 @@ async function redeliver(
       out.note(`${id}: ${reason}`);
     },
     onProgress: (counts) => progress.show(text(counts)),
-    signal: stopped.signal,
+    signal: interrupted,
   };
   const counts =
     key === undefined
@@ -158,8 +151,8 @@ async function redeliver(
         );
   progress.end();
   out.result(counts, text(counts));
-  if (stopped.signal.aborted) out.note('interrupted: the same command again goes on with what is left');
-  return counts.refused > 0 || stopped.signal.aborted ? 1 : 0;
+  if (interrupted.aborted) out.note('interrupted: run the same command again to continue');
+  return counts.refused > 0 || interrupted.aborted ? 1 : 0;
 }
 
 function stateOption(value: string): DeliveryState {
@@ -175,5 +168,5 @@ function limitOption(value: string): number {
 }
 
 function text({ redelivered, unchanged, refused }: RedeliverCounts): string {
-  return `sent again ${redelivered}, on their way already ${unchanged}, refused ${refused}`;
+  return `redelivered ${redelivered}, already pending ${unchanged}, refused ${refused}`;
 }

@@ -2,20 +2,19 @@ import type { Command } from 'commander';
 import { changeAccount } from '../../accounts/change-account.ts';
 import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { issueKey } from '../../accounts/issue-key.ts';
+import type { AccountKey } from '../../domain/account.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
-import { findKey, requirePrefix } from '../command/find-key.ts';
-import { requireKnown } from '../command/known-names.ts';
+import { findKey, requireKnown, requirePrefix } from '../command/known-names.ts';
 import { allowListOption, countOption, idOption, onOff } from '../command/options.ts';
-import { edgeKeyJson, keyJson } from './key-json.ts';
-import { webhookOptions } from './webhook-options.ts';
+import { webhookOptions } from './webhook-commands.ts';
 
 const DEFAULT_RATE_LIMIT = 60;
 
 export function addKeyCommands(program: Command): void {
   const key = addNoun(program, {
     name: 'key',
-    summary: "API keys: a customer's way in",
+    summary: 'API keys: how customers authenticate',
     example: 'fuel key list --account 7',
   });
   addIssueCommand(key);
@@ -34,7 +33,7 @@ interface IssueOptions {
 function addIssueCommand(key: Command): void {
   addCommand<IssueOptions>(key, {
     usage: 'issue <account>',
-    summary: 'issue a key; the key and its webhook secret are shown this one time',
+    summary: 'issue a key; the key and its webhook secret are shown only once',
     example: 'fuel key issue 7 --label ERP --allow 203.0.113.0/24,2001:db8::7',
     options: (command) =>
       command
@@ -56,7 +55,7 @@ async function issue(
   const { config, engines, clock, author, out } = session;
   const accountId = idOption(account);
   const { webhookUrl } = options;
-  if (webhookUrl !== undefined) await engines.bind(); // before a master key is asked for: a lost one must not be replaced
+  if (webhookUrl !== undefined) await engines.bind(); // before the master key is read: a lost one must not be replaced
   const webhook = webhookUrl === undefined ? null : webhookOptions(config, clock, webhookUrl);
   const issued = await issueKey(
     { store: engines.store(), clock, author },
@@ -181,7 +180,7 @@ function addKeyChange(key: Command, { usage, summary, example, command }: KeyCha
     async work({ engines, clock, author, out }, [prefix = '', value = '']) {
       const store = engines.store();
       requirePrefix(prefix);
-      command({ accountId: 0, prefix }, value); // a value that does not fit is wrong usage, whatever the key
+      command({ accountId: 0, prefix }, value); // a wrong value is wrong usage, whether the key exists or not
       const accountId = (await findKey(engines, prefix)).entry.id;
       const { changed, account } = await changeAccount({ store, clock, author }, accountId, [
         command({ accountId, prefix }, value),
@@ -192,4 +191,30 @@ function addKeyChange(key: Command, { usage, summary, example, command }: KeyCha
       return 0;
     },
   });
+}
+
+/** A key as an operator may see it: no hash, no secret. */
+export function keyJson(accountId: number, key: AccountKey) {
+  return {
+    account: accountId,
+    prefix: key.prefix,
+    environment: key.environment,
+    label: key.label,
+    active: key.active,
+    allow_list: key.allowList,
+    rate_limit: key.rateLimit,
+    driver_mobile: key.driverMobile,
+    webhook_url: key.webhook?.url ?? null,
+  };
+}
+
+/** A key as an external gateway needs it for checks 1 and 2. */
+function edgeKeyJson(key: AccountKey) {
+  return {
+    prefix: key.prefix,
+    environment: key.environment,
+    allow_list: key.allowList,
+    rate_limit: key.rateLimit,
+    active: key.active,
+  };
 }

@@ -15,12 +15,12 @@ import { progressLine } from '../command/progress.ts';
 export function addProjectionCommands(program: Command): void {
   const projection = addNoun(program, {
     name: 'projection',
-    summary: 'the views made from the events',
+    summary: 'the views built from the events',
     example: 'fuel projection status',
   });
   addCommand(projection, {
     usage: 'status',
-    summary: 'how far each view is, what it parked and who works on it',
+    summary: 'how far each view is, what it parked and which projector works on it',
     example: 'fuel projection status',
     async work({ engines, clock, out }) {
       const status = await projectionStatus(engines.store(), engines.view(), engines.coordination(), clock);
@@ -31,7 +31,7 @@ export function addProjectionCommands(program: Command): void {
   });
   addCommand(projection, {
     usage: 'rebuild <view>',
-    summary: 'empty a view (transactions) and fill it again from the events; its pages answer 503 meanwhile',
+    summary: 'empty a view (transactions) and refill it from the events; its pages answer 503 meanwhile',
     example: 'fuel projection rebuild transactions',
     changes: true,
     work: rebuild,
@@ -74,12 +74,12 @@ function addParkedCommands(projection: Command): void {
   });
   addCommand(parked, {
     usage: 'show <position>',
-    summary: 'show one event that was parked, with its data',
+    summary: 'show one parked event with its data',
     example: 'fuel projection parked show 1042',
     async work({ engines, out }, [position = '']) {
       const wanted = idOption(position);
       const event = (await engines.view().parked()).find((candidate) => candidate.position === wanted);
-      if (event === undefined) throw nothingSetAside(wanted);
+      if (event === undefined) throw notParked(wanted);
       const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
       const data = recorded?.data ?? null;
       out.result({ ...parkedJson(event), data }, `${parkedText(event)}\n${JSON.stringify(data, null, 2)}`);
@@ -88,9 +88,9 @@ function addParkedCommands(projection: Command): void {
   });
   addCommand<{ all?: true }>(parked, {
     usage: 'retry [position]',
-    summary: 'apply an event that was parked once more (or --all of them)',
+    summary: 'apply a parked event again (or --all of them)',
     example: 'fuel projection parked retry --all',
-    options: (command) => command.option('--all', 'every event that was parked'),
+    options: (command) => command.option('--all', 'every parked event'),
     changes: true,
     async work({ engines, clock, author, out }, [position], { all }) {
       if ((position === undefined) === (all === undefined)) {
@@ -99,14 +99,14 @@ function addParkedCommands(projection: Command): void {
       const only = position === undefined ? undefined : idOption(position);
       await engines.bind();
       const result = await retryParked(engines.store(), engines.view(), { only, author, atMs: clock.now() });
-      if (only !== undefined && result.retried === 0) throw nothingSetAside(only);
+      if (only !== undefined && result.retried === 0) throw notParked(only);
       out.result(result, `retried ${result.retried}, still parked ${result.still_parked}`);
       return result.still_parked === 0 ? 0 : 1;
     },
   });
 }
 
-function nothingSetAside(position: number): FuelError {
+function notParked(position: number): FuelError {
   return new FuelError(
     'REFUSED',
     `no event is parked at position ${position}: fuel projection parked lists them all`,

@@ -1,9 +1,11 @@
+import { once } from 'node:events';
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
 import { invalidConfig, loadConfig, unknownSettings } from '../../config/config.ts';
 import { FuelError } from '../../errors.ts';
 import { createLog } from '../../log.ts';
 import { ROLES, type Role } from '../../service/roles/roles.ts';
+import { abortOnInterrupt } from '../command/command.ts';
 import { unknownText } from './config-commands.ts';
 
 export function addServeCommand(program: Command): void {
@@ -20,7 +22,7 @@ export function addServeCommand(program: Command): void {
 /** Runs until SIGTERM or SIGINT (exit 0), or until a role fails (exit 1). */
 async function serve(roles: readonly Role[]): Promise<number> {
   const config = loadConfig(process.env, 'serve');
-  // Loaded here: no other command needs its servers, and reading them takes longer than most commands do.
+  // Loaded here: loading the servers takes longer than most commands run.
   const [{ startService }, { faultsOfFiles }] = await Promise.all([
     import('../../service/service.ts'),
     import('../../service/config-files.ts'),
@@ -29,12 +31,8 @@ async function serve(roles: readonly Role[]): Promise<number> {
   if (faults.length > 0) throw invalidConfig(faults);
   const log = createLog(config.FUEL_LOG_LEVEL);
   for (const unknown of unknownSettings(process.env)) log.warn(unknown, unknownText(unknown));
-  const stopping = new AbortController();
-  const asked = new Promise<'asked'>((resolve) => {
-    stopping.signal.addEventListener('abort', () => resolve('asked'));
-    for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort());
-  });
-  const { signal } = stopping;
+  const signal = abortOnInterrupt();
+  const asked = once(signal, 'abort').then(() => 'asked' as const);
   const service = await startService({ config, roles, log, clock: systemClock, signal }).catch((error) => {
     if (error !== signal.reason) throw error;
     return undefined;
@@ -44,7 +42,7 @@ async function serve(roles: readonly Role[]): Promise<number> {
     return 0;
   }
   const ending = await Promise.race([asked, service.failed.catch((error: unknown) => ({ error }))]);
-  if (ending !== 'asked') log.fatal({ err: ending.error }, 'a role failed; the service ends');
+  if (ending !== 'asked') log.fatal({ err: ending.error }, 'a role failed; the service stops');
   else log.info('asked to stop');
   const isInOrder = await service.stop().then(
     () => true,

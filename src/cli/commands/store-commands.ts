@@ -1,11 +1,18 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
-import { trustMasterKey } from '../../accounts/store-binding.ts';
+import { assertBinding, trustMasterKey } from '../../accounts/store-binding.ts';
+import { EMBEDDED_FILES, openEmbeddedEvents, openEngines } from '../../app.ts';
 import { backupDataDir } from '../../backup/backup.ts';
+import type { Config } from '../../config/config.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { addCommand, addNoun } from '../command/command.ts';
-import { requireStore } from '../command/judged-engines.ts';
+import { FuelError } from '../../errors.ts';
+import { storeIdentity } from '../../event-store/store-identity.ts';
+import type { CopyReport } from '../../store-copy/copy-store.ts';
+import { addCommand, addNoun, type Output, type Session } from '../command/command.ts';
+import { requireStore } from '../command/command-engines.ts';
 import { nameOption } from '../command/options.ts';
-import { addStoreCopyCommand } from './store-copy-command.ts';
+import { progressLine } from '../command/progress.ts';
 
 export function addStoreCommands(program: Command): void {
   const store = addNoun(program, {
@@ -18,11 +25,11 @@ export function addStoreCommands(program: Command): void {
     summary:
       'copy the embedded files, consistently, while the service runs; the copy can be used as FUEL_DATA_DIR',
     example: 'fuel store backup /backups/2026-09-03',
-    judgesStore: true,
+    ownStoreCheck: true,
     async work({ config, clock, out }, [dir = '']) {
       if (config.EVENTSTORE_URL !== undefined || config.MONGODB_URL !== undefined) {
         out.note(
-          'only the embedded files are copied: engines are backed up by their own tools, see docs/operations.md',
+          'only the embedded files are copied: engines are backed up by their own tools, see docs/operations/backup.md',
         );
       }
       const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
@@ -30,18 +37,18 @@ export function addStoreCommands(program: Command): void {
       return 0;
     },
   });
-  addStoreCopyCommand(store);
+  addCopyCommand(store);
   addCommand<{ reason: string }>(store, {
     usage: 'trust-key',
     summary:
-      "take the present master key for the store's, where the former is lost for good: webhook secrets under that " +
-      'one can not be read any more',
+      "accept the present master key as the store's, when the former one is lost for good: webhook secrets under " +
+      'that can not be read any more',
     example: 'fuel store trust-key --reason "master.key lost with the disk of node 1"',
     options: (command) =>
       command
         .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
         .option('--actor <name>', 'who does this (default: the login name)', nameOption),
-    judgesStore: true,
+    ownStoreCheck: true,
     async work({ config, engines, clock, author, out }, _args, { reason }) {
       requireStore(config);
       const fingerprint = await trustMasterKey(engines.store(), config, { author, reason, clock });
@@ -49,4 +56,93 @@ export function addStoreCommands(program: Command): void {
       return 0;
     },
   });
+}
+
+function addCopyCommand(store: Command): void {
+  addCommand(store, {
+    usage: 'copy',
+    summary:
+      'copy the embedded events into EventStoreDB (EVENTSTORE_URL) and the delivery log into MongoDB ' +
+      '(MONGODB_URL), while nothing runs on either; run it again to continue after an interruption',
+    example: 'EVENTSTORE_URL=esdb://node:2113 MONGODB_URL=mongodb://node/?replicaSet=rs0 fuel store copy',
+    options: (command) =>
+      command.option('--actor <name>', 'who does this (default: the login name)', nameOption),
+    ownStoreCheck: true,
+    work: copy,
+  });
+}
+
+async function copy({ config, engines, clock, author, out }: Session): Promise<number> {
+  if (!existsSync(join(config.FUEL_DATA_DIR, EMBEDDED_FILES.events))) {
+    throw new FuelError(
+      'REFUSED',
+      `${config.FUEL_DATA_DIR} has no embedded store: set FUEL_DATA_DIR to the folder that is copied`,
+    );
+  }
+  const embedded = await openEngines({ ...config, EVENTSTORE_URL: undefined, MONGODB_URL: undefined }, clock);
+  const events = openEmbeddedEvents(config, clock);
+  const progress = progressLine();
+  try {
+    const source = {
+      store: events,
+      erasedStreams: () => events.erasedStreams(),
+      deliveries: embedded.deliveryLog(),
+      coordination: embedded.coordination(),
+    };
+    const { deliveries, coordination } =
+      config.MONGODB_URL === undefined
+        ? source
+        : { deliveries: engines.deliveryLog(), coordination: engines.coordination() };
+    const store = config.EVENTSTORE_URL === undefined ? events : engines.store();
+    for (const either of new Set([events, store])) await assertBinding(either, config);
+    // Loaded here, since no other command needs it.
+    const [{ copyStore }, { parkedByGroup }] = await Promise.all([
+      import('../../store-copy/copy-store.ts'),
+      import('../../store-copy/parked-by-group.ts'),
+    ]);
+    const report = await copyStore({
+      source,
+      target: { store, deliveries, coordination },
+      author,
+      clock,
+      onProgress: ({ step, done }) => progress.show(`${step}: ${done}`),
+    });
+    progress.end();
+    print(report, config, out);
+    if (store !== events) {
+      if (config.MONGODB_URL === undefined && !report.copiedBefore && report.faults.length === 0) {
+        // The view's checkpoint is a position of the embedded log, which means nothing in the other log.
+        await embedded.view().begin(await storeIdentity(store, clock), await store.head());
+      }
+      for (const { group, parked } of await parkedByGroup(embedded.subscriptions())) {
+        out.note(`${parked} events are parked in the group ${group} here: it gets them again there`);
+      }
+    }
+    return report.faults.length === 0 ? 0 : 1;
+  } finally {
+    progress.end();
+    await events.close();
+    await embedded.close();
+  }
+}
+
+function print(report: CopyReport, config: Config, out: Output): void {
+  const { events, deliveries, copiedBefore, faults } = report;
+  for (const fault of faults) out.note(fault);
+  if (copiedBefore) out.note('it was copied before: this time it was only compared');
+  if (config.EVENTSTORE_URL === undefined) {
+    out.note('EVENTSTORE_URL is not set: the events stay where they are');
+  }
+  if (config.MONGODB_URL === undefined) {
+    out.note(
+      'MONGODB_URL is not set: the delivery log stays where it is and goes with the copied events from now on; the view ' +
+        'is built from them when the service starts',
+    );
+  }
+  const verified = faults.length === 0;
+  const counts = `${events ?? 0} events, ${deliveries ?? 0} deliveries`;
+  out.result(
+    { events, deliveries, verified },
+    verified ? `${counts}: copied, read back and found equal` : `${counts} are equal, the rest is not`,
+  );
 }

@@ -11,11 +11,10 @@ import { FuelError } from '../../errors.ts';
 import { printableData, recordedAt } from '../../event-store/codec.ts';
 import { printableLine } from '../../printable.ts';
 import { type ImportCounts, importTransactions } from '../../transactions/import/import-transactions.ts';
-import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
+import { deliveryContext, deliveryJson, deliveryText } from '../command/deliveries.ts';
 import { idOption, nameOption } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
-import { deliveryJson, deliveryText } from './delivery-json.ts';
-import { deliveryTerms } from './delivery-terms.ts';
 
 interface EraseOptions {
   readonly reason: string;
@@ -51,8 +50,8 @@ export function addTransactionCommands(program: Command): void {
     options: (command) =>
       command
         .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
-        .option('--yes', 'do not ask for the id once more')
-        .option('--compact', 'write embedded files anew however large they are, which may take minutes'),
+        .option('--yes', 'do not ask for the id again')
+        .option('--compact', 'rewrite embedded files of any size, which may take minutes'),
     changes: true,
     work: erase,
   });
@@ -61,26 +60,25 @@ export function addTransactionCommands(program: Command): void {
 async function importFile(session: Session, [file = '']: readonly string[]): Promise<number> {
   const { engines, clock, author, out } = session;
   if (file !== '-') await requireReadable(file);
-  const stopped = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
+  const interrupted = abortOnInterrupt();
   const input = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: READ_BYTES });
   const progress = progressLine();
   const counts = await importTransactions({
     store: engines.store(),
-    input: addAbortSignal(stopped.signal, input),
+    input: addAbortSignal(interrupted, input),
     author,
     clock,
     onRefused: (lineNumber, reason) => {
       progress.end();
       out.note(`line ${lineNumber}: ${reason}`);
     },
-    onProgress: (so_far) => progress.show(text(so_far)),
-    signal: stopped.signal,
+    onProgress: (soFar) => progress.show(text(soFar)),
+    signal: interrupted,
   });
   progress.end();
   out.result(counts, text(counts));
-  if (stopped.signal.aborted) out.note('interrupted: import the same file again to go on');
-  return counts.refused > 0 || stopped.signal.aborted ? 1 : 0;
+  if (interrupted.aborted) out.note('interrupted: import the same file again to continue');
+  return counts.refused > 0 || interrupted.aborted ? 1 : 0;
 }
 
 async function requireReadable(file: string): Promise<void> {
@@ -112,7 +110,7 @@ async function show(session: Session, [argument = '']: readonly string[]): Promi
     type: event.type,
     data: printableData(event),
   }));
-  const { deliveries, notSent } = await transactionDeliveries(id, events, deliveryTerms(session));
+  const { deliveries, notSent } = await transactionDeliveries(id, events, deliveryContext(session));
   const lines = [
     `transaction ${id}: ${visible ? 'visible' : 'not visible'} to the customer`,
     ...shown.map((event) => printableLine(`${event.at}  ${event.type}  ${JSON.stringify(event.data)}`)),
@@ -143,7 +141,9 @@ async function erase(
   const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];
   const remains = await eraseTransaction(id, { store, queue, view, files, clock, author, reason });
   if (config.EVENTSTORE_URL !== undefined) {
-    out.note('EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations.md');
+    out.note(
+      'EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations/customers.md',
+    );
   }
   if (remains.length === 0) {
     out.result({ id, erased: true }, `transaction ${id} was erased`);
@@ -152,16 +152,16 @@ async function erase(
   out.result({ id, erased: true, remains }, `transaction ${id} was erased, but not everywhere`);
   for (const { file, reason } of remains) out.note(`${file} may still hold it: ${reason}`);
   out.note(
-    'Run the same command again when less is going on, or when the service is stopped (with --compact',
+    'Run the same command again when the service is less busy or stopped (with --compact if a file is large).',
   );
-  out.note('where a file is large). Remove by hand what the service does not use: copies and old backups.');
+  out.note('Remove files that the service does not use yourself: copies and old backups.');
   return 1;
 }
 
-/** What is erased can't be brought back: a slip of the finger must not do it. */
+/** An erasure can't be undone, so a typing error must not cause one. */
 async function confirmId(id: number): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new InvalidArgumentError('An erasure is for good: say --yes where nobody can be asked.');
+    throw new InvalidArgumentError('An erasure is for good: pass --yes where no terminal can ask.');
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`This is for good. Type the id of the transaction once more: `);

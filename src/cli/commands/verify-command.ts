@@ -12,10 +12,10 @@ import { assertViewFits } from '../../event-store/store-identity.ts';
 import { projectionStatus } from '../../transactions/view/operate.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { addCommand, type Session } from '../command/command.ts';
+import { deliveryContext } from '../command/deliveries.ts';
 import { requireKnown } from '../command/known-names.ts';
 import { dateTimeOption, idOption, requireRange } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
-import { deliveryTerms } from './delivery-terms.ts';
 
 interface VerifyOptions {
   readonly account?: number;
@@ -28,14 +28,14 @@ interface VerifyOptions {
 export function addVerifyCommand(program: Command): void {
   addCommand<VerifyOptions>(program, {
     usage: 'verify [what]',
-    summary: 'prove that the view and the deliveries (or one of them) are what the events call for',
+    summary: 'check that the view and the deliveries (or one of them) are what the events call for',
     example: 'fuel verify deliveries --account 7 --since 2026-09-01T00:00:00Z --repair',
     options: (command) =>
       command
         .option('--account <id>', "this account's transactions", idOption)
         .option('--since <time>', 'recorded at or after this time', dateTimeOption)
         .option('--until <time>', 'recorded at or before this time', dateTimeOption)
-        .option('--repair', 'put right what differs')
+        .option('--repair', 'repair what differs')
         .option(
           '--resend-unknown',
           'with --repair: rebuild a lost delivery log; receivers may get events twice',
@@ -59,7 +59,7 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   const document = { ...(view && { view }), ...(deliveries && { deliveries }) };
   const judged =
     (view?.checked ?? 0) + (deliveries === undefined ? 0 : deliveries.owed + deliveries.not_judged);
-  // Transactions may name an account that was never opened: it is unknown where there are none of it either.
+  // An account that was never opened is known as long as transactions name it.
   if (judged === 0) await requireKnown(session.engines, options);
   session.out.result(document, JSON.stringify(document, null, 2));
   const agrees = !view?.differences && !deliveries?.missing && !deliveries?.surplus;
@@ -103,15 +103,15 @@ async function verifyTheView(session: Session, options: VerifyOptions) {
 
 async function verifyTheDeliveries(session: Session, options: VerifyOptions) {
   const { author, out } = session;
-  const terms = deliveryTerms(session);
-  const { store, queue } = terms;
+  const context = deliveryContext(session);
+  const { store, queue } = context;
   const log = await queue.logId();
   const started = await readStartedLog(store);
   const lostLog = started !== undefined && started.id !== log.id ? started : undefined;
   if (lostLog !== undefined) refuseUnlessAskedFor(lostLog.id, options);
   const progress = progressLine();
   const verification = {
-    ...terms,
+    ...context,
     logStartedAtMs: lostLog?.firstStartedAtMs ?? log.startedAtMs,
     ...range(options),
     onProgress: (seen: number) => progress.show(`deliveries: ${seen} transactions`),
@@ -130,7 +130,7 @@ async function verifyTheDeliveries(session: Session, options: VerifyOptions) {
     const sent = found.missing.filter(({ transactionId }) => !withdrawn.has(transactionId));
     out.note(`deliveries: the log was lost: receivers may see ${sent.length} deliveries for the second time`);
   }
-  await repairDeliveries(found.missing, { newLog: lostLog !== undefined }, { ...terms, author });
+  await repairDeliveries(found.missing, { newLog: lostLog !== undefined }, { ...context, author });
   if (found.missing.length === 0) return agreementJson(found);
   out.note(`deliveries: stored ${found.missing.length} that were missing`);
   return agreementJson(await verifyDeliveries(verification));

@@ -1,16 +1,19 @@
 import type { Command } from 'commander';
 import { changeAccount } from '../../accounts/change-account.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
-import { setWebhook } from '../../accounts/set-webhook.ts';
+import { setWebhook, type WebhookOptions } from '../../accounts/set-webhook.ts';
+import type { Clock } from '../../clock.ts';
+import type { Config } from '../../config/config.ts';
 import type { WebhookHealth } from '../../deliveries/queue/delivery-queue.ts';
 import { testWebhook } from '../../deliveries/test-webhook.ts';
 import type { AccountKey } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { WebhookCommand } from '../../domain/webhook-commands.ts';
+import { createNameLookup } from '../../targets/name-lookup.ts';
+import { resolveName } from '../../targets/resolve-name.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
-import { findKey, keyOf } from '../command/find-key.ts';
-import { outcomeJson, outcomeText } from '../command/outcome-json.ts';
-import { webhookOptions } from './webhook-options.ts';
+import { outcomeJson, outcomeText } from '../command/deliveries.ts';
+import { findKey, keyOf } from '../command/known-names.ts';
 
 const BY_OPERATOR = 'switched off by the operator';
 
@@ -22,7 +25,7 @@ export function addWebhookCommands(program: Command): void {
   });
   addCommand(webhook, {
     usage: 'set <prefix> <url>',
-    summary: 'set or change the URL; a secret that is generated with it is shown this one time',
+    summary: 'set or change the URL; a secret that is generated with it is shown only once',
     example: 'fuel webhook set a1b2c3d4e5 https://erp.example.com/fuel-events',
     changes: true,
     work: set,
@@ -37,7 +40,7 @@ export function addWebhookCommands(program: Command): void {
   });
   addCommand(webhook, {
     usage: 'show <prefix>',
-    summary: "show a key's webhook, whether it is on, and its run of failures",
+    summary: "show a key's webhook, whether it is on, and its failures in a row",
     example: 'fuel webhook show a1b2c3d4e5',
     async work({ engines, out }, [prefix = '']) {
       const { entry, key } = await findKey(engines, prefix);
@@ -57,7 +60,7 @@ function addStateCommands(webhook: Command): void {
   });
   addStateCommand(webhook, {
     usage: 'enable <prefix>',
-    summary: 'switch a disabled webhook on again; its run of failures starts anew',
+    summary: 'switch a disabled webhook on again; its count of failures is reset',
     example: 'fuel webhook enable a1b2c3d4e5',
     command: (ref) => ({ type: 'EnableWebhook', ...ref }),
     afterwards: ({ engines }, prefix) => engines.queue().resetHealth(prefix),
@@ -75,7 +78,7 @@ interface StateCommand {
   readonly summary: string;
   readonly example: string;
   readonly command: (ref: { accountId: number; prefix: string }, health: WebhookHealth) => WebhookCommand;
-  /** Done here too, so that it is so when the command returns, whether a dispatcher runs or not. */
+  /** Done by the command too, so that it holds when the command returns, even if no dispatcher runs. */
   readonly afterwards?: (session: Session, prefix: string) => Promise<unknown>;
 }
 
@@ -108,7 +111,7 @@ async function set(session: Session, [prefix = '', url = '']: readonly string[])
   const store = engines.store();
   const accountId = (await findKey(engines, prefix)).entry.id;
   const ref = { accountId, prefix };
-  await engines.bind(); // before a master key is asked for: a lost one must not be replaced
+  await engines.bind(); // before the master key is read: a lost one must not be replaced
   const { changed, webhookSecret, warning, account } = await setWebhook(
     { store, clock, author },
     ref,
@@ -130,7 +133,7 @@ async function test(session: Session, [prefix = '']: readonly string[]): Promise
   const store = engines.store();
   const accountId = (await findKey(engines, prefix)).entry.id;
   await engines.bind();
-  // Loaded here: no other command sends anything, and reading the HTTP client takes long.
+  // Loaded here, since loading the HTTP client is slow and no other command needs it.
   const { configuredSender } = await import('../../deliveries/sender/configured-sender.ts');
   const sender = await configuredSender(config);
   try {
@@ -144,6 +147,16 @@ async function test(session: Session, [prefix = '']: readonly string[]): Promise
   } finally {
     await sender.close();
   }
+}
+
+/** What setting a webhook's URL needs, from the configuration of this process. */
+export function webhookOptions(config: Config, clock: Clock, url: string): WebhookOptions {
+  return {
+    url,
+    allowPrivate: config.FUEL_WEBHOOK_ALLOW_PRIVATE,
+    masterKeys: openMasterKeys(config),
+    names: createNameLookup({ resolve: resolveName, clock }),
+  };
 }
 
 function lostSecret(prefix: string, accountId: number): string {

@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { type RateVerdict, type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
 
-/** Windows of this process. With `maxIds`, the id not seen for longest is forgotten when there are more. */
+/** Windows of this process. With more than `maxIds` ids the least recently used one is forgotten. */
 export function createMemoryRateWindows(options: { maxIds?: number } = {}): RateWindows {
-  // The limit differs per key and may change, so it is compared here; the library keeps counts and windows.
+  // Limits differ by key and may change, so they are compared here; the library keeps counts and windows.
   const windows = new RateLimiterMemory({ points: Number.MAX_SAFE_INTEGER, duration: WINDOW_SECONDS });
   const ids =
     options.maxIds === undefined
@@ -20,12 +20,12 @@ export function createMemoryRateWindows(options: { maxIds?: number } = {}): Rate
     return { allowed: true };
   }
 
-  // One hit after the other: between looking and counting, no other hit may count.
+  // One hit after the other: no other hit may count between the look-up and the count.
   let last: Promise<void> = Promise.resolve();
   const settled = (): void => undefined;
   return {
     hit(id, limit) {
-      // Only a new id is set: setting a known one again would dispose of its window.
+      // Setting a known id again would dispose of its window.
       if (ids !== undefined && ids.get(id) === undefined) ids.set(id, true);
       const verdict = last.then(() => count(id, limit));
       last = verdict.then(settled, settled);

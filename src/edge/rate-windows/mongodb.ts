@@ -6,9 +6,9 @@ import type { MongoConnection } from '../../mongodb/connection.ts';
 import { PreparedCollections, retryUpsert } from '../../mongodb/prepared-collections.ts';
 import { type RateVerdict, type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
 
-/** The API answers 503 within 2 s while MongoDB is away. */
+/** The API must answer 503 within 2 s while MongoDB is unavailable. */
 const ANSWER_MS = 1_200;
-/** Keys at their limit that this process remembers; one that is forgotten costs a round trip again. */
+/** Keys at their limit that this process remembers; a forgotten one costs one more round trip. */
 const MAX_REMEMBERED = 100_000;
 const WINDOW_MS = WINDOW_SECONDS * 1_000;
 
@@ -34,12 +34,12 @@ interface Refusal {
 }
 
 /**
- * Windows shared by all processes on one MongoDB. A hit is one round trip, which looks and counts in one step by
- * the server's clock; while a key is known to be at its limit, its hits are refused without one. Rejects with
- * `STORE_UNAVAILABLE` within 1.5 s while MongoDB is away: a request that can't be counted is not let through.
+ * Windows shared by all processes on one MongoDB. A hit is one round trip, which checks and counts in one step by the
+ * server's clock; hits of a key that is known to be at its limit are refused without one. Rejects with
+ * `STORE_UNAVAILABLE` within 1.5 s while MongoDB is unavailable: a request that can't be counted is refused.
  *
- * The limiter for MongoDB of rate-limiter-flexible is not used: it counts what it refuses, goes by the clock of each
- * process and takes up to three round trips to begin a window anew. `clock` must not be set back.
+ * The MongoDB limiter of rate-limiter-flexible is not used: it counts the requests that it refuses, uses the clock of each
+ * process and takes up to three round trips to restart a window. `clock` must be monotonic.
  */
 export function createMongoRateWindows(options: {
   readonly connection: MongoConnection;
@@ -57,9 +57,9 @@ export function createMongoRateWindows(options: {
   }
 
   async function count(id: string, limit: number): Promise<RateVerdict> {
-    const askedAtMs = clock.now(); // before the server judges: what is remembered never outlasts the window
+    const askedAtMs = clock.now(); // before the server's time, so that what is remembered never outlasts the window
     const window = await collections.use(ANSWER_MS, (db) =>
-      // A count need not outlive a failover: then some requests more are let through.
+      // A count may be lost in a failover: then some more requests pass.
       hit(db.collection('rate_windows', { writeConcern: { w: 1 } }), id, limit),
     );
     if (window.counted) return { allowed: true };
@@ -79,7 +79,7 @@ async function hit(windows: Collection<WindowDocument>, id: string, limit: numbe
   return window;
 }
 
-/** Begins a window where none runs, then counts one hit where fewer than `limit` were. An absent field is less than any. */
+/** Starts a window if none runs, then counts one hit if fewer than `limit` were. An absent field compares as less. */
 function counting(limit: number): Document[] {
   return [
     { $set: { now: '$$NOW', over: { $lte: ['$ends_at', '$$NOW'] } } },

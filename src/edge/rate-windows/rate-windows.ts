@@ -9,9 +9,9 @@ export type RateVerdict =
 /**
  * Counts requests in fixed windows, one per id.
  *
- * - `hit` counts one request where fewer than `limit` were counted in the id's window, and refuses it
- *   uncounted otherwise. Simultaneous hits never let more than `limit` through.
- * - Another `limit` applies from the next hit on, in the window that is running.
+ * - `hit` counts one request if fewer than `limit` were counted in the id's window, and otherwise refuses it without
+ *   counting. Concurrent hits never let more than `limit` pass.
+ * - Another `limit` applies from the next hit on, in the current window.
  */
 export interface RateWindows {
   hit(id: string, limit: number): Promise<RateVerdict>;

@@ -8,11 +8,13 @@ import type { Config } from '../../config/config.ts';
 import { FuelError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 
+/** The PEM texts. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
 }
 
+/** The paths of both files. */
 export interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
@@ -21,7 +23,7 @@ export interface CertificateFiles {
 const RELOAD_CHECK_MS = 1_000;
 const GENERATED_FOR_DAYS = 825;
 
-/** The configured certificate, or in staging a self-signed one, made on the first start and kept. */
+/** The configured files, or in staging those of a self-signed certificate, which the first start generates. */
 export async function certificateFiles(config: Config, log: Log): Promise<CertificateFiles> {
   const { FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
   if (cert !== undefined && key !== undefined) return { cert, key };
@@ -29,12 +31,12 @@ export async function certificateFiles(config: Config, log: Log): Promise<Certif
   if (!existsSync(files.cert) || !existsSync(files.key)) {
     await mkdir(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
     await generateInto(files);
-    log.info({ file: files.cert }, 'made a self-signed certificate for staging');
+    log.info({ file: files.cert }, 'generated a self-signed certificate for staging');
   }
   return files;
 }
 
-/** Where the generated certificate stands, or will. */
+/** The paths of the generated certificate, whether it exists or not. */
 export function generatedCertificate({ FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>): CertificateFiles {
   return { cert: join(FUEL_DATA_DIR, 'tls-cert.pem'), key: join(FUEL_DATA_DIR, 'tls-key.pem') };
 }
@@ -67,8 +69,8 @@ export function watchCertificate(
       reload(readCertificate(files));
       log.info({ file: files.cert }, 'certificate reloaded');
     } catch (error) {
-      // A renewal writes two files one after the other: the second change brings the pair that fits.
-      log.warn({ err: error }, 'changed certificate not usable; the old one stays');
+      // A renewal writes the two files one after the other; they fit again after the second change.
+      log.warn({ err: error }, 'changed certificate not usable; the old one stays in use');
     }
   };
   const watched = [files.cert, files.key];
@@ -81,8 +83,8 @@ export function watchCertificate(
 }
 
 /**
- * Several processes may start at once: the first key in place is everyone's, then the first certificate made
- * for it. A certificate without its key is of no use and gives way.
+ * Several processes may start at once: all use the first key that is stored, then the first certificate for it. A
+ * certificate whose key is missing is replaced.
  */
 async function generateInto(files: CertificateFiles): Promise<void> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -114,7 +116,7 @@ async function selfSigned(privateKey: string): Promise<string> {
   return made.cert;
 }
 
-/** Never half a file, and never over one that is there. Returns whether it was this one that was placed. */
+/** Creates the file complete, and never replaces one. Returns whether this call created it. */
 async function placeOnce(path: string, content: string): Promise<boolean> {
   const temporary = `${path}.${randomUUID()}`;
   await writeFile(temporary, content, { mode: 0o600 });

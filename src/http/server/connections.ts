@@ -4,33 +4,33 @@ import type { Duplex } from 'node:stream';
 import { Server as TlsServer } from 'node:tls';
 
 /**
- * The open connections of a server and what each is answering. Node's own account of idle connections leaves
- * out those that have not sent anything yet, and those still in their handshake: each would hold up a stop.
+ * The open connections of a server and the answers in progress on each. Node's idle connections do not include those that
+ * have not sent anything yet or are still in their handshake; each of these would delay a stop.
  */
 export class Connections {
   readonly #open = new Set<Duplex>();
-  /** By peer: a socket in its handshake is another object than the TLS socket that comes of it. */
+  /** By endpoint: the socket of a handshake is a different object than the TLS socket that follows. */
   readonly #handshaking = new Map<string, Socket>();
   readonly #answering = new Map<Duplex, Set<ServerResponse>>();
   #draining = false;
 
   constructor(server: Server) {
-    // Under TLS the socket that carries requests is the one that `secureConnection` announces.
+    // Under TLS requests arrive on the socket of `secureConnection`.
     const tls = server instanceof TlsServer;
     server.on('connection', (socket: Socket) => (tls ? this.#handshake(socket) : this.#opened(socket)));
     server.on('secureConnection', (socket: Socket) => {
-      this.#handshaking.delete(peerOf(socket));
+      this.#handshaking.delete(endpointOf(socket));
       this.#opened(socket);
     });
     server.prependListener('request', (request, response) => this.#began(request.socket, response));
   }
 
-  /** Whether some of an answer has already been written. */
+  /** Whether a part of an answer has already been written. */
   isAnswering(socket: Duplex): boolean {
     return [...(this.#answering.get(socket) ?? [])].some((response) => response.headersSent);
   }
 
-  /** Closes what answers nothing; the rest ends with the answers under way. */
+  /** Closes connections without an answer in progress; the others close after theirs. */
   drain(): void {
     this.#draining = true;
     for (const socket of this.#handshaking.values()) socket.destroy();
@@ -43,7 +43,7 @@ export class Connections {
   }
 
   #handshake(socket: Socket): void {
-    const peer = peerOf(socket);
+    const peer = endpointOf(socket);
     this.#handshaking.set(peer, socket);
     socket.once('close', () => this.#handshaking.delete(peer));
   }
@@ -65,7 +65,7 @@ export class Connections {
       responses.delete(response);
       if (responses.size > 0) return;
       this.#answering.delete(socket);
-      // Its headers may have been sent before the stop, without a word of the connection's end.
+      // Headers that were sent before the stop did not announce the end of the connection.
       if (this.#draining) socket.destroySoon();
     });
   }
@@ -75,6 +75,6 @@ function endAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('Connection', 'close');
 }
 
-function peerOf(socket: Socket): string {
+function endpointOf(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort}`;
 }

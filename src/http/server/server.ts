@@ -5,31 +5,26 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { listen } from '../../listen.ts';
 import type { Log } from '../../log.ts';
-import { SummedLine } from '../../summed-line.ts';
 import { type RefusalCode, rawAnswer, refusalAnswer } from '../answers.ts';
-import { guardConnections, type TurnedAway } from './connection-gate.ts';
+import type { Certificate } from './certificate.ts';
+import { guardConnections, SummedLine, type TurnedAway } from './connection-gate.ts';
 import { Connections } from './connections.ts';
-
-export interface PemPair {
-  readonly cert: string;
-  readonly key: string;
-}
 
 export interface ServerOptions {
   readonly handler: RequestListener;
   readonly tls:
     | {
         readonly kind: 'served';
-        readonly pem: PemPair;
+        readonly pem: Certificate;
         /** As CIDRs. */
         readonly proxies?: readonly string[];
       }
     /** Only these proxies, as CIDRs, may connect; they end TLS. */
     | { readonly kind: 'terminated'; readonly proxies: readonly string[] };
   readonly log: Log;
-  /** Hears of each connection that is turned away. */
+  /** Called for each connection that is turned away. */
   readonly onTurnedAway?: (reason: TurnedAway) => void;
-  /** Instead of the service's own limits, for tests that wait for them. */
+  /** Other limits, for tests. */
   readonly limits?: Partial<typeof LIMITS>;
 }
 
@@ -37,42 +32,42 @@ export interface PublicServer {
   /** Resolves with the real address; port 0 picks a free one. */
   listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo>;
   /** New connections get this certificate; those that are open keep theirs. */
-  reload(pem: PemPair): void;
+  reload(pem: Certificate): void;
   /**
-   * Accepts nothing more, lets the requests under way be answered, closes their connections after it, and
-   * closes all others at once. What is still open after `graceMs` is cut off.
+   * Stops accepting connections, answers the requests in progress and then closes their connections; closes all other
+   * connections at once. Destroys what is still open after `graceMs`.
    */
   stop(graceMs: number): Promise<void>;
 }
 
 const LIMITS = {
-  /** Request line and headers together: a list of 1,000 corporate ids fits, the longest and encoded. */
+  /** Request line and headers together: enough for 1,000 of the longest corporate ids, encoded. */
   maxHeaderSize: 24 * 1024,
-  /** A client that drips its headers holds a connection no longer than this. */
+  /** Limits how long a client that sends its headers slowly holds a connection. */
   headersTimeout: 10_000,
-  /** The whole request; it has no body to speak of. */
+  /** Of the whole request; it has no body. */
   requestTimeout: 15_000,
-  /** How late the two timeouts above may be noticed; Node's 30 s would make them pointless. */
+  /** How late Node may notice the two timeouts above; its default of 30 s would make them useless. */
   connectionsCheckingInterval: 1_000,
-  /** Longer than the 60 s after which common load balancers drop idle connections: they must be first. */
+  /** Longer than the 60 s of common load balancers, which must be the first to close an idle connection. */
   keepAliveTimeout: 65_000,
-  /** None: requests pipelined past a limit would get Node's own empty 503. The rate limit bounds a key. */
+  /** No limit: requests pipelined beyond one would get Node's empty 503. The rate limit bounds a key. */
   maxRequestsPerSocket: 0,
   /** A TLS connection holds some 50 KB: 100 MB at most. */
   maxConnections: 2_000,
-  /** Of one IPv4 address or IPv6 /64: more than a customer's clients have, and nobody can shut out the others. */
+  /** Of one IPv4 address or IPv6 /64: more than a customer's clients need, and too few to shut out others. */
   maxPerPeer: 64,
-  /** Of one trusted proxy, which brings many customers. */
+  /** Of one trusted proxy, which serves many customers. */
   maxPerProxy: 1_000,
   /** A connection that does not become TLS in this time is closed. */
   handshakeTimeout: 10_000,
 };
 
 const MIN_TLS_VERSION = 'TLSv1.2';
-/** How long a refused connection stays open for its client to read why. */
+/** How long a refused connection stays open so that its client can read the answer. */
 const LINGER_MS = 1_000;
 
-/** The public server: HTTPS, or HTTP to trusted proxies alone where they end TLS. */
+/** The public server: HTTPS, or HTTP to trusted proxies alone if they end TLS. */
 export function createServer(options: ServerOptions): PublicServer {
   const limits = { ...LIMITS, ...options.limits };
   const { server, reload } =
@@ -80,11 +75,11 @@ export function createServer(options: ServerOptions): PublicServer {
   server.maxConnections = limits.maxConnections;
   server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
   const connections = new Connections(server);
-  const turnedAway = guard(server, options, limits); // after all others that hear of connections
-  // `close` would call it, and Node takes an answer for done that a slow client has not read to its end yet.
+  const turnedAway = guard(server, options, limits); // last, so that it comes before all other listeners for connections
+  // `close` calls it, but Node counts a connection as idle while a slow client still reads its answer.
   server.closeIdleConnections = () => undefined;
   server.on('request', options.handler);
-  // Any other expectation than 100-continue is ignored; Node would answer it with an empty 417.
+  // Expectations other than 100-continue are ignored; Node would answer them with an empty 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     refuseUnparsed(error, socket, connections, options.log);
@@ -105,10 +100,10 @@ export function createServer(options: ServerOptions): PublicServer {
 
 interface Listener {
   readonly server: Server;
-  readonly reload: (pem: PemPair) => void;
+  readonly reload: (pem: Certificate) => void;
 }
 
-function tlsServer(pem: PemPair, limits: typeof LIMITS): Listener {
+function tlsServer(pem: Certificate, limits: typeof LIMITS): Listener {
   const server = createHttpsServer({
     ...limits,
     ...pem,
@@ -147,9 +142,9 @@ function refuseUnparsed(
   log: Log,
 ): void {
   const code = codeOf(error);
-  // A failed handshake, a reset, or an answer that is already on its way: nothing can be said any more.
+  // A failed handshake, a reset, or an answer already in progress: no other answer can be sent.
   if (code === undefined || !socket.writable || connections.isAnswering(socket)) {
-    // After a refusal the rest of what the client sends arrives here again; it is let run out.
+    // After a refusal the rest of the client's bytes arrives here too; the socket is already ending.
     if (!socket.writableEnded) socket.destroy();
     return;
   }

@@ -10,10 +10,10 @@ export interface ProjectorThreadData {
   readonly holder: string;
 }
 
-/** Pages show a transaction so much later at most, while others are recorded all the time. */
+/** Pages show a transaction at most this much later under constant load. */
 const GATHER_MS = 20;
 
-/** The projector's thread: its reads and writes are synchronous and must not delay the API's event loop. */
+/** The projector's thread: its synchronous reads and writes must not delay the API's event loop. */
 const { config, holder } = workerData as ProjectorThreadData;
 const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());

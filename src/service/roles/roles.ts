@@ -1,3 +1,3 @@
-/** What a process of the service may do; by default it does all. */
+/** The roles of a process; by default it has all. */
 export const ROLES = ['api', 'projector', 'webhooks', 'notices'] as const;
 export type Role = (typeof ROLES)[number];

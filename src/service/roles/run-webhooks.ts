@@ -21,7 +21,7 @@ import type { Log } from '../../log.ts';
 import { EVENT_STORE } from '../../ops/engine-health.ts';
 
 const DAY_MS = 86_400_000;
-/** So much later a delivery begins, or a slot is free again, at most, while many are under way. */
+/** Delays a delivery or a free slot by at most this much while many are in progress. */
 const REMOTE_GATHER_MS = 10;
 
 export interface WebhooksRun {
@@ -31,20 +31,20 @@ export interface WebhooksRun {
   /** Names this process among those that claim deliveries. */
   readonly holder: string;
   readonly signal: AbortSignal;
-  /** The subscription is there and the directory has caught up. */
+  /** Called when the subscription is connected and the directory has caught up. */
   readonly onConnected: () => void;
   readonly onMoved: (position: number) => void;
 }
 
 /**
- * The webhooks role: fans events out and delivers them, until `signal` aborts; then no attempt begins any more
- * and those under way are recorded. Rejects with what the event store or the subscription rejects with.
+ * The webhooks role: creates deliveries from events and sends them, until `signal` aborts; then no attempt begins, and
+ * those in progress are recorded. Rejects with the error of the event store or the subscription.
  */
 export async function runWebhooks(run: WebhooksRun): Promise<void> {
   const sender = await configuredSender(run.config);
   const ended = new AbortController();
   const until = AbortSignal.any([run.signal, ended.signal]);
-  const following = new AbortController(); // longer than the rest: attempts are judged by the directory to the end
+  const following = new AbortController(); // ends last: attempts are judged by the directory until their end
   const parts = createParts(run, { sender, following: following.signal });
   const { directory, masterKeys, dispatcher, live, fanOut, caughtUp } = parts;
   const { config, engines, log, onConnected } = run;
@@ -68,7 +68,7 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
         await Promise.race([fanningOut, directoryEnded, dispatcher.failed]);
       } finally {
         ended.abort();
-        await fanningOut.catch(() => undefined); // the race has told
+        await fanningOut.catch(() => undefined); // reported by the race
       }
     }
   } finally {
@@ -76,7 +76,7 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
     await dispatcher.stop();
     await sender.close();
     following.abort();
-    await directoryEnded.catch(() => undefined); // likewise
+    await directoryEnded.catch(() => undefined); // reported by the race
   }
 }
 
@@ -136,7 +136,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
   return { directory, masterKeys, dispatcher, fanOut, live, caughtUp };
 }
 
-/** Remote engines cost a round trip for each batch, small or large. */
+/** Remote engines cost one round trip per batch, whatever its size. */
 function gatherMs({ remote }: Engines): number | undefined {
   return remote.length > 0 ? REMOTE_GATHER_MS : undefined;
 }

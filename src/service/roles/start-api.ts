@@ -3,7 +3,7 @@ import { openMasterKeys } from '../../accounts/master-key.ts';
 import type { Engines } from '../../app.ts';
 import type { Clock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
-import { MAX_UNPROVEN_KEYS } from '../../edge/embedded-edge.ts';
+import { MAX_UNPROVEN_KEYS } from '../../edge/checks.ts';
 import { createMemoryRateWindows } from '../../edge/rate-windows/memory.ts';
 import type { EdgeOptions } from '../../http/admission.ts';
 import { BASE_PATH, createApi } from '../../http/app.ts';
@@ -16,7 +16,7 @@ import type { Log } from '../../log.ts';
 import type { Availability } from '../../ops/availability.ts';
 import type { Metrics } from '../../ops/metrics.ts';
 
-/** Requests under way get this long to be answered when the service stops. */
+/** How long requests in progress may take when the service stops. */
 const GRACE_MS = 10_000;
 const CURSOR_PURPOSE = 'cursors';
 

@@ -10,12 +10,12 @@ export interface WebhooksThreadData {
   readonly holder: string;
 }
 
-/** What the thread tells the one that started it. */
-export type WebhooksThreadNews =
+/** What the thread reports to the main thread. */
+export type WebhooksThreadMessage =
   | { readonly kind: 'connected' }
   | { readonly kind: 'moved'; readonly position: number };
 
-/** The webhooks' thread: it times receivers by the half second, and nothing of the API may delay that. */
+/** The webhooks' thread: receivers have half a second to answer, and the API must not delay the measurement. */
 const { config: given, holder } = workerData as WebhooksThreadData;
 const config: Config = {
   ...given,
@@ -23,7 +23,7 @@ const config: Config = {
 };
 const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
-const tell = (news: WebhooksThreadNews): void => parentPort?.postMessage(news);
+const post = (message: WebhooksThreadMessage): void => parentPort?.postMessage(message);
 
 const log = createLog(config.FUEL_LOG_LEVEL, { role: 'webhooks' });
 const engines = await openEngines(config, systemClock, log);
@@ -34,8 +34,8 @@ try {
     log,
     holder,
     signal: stopping.signal,
-    onConnected: () => tell({ kind: 'connected' }),
-    onMoved: (position) => tell({ kind: 'moved', position }),
+    onConnected: () => post({ kind: 'connected' }),
+    onMoved: (position) => post({ kind: 'moved', position }),
   });
 } finally {
   await engines.close();

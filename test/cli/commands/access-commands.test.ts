@@ -131,7 +131,7 @@ describe('a command that changes an account', () => {
     expect(moved.corporates).toEqual([{ id: 31, name: 'South', group: null }]);
   });
 
-  test('names who did it where one is named, which a command that only shows does not take', async () => {
+  test('records the actor if one is named; a command that only shows does not take one', async () => {
     const { fuel, eventsOf } = commandLine();
     await fuel('account', 'open', '7', '--name', 'Seven', '--actor', 'Ada');
     expect(await eventsOf('account-7')).toMatchObject([
@@ -144,7 +144,7 @@ describe('a command that changes an account', () => {
 });
 
 describe('fuel key', () => {
-  test('issues a key with a limit of 60 and nothing else, unless told otherwise', async () => {
+  test('issues a key with a limit of 60 and nothing else by default', async () => {
     const { fuel, done, account } = commandLine();
     await account(opened());
     expect(await done('key', 'issue', '7')).toEqual({

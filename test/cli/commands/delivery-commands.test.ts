@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { outcomeJson, outcomeText } from '../../../src/cli/command/outcome-json.ts';
+import { outcomeJson, outcomeText } from '../../../src/cli/command/deliveries.ts';
 import type { AttemptOutcome, DeliveryQueue } from '../../../src/deliveries/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import {
@@ -81,7 +81,7 @@ describe('fuel delivery list', () => {
     }
   });
 
-  test('lists 50 unless told otherwise, and at most 1,000', async () => {
+  test('lists 50 by default, and at most 1,000', async () => {
     const { fuel, withEngines } = commandLine();
     const many = Array.from({ length: 1_001 }, (_, index) => deliveryOf(index + 1));
     await withEngines((engines) => engines.queue().enqueue(many));
@@ -90,11 +90,11 @@ describe('fuel delivery list', () => {
     expect((await fuel('delivery', 'list', '--limit', '1001')).code).toBe(2);
   });
 
-  test('refuses to go on behind a delivery that is not there', async () => {
+  test('refuses to continue after a delivery that does not exist', async () => {
     const { fuel } = commandLine();
     expect(await fuel('delivery', 'list', '--after', NOBODY)).toMatchObject({
       code: 1,
-      stderr: `fuel: REFUSED: there is no delivery ${NOBODY} to go on behind\n`,
+      stderr: `fuel: REFUSED: there is no delivery ${NOBODY} to continue after\n`,
     });
   });
 
@@ -264,7 +264,7 @@ describe('fuel delivery redeliver', () => {
   test('with --force sends also what was delivered', async () => {
     const { fuel, state, eventsOf } = await start();
     const { code, stdout } = await fuel('delivery', 'redeliver', '--force', idOf(1), '--actor', 'Ada');
-    expect([code, stdout]).toEqual([0, 'sent again 1, on their way already 0, refused 0\n']);
+    expect([code, stdout]).toEqual([0, 'redelivered 1, already pending 0, refused 0\n']);
     expect(await state(1)).toBe('pending');
     expect((await eventsOf('account-7')).at(-1)).toMatchObject({
       type: 'RedeliveryRequested',

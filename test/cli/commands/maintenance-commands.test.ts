@@ -9,7 +9,7 @@ const AFTER_URL = { created_at: '2026-09-03T08:00:00.000Z' };
 const guessed = { type: 'TransactionGuessed', data: { transaction_id: 3 } };
 
 describe('fuel projection', () => {
-  test('status says how far the view is behind the log, what is parked and who works on it', async () => {
+  test('status shows how far the view is behind the log, what is parked and which projector works on it', async () => {
     const { fuel, done, append, withEngines } = commandLine();
     await append('transaction-1', [confirmed(1)]);
     const { position: rebuilt } = await done('projection', 'rebuild', 'transactions');
@@ -31,7 +31,7 @@ describe('fuel projection', () => {
     );
   });
 
-  test('rebuild is on record, and makes the view anew from the events alone', async () => {
+  test('rebuild is recorded, and rebuilds the view from the events alone', async () => {
     const { fuel, append, withEngines, eventsOf } = commandLine();
     await append('transaction-1', [confirmed(1)]);
     expect((await fuel('projection', 'rebuild', 'transactions', '--actor', 'Ada')).stdout).toMatch(
@@ -162,7 +162,7 @@ describe('a view that does not stand at the end of its store', () => {
     const { fuel, done, withEngines } = commandLine();
     await done('projection', 'rebuild', 'transactions');
     const own = await withEngines(async (engines) => (await engines.view().checkpoint())?.storeId ?? '');
-    for (const [storeId, told] of [
+    for (const [storeId, message] of [
       ['another', /was made from event store another/],
       [own, /stands at position 1000000 and the event store ends at/],
     ] as const) {
@@ -175,7 +175,7 @@ describe('a view that does not stand at the end of its store', () => {
         ['verify', 'view'],
       ]) {
         const { code, stderr } = await fuel(...args);
-        expect([args, code, stderr]).toEqual([args, 1, expect.stringMatching(told)]);
+        expect([args, code, stderr]).toEqual([args, 1, expect.stringMatching(message)]);
       }
     }
   });

@@ -27,7 +27,7 @@ let prefix: string;
 let secret: string;
 const events: WebhookEvent[] = [];
 
-/** One service and one receiver for all the tests of this file: each uses transactions of its own. */
+/** One service and one receiver for all the tests of this file: each uses its own transactions. */
 beforeAll(async () => {
   const certificate = await makeCertificate();
   const ca = join(folder(), 'receiver.pem');
@@ -82,7 +82,7 @@ describe('fuel webhook', () => {
     expect(none).toMatchObject({ state: 'none', url: null });
   });
 
-  test('tells the secret once: a changed URL keeps it', async () => {
+  test('shows the secret once: a changed URL keeps it', async () => {
     const { json } = await service.done(['webhook', 'set', prefix, `${url}?changed`, '--json']);
     expect(json).toMatchObject({ changed: true, webhook_secret: null, url: `${url}?changed` });
     expect((await service.done(['webhook', 'set', prefix, url, '--json', '--wait'])).stdout).not.toContain(
@@ -211,7 +211,7 @@ test('fuel verify proves both, or what it is asked for, in one document', async 
   expect((await service.fuel(['verify', '--resend-unknown'])).code).toBe(2);
 });
 
-test('a service with a mail server tells contacts and operator when a webhook is disabled', async () => {
+test('a service with a mail server mails contacts and operator when a webhook is disabled', async () => {
   const smtp = await startSmtpServer();
   const env = { FUEL_SMTP_URL: smtp.url, FUEL_OPERATOR_EMAIL: 'operator@fuel.example' };
   const mailing = new ServiceProcess({ env: { ...env, FUEL_WEBHOOK_ALLOW_PRIVATE: 'true' } });

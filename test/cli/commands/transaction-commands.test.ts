@@ -130,7 +130,7 @@ describe('fuel transaction erase', () => {
   const gone = { events: 0, shown: false, delivery: 'withdrawn', record: false };
   const there = { events: 1, shown: true, delivery: 'pending', record: true };
 
-  test('removes the events, the row and what was to be sent, and leaves on record who did it and why', async () => {
+  test('removes the events, the row and what was to be sent, and records who did it and why', async () => {
     const { fuel, left, eventsOf } = await start();
     expect([await left(1), await left(2)]).toEqual([there, there]);
     const { code, json } = await fuel('transaction', 'erase', '1', ...REASON, '--actor', 'Ada', '--json');
@@ -168,7 +168,7 @@ describe('fuel transaction erase', () => {
     expect((await fuel('transaction', 'erase', '5')).code).toBe(2);
   });
 
-  test('of what was never recorded is refused, and nothing goes on record', async () => {
+  test('of a transaction that was never recorded is refused, and records nothing', async () => {
     const { fuel, eventsOf } = await start();
     const before = await eventsOf('operations');
     const { code, stderr } = await fuel('transaction', 'erase', '999', ...REASON);
@@ -182,10 +182,10 @@ describe('fuel transaction erase', () => {
   test.each([
     [['--reason', '  ', '--yes'], /must not be empty/],
     [['--reason', 'court order'], /--yes/],
-  ])('with %j is wrong usage: nothing is erased', async (options, told) => {
+  ])('with %j is wrong usage: nothing is erased', async (options, message) => {
     const { fuel, left } = await start();
     const { code, stderr } = await fuel('transaction', 'erase', '1', ...options);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(told)]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
     expect((await left(1)).events).toBe(1);
   });
 

@@ -77,7 +77,7 @@ describe('fuel webhook', () => {
     expect((await fuel('webhook', 'enable', PREFIX)).stdout).toMatch(/nothing to change/);
   });
 
-  test('set tells a new secret this one time, and warns of a name that does not resolve', async () => {
+  test('set shows a new secret only once, and warns of a name that does not resolve', async () => {
     const { fuel, done, account } = commandLine();
     await account(opened(), keyIssued());
     const first = await fuel('webhook', 'set', PREFIX, 'https://nowhere.invalid/');

@@ -50,7 +50,7 @@ describeWithMongodb('rate windows on MongoDB', () => {
     expect(await allowed(windows, { limit: 3, hits: 4 })).toBe(3);
   });
 
-  test('take one round trip a hit, a window that begins anew included', async () => {
+  test('take one round trip per hit, also where a window restarts', async () => {
     const { windows, connection, pass } = windowsIn();
     await windows.hit('key', 5);
     await connection.use((db) => db.command({ profile: 2 }));
@@ -96,7 +96,7 @@ describe.runIf(inject('mongodBinary') !== undefined)('while MongoDB is away', ()
     return code;
   }
 
-  test('a hit is refused with STORE_UNAVAILABLE in good time, frozen or killed, and counted when it is back', async () => {
+  test('a hit is refused with STORE_UNAVAILABLE in good time, frozen or killed, and counted when it is available again', async () => {
     const windows = createMongoRateWindows({ connection });
     const coordination = openMongoCoordination({ connection });
     expect(await windows.hit('key', 2)).toEqual({ allowed: true });

@@ -54,7 +54,7 @@ describe('without a certificate of the operator’s', () => {
     const before = readFileSync(files.key, 'utf8');
     rmSync(files[lost]);
     const again = readCertificate(await generatedIn(folder));
-    expect(again.key === before).toBe(lost === 'cert'); // a key that is there stays everyone's
+    expect(again.key === before).toBe(lost === 'cert'); // an existing key is kept by all
     expect(certificateOf(files).checkHost('localhost')).toBe('localhost');
   });
 });

@@ -94,7 +94,7 @@ describe('one peer', () => {
     expect(turnedAway).toEqual(['peer_limit', 'peer_limit']);
   });
 
-  test('is a trusted proxy by its address, with a larger limit of its own', async () => {
+  test('is a trusted proxy by its address, with its own larger limit', async () => {
     const { port, turnedAway } = await startServer({
       tls: { kind: 'served', pem: await testCertificate(), proxies: ['127.0.0.3'] },
       limits: { maxPerPeer: 1, maxPerProxy: 3 },
@@ -107,14 +107,14 @@ describe('one peer', () => {
   });
 });
 
-test('who comes when all connections are taken is counted too', async () => {
+test('a connection beyond the total limit is counted too', async () => {
   const { port, turnedAway } = await startServer({ limits: { maxConnections: 2 } });
   for (const number of [1, 2, 3]) await silent(port, `127.0.0.${number}`);
   await until(async () => turnedAway.length === 1, 5_000);
   expect(turnedAway).toEqual(['total_limit']);
 });
 
-test('who is no trusted proxy where only those may connect is counted and logged', async () => {
+test('an address that is not a trusted proxy is counted and logged where only those may connect', async () => {
   const { port, turnedAway, logLines } = await startServer({
     tls: { kind: 'terminated', proxies: ['127.0.0.3'] },
   });
@@ -136,13 +136,13 @@ test('a flood is logged in a line a second, with how many', async () => {
   const startedAtMs = performance.now();
   await Promise.all(Array.from({ length: 100 }, () => silent(port)));
   await until(async () => turnedAway.length === 100, 5_000);
-  await server.stop(0); // tells what is left
+  await server.stop(0); // logs the rest
   const counts = logLines.map(({ turned_away }) => (turned_away as { peer_limit: number }).peer_limit);
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(100);
   expect(logLines.length).toBeLessThanOrEqual(2 + (performance.now() - startedAtMs) / 1_000);
 });
 
-test('who never asks after the handshake is closed, too', async () => {
+test('a connection without a request after its handshake is closed too', async () => {
   const { port } = await startServer({
     limits: { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 20 },
   });

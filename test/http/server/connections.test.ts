@@ -9,7 +9,7 @@ import { openConnection, parseAnswer } from '../../support/service/raw-connectio
 const PROXIES = ['127.0.0.0/8'];
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** A server as it runs behind a proxy that ends TLS: what is sent can be seen as it is. */
+/** A server behind a proxy that ends TLS, so that the test sees the bytes that are sent. */
 async function startServer(handler: RequestListener, limits: ServerOptions['limits'] = {}) {
   const server = createServer({
     handler,
@@ -52,7 +52,7 @@ const beginPart = (response: ServerResponse): void => {
 };
 
 describe('a stop', () => {
-  test('ends a connection whose answer had begun, once that is complete', async () => {
+  test('ends a connection with an answer in progress once that is complete', async () => {
     const { server, port, arrived, release } = await startHeldServer(beginPart);
     const { socket, received } = await openConnection(port);
     socket.write(REQUEST);
@@ -65,7 +65,7 @@ describe('a stop', () => {
     expect(performance.now() - startedAtMs).toBeLessThan(5_000);
   });
 
-  test('answers also what was sent behind a request whose answer had begun', async () => {
+  test('also answers requests sent after one whose answer is in progress', async () => {
     const { server, port, arrived, release } = await startHeldServer((response, number) => {
       if (number === 1) beginPart(response);
     });
@@ -83,7 +83,7 @@ describe('a stop', () => {
     await stopped;
   });
 
-  test('tells who still asks on a connection whose answer had begun that it ends', async () => {
+  test('announces the end of a connection to a client that sends another request during its answer', async () => {
     const { server, port, arrived, release } = await startHeldServer((response, number) => {
       if (number === 1) beginPart(response);
     });
@@ -110,14 +110,14 @@ describe('a stop', () => {
     });
     const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
     const silent = await openConnection(port);
-    await openConnection(port, { ca: pem.cert }); // accepted after the other: that is there too, then
+    await openConnection(port, { ca: pem.cert }); // accepted after the other, so the other is accepted too
     const startedAtMs = performance.now();
     await server.stop(20_000);
     expect(await silent.received).toBe('');
     expect(performance.now() - startedAtMs).toBeLessThan(5_000);
   });
 
-  test('closes at once the connections that wait, without TLS too', async () => {
+  test('closes waiting connections at once, also without TLS', async () => {
     const { server, port } = await startServer((_request, response) => void response.end('done'));
     const [silent, kept] = await Promise.all([openConnection(port), openConnection(port)]);
     kept.socket.write(REQUEST);
@@ -130,7 +130,7 @@ describe('a stop', () => {
   });
 });
 
-test('what is said of a request that could not be parsed is whole, and says that it is the last', async () => {
+test('the answer to a request that could not be parsed is complete, and announces the end of the connection', async () => {
   const { port } = await startServer((_request, response) => void response.end());
   const { socket, received } = await openConnection(port);
   socket.write('NONSENSE\r\n\r\n');
@@ -140,7 +140,7 @@ test('what is said of a request that could not be parsed is whole, and says that
 });
 
 describe('a connection', () => {
-  test('that sends what is not HTTP while it is answered gets nothing into its answer', async () => {
+  test('that sends something else than HTTP during its answer does not change that answer', async () => {
     const { port, arrived } = await startHeldServer(beginPart);
     const { socket, received } = await openConnection(port);
     socket.write(REQUEST);
@@ -151,7 +151,7 @@ describe('a connection', () => {
     expect(text).not.toContain('BAD_REQUEST');
   });
 
-  test('that was refused is closed a second later, whatever its client still sends', async () => {
+  test('that was refused is closed a second later, even if its client still sends', async () => {
     const { port } = await startServer((_request, response) => void response.end());
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined).resume();
@@ -168,7 +168,7 @@ describe('a connection', () => {
     expect(performance.now() - endedAtMs).toBeLessThan(5_000);
   });
 
-  test('is refused where there are as many as there may be', async () => {
+  test('is refused once the maximum is reached', async () => {
     const { port } = await startServer((_request, response) => void response.end('done'), {
       maxConnections: 2,
     });
@@ -178,7 +178,7 @@ describe('a connection', () => {
     expect(await first?.received).toMatch(/done$/);
   });
 
-  test('is kept for longer than the minute after which load balancers drop theirs', async () => {
+  test('is kept for longer than the minute after which load balancers close theirs', async () => {
     const { port } = await startServer((_request, response) => void response.end('done'));
     const { socket } = await openConnection(port);
     socket.write(REQUEST);

@@ -25,7 +25,7 @@ async function readToEnd(socket: Socket): Promise<string> {
   socket.on('data', (chunk) => {
     received += chunk;
   });
-  // A reset is an end like another: what was received before it counts.
+  // A reset ends the connection too; what was received before it counts.
   socket.on('error', () => undefined);
   await new Promise((resolve) => socket.once('close', resolve));
   return received;
@@ -114,13 +114,13 @@ describe('what the HTTP parser refuses', () => {
     expectShape(parsed(received), 400, 'BAD_REQUEST');
   });
 
-  test('an expectation that nobody knows is ignored', async () => {
+  test('an unknown expectation is ignored', async () => {
     const api = await startTestApi();
     const text = `${LIST_REQUEST}Host: x\r\nExpect: a-miracle\r\nConnection: close\r\n\r\n`;
     expect(await exchange(api.address.port, text)).toMatch(/^HTTP\/1.1 200 OK\r\n/);
   });
 
-  test('is logged with the id that its client was told', async () => {
+  test('is logged with the id that its client got', async () => {
     const api = await startTestApi();
     const { body } = parsed(await exchange(api.address.port, 'NONSENSE\r\n\r\n'));
     expect(api.logLines).toContainEqual(
@@ -184,7 +184,7 @@ describe('behind a proxy that ends TLS', () => {
     },
   );
 
-  test('who is not a trusted proxy is disconnected without a word', async () => {
+  test('an address that is not a trusted proxy is disconnected without an answer', async () => {
     const api = await startTestApi(terminated(['10.0.0.0/8']));
     const socket = connectPlain(api.address.port, '127.0.0.1');
     socket.write(REQUEST);
@@ -194,7 +194,7 @@ describe('behind a proxy that ends TLS', () => {
 });
 
 describe('a stop', () => {
-  test('lets the request under way be answered and then closes its connection', async () => {
+  test('answers the request in progress and then closes its connection', async () => {
     const { server, port, arrived, release } = await startHeldServer();
     const answer = exchange(port, REQUEST);
     await arrived;

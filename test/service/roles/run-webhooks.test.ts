@@ -27,7 +27,7 @@ const PATH = '/hook';
 
 afterEach(() => void vi.useRealTimers());
 
-/** From now on the system's clock shows this time, and goes on from there. */
+/** From now on the system's clock starts from this time. */
 function itIs(atMs: number): void {
   vi.useFakeTimers({ toFake: ['Date'], now: atMs, shouldAdvanceTime: true });
 }
@@ -139,7 +139,7 @@ describe('the webhooks role', () => {
     expect(third - second).toBeGreaterThanOrEqual(270);
   });
 
-  test('that is asked to end records the attempts under way, and begins none', async () => {
+  test('that is asked to stop records the attempts in progress, and begins none', async () => {
     const m = await machine();
     const { promise: asked, resolve } = Promise.withResolvers<void>();
     m.receiver.answer(PATH, (response) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { generate } from 'selfsigned';
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
 import type { AccountEvent, Environment } from '../../../src/domain/account-events.ts';
@@ -17,6 +17,7 @@ import type { Log } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/ops/metrics.ts';
 import type { ViewChange } from '../../../src/transactions/project-event.ts';
 import { openSqliteView } from '../../../src/transactions/view/sqlite/view.ts';
+import { type Answer, fetchAnswer } from '../fetch-answer.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 export const ACCOUNT = 7;
@@ -37,7 +38,7 @@ export interface TestApi {
   spoil(): void;
   show(...changes: readonly ViewChange[]): Promise<void>;
   at(nowMs: number): void;
-  get(pathOrQuery: string, options?: RequestOptions): Promise<TestAnswer>;
+  get(pathOrQuery: string, options?: RequestOptions): Promise<Answer>;
   stop(graceMs?: number): Promise<void>;
 }
 
@@ -46,14 +47,6 @@ export interface RequestOptions {
   /** `null`: none. */
   readonly key?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
-}
-
-export interface TestAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads the answer as its client would
-  readonly body: any;
 }
 
 /** The account of most tests: one key, integration on, a profile of September to October. */
@@ -170,24 +163,17 @@ export async function startTestApi(
     at(ms) {
       nowMs = ms;
     },
-    get: (pathOrQuery, options = {}) => fetchAnswer(`${origin}${pathOf(pathOrQuery)}`, agent, options),
+    get(pathOrQuery, { method = 'GET', key = KEY, headers } = {}) {
+      const keyHeader: Record<string, string> = key === null ? {} : { 'x-api-key': key };
+      const sent = { ...keyHeader, ...headers };
+      return fetchAnswer(`${origin}${pathOf(pathOrQuery)}`, { method, headers: sent, dispatcher: agent });
+    },
     stop,
   };
 }
 
 function pathOf(pathOrQuery: string): string {
   return pathOrQuery.startsWith('/') ? pathOrQuery : `${BASE_PATH}/transactions?${pathOrQuery}`;
-}
-
-async function fetchAnswer(url: string, agent: Agent, options: RequestOptions): Promise<TestAnswer> {
-  const key = options.key === undefined ? KEY : options.key;
-  const { statusCode, headers, body } = await request(url, {
-    dispatcher: agent,
-    method: options.method ?? 'GET',
-    headers: { ...(key === null ? {} : { 'x-api-key': key }), ...options.headers },
-  });
-  const text = await body.text();
-  return { status: statusCode, headers, text, body: text === '' ? undefined : JSON.parse(text) };
 }
 
 export function testPresigner() {

@@ -2,7 +2,7 @@ import { type AccountWriter, changeAccount } from '../../../src/accounts/change-
 import { type IssuedKey, issueKey } from '../../../src/accounts/issue-key.ts';
 import { setWebhook, type WebhookSet } from '../../../src/accounts/set-webhook.ts';
 import { type Engines, openEngines } from '../../../src/app.ts';
-import { webhookOptions } from '../../../src/cli/commands/webhook-options.ts';
+import { webhookOptions } from '../../../src/cli/commands/webhook-commands.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
 import type { AccountCommand } from '../../../src/domain/account-commands.ts';

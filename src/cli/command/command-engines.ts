@@ -7,7 +7,7 @@ import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import { FuelError } from '../../errors.ts';
 
-/** Throws `REFUSED` where the events are embedded and there are none. */
+/** Throws `REFUSED` if the events are embedded and their file does not exist. */
 export function requireStore(config: Config): void {
   if (hasStore(config)) return;
   throw new FuelError(
@@ -21,42 +21,43 @@ function hasStore({ EVENTSTORE_URL, FUEL_DATA_DIR }: Config): boolean {
   return EVENTSTORE_URL !== undefined || existsSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events));
 }
 
-export interface JudgedEnginesOptions {
+export interface CommandEnginesOptions {
   readonly config: Config;
-  /** Whether the command may make a store and record in it. */
+  /** Whether the command may create a store and record events in it. */
   readonly records: boolean;
   readonly note: (line: string) => void;
 }
 
 /** A command's engines. */
-export interface JudgedEngines extends Engines {
+export interface CommandEngines extends Engines {
   /**
-   * Makes sure that the store is the configuration's (see `bindStore`), which the first append does too: for what is
-   * done before one.
+   * Checks that the store belongs to the configuration (see `bindStore`). The first append does so too; this is for
+   * work before it.
    */
   readonly bind: () => Promise<unknown>;
 }
 
 /**
- * The engines as a command may use them. One that only reads is refused where there is no store, instead of making one;
- * one that records is refused a store of another environment or master key, and says where it makes one.
+ * The engines as a command may use them. A command that only reads is refused if there is no store, since opening one
+ * would create it. A command that records is refused a store of another environment or master key, and says where it
+ * creates one.
  */
-export function judgedEngines(engines: Engines, options: JudgedEnginesOptions): JudgedEngines {
+export function commandEngines(engines: Engines, options: CommandEnginesOptions): CommandEngines {
   const { config, records, note } = options;
-  let isThere = hasStore(config);
-  const judged =
+  let exists = hasStore(config);
+  const checked =
     <T>(open: () => T): (() => T) =>
     () => {
-      if (isThere) return open();
+      if (exists) return open();
       if (!records) requireStore(config);
-      isThere = true;
+      exists = true;
       note(`a new store was made in ${resolve(config.FUEL_DATA_DIR)}`);
       return open();
     };
-  const store = judged(() => new BoundStore(engines.store(), bind));
+  const store = checked(() => new BoundStore(engines.store(), bind));
   let bound: Promise<unknown> | undefined;
   const bind = (): Promise<unknown> => {
-    judged(() => undefined)();
+    checked(() => undefined)();
     bound ??= bindStore(engines.store(), config, { clock: systemClock });
     return bound;
   };
@@ -66,11 +67,11 @@ export function judgedEngines(engines: Engines, options: JudgedEnginesOptions): 
     rateWindows: () => engines.rateWindows(),
     store,
     bind,
-    subscriptions: judged(() => engines.subscriptions()),
-    view: judged(() => engines.view()),
-    queue: judged(() => engines.queue()),
-    deliveryLog: judged(() => engines.deliveryLog()),
-    coordination: judged(() => engines.coordination()),
-    snapshots: judged(() => engines.snapshots()),
+    subscriptions: checked(() => engines.subscriptions()),
+    view: checked(() => engines.view()),
+    queue: checked(() => engines.queue()),
+    deliveryLog: checked(() => engines.deliveryLog()),
+    coordination: checked(() => engines.coordination()),
+    snapshots: checked(() => engines.snapshots()),
   };
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { SummedLine } from '../src/summed-line.ts';
+import { SummedLine } from '../../../src/http/server/connection-gate.ts';
 
 let lines: [Readonly<Record<string, number>>, string | undefined][];
 let summed: SummedLine;
@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('the first is told at once, what follows within a second in one line, with how many and the last', () => {
+test('the first is logged at once, what follows within a second in one line, with the count and the last', () => {
   summed.add('a', 'first');
   expect(lines).toEqual([[{ a: 1 }, 'first']]);
   for (let count = 0; count < 50; count++) summed.add('a');
@@ -25,7 +25,7 @@ test('the first is told at once, what follows within a second in one line, with 
   expect(lines.slice(1)).toEqual([[{ a: 50, b: 1 }, 'last']]);
 });
 
-test('a second after the last line the next is told at once again', () => {
+test('a second after the last line the next is logged at once again', () => {
   summed.add('a');
   vi.advanceTimersByTime(1_000);
   expect(vi.getTimerCount()).toBe(0);
@@ -33,7 +33,7 @@ test('a second after the last line the next is told at once again', () => {
   expect(lines).toHaveLength(2);
 });
 
-test('a line that was due at the end is told then, and only then', () => {
+test('a line that is due at the end is logged then, and only then', () => {
   summed.end();
   expect(lines).toEqual([]);
   summed.add('a');

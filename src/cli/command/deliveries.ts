@@ -1,7 +1,20 @@
-import type { Attempt, DeliverySummary } from '../../deliveries/queue/delivery-queue.ts';
+import type { Attempt, AttemptOutcome, DeliverySummary } from '../../deliveries/queue/delivery-queue.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { printableLine } from '../../printable.ts';
-import { outcomeJson, outcomeText } from '../command/outcome-json.ts';
+import type { Session } from './command.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** The stores and settings that decide which deliveries a transaction calls for. */
+export function deliveryContext({ config, engines, clock }: Session) {
+  return {
+    store: engines.store(),
+    queue: engines.queue(),
+    clock,
+    environment: config.FUEL_ENVIRONMENT,
+    retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
+  };
+}
 
 /** A delivery as lists show it. */
 export function deliveryJson(delivery: DeliverySummary) {
@@ -38,4 +51,24 @@ export function attemptText(attempt: Attempt): string {
   const { cycle, number, at, duration_ms } = attemptJson(attempt);
   const name = cycle === 1 ? `attempt ${number}` : `redelivery ${cycle - 1}, attempt ${number}`;
   return `${at}  ${name}, ${duration_ms} ms: ${outcomeText(attempt.outcome)}`;
+}
+
+/** What a receiver answered, or why it did not, as `delivery show` and `webhook test` print it. */
+export function outcomeJson(outcome: AttemptOutcome) {
+  const { answer } = outcome;
+  return {
+    ok: outcome.ok,
+    status: answer?.status ?? null,
+    headers: answer?.headers ?? null,
+    body: answer?.body ?? null,
+    error: outcome.ok ? null : { kind: outcome.kind, detail: outcome.detail },
+  };
+}
+
+export function outcomeText(outcome: AttemptOutcome): string {
+  const status = outcome.answer === null ? '' : `answered ${outcome.answer.status}`;
+  const error =
+    outcome.ok || outcome.kind === 'status' ? '' : `${outcome.kind}: ${printableLine(outcome.detail)}`;
+  const body = outcome.answer?.body ? `\n  ${printableLine(outcome.answer.body)}` : '';
+  return `${[status, error].filter((part) => part !== '').join(', ')}${body}`;
 }

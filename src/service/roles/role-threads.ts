@@ -1,0 +1,101 @@
+import { Worker } from 'node:worker_threads';
+import type { Config } from '../../config/config.ts';
+import type { ProjectorThreadData } from './projector-thread.ts';
+import type { WebhooksThreadData, WebhooksThreadMessage } from './webhooks-thread.ts';
+
+/** Small, since embedded engines share the memory of one machine with everything else. */
+const YOUNG_GENERATION_MB = 4;
+/** Larger, since the drivers of remote engines create many short-lived objects per event. */
+const YOUNG_GENERATION_REMOTE_MB = 32;
+
+const PROJECTOR_HEAP_MB = 96; // one batch of events
+const PROJECTOR_HEAP_EVENTSTOREDB_MB = 256; // and the driver's buffer, which is bounded by number only
+/** Its directory takes 150 MB for a hundred thousand accounts. */
+const WEBHOOKS_HEAP_MB = 768;
+
+export interface RoleThread {
+  /** Rejects when the thread ends with an error or without being asked; stays pending while it works. */
+  readonly failed: Promise<never>;
+  /** Asks it to stop; resolves when it has ended. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a role in its own thread. Any message asks the thread to stop; `onMessage` gets what it posts. Nobody has to
+ * handle `failed`.
+ */
+export function startRoleThread<Message = never>(options: {
+  readonly role: string;
+  readonly entry: URL;
+  readonly data: { readonly config: Config };
+  /** Well above what the role needs: without a limit V8 lets the heap grow instead of collecting it. */
+  readonly heapMb: number;
+  readonly onMessage?: (message: Message) => void;
+}): RoleThread {
+  const { role, entry, data, heapMb, onMessage } = options;
+  const { EVENTSTORE_URL: eventStore, MONGODB_URL: mongodb } = data.config;
+  const isRemote = eventStore !== undefined || mongodb !== undefined;
+  const resourceLimits = {
+    maxYoungGenerationSizeMb: isRemote ? YOUNG_GENERATION_REMOTE_MB : YOUNG_GENERATION_MB,
+    maxOldGenerationSizeMb: heapMb,
+  };
+  const worker = new Worker(entry, { workerData: data, resourceLimits });
+  if (onMessage !== undefined) worker.on('message', onMessage);
+  let stopping = false;
+  const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+  const failed = new Promise<never>((_, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', (code) => {
+      if (!stopping) reject(new Error(`the thread of the role ${role} ended with code ${code}`));
+    });
+  });
+  failed.catch(() => undefined);
+  return {
+    failed,
+    async stop() {
+      stopping = true;
+      worker.postMessage('stop');
+      await ended;
+    },
+  };
+}
+
+/** Starts the projector in its own thread. */
+export function startProjector(data: ProjectorThreadData): RoleThread {
+  const entry = new URL('./projector-thread.ts', import.meta.url);
+  const heapMb =
+    data.config.EVENTSTORE_URL === undefined ? PROJECTOR_HEAP_MB : PROJECTOR_HEAP_EVENTSTOREDB_MB;
+  return startRoleThread({ role: 'projector', entry, data, heapMb });
+}
+
+export interface RunningWebhooks extends RoleThread {
+  /** Whether the subscription is connected and the thread's directory has caught up. */
+  readonly isConnected: boolean;
+}
+
+/**
+ * Starts the webhooks role in its own thread; its `stop` resolves when attempts in progress are recorded. `onMoved` gets
+ * the position of the thread's directory.
+ */
+export function startWebhooks(
+  data: WebhooksThreadData,
+  onMoved: (position: number) => void,
+): RunningWebhooks {
+  let connected = false;
+  const thread = startRoleThread<WebhooksThreadMessage>({
+    role: 'webhooks',
+    entry: new URL('./webhooks-thread.ts', import.meta.url),
+    data,
+    heapMb: WEBHOOKS_HEAP_MB,
+    onMessage: (message) => {
+      if (message.kind === 'connected') connected = true;
+      else onMoved(message.position);
+    },
+  });
+  return {
+    ...thread,
+    get isConnected() {
+      return connected;
+    },
+  };
+}
