@@ -17,13 +17,11 @@ export function trustedProxies(cidrs: readonly string[]): (address: string) => b
 
 /**
  * Where a request comes from: the socket's peer or, behind trusted proxies, the right-most address in
- * `X-Forwarded-For` that is not one of them. `undefined` where that is not an address.
+ * `X-Forwarded-For` that is not one of them. `undefined` where that is not an address, or the socket is closed.
  */
 export function clientAddress(
   request: IncomingMessage,
   trusts: (address: string) => boolean,
 ): IpAddress | undefined {
-  // A socket that is already closed has no peer.
-  if (request.socket.remoteAddress === undefined) return undefined;
   return parseAddress(proxyAddr(request, trusts));
 }
