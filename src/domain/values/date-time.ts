@@ -20,7 +20,7 @@ export function parseDateTime(text: string): number | undefined {
   const hour = Number(hh);
   const minute = Number(mi);
   const second = Number(ss);
-  if (month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59) return undefined;
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
   if (day < 1 || day > daysInMonth(year, month)) return undefined;
   const ms = fraction === undefined ? 0 : Number(fraction.slice(0, 3).padEnd(3, '0'));
   const offset = readOffset(sign, offsetHours, offsetMinutes);
@@ -36,7 +36,7 @@ export function formatDateTime(ms: number): string {
 
 function daysInMonth(year: number, month: number): number {
   if (month === 2 && !(year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0))) return 28;
-  return DAYS_IN_MONTH[month - 1] ?? 0;
+  return DAYS_IN_MONTH[month - 1] ?? 0; // a month that does not exist has no days
 }
 
 function utc(year: number, month: number, day: number): number {
