@@ -41,7 +41,7 @@ function daysInMonth(year: number, month: number): number {
 
 function utc(year: number, month: number, day: number): number {
   // Date.UTC takes the years 0 to 99 for 1900 to 1999.
-  return year < 100 ? new Date(0).setUTCFullYear(year, month - 1, day) : Date.UTC(year, month - 1, day);
+  return new Date(0).setUTCFullYear(year, month - 1, day);
 }
 
 function readOffset(
