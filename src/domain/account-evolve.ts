@@ -172,8 +172,7 @@ function changeKey(draft: AccountDraft, event: KeyEvent, atMs: number): void {
   if (key === undefined) {
     throw new EventOrderFault(`${event.type} names key ${event.data.prefix}, which was never issued`);
   }
-  const changed = evolveKey(key, event, atMs);
-  if (changed !== key) draft.keys.set(key.prefix, changed);
+  draft.keys.set(key.prefix, evolveKey(key, event, atMs));
 }
 
 function evolveKey(key: AccountKey, event: KeyEvent, atMs: number): AccountKey {

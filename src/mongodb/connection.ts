@@ -45,6 +45,7 @@ export class MongoConnection {
   readonly #client: MongoClient;
   readonly #db: Db;
   #connecting: Promise<void> | undefined;
+  #isSingleNode = false;
   #closed = false;
 
   constructor({ url, database }: MongoConnectionOptions) {
@@ -56,6 +57,9 @@ export class MongoConnection {
       waitQueueTimeoutMS: SELECTION_MS,
       writeConcern: { w: 'majority' }, // what is acknowledged outlives a failover
       ignoreUndefined: true,
+    });
+    this.#client.on('serverDescriptionChanged', ({ newDescription }) => {
+      this.#isSingleNode = newDescription.type === 'Standalone';
     });
     this.#db = this.#client.db(database);
   }
@@ -95,12 +99,10 @@ export class MongoConnection {
     }
   }
 
-  /** Deliveries and the streaks of their failures change in one transaction, which a single node does not have. */
+  /** A delivery and the streak of its lane's failures change in one transaction, which a single node does not have. */
   async #connect(): Promise<void> {
     await this.#client.connect();
-    const hello = await this.#db.command({ hello: 1 }, { readPreference: 'nearest' });
-    const hasTransactions = hello.setName !== undefined || hello.msg === 'isdbgrid';
-    if (!hasTransactions) throw singleNode();
+    if (this.#isSingleNode) throw singleNode();
   }
 
   /** Resolves when the server that takes writes answers, within 2 s either way. */

@@ -92,6 +92,11 @@ describe('an account', () => {
     const done: AccountEvent = { type: 'AccountContactsSet', data };
     given(opened()).when(set).thenEvents(done);
     given(opened(), done).when(set).thenUnchanged();
+    const other: AccountEvent = {
+      type: 'AccountContactsSet',
+      data: { ...account, emails: ['b@example.com'] },
+    };
+    given(opened(), other).when(set).thenEvents(done);
   });
 
   test('begins with the integration off, which is switched on and off', () => {
@@ -110,6 +115,17 @@ describe('a charging profile', () => {
     given(opened(), profileSet(FROM, TO)).when(setProfile(FROM, TO)).thenUnchanged();
     given(opened(), profileSet(FROM, TO)).when(setProfile(FROM, null)).thenEvents(profileSet(FROM, null));
     given(opened(), profileSet('2026-09-01T02:00:00+02:00', TO)).when(setProfile(FROM, TO)).thenUnchanged();
+  });
+
+  test('set again with another start is another event', () => {
+    const earlier = '2026-08-01T00:00:00.000Z';
+    given(opened(), profileSet(earlier, TO)).when(setProfile(FROM, TO)).thenEvents(profileSet(FROM, TO));
+  });
+
+  test('needs a name', () => {
+    given(opened())
+      .when({ ...setProfile(FROM, TO), profile: ' ' } as AccountCommand)
+      .thenRefused(/^a charging profile needs a name: give one with --profile$/);
   });
 
   test('ends after it starts', () => {
@@ -138,6 +154,15 @@ describe('a corporate group', () => {
       .when(set('Yards'))
       .thenEvents({ type: 'CorporateGroupRenamed', data: renamed });
   });
+});
+
+test('a corporate group and a corporate need a name', () => {
+  given(opened())
+    .when({ type: 'SetCorporateGroup', accountId: 7, groupId: 3, name: '' })
+    .thenRefused(/^a corporate group needs a name: give one with --name$/);
+  given(opened())
+    .when(setCorporate('\t'))
+    .thenRefused(/^a corporate needs a name: give one with --name$/);
 });
 
 describe('a corporate', () => {

@@ -11,12 +11,14 @@ import {
   onKey,
   opened,
   PREFIX,
+  profileSet,
   SECRET,
   webhookSet,
 } from '../support/accounts/account-samples.ts';
 import { commandSequences } from '../support/accounts/arbitrary-commands.ts';
 
 const key = { account_id: 7, prefix: PREFIX };
+const redelivery = { delivery_ids: null, since: null, until: null, force: false };
 const fold = (...events: readonly AccountEvent[]) =>
   foldAccount(events.map((event) => ({ event, atMs: 5_000 })));
 
@@ -37,8 +39,9 @@ describe('the webhook of a key', () => {
     expect(webhookOf(...again)?.disabled).toBeNull();
   });
 
-  test('may be disabled just after it was removed', () => {
+  test('may be disabled or enabled just after it was removed', () => {
     expect(webhookOf(webhookSet(), onKey('WebhookRemoved'), onKey('WebhookDisabled'))).toBeNull();
+    expect(webhookOf(webhookSet(), onKey('WebhookRemoved'), onKey('WebhookEnabled'))).toBeNull();
   });
 
   test('leaves its secret behind when it is removed', () => {
@@ -74,10 +77,7 @@ test('every type of account event can follow', () => {
     { type: 'WebhookFailing', data: { ...key, ...failures } },
     onKey('WebhookDisabled'),
     onKey('WebhookEnabled'),
-    {
-      type: 'RedeliveryRequested',
-      data: { ...key, delivery_ids: null, since: null, until: null, force: false },
-    },
+    { type: 'RedeliveryRequested', data: { ...key, ...redelivery } },
     onKey('WebhookRemoved'),
   ];
   expect(new Set(events.map((event) => event.type))).toEqual(new Set(Object.keys(accountEvents)));
@@ -109,20 +109,47 @@ test('every type of account event can follow', () => {
   });
 });
 
-test.each<[string, AccountEvent[]]>([
-  ['anything before the account was opened', [groupAdded()]],
-  ['a second opening', [opened(), opened()]],
-  ['another account', [opened(), { type: 'IntegrationEnabled', data: { account_id: 8 } }]],
-  ['a group added twice', [opened(), groupAdded(), groupAdded()]],
+test.each<[string, AccountEvent[], string]>([
+  [
+    'anything before the account was opened',
+    [groupAdded()],
+    'CorporateGroupAdded before the account was opened',
+  ],
+  ['a second opening', [opened(), opened()], 'account 7 was opened before'],
+  [
+    'another account',
+    [opened(), { type: 'IntegrationEnabled', data: { account_id: 8 } }],
+    'IntegrationEnabled of account 8 on account 7',
+  ],
+  [
+    'a profile that starts at no date-time',
+    [opened(), profileSet('yesterday', null)],
+    'yesterday is not a date-time',
+  ],
+  [
+    'a group added twice',
+    [opened(), groupAdded(), groupAdded()],
+    'CorporateGroupAdded repeats what is there already',
+  ],
   [
     'the renaming of an unknown group',
     [opened(), { type: 'CorporateGroupRenamed', data: { account_id: 7, corporate_group_id: 3, name: 'x' } }],
+    'CorporateGroupRenamed names corporate group 3, which was never added',
   ],
-  ['a corporate added twice', [opened(), corporateAdded(), corporateAdded()]],
-  ['a corporate in an unknown group', [opened(), corporateAdded(3)]],
+  [
+    'a corporate added twice',
+    [opened(), corporateAdded(), corporateAdded()],
+    'CorporateAdded repeats what is there already',
+  ],
+  [
+    'a corporate in an unknown group',
+    [opened(), corporateAdded(3)],
+    'CorporateAdded names corporate group 3, which was never added',
+  ],
   [
     'the renaming of an unknown corporate',
     [opened(), { type: 'CorporateRenamed', data: { account_id: 7, corporate_id: 31, name: 'x' } }],
+    'CorporateRenamed names corporate 31, which was never added',
   ],
   [
     'a move to an unknown group',
@@ -131,12 +158,26 @@ test.each<[string, AccountEvent[]]>([
       corporateAdded(),
       { type: 'CorporateMoved', data: { account_id: 7, corporate_id: 31, corporate_group_id: 4 } },
     ],
+    'CorporateMoved names corporate group 4, which was never added',
   ],
-  ['a prefix issued twice', [opened(), keyIssued(), keyIssued()]],
-  ['a key that was never issued', [opened(), onKey('KeySwitchedOff')]],
-  ['a webhook without any secret', [opened(), keyIssued(), webhookSet({ secret: null })]],
-])('%s can not follow', (_, events) => {
-  expect(() => fold(...events)).toThrow(EventOrderFault);
+  ['a prefix issued twice', [opened(), keyIssued(), keyIssued()], 'KeyIssued repeats what is there already'],
+  ...[
+    onKey('KeySwitchedOff'),
+    onKey('WebhookFailing'),
+    { type: 'WebhookTestRequested', data: { ...key, delivery_id: 'd' } } as const,
+    { type: 'RedeliveryRequested', data: { ...key, ...redelivery } } as const,
+  ].map((event): [string, AccountEvent[], string] => [
+    `${event.type} of a key that was never issued`,
+    [opened(), event],
+    `${event.type} names key abcdefghij, which was never issued`,
+  ]),
+  [
+    'a webhook without any secret',
+    [opened(), keyIssued(), webhookSet({ secret: null })],
+    'WebhookUrlSet brings no secret, and key abcdefghij has none',
+  ],
+])('%s can not follow', (_, events, reason) => {
+  expect(() => fold(...events)).toThrow(new EventOrderFault(reason));
 });
 
 test('evolving leaves the account that was given as it is', () => {

@@ -65,6 +65,9 @@ describe('a transaction', () => {
     for (const other of others) {
       expect(decideTransaction(other, stateAfter(confirmed()))).toEqual(refused(/recorded before/));
     }
+    expect(decideTransaction(external, stateAfter(confirmed()))).toEqual(
+      refused(/with other content: a record never changes, so give a new transaction a new id$/),
+    );
     expect(decideTransaction(external, stateAfter(confirmed(), voided))).toEqual(
       refused(/was voided, .*final/),
     );

@@ -136,6 +136,10 @@ describe('a redelivery', () => {
     given(...withWebhook)
       .when(command)
       .thenEvents({ type: 'RedeliveryRequested', data });
+    const between = { ...data, until: '2026-09-05T12:00:01.000Z' };
+    given(...withWebhook)
+      .when({ ...command, untilMs: AT + 1_000 } as AccountCommand)
+      .thenEvents({ type: 'RedeliveryRequested', data: between });
   });
 });
 

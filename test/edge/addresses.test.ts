@@ -39,7 +39,9 @@ describe('the client’s address', () => {
   });
 
   test('is undefined on a closed socket', () => {
-    expect(seen(undefined, '1.1.1.1', ['10.0.0.0/8'])).toBeUndefined();
+    for (const proxies of [[], ['10.0.0.0/8'], ['10.0.0.0/8', 'fd00::/8']]) {
+      expect(seen(undefined, '1.1.1.1', proxies)).toBeUndefined();
+    }
   });
 
   test('never throws, whatever is forwarded', () => {
@@ -64,6 +66,7 @@ describe('an allow-list', () => {
     ['::ffff:203.0.113.9', '203.0.113.9'],
     ['::ffff:203.0.113.0/120', '203.0.113.7'],
     ['::ffff:0.0.0.0/96', '203.0.113.7'],
+    ['2001:db8::/120', '2001:db8::ff'],
   ])('with %s admits %s', (entry, address) => {
     expect(allows(['192.0.2.1', entry], address)).toBe(true);
   });
@@ -71,7 +74,9 @@ describe('an allow-list', () => {
   test.each([
     ['203.0.113.9', '203.0.113.8'],
     ['203.0.113.0/24', '203.0.114.0'],
+    ['2001:db8::1', '2001:db8::2'],
     ['2001:db8::/32', '2001:db9::1'],
+    ['2001:db8::/120', '2001:db8::100'],
     ['::/0', '203.0.113.9'],
     ['0.0.0.0/0', '2001:db8::1'],
     ['not an address', '203.0.113.9'],

@@ -159,9 +159,10 @@ describe('the parameters of the list', () => {
 
   test('corporate ids collapse by number: leading zeros do not make another', () => {
     expect(queryOf(`${range}&corporate_id=1,1,01,2`).corporateIds).toEqual([1, 2]);
+    expect(queryOf(`${range}&corporate_id=31,32`).corporateIds).toEqual([31, 32]);
   });
 
-  test.each(['1,', ',1', '1,,2', '-1', '1.0', 'a', '1;2', '9007199254740992', '1, 2'])(
+  test.each(['1,', ',1', '1,,2', '-1', '1.0', 'a', '1;2', '9007199254740992', '1,9007199254740992', '1, 2'])(
     'corporate_id may not be %s',
     (ids) => {
       expect(Object.keys(fieldsOf(`${range}&corporate_id=${ids}`))).toEqual(['corporate_id']);
@@ -189,13 +190,49 @@ describe('the parameters of the list', () => {
     expect(Object.keys(fieldsOf(`${range}&cursor=others`))).toEqual(['cursor']);
   });
 
-  test('a cursor is not compared with filters that have a problem', () => {
+  test.each([
+    'from=x&to=2026-09-30T00:00:00Z',
+    'from=2026-09-01T00:00:00Z&to=x',
+    'from=x&to=x',
+    `${range}&corporate_group_id=x`,
+    `${range}&corporate_id=x`,
+    `${range}&status=x`,
+  ])('a cursor is not compared with filters that have a problem: %s', (query) => {
     const seen: unknown[] = [];
-    readParameters(`${range}&status=x&cursor=good`, (_, filters) => {
+    readParameters(`${query}&cursor=good`, (_, filters) => {
       seen.push(filters);
       return place;
     });
     expect(seen).toEqual([undefined]);
+  });
+
+  const notADateTime =
+    'must be an ISO 8601 date-time with seconds and an offset that exists, such as 2026-09-01T00:00:00Z';
+  test.each([
+    ['to=2026-09-30T00:00:00Z&from=x', 'from', notADateTime],
+    ['from=2026-09-01T00:00:00Z&to=x', 'to', notADateTime],
+    ['from=2026-09-01T00:00:00Z&to=2026-08-01T00:00:00Z', 'to', 'must not be before from'],
+    ['from=2026-09-01T00:00:00Z&to=2026-11-01T00:00:00Z', 'to', 'must be at most 31 days after from'],
+    [`${range}&limit=1&limit=1`, 'limit', 'must be given only once'],
+    [`${range}&corporate_group_id=x`, 'corporate_group_id', 'must be an integer within 2^53-1'],
+    [
+      `${range}&corporate_id=x`,
+      'corporate_id',
+      'must be an integer or a comma-separated list of integers within 2^53-1',
+    ],
+    [`${range}&corporate_id=${[...Array(1_001).keys()]}`, 'corporate_id', 'must be at most 1000 integers'],
+    [`${range}&status=x`, 'status', 'must be CONFIRMED or EXTERNAL, or both separated by a comma'],
+    [`${range}&limit=x`, 'limit', 'must be an integer'],
+    [`${range}&limit=0`, 'limit', 'must be at least 1'],
+    [`${range}&limit=101`, 'limit', 'must be at most 100'],
+    [`${range}&cursor=bad`, 'cursor', 'is malformed: pass next_cursor as it was received'],
+    [
+      `${range}&cursor=others`,
+      'cursor',
+      'was made with other filters: pass the filters and the range of the page before',
+    ],
+  ])('the problem of %s tells the client what %s must be', (query, name, problem) => {
+    expect(fieldsOf(query)).toEqual({ [name]: problem });
   });
 
   test('whatever the query, it is read or its problems are named', () => {

@@ -106,6 +106,7 @@ describe('an account becomes unreadable, and the others go on,', () => {
     expect(directory.apply(at(2, unreadableEvent))).toBe(directory.account(7));
     expect(directory.apply(at(2, unreadableEvent))).toBeUndefined();
     expect(directory.apply(at(3, unreadableEvent))).toBeUndefined();
+    expect(directory.apply(at(9, groupAdded()))).toBeUndefined(); // behind a gap
   });
 
   test('by no fault of the program: that is not taken for one of the event', () => {

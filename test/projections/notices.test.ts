@@ -36,6 +36,7 @@ test('an event calls for a mail to each side that has an address', () => {
 
 test('an event calls for a mail for exactly a day', () => {
   const event = onKey('WebhookDisabled');
+  expect(NOTICE_MAX_AGE_MS).toBe(86_400_000);
   expect(noticesFor({ event, atMs: NOW - NOTICE_MAX_AGE_MS }, account, options)).toHaveLength(2);
   expect(noticesFor({ event, atMs: NOW - NOTICE_MAX_AGE_MS - 1 }, account, options)).toEqual([]);
 });

@@ -42,7 +42,7 @@ const TEXTS = {
 };
 const TIMES = {
   taken: ['2026-09-03T08:15:30Z', '2026-09-03T08:15:30.5+02:00'],
-  refused: [undefined, 7, '', '2026-09-03', '2026-02-30T00:00:00Z', true, {}],
+  refused: [undefined, 7, '', '2026-09-03', '2026-02-30T00:00:00Z', ['2026-09-03T08:15:30Z'], true, {}],
 };
 const decimals = (count: number) => ({
   taken: ['0', '-1', '7.5', `7.${'1'.repeat(count)}`],

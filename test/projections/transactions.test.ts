@@ -187,6 +187,7 @@ describe('a void and a cancellation', () => {
     const data = { transaction_id: 501, account_id: 7, voided_at: '2026-09-04T10:00:00Z' };
     expect(() => projectTransaction('TransactionVoided', data, 1)).not.toThrow();
     expect(() => projectTransaction('TransactionCancelled', data, 1)).toThrow(/^cancelled_at: /);
+    expect(() => projectTransaction('TransactionCancelled', null, 1)).toThrow(/^data: /);
   });
 });
 
@@ -247,7 +248,7 @@ describe('a change', () => {
     expect(stateAfter(show(3))).toEqual({ revision: 3, accountId: 7, shown: row });
     expect(stateAfter(hide(4, 8))).toEqual({ revision: 4, accountId: 8, shown: null });
     const erased = stateAfter({ kind: 'erase', revision: 5, id: 501 });
-    expect(erased).toMatchObject({ revision: 5, shown: null });
+    expect(erased).toEqual({ revision: 5, accountId: 0, shown: null });
     expect(transition(erased, show(6))).toEqual({ illegal: expect.any(String) });
   });
 

@@ -16,7 +16,6 @@ export type HealthJudgement =
  */
 export function judgeHealth(health: WebhookHealth, nowMs: number): HealthJudgement {
   const { failedInARow, failingSinceMs } = health;
-  if (failedInARow === 0) return { kind: 'nothing' };
   if (failedInARow >= SWITCH_OFF.failedInARow) {
     return { kind: 'switch off', reason: `${failedInARow} deliveries failed in a row` };
   }

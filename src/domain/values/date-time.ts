@@ -20,7 +20,7 @@ export function parseDateTime(text: string): number | undefined {
   const hour = Number(hh);
   const minute = Number(mi);
   const second = Number(ss);
-  if (month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59) return undefined;
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
   if (day < 1 || day > daysInMonth(year, month)) return undefined;
   const ms = fraction === undefined ? 0 : Number(fraction.slice(0, 3).padEnd(3, '0'));
   const offset = readOffset(sign, offsetHours, offsetMinutes);
@@ -36,12 +36,12 @@ export function formatDateTime(ms: number): string {
 
 function daysInMonth(year: number, month: number): number {
   if (month === 2 && !(year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0))) return 28;
-  return DAYS_IN_MONTH[month - 1] ?? 0;
+  return DAYS_IN_MONTH[month - 1] ?? 0; // a month that does not exist has no days
 }
 
 function utc(year: number, month: number, day: number): number {
   // Date.UTC takes the years 0 to 99 for 1900 to 1999.
-  return year < 100 ? new Date(0).setUTCFullYear(year, month - 1, day) : Date.UTC(year, month - 1, day);
+  return new Date(0).setUTCFullYear(year, month - 1, day);
 }
 
 function readOffset(

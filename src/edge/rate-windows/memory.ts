@@ -25,8 +25,7 @@ export function createMemoryRateWindows(options: { maxIds?: number } = {}): Rate
   const settled = (): void => undefined;
   return {
     hit(id, limit) {
-      // Setting a known id again would dispose of its window.
-      if (ids !== undefined && ids.get(id) === undefined) ids.set(id, true);
+      ids?.set(id, true); // the same value again disposes of nothing
       const verdict = last.then(() => count(id, limit));
       last = verdict.then(settled, settled);
       return verdict;

@@ -30,15 +30,13 @@ export async function* readLines(input: AsyncIterable<Buffer>): AsyncGenerator<L
       start = end + 1;
     }
     const tail = chunk.subarray(start);
-    if (tail.length > 0) {
-      restBytes += tail.length;
-      // Of a line that is too long already only the length matters.
-      if (restBytes <= MAX_LINE_BYTES) rest.push(tail);
-      else rest = [];
-    }
+    restBytes += tail.length;
+    // Of a line that is too long already only the length matters.
+    if (restBytes <= MAX_LINE_BYTES) rest.push(tail);
+    else rest = [];
     if (lines.length > 0) yield lines;
   }
-  const last = restBytes > 0 ? finish(Buffer.alloc(0)) : undefined;
+  const last = finish(Buffer.alloc(0));
   if (last !== undefined) yield [last];
 }
 

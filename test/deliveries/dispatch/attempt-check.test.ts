@@ -93,6 +93,7 @@ describe('access', () => {
     const sooner = profileSet(at(4_000), at(5_000), 'sooner');
     expect(access(on, later, sooner)).toEqual({ open: false, opensAtMs: NOW_MS + 4_000 });
     expect(access(on, sooner, later)).toEqual({ open: false, opensAtMs: NOW_MS + 4_000 });
+    expect(access(on, later)).toEqual({ open: false, opensAtMs: NOW_MS + 9_000 });
   });
 
   test('opens at no known moment where the profiles are over, or end before they begin, or the integration is off', () => {

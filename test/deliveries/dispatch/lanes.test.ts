@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Lanes, MAX_IN_FLIGHT } from '../../../src/deliveries/dispatch/lanes.ts';
+import { countByLane, Lanes, MAX_IN_FLIGHT } from '../../../src/deliveries/dispatch/lanes.ts';
 
 const QUARTER = MAX_IN_FLIGHT / 4;
 const FAST = { ok: true, durationMs: 5 };
@@ -126,6 +126,32 @@ test('lanes that are stored together share the free slots: each what it wants, a
   const several = ['fine0', 'new0', 'fine1', 'new1', 'new2'];
   const { laneCapacity } = lanes.grant(0, new Map(several.map((name) => [name, 2])));
   expect(several.map(laneCapacity)).toEqual([1, 2, 1, 2, 0]);
+});
+
+test('a lane that is asked for takes no slot of another class where it is not known what each wants', () => {
+  const names = Array.from({ length: 16 }, (_, index) => `fine${index}`);
+  const lanes = lanesWith(Object.fromEntries(names.map((name) => [name, warm(FAST)])));
+  const { laneCapacity } = lanes.grant(0);
+  expect(names.map(laneCapacity)).toEqual(names.map(() => 32)); // all slots, though nothing may be due there
+  expect(laneCapacity('new')).toBe(8);
+});
+
+test('what each lane wants is the number of its deliveries', () => {
+  const deliveries = ['a', 'b', 'a'].map((prefix) => ({ prefix }));
+  expect(countByLane(deliveries)).toEqual(
+    new Map([
+      ['a', 2],
+      ['b', 1],
+    ]),
+  );
+});
+
+test('a slot that ends without an attempt is free again, and changes nothing else of its lane', () => {
+  const lanes = lanesWith({ a: [...warm(FAST), FAILED] });
+  for (let index = 0; index < 3; index++) lanes.started('a', 0);
+  for (let index = 0; index < 3; index++) lanes.ended('a');
+  expect(lanes.inFlight).toBe(0);
+  expect(lanes.grant(0).laneCapacity('a')).toBe(32);
 });
 
 test('a lane is told the same all through one claim, and its class counts it once', () => {

@@ -26,7 +26,7 @@ test('the rate after an enable is 10 a second at first and doubles every second'
 test('a rate that was not used is not saved up', () => {
   const ramps = new Ramps();
   ramps.start('a', 0);
-  expect(ramps.capacity('a', 5_000)).toBeLessThanOrEqual(33); // a tenth of the 320 of that second
+  expect(ramps.capacity('a', 5_000)).toBe(33); // a tenth of the 320 of that second, and the one that is due
 });
 
 test('a rate that was not used is not saved up by the deliveries that start either', () => {
@@ -56,6 +56,22 @@ test('a ramp is over after ten seconds, and a webhook without one has no limit',
   expect(ramps.nextAtMs(10_000)).toBeUndefined();
 });
 
+test('a ramp that is over has no next moment, whoever asks first', () => {
+  const ramps = new Ramps();
+  ramps.start('a', 0);
+  ramps.took('a', 9_999);
+  expect(ramps.nextAtMs(10_000)).toBeUndefined();
+});
+
+test('a ramp lasts ten seconds by the clock of our days', () => {
+  const nowMs = Date.UTC(2026, 8, 3);
+  const ramps = new Ramps();
+  ramps.start('a', nowMs);
+  expect(ramps.capacity('a', nowMs)).toBe(1);
+  expect(ramps.capacity('a', nowMs + 9_999)).toBeLessThan(Infinity);
+  expect(ramps.capacity('a', nowMs + 10_000)).toBe(Infinity);
+});
+
 test('the next moment at which a waiting webhook may go on is known', () => {
   const ramps = new Ramps();
   expect(ramps.nextAtMs(0)).toBeUndefined();
@@ -64,6 +80,7 @@ test('the next moment at which a waiting webhook may go on is known', () => {
   expect(ramps.nextAtMs(0)).toBe(100);
   expect(ramps.capacity('a', 99)).toBe(0);
   expect(ramps.capacity('a', 100)).toBe(1);
+  expect(ramps.nextAtMs(100)).toBeUndefined();
 });
 
 test('of several waiting webhooks the first to go on is told, in whole milliseconds, and none that need not wait', () => {

@@ -5,6 +5,7 @@ import type { ClaimedDelivery, DeliveryReport } from '../../../src/deliveries/qu
 import { FuelError } from '../../../src/errors.ts';
 import { FakeScheduler } from '../../support/deliveries/fake-scheduler.ts';
 
+const logInto = (lines: object[]) => pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
 const storeUnavailable = (): Error => new FuelError('STORE_UNAVAILABLE', 'no server answers');
 
 function batch(
@@ -16,10 +17,11 @@ function batch(
   const commits: string[][] = [];
   const recorded: string[] = [];
   const stored: DeliveryReport[] = [];
+  const lines: object[] = [];
   const reports = new ReportBatch({
     scheduler,
     togetherMs,
-    log: pino({ enabled: false }),
+    log: logInto(lines),
     queue: {
       async report(all) {
         const refusal = refuse(all);
@@ -38,7 +40,7 @@ function batch(
       reports.add({ delivery: { id } as ClaimedDelivery, report });
     }
   };
-  return { scheduler, commits, recorded, stored, faults, reports, add };
+  return { scheduler, commits, recorded, stored, faults, reports, lines, add };
 }
 
 test('outcomes that arrive within two milliseconds are recorded in one commit, in their order', async () => {
@@ -121,6 +123,38 @@ describe('an outcome that the store refuses', () => {
     ]);
   });
 
+  test('keeps no more than 500 characters of why the store refused it', async () => {
+    let tries = 0;
+    const { scheduler, stored, reports } = batch(() =>
+      tries++ === 0 ? new FuelError('ITEM_REFUSED', 'x'.repeat(1_000)) : undefined,
+    );
+    const outcome = { ok: false, kind: 'timeout', detail: 'y', answer: null } as const;
+    const report = {
+      kind: 'failed',
+      id: 'a',
+      lease: 'x',
+      attempt: { ...attempt, outcome },
+      reason: 'z',
+    } as const;
+    reports.add({ delivery: { id: 'a' } as ClaimedDelivery, report });
+    await scheduler.advance(10);
+    const detail = `not stored: ${'x'.repeat(488)}`;
+    expect(stored).toEqual([{ ...report, attempt: { ...attempt, outcome: { ...outcome, detail } } }]);
+  });
+
+  test.each<DeliveryReport>([
+    { kind: 'held', id: 'a', lease: 'x' },
+    { kind: 'failed', id: 'a', lease: 'x', attempt: null, reason: 'the key is switched off' },
+  ])('without an attempt is recorded once more as it is: $kind', async (report) => {
+    let tries = 0;
+    const { scheduler, stored, faults, reports } = batch(() =>
+      tries++ === 0 ? new FuelError('ITEM_REFUSED', 'not now') : undefined,
+    );
+    reports.add({ delivery: { id: 'a' } as ClaimedDelivery, report });
+    await scheduler.advance(10);
+    expect([stored, faults]).toEqual([[report], []]);
+  });
+
   test('also in short is a fault of the program, and is reported under its own name', async () => {
     const { scheduler, faults, add } = batch(() => new TypeError('not a function'));
     add('a');
@@ -152,6 +186,22 @@ test('closing records what is left without waiting', async () => {
   add('a', 'b');
   await reports.close();
   expect(commits).toEqual([['a', 'b']]);
+});
+
+test('closing records at most 200 outcomes in one commit, and each of them once', async () => {
+  const { commits, recorded, reports, add } = batch();
+  const ids = Array.from({ length: 401 }, (_, index) => `${index}`);
+  add(...ids);
+  await reports.close();
+  expect(commits.map((commit) => commit.length)).toEqual([200, 200, 1]);
+  expect(recorded).toEqual(ids);
+});
+
+test('outcomes that arrive together wait for one timer, since a second one would record them twice', () => {
+  const { scheduler, add } = batch();
+  add('a', 'b');
+  add('c');
+  expect(scheduler.pending).toEqual([2]);
 });
 
 test('outcomes come together for as long as the queue wants them to', async () => {
@@ -229,8 +279,23 @@ test('what can not be recorded at the close is tried once, and lost', async () =
   await reports.close();
   expect([tries, commits, scheduler.pending]).toEqual([1, [], []]);
   add('b');
+  expect(scheduler.pending).toEqual([]);
   await scheduler.advance(5_000);
   expect(tries).toBe(1);
+});
+
+test('what can not be recorded at the close is logged with its number and the reason', async () => {
+  const { reports, add, lines } = batch(storeUnavailable);
+  add('a', 'b');
+  await reports.close();
+  expect(lines).toEqual([
+    expect.objectContaining({
+      level: 40,
+      outcomes: 2,
+      reason: 'no server answers',
+      msg: 'outcomes of attempts were not recorded before the end: these attempts are repeated',
+    }),
+  ]);
 });
 
 test('closing waits for the recording under way', async () => {
@@ -259,14 +324,14 @@ test('a store that is closed is not asked again', async () => {
 });
 
 test('what the store says of the lanes is handed on, and what it refuses is logged as an error, an outage as a warning', async () => {
-  const lines: { level: number }[] = [];
+  const lines: object[] = [];
   const health = new Map([['a', { failedInARow: 1, failingSinceMs: 1, lastAnswers: [] }]]);
   const heard: unknown[] = [];
   const faults = [new Error('broken'), storeUnavailable()];
   const scheduler = new FakeScheduler();
   const reports = new ReportBatch({
     scheduler,
-    log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }),
+    log: logInto(lines),
     queue: {
       async report() {
         const fault = faults.shift();
@@ -279,6 +344,15 @@ test('what the store says of the lanes is handed on, and what it refuses is logg
   });
   reports.add({ delivery: { id: 'a' } as ClaimedDelivery, report: { kind: 'held', id: 'a', lease: 'x' } });
   await scheduler.advance(1_000);
-  expect(lines.map(({ level }) => level)).toEqual([50, 40, 30]);
+  expect(lines).toMatchObject([
+    {
+      level: 50,
+      delivery: 'a',
+      err: { message: 'broken' },
+      msg: 'an outcome can not be stored: it is recorded in short',
+    },
+    { level: 40, outcomes: 1, msg: 'outcomes waits: a store is unavailable' },
+    { level: 30, outcomes: 1, msg: 'outcomes continues: the store is available again' },
+  ]);
   expect(heard).toEqual([health]);
 });

@@ -67,6 +67,15 @@ describe('a warning', () => {
     expect(await recorded()).toHaveLength(4);
   });
 
+  test('that can not be read counts for none: the account that holds it is refused another event', async () => {
+    const { warn, append } = await start();
+    await append('account-7', { type: 'WebhookFailing', data: { prefix: PREFIX } });
+    await expect(warn()).rejects.toMatchObject({
+      code: 'REFUSED',
+      message: expect.stringMatching(/^account 7 can't be read: /),
+    });
+  });
+
   test('of a webhook that was removed meanwhile is not recorded', async () => {
     const { warn, recorded, account } = await start();
     await account(onKey('WebhookRemoved'));

@@ -35,11 +35,21 @@ function watching() {
 
 describe('a warning', () => {
   test('is recorded once in a streak, of each webhook', async () => {
-    const { appended, fail, watch } = watching();
+    const { appended, lines, fail, watch } = watching();
     await fail(24);
     expect(appended).toEqual([]);
     for (const failed of [25, 26, 27]) await fail(failed);
     await fail(25, OTHER);
+    expect(lines).toMatchObject([
+      {
+        level: 40,
+        prefix: LANE.prefix,
+        failed_in_a_row: 25,
+        failing_since_ms: NOW_MS,
+        msg: 'webhook keeps failing',
+      },
+      { prefix: OTHER.prefix },
+    ]);
     expect(appended).toEqual(['warn aaaaaaaaaa', 'warn bbbbbbbbbb']);
     watch.recovered(LANE.prefix);
     await fail(25);
@@ -48,9 +58,10 @@ describe('a warning', () => {
   });
 
   test('that could not be recorded is tried again at the next failure', async () => {
-    const { appended, store, fail, lines } = watching();
+    const { appended, switchOffs, store, fail, lines } = watching();
     store.failing = true;
     await fail(25);
+    expect(switchOffs).toEqual([]);
     expect(lines).toMatchObject([
       { level: 50, prefix: LANE.prefix, msg: 'could not record that the webhook fails' },
     ]);
@@ -71,9 +82,20 @@ describe('a warning', () => {
   });
 });
 
+test('settling waits until what is being recorded is recorded', async () => {
+  const { appended, store, fail, watch } = watching();
+  const mayAppend = Promise.withResolvers<void>();
+  store.waiting = mayAppend.promise;
+  await fail(25);
+  const settled = watch.settle().then(() => [...appended]);
+  await settle();
+  mayAppend.resolve();
+  expect(await settled).toEqual(['warn aaaaaaaaaa']);
+});
+
 describe('a switch-off', () => {
   test('is told before it is recorded and again when it is', async () => {
-    const { appended, switchOffs, store, fail } = watching();
+    const { appended, switchOffs, store, lines, fail } = watching();
     const mayAppend = Promise.withResolvers<void>();
     store.waiting = mayAppend.promise;
     await fail(50);
@@ -82,12 +104,21 @@ describe('a switch-off', () => {
     await settle();
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
     expect(switchOffs).toEqual(['begun aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+    expect(lines).toMatchObject([{ level: 40, failed_in_a_row: 50, msg: 'webhook switched off' }]);
+  });
+
+  test('is no warning: a webhook that is enabled again and keeps failing is warned of', async () => {
+    const { appended, fail } = watching();
+    await fail(50);
+    await fail(25);
+    expect(appended).toEqual(['switch off aaaaaaaaaa', 'warn aaaaaaaaaa']);
   });
 
   test('that could not be recorded is told as failed, and tried again at the next failure', async () => {
-    const { appended, switchOffs, store, fail } = watching();
+    const { appended, switchOffs, store, lines, fail } = watching();
     store.failing = true;
     await fail(50);
+    expect(lines).toMatchObject([{ level: 50, msg: 'could not record that the webhook is off' }]);
     expect(switchOffs).toEqual(['begun aaaaaaaaaa', 'failed aaaaaaaaaa']);
     store.failing = false;
     await fail(51);

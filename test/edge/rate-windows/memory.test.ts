@@ -23,6 +23,15 @@ describe('rate windows in memory', () => {
     expect(await allowed(windows, { limit: 2, hits: 3 })).toBe(2);
   });
 
+  test('end on time also where the process is too busy for its timers', async () => {
+    const windows = createMemoryRateWindows();
+    await windows.hit('key', 1);
+    vi.setSystemTime(1_059_999);
+    expect(await windows.hit('key', 1)).toEqual({ allowed: false, retryAfterSeconds: 1 });
+    vi.setSystemTime(1_060_000);
+    expect(await windows.hit('key', 1)).toEqual({ allowed: true });
+  });
+
   test('say the whole seconds that are left, begun ones too', async () => {
     const windows = createMemoryRateWindows();
     await windows.hit('key', 1);

@@ -30,6 +30,7 @@ describe('a line of an import', () => {
     ['TransactionGuessed', '"TransactionGuessed"'],
     ['AccountOpened', '"AccountOpened"'],
     ['toString', '"toString"'],
+    [['TransactionConfirmed'], '["TransactionConfirmed"]'],
   ])('has a type that is known: %s is not', (type, shown) => {
     expect(lineOf({ type, data: confirmed(1).data })).toEqual({
       ok: false,
