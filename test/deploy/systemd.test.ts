@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { showConfig } from '../../src/config/config.ts';
+import { ROOT } from './compose-file.ts';
+
+const UNITS = ['fuel.service', 'fuel@.service'];
+const PROGRAM = '/opt/fuel-integration';
+const settings = showConfig({}).settings.map(({ name }) => name);
+const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
+
+const textOf = (unit: string) => readFileSync(join(ROOT, 'deploy/systemd', unit), 'utf8');
+const valuesOf = (unit: string, name: string) =>
+  [...textOf(unit).matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
+
+describe.each(UNITS)('the unit %s', (unit) => {
+  it('runs a command that the program has, and is started again whatever ended it', () => {
+    const [command = ''] = valuesOf(unit, 'ExecStart');
+    expect(command).toMatch(/^\/opt\/fuel-integration\/bin\/fuel serve(?: --role %i)?$/);
+    expect(valuesOf(unit, 'Restart')).toEqual(['always']);
+    expect(valuesOf(unit, 'StartLimitIntervalSec')).toEqual(['0']);
+  });
+
+  it('sets nothing but settings, and leaves the secret ones to a file', () => {
+    const names = valuesOf(unit, 'Environment').flatMap((line) =>
+      line.split(' ').map((each) => each.split('=')[0] ?? ''),
+    );
+    expect(names.filter((name) => !settings.includes(name))).toEqual(['XDG_CACHE_HOME']);
+    expect(valuesOf(unit, 'EnvironmentFile')[0]).toBe('/etc/fuel/fuel.env');
+  });
+
+  it('gives what is under way more than the 10 s that it may take', () => {
+    expect(Number(valuesOf(unit, 'TimeoutStopSec')[0])).toBeGreaterThan(10);
+  });
+
+  it.runIf(hasSystemd)('is what systemd takes, without a warning', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'fuel-systemd-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    // Its program stands elsewhere where the tests run; all else is judged as it is.
+    const program = join(folder, 'fuel');
+    mkdirSync(join(program, 'bin'), { recursive: true });
+    copyFileSync(join(ROOT, 'bin/fuel'), join(program, 'bin/fuel'));
+    const path = join(folder, unit);
+    writeFileSync(path, textOf(unit).replaceAll(PROGRAM, program));
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], {
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([0, '']);
+  });
+});
