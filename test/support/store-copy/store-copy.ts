@@ -4,12 +4,14 @@ import type { Clock } from '../../../src/clock.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { openSqliteCoordination } from '../../../src/coordination/sqlite.ts';
 import { openSqliteDeliveryQueue } from '../../../src/deliveries/queue/sqlite/queue.ts';
+import { transactionStream } from '../../../src/domain/transaction-events.ts';
 import type {
   Append,
   AppendResult,
   EventStore,
   RecordedEvent,
 } from '../../../src/event-store/event-store.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { type CopyReport, type CopyStoreOptions, copyStore } from '../../../src/store-copy/copy-store.ts';
@@ -52,6 +54,18 @@ export async function sample(): Promise<EmbeddedEnd> {
   for (const id of [1, 2, 3]) await record(end.store, `transaction-${id}`, `${id}`);
   await end.store.erase('transaction-2');
   return end;
+}
+
+/** Records a confirmed transaction for each id. */
+export async function recordTransactions(
+  { store }: Pick<EmbeddedEnd, 'store'>,
+  ids: readonly number[],
+): Promise<void> {
+  for (const id of ids) {
+    const data = { transaction_id: id } as never;
+    const event = newEvent({ type: 'TransactionConfirmed', data }, AUTHOR, 0);
+    await store.append([{ stream: transactionStream(id), expected: 'none', events: [event] }]);
+  }
 }
 
 export function operations(end: EmbeddedEnd): Promise<RecordedEvent[]> {
