@@ -67,6 +67,11 @@ export type TransactionEvent =
   | Recorded<'TransactionCancelled'>;
 export type TransactionEventType = TransactionEvent['type'];
 
+/** Whether an event of this type records a transaction, rather than withdraws one. */
+export function isRecordingType(type: string): boolean {
+  return type === 'TransactionConfirmed' || type === 'ExternalTransactionRecorded';
+}
+
 /** The stream that holds one transaction's life. */
 export const TRANSACTION_STREAMS = 'transaction-';
 export const transactionStream = (transactionId: number): string => `${TRANSACTION_STREAMS}${transactionId}`;

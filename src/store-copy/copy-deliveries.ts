@@ -1,12 +1,11 @@
 import type { WebhookHealth } from '../deliveries/queue/delivery-queue.ts';
 import type { DeliveryLogCopy, StoredDelivery, StoredRun } from '../deliveries/queue/log-copy.ts';
-import { transactionStream } from '../domain/transaction-events.ts';
+import { isRecordingType, transactionStream } from '../domain/transaction-events.ts';
 import { sameJson } from '../domain/values/same-json.ts';
 import type { EventStore, Position } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 
 const HEALTHY: WebhookHealth = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
-const RECORDINGS = new Set(['TransactionConfirmed', 'ExternalTransactionRecorded']);
 /** Of a delivery whose transaction was erased: before everything; it is never attempted again. */
 const NOWHERE: Position = 0;
 
@@ -52,7 +51,7 @@ export async function relocated(
   const ids = [...new Set(deliveries.map(({ transactionId }) => transactionId))];
   const positions = new Map<string, Position | undefined>();
   for await (const [stream, events] of readInParts(store, ids.map(transactionStream))) {
-    positions.set(stream, events.find(({ type }) => RECORDINGS.has(type))?.position);
+    positions.set(stream, events.find(({ type }) => isRecordingType(type))?.position);
   }
   return deliveries.map((delivery) => ({
     ...delivery,
