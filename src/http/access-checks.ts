@@ -1,6 +1,5 @@
 import type { Caller } from '../accounts/caller.ts';
-import { activeProfile } from '../domain/access.ts';
-import type { Account, AccountKey } from '../domain/account.ts';
+import { type Account, type AccountKey, activeProfile } from '../domain/account.ts';
 import type { RefusalCode } from './answers.ts';
 
 export interface Access {
