@@ -79,7 +79,7 @@ export function projectTransaction(
 }
 
 /** The account of what was erased. */
-const NO_ACCOUNT = 0;
+export const NO_ACCOUNT = 0;
 
 /** What is known of a transaction before a change. */
 export interface RowState {

@@ -138,7 +138,7 @@ describe('of several projectors', () => {
     await until(async () => (await endsAtMs()) === clock.now() + LEASE_MS, 2_500);
     clock.advance(LEASE_MS);
     expect(await coordination.acquire(PROJECTOR_LEASE, 'other', 60_000)).toBe(true);
-    await until(async () => one.said('lost its lease and stands by'), WAIT_MS);
+    await until(async () => one.said('lost its lease: on standby'), WAIT_MS);
     await append('transaction-2', confirmed(2));
     expect(await view.find(2)).toBeUndefined();
     await coordination.release(PROJECTOR_LEASE, 'other');
@@ -153,17 +153,17 @@ describe('of several projectors', () => {
     const one = start({ coordination: failing });
     await until(async () => one.said('could not renew its lease'), WAIT_MS);
     await until(async () => one.said('is active', 2), WAIT_MS);
-    expect(one.said('lost its lease and stands by')).toBe(true);
+    expect(one.said('lost its lease: on standby')).toBe(true);
     await append('transaction-1', confirmed(1));
     await shows(1);
   });
 
-  test('one that can not give its lease back ends all the same', async () => {
+  test('one that can not release its lease ends all the same', async () => {
     const { start, coordination } = openProjection();
     const one = start({ coordination: beforeCall(coordination, 'release', unavailable) });
     await until(async () => one.said('is active'), WAIT_MS);
     await one.stop();
-    expect(one.said('could not give its lease back')).toBe(true);
+    expect(one.said('could not release its lease')).toBe(true);
   });
 });
 

@@ -3,8 +3,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../../../src/sqlite/database.ts';
-import { MIGRATIONS, runQuery } from '../../../../src/transactions/view/sqlite/schema.ts';
+import { runQuery } from '../../../../src/transactions/view/sqlite/page.ts';
 import {
+  MIGRATIONS,
   openSqliteView,
   type SqliteTransactionsView,
 } from '../../../../src/transactions/view/sqlite/view.ts';
