@@ -32,7 +32,7 @@ export interface Notice {
 }
 
 /** Whether an event is of a kind that people are notified of, whatever its age. */
-export function callsForNotice(event: AccountEvent): event is NoticeEvent {
+export function needsNotice(event: AccountEvent): event is NoticeEvent {
   return (
     event.type === 'WebhookFailing' || event.type === 'WebhookDisabled' || event.type === 'WebhookEnabled'
   );
@@ -48,7 +48,7 @@ export function noticesFor(
   account: Account,
   options: { readonly operatorEmail: string | null; readonly nowMs: number },
 ): Notice[] {
-  if (!callsForNotice(event) || options.nowMs - atMs > NOTICE_MAX_AGE_MS) return [];
+  if (!needsNotice(event) || options.nowMs - atMs > NOTICE_MAX_AGE_MS) return [];
   const key = account.keys.get(event.data.prefix);
   const common = {
     accountId: account.id,

@@ -51,7 +51,7 @@ test('a mail says what happened, to what, and what to do about it', () => {
   if (customer === undefined || operator === undefined) throw new Error('no notices');
   expect(noticeText(customer).text).toMatch(/was switched off at 2026-09-05T12:00:00.000Z/);
   expect(noticeText(customer).text).toContain('Address: https://example.com/hook');
-  expect(noticeText(customer).text).toContain('put the receiver right');
+  expect(noticeText(customer).text).toContain('repair the receiver');
   expect(noticeText(operator).text).toContain(`fuel webhook enable ${PREFIX}`);
 });
 
