@@ -31,7 +31,7 @@ export function transactionsViewAtOnceContract(
       await close(views);
     });
 
-    test('an erasure holds against a void that is applied at the same moment', async () => {
+    test('an erasure is not undone by a void that is applied at the same moment', async () => {
       const views = await open();
       const { generation } = await views[0].begin('store-1', 0);
       const ids = Array.from({ length: 20 }, (_, n) => n + 1);
@@ -49,7 +49,7 @@ export function transactionsViewAtOnceContract(
       await close(views);
     });
 
-    test('of two beginnings one stays, and what the other one goes on with is refused', async () => {
+    test('of two resets one stays, and a batch for the other is refused', async () => {
       const views = await open();
       const begun = await Promise.all(views.map((view) => view.begin('store-1', 0)));
       const stays = await views[0].checkpoint();
@@ -63,7 +63,7 @@ export function transactionsViewAtOnceContract(
       await close(views);
     });
 
-    test('a view that the other one begins anew is not served until it is complete again', async () => {
+    test('a view that the other one resets is not served until it is complete again', async () => {
       const [one, other] = await open();
       await one.begin('store-1', 0);
       expect((await other.page(WHOLE)).rows).toEqual([]);

@@ -49,7 +49,7 @@ async function machineIn(folder: string): Promise<PushMachine> {
   return machine;
 }
 
-test('a webhooks role on the copy is handed every event and attempts only what had not ended', async () => {
+test('a webhooks role on the copy receives every event and attempts only what had not ended', async () => {
   const folders = [temporaryFolder(), temporaryFolder()] as const;
   const before = await machineIn(folders[0]);
   before.start();

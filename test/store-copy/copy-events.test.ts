@@ -82,7 +82,7 @@ describe('events', () => {
     },
   );
 
-  test('of any log stand in the target as in the source, wherever and how often the copy was interrupted', async () => {
+  test('of any log are the same in the target as in the source, wherever and how often the copy was interrupted', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 30 }),
@@ -182,7 +182,7 @@ describe('a stretch', () => {
 });
 
 describe('copies of events', () => {
-  test('are refused where their places are taken, each with how it stands there, the first ten named', async () => {
+  test('are refused where their revisions are taken, and the first ten are reported with the reason', async () => {
     const [source, target] = [newEnd(), newEnd()];
     for (let id = 1; id <= 12; id++) {
       await record(source.store, `transaction-${id}`, 'ours');
@@ -203,7 +203,7 @@ describe('copies of events', () => {
     await expect(appendCopies(late, target.store)).rejects.toThrow('whose stream does not exist there');
   });
 
-  test('say where the last of them stands, whichever was recorded last', async () => {
+  test('return the position of the last of them, whichever was recorded last', async () => {
     const [source, target] = [newEnd(), newEnd()];
     await record(source.store, 'transaction-1', 'a', 'b');
     await record(source.store, 'account-1', 'c');
@@ -213,7 +213,7 @@ describe('copies of events', () => {
     expect(await appendCopies([], target.store)).toBe(0);
   });
 
-  test('keep a time that can be read, and get that of their store where it can not', () => {
+  test('keep a time that can be read, and otherwise get the time of their recording', () => {
     const event = (metadata: unknown) =>
       ({ stream: 'account-1', revision: 0, data: {}, metadata, recordedAtMs: 1_000 }) as RecordedEvent;
     const kept = { at: '2026-09-03T10:00:00+02:00', note: 'x' };

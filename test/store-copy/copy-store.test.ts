@@ -27,7 +27,7 @@ const lives = (end: EmbeddedEnd, seenAtMs = Date.now()) =>
   end.coordination.report({ ...PROCESS, startedAtMs: seenAtMs, seenAtMs });
 
 describe('a copy', () => {
-  test('keeps the name of the store and goes on record once, at the end', async () => {
+  test('keeps the name of the store and is recorded once, at the end', async () => {
     const [source, target] = [await sample(), newEnd()];
     const storeId = await storeIdentity(source.store, systemClock);
     expect(await copyFrom(source, target)).toEqual({
@@ -59,7 +59,7 @@ describe('a copy', () => {
     ]);
   });
 
-  test('of what was copied before only compares, and leaves alone what the target has done since', async () => {
+  test('of a store that was copied before only compares, and does not change what the target has done since', async () => {
     const [source, target] = [await sample(), newEnd()];
     const [before, after] = [newDelivery(1), newDelivery(5)];
     await source.queue.enqueue([before]);
@@ -81,7 +81,7 @@ describe('a copy', () => {
     expect(await target.queue.find(after.id)).toBeDefined();
   });
 
-  test('names what the embedded store has recorded since it was copied, and copies none of it', async () => {
+  test('reports what the embedded store has recorded since it was copied, and copies none of it', async () => {
     const [source, target] = [await sample(), newEnd()];
     await copyFrom(source, target);
     await record(source.store, 'transaction-8', 'too late');
@@ -110,7 +110,7 @@ describe('a copy is refused', () => {
   const refused = (message: RegExp) =>
     expect.objectContaining({ code: 'REFUSED', message: expect.stringMatching(message) });
 
-  test('while a process lives on either end', async () => {
+  test('while a process is live on either side', async () => {
     const [source, target] = [await sample(), newEnd()];
     await lives(source);
     await expect(copyFrom(source, target)).rejects.toEqual(
@@ -168,7 +168,7 @@ describe('events that the target should not have', () => {
     return [source, target];
   };
 
-  test('are named, and nothing is copied to it', async () => {
+  test('are reported, and nothing is copied to it', async () => {
     const [source, target] = await begun();
     await record(target.store, 'account-9', 'its own');
     await record(target.store, 'transaction-1', 'its own');
@@ -197,7 +197,7 @@ describe('events that the target should not have', () => {
     expect(await operations(target)).toHaveLength(1);
   });
 
-  test('that were lost by it on the way are named too', async () => {
+  test('that the target lost during the copy are reported too', async () => {
     const [source, into] = [await sample(), newEnd()];
     const lossy = new RealisticStore(into.store);
     const append = lossy.append.bind(lossy);
@@ -212,7 +212,7 @@ describe('events that the target should not have', () => {
   });
 });
 
-test('a copy that was interrupted after it had gone on record is ended by the next run, which only compares', async () => {
+test('a copy that was interrupted after it was recorded is ended by the next run, which only compares', async () => {
   const [source, target] = [await sample(), newEnd()];
   const release: Coordination['release'] = async (lease, holder) => {
     if (lease === 'store copy') throw new FuelError('STORE_UNAVAILABLE', 'MongoDB can not be reached');

@@ -152,7 +152,7 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
   });
 });
 
-test('a view of the former rendering is begun anew', async () => {
+test('a view of the former rendering is reset', async () => {
   const path = join(temporaryFolder(), 'transactions.db');
   const clock = new FakeClock();
   const view = openSqliteView({ path, clock });

@@ -34,7 +34,7 @@ describe('the status of the projection', () => {
     });
   });
 
-  test('counts what is not in the view and says how old the first of it is, what is parked and who works', async () => {
+  test('counts the events that are not in the view, and reports the age of the first, the parked events and the holder', async () => {
     const { store, view, coordination, clock, append, generation, parked } = await begun();
     await append('transaction-1', confirmed(1));
     await view.apply([], { generation, position: await store.head() });
@@ -79,7 +79,7 @@ describe('the status of the projection', () => {
 describe('retrying what is parked', () => {
   const author = { actor: 'Ada', command: 'test' };
 
-  test('applies one event or all, says how many stay parked, and records which were tried', async () => {
+  test('applies one event or all, returns how many stay parked, and records which were retried', async () => {
     const { store, view, append, parked, clock } = await begun();
     await append('transaction-1', confirmed(1));
     await append('transaction-2', { type: 'TransactionGuessed', data: {} }, confirmed(2));
@@ -107,7 +107,7 @@ describe('retrying what is parked', () => {
     expect(recorded[0]?.metadata).toMatchObject({ actor: 'Ada' });
   });
 
-  test('leaves out what was erased since, and records nothing where nothing was tried', async () => {
+  test('leaves out what was erased since, and records nothing where nothing was retried', async () => {
     const { store, view, append, parked, clock } = await begun();
     await append('transaction-1', confirmed(1));
     await parked('transaction-1', 5);

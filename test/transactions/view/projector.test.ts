@@ -41,7 +41,7 @@ describe('a projector', () => {
     expect(await view.checkpoint()).toMatchObject({ generation });
   });
 
-  test('parks an event that can not be shown, says so once with its place, and continues', async () => {
+  test('parks an event that can not be shown, logs it once with its position, and continues', async () => {
     const { append, start, shows, view } = openProjection();
     await append('transaction-1', { type: 'TransactionGuessed', data: {} }, confirmed(1));
     const { lines } = start();
@@ -54,7 +54,7 @@ describe('a projector', () => {
     expect(errors[0]).not.toHaveProperty('parkedAtMs');
   });
 
-  test('starts over where the view is begun anew while it works', async () => {
+  test('starts over when the view is reset meanwhile', async () => {
     const { append, start, shows, view, store, clock } = openProjection();
     await append('transaction-1', confirmed(1));
     const { said } = start();
@@ -77,7 +77,7 @@ describe('a projector', () => {
     await until(async () => said('projector waits'), WAIT_MS);
   });
 
-  test('ends with what else goes wrong', async () => {
+  test('ends with any other error', async () => {
     const { start, view } = openProjection();
     const failing = beforeCall(view, 'checkpoint', () => {
       throw new Error('no space');
@@ -111,7 +111,7 @@ describe('a projector', () => {
 });
 
 describe('of several projectors', () => {
-  test('one works; another takes over at once where that one stops', async () => {
+  test('one is active; another takes over at once when that one stops', async () => {
     const { append, start, shows, holder, view } = openProjection();
     const one = start({ holder: 'one' });
     await until(async () => one.said('is active'), WAIT_MS);
@@ -126,7 +126,7 @@ describe('of several projectors', () => {
     expect(await view.parked()).toEqual([]);
   });
 
-  test('the one that works renews its lease of 3 s, and stops working when it has lost it', async () => {
+  test('the active one renews its lease of 3 s, and stops when it has lost it', async () => {
     const { append, start, shows, coordination, clock, view } = openProjection();
     const one = start();
     await append('transaction-1', confirmed(1));
@@ -146,7 +146,7 @@ describe('of several projectors', () => {
     expect(one.said('is active', 2)).toBe(true);
   });
 
-  test('one that can not renew its lease stops working until it has it again', async () => {
+  test('one that can not renew its lease stops until it has it again', async () => {
     const { start, shows, append, coordination } = openProjection();
     let calls = 0;
     const failing = beforeCall(coordination, 'acquire', () => (++calls === 2 ? unavailable() : undefined));
@@ -158,7 +158,7 @@ describe('of several projectors', () => {
     await shows(1);
   });
 
-  test('one that can not release its lease ends all the same', async () => {
+  test('one that can not release its lease ends nevertheless', async () => {
     const { start, coordination } = openProjection();
     const one = start({ coordination: beforeCall(coordination, 'release', unavailable) });
     await until(async () => one.said('is active'), WAIT_MS);
@@ -168,7 +168,7 @@ describe('of several projectors', () => {
 });
 
 describe('a view is prepared', () => {
-  test('by beginning it, to be served from where the log ends now', async () => {
+  test('by a reset, to be served from the present end of the log', async () => {
     const { store, view, clock, append } = openProjection();
     await append('transaction-1', confirmed(1));
     const storeId = await storeIdentity(store, clock);

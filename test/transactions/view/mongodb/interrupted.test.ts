@@ -42,7 +42,7 @@ describeWithMongodb('a change of the view on MongoDB that is interrupted', () =>
     });
   }
 
-  test('forgets no event that was to be parked: it is parked before the rows are past it', async () => {
+  test('loses no event that was to be parked: it is parked before its row is written', async () => {
     const { connection, view } = opened();
     const { generation } = await view.begin('store-1', 0);
     const parked = `transactions_parked_${generation}`;
@@ -165,7 +165,7 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     await expect(other.ids()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
-  test('is not read where a late write made it again: the page comes from the one in use', async () => {
+  test('is not read where a late write has recreated it: the page comes from the one in use', async () => {
     const { connection, clock, view, generation, ids } = await filled();
     expect(await ids()).toEqual([1]);
     const other = openMongoView({ connection, clock });
@@ -178,7 +178,7 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     expect(await view.find(2)).toMatchObject({ id: 2 });
   });
 
-  test('is told from one that lost an index, which is an error', async () => {
+  test('is distinguished from one that lost an index, which is an error', async () => {
     const { connection, generation, ids } = await filled();
     await connection.use((db) => db.collection(`transactions_${generation}`).dropIndex('by_account'));
     await expect(ids()).rejects.toThrow(/hint|index/);
@@ -211,7 +211,7 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 0 });
   });
 
-  test('is one that a beginning with a higher number has overtaken, which stays in use', async () => {
+  test('is replaced by a reset with a higher number, which stays in use', async () => {
     const { connection, view, generation } = await filled();
     await switchCheckpoint(connection, generation + 9);
     const begun = await view.begin('store-1', 0);

@@ -50,7 +50,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     });
   });
 
-  test('beginning anew leaves the collections of one generation, and drops what a late projector wrote', async () => {
+  test('a reset leaves the collections of one generation, and drops what a late projector wrote', async () => {
     const { connection, view, collectionNames } = opened();
     const first = await view.begin('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation: first.generation, position: 1 });
@@ -109,7 +109,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     expect(await view.find(1)).toBeUndefined();
   });
 
-  test('a document holds only what its record has, and a tombstone only whose and how far it is', async () => {
+  test('a document has only the fields of its record, and a tombstone only account and revision', async () => {
     const { connection, view } = opened();
     const { generation } = await view.begin('store-1', 0);
     await view.apply([showing({ id: 1 }), showing({ id: 2 }), hiding(2), showing({ id: 3 })], {

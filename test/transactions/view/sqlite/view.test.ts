@@ -111,7 +111,7 @@ describe('the transactions view on SQLite', () => {
     ]);
   });
 
-  test('a file of the first version is taken over with what is in it', async () => {
+  test('a file of the first version is upgraded with its content', async () => {
     const folder = temporaryFolder();
     const path = join(folder, 'transactions.db');
     const first = new Database(path, { migrations: MIGRATIONS.slice(0, 1), durability: 'normal' });
@@ -123,7 +123,7 @@ describe('the transactions view on SQLite', () => {
     expect(await view.countParked()).toBe(1);
   });
 
-  test('a batch that waits for the lock while the view is begun anew is refused whole', async () => {
+  test('a batch that waits for the lock while the view is reset is refused as a whole', async () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
     onTestFinished(() => view.close());
