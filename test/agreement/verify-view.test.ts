@@ -16,7 +16,7 @@ async function start() {
   await append('transaction-1', confirmed(1));
   await append('transaction-2', external(2));
   await append('transaction-3', confirmed(3), voided(3));
-  const { generation } = await view.begin('store', 0);
+  const { generation } = await view.reset('store', 0);
   const streams = await store.readStreams([1, 2, 3].map((id) => `transaction-${id}`));
   await view.apply(streams.flat().map(projectEvent), { generation, position: 10 });
   const verify = (overrides: Partial<VerifyViewOptions> = {}) =>

@@ -189,7 +189,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await view.countParked()).toBe(3);
       await view.retry([showing({ id: 2 }, { position: 2 })]);
       expect(await view.countParked()).toBe(2);
-      await view.begin('store-1', 0);
+      await view.reset('store-1', 0);
       expect(await view.countParked()).toBe(0);
     });
 
@@ -243,7 +243,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
 
     test('a view serves no page before it has reached the end that the log had at its reset', async () => {
       const view = await open();
-      const { generation } = await view.begin('store-1', 10);
+      const { generation } = await view.reset('store-1', 10);
       await view.apply([showing({ id: 1 })], { generation, position: 9 });
       await expect(view.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       await view.apply([], { generation, position: 10 });
@@ -259,7 +259,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
     test('a batch for a view that was reset since is refused as a whole', async () => {
       const { view } = await opened();
       const before = await view.checkpoint();
-      await view.begin('store-1', 0);
+      await view.reset('store-1', 0);
       const stale = { generation: before?.generation ?? 0, position: 3 };
       expect(await view.apply([showing({ id: 1 })], stale)).toBe('reset');
       expect(await view.apply([], { ...stale, position: 0 })).toBe('reset');
@@ -276,7 +276,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
         revision: 0,
         parkReason: 'odd',
       });
-      await view.begin('store-1', 0);
+      await view.reset('store-1', 0);
       expect(await view.find(1)).toBeUndefined();
       expect(await view.parked()).toEqual([]);
     });
@@ -289,7 +289,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       () => view.page(WHOLE),
       () => view.find(1),
       () => view.checkpoint(),
-      () => view.begin('store-1', 0),
+      () => view.reset('store-1', 0),
       () => view.apply([], { generation: 1, position: 2 }),
       () => view.parked(),
       () => view.countParked(),

@@ -67,7 +67,7 @@ const ADAPTERS: readonly CrashSite[] = [
     ] as const
   ).flatMap(([file, name]) => [
     method('apply', file, name, 'apply'),
-    method('begin-view', file, name, 'begin'),
+    method('reset-view', file, name, 'reset'),
     method('erase-row', file, name, 'erase'),
   ]),
   made('save-snapshot', 'src/accounts/directory/snapshots/sqlite.ts', 'openSqliteDirectorySnapshots', 'save'),

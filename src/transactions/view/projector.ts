@@ -151,7 +151,7 @@ export async function prepareView(
   const { store, view, clock } = options;
   const storeId = await storeIdentity(store, clock);
   const checkpoint = await view.checkpoint();
-  if (checkpoint === undefined) return view.begin(storeId, await store.head());
+  if (checkpoint === undefined) return view.reset(storeId, await store.head());
   await assertCheckpoint(checkpoint, { store, storeId }, VIEW_NAME);
   return checkpoint;
 }

@@ -21,7 +21,7 @@ export async function rebuildTransactions(options: RebuildOptions): Promise<void
   const { store, view, clock, author } = options;
   const storeId = await storeIdentity(store, clock);
   const target = await store.head();
-  await view.begin(storeId, target);
+  await view.reset(storeId, target);
   const done = new AbortController();
   const projecting = runProjector({ ...options, holder: `rebuild-${randomUUID()}`, signal: done.signal });
   const watching = watchProgress(options, target, done.signal);

@@ -65,16 +65,16 @@ export interface Checkpoint {
  * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. Each
  *   transaction changes atomically, and the checkpoint moves after all of them. Returns what was parked; changes
  *   nothing and returns `reset` where the view has another generation.
- * - `begin` resets the view: it is empty, at position 0, with the next generation.
+ * - `reset` empties the view: it is at position 0 then, with the next generation.
  * - `replace` replaces what the view has of a transaction with what its events make.
  * - `countParked` counts what `parked` lists without loading it: metrics read it often.
- * - `checkpoint` is `undefined` before the first `begin`, and when the rows were written by an older rendering.
+ * - `checkpoint` is `undefined` before the first `reset`, and when the rows were written by an older rendering.
  */
 export interface TransactionsView {
   page(query: PageQuery): Promise<ViewPage>;
   find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined>;
   checkpoint(): Promise<Checkpoint | undefined>;
-  begin(storeId: string, servesFrom: Position): Promise<Checkpoint>;
+  reset(storeId: string, servesFrom: Position): Promise<Checkpoint>;
   apply(
     changes: readonly ViewChange[],
     to: { readonly generation: number; readonly position: Position },

@@ -157,7 +157,7 @@ test('a view of the former rendering is reset', async () => {
   const clock = new FakeClock();
   const view = openSqliteView({ path, clock });
   onTestFinished(() => view.close());
-  await view.begin('store', 0);
+  await view.reset('store', 0);
   const db = new DatabaseSync(path);
   db.exec('UPDATE checkpoint SET rendering = 1');
   db.close();

@@ -8,10 +8,10 @@ import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 import { beforeCall, openProjection } from '../../support/transactions/projector.ts';
 
 /** An empty view of the store, with what was parked of it. */
-async function begun() {
+async function started() {
   const opened = openProjection();
   const { store, view, clock } = opened;
-  const { generation } = await view.begin(await storeIdentity(store, clock), 0);
+  const { generation } = await view.reset(await storeIdentity(store, clock), 0);
   const parked = (stream: string, position: number, revision = 0) =>
     view.apply([{ position, stream, type: 'Odd', revision, parkReason: 'odd' }], { generation, position: 1 });
   return { ...opened, generation, parked };
@@ -19,7 +19,7 @@ async function begun() {
 
 describe('the status of the projection', () => {
   test('of a view that has everything has no lag, whatever other streams hold', async () => {
-    const { store, view, coordination, clock, append, generation } = await begun();
+    const { store, view, coordination, clock, append, generation } = await started();
     await append('transaction-1', confirmed(1));
     await view.apply([], { generation, position: await store.head() });
     const position = await store.head();
@@ -35,7 +35,7 @@ describe('the status of the projection', () => {
   });
 
   test('counts the events that are not in the view, and reports the age of the first, the parked events and the holder', async () => {
-    const { store, view, coordination, clock, append, generation, parked } = await begun();
+    const { store, view, coordination, clock, append, generation, parked } = await started();
     await append('transaction-1', confirmed(1));
     await view.apply([], { generation, position: await store.head() });
     await append('transaction-2', confirmed(2), voided(2));
@@ -52,7 +52,7 @@ describe('the status of the projection', () => {
     });
   });
 
-  test('of a view that was never begun counts from the first event of the log', async () => {
+  test('of a view that was never reset counts from the first event of the log', async () => {
     const { store, view, coordination, clock, append } = openProjection();
     await append('transaction-1', confirmed(1));
     const status = await projectionStatus(store, view, coordination, clock);
@@ -80,7 +80,7 @@ describe('retrying what is parked', () => {
   const author = { actor: 'Ada', command: 'test' };
 
   test('applies one event or all, returns how many stay parked, and records which were retried', async () => {
-    const { store, view, append, parked, clock } = await begun();
+    const { store, view, append, parked, clock } = await started();
     await append('transaction-1', confirmed(1));
     await append('transaction-2', { type: 'TransactionGuessed', data: {} }, confirmed(2));
     const positionOf = async (stream: string, revision: number): Promise<number> =>
@@ -108,7 +108,7 @@ describe('retrying what is parked', () => {
   });
 
   test('leaves out what was erased since, and records nothing where nothing was retried', async () => {
-    const { store, view, append, parked, clock } = await begun();
+    const { store, view, append, parked, clock } = await started();
     await append('transaction-1', confirmed(1));
     await parked('transaction-1', 5);
     await store.erase('transaction-1');
@@ -121,7 +121,7 @@ describe('retrying what is parked', () => {
   });
 
   test('records nothing of a retry that failed', async () => {
-    const { store, view, append, parked, clock } = await begun();
+    const { store, view, append, parked, clock } = await started();
     await append('transaction-1', confirmed(1));
     const [event] = await store.readStream('transaction-1');
     await parked('transaction-1', event?.position ?? 0);

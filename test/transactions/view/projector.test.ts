@@ -32,7 +32,7 @@ describe('a projector', () => {
   test('continues from the checkpoint of a view that is there', async () => {
     const { append, start, shows, view, store, clock } = openProjection();
     await append('transaction-1', confirmed(1));
-    const { generation } = await view.begin(await storeIdentity(store, clock), 0);
+    const { generation } = await view.reset(await storeIdentity(store, clock), 0);
     await view.apply([], { generation, position: await store.head() });
     await append('transaction-2', confirmed(2));
     start();
@@ -59,7 +59,7 @@ describe('a projector', () => {
     await append('transaction-1', confirmed(1));
     const { said } = start();
     await shows(1);
-    await view.begin(await storeIdentity(store, clock), 0);
+    await view.reset(await storeIdentity(store, clock), 0);
     expect(await view.find(1)).toBeUndefined();
     await append('transaction-2', confirmed(2));
     await shows(1);
@@ -182,9 +182,9 @@ describe('a view is prepared', () => {
 
   test('by refusing one of another store, or ahead of the end of the log', async () => {
     const { store, view, clock, start } = openProjection();
-    await view.begin('another store', 0);
+    await view.reset('another store', 0);
     await expect(start().ended).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
-    const { generation } = await view.begin(await storeIdentity(store, clock), 0);
+    const { generation } = await view.reset(await storeIdentity(store, clock), 0);
     await view.apply([], { generation, position: (await store.head()) + 1 });
     await expect(prepareView({ store, view, clock })).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
   });

@@ -37,7 +37,7 @@ async function recorded() {
 
 test('a rebuild resets the view, fills it to the end of the log, and is recorded with its author', async () => {
   const { rebuild, progress, ids, operations, store, view, holder } = await recorded();
-  const { generation } = await view.begin('of another store', 0);
+  const { generation } = await view.reset('of another store', 0);
   await view.apply([], { generation, position: 1_000 });
   await rebuild();
   expect(await ids()).toEqual([3, 1]);

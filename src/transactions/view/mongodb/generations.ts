@@ -77,15 +77,15 @@ export async function makeIndexes({ rows }: Generation): Promise<void> {
  * Switches the checkpoint to a new generation, then drops the former ones. Of several at once the one with the highest
  * number stays; the others notice it with their first `apply`.
  */
-export async function beginGeneration(
+export async function switchGeneration(
   db: Db,
   { storeId, servesFrom }: Pick<Checkpoint, 'storeId' | 'servesFrom'>,
 ): Promise<Checkpoint> {
   const generation = await newGeneration(db);
-  const begun = { generation, rendering: RENDERING_VERSION, store_id: storeId };
+  const next = { generation, rendering: RENDERING_VERSION, store_id: storeId };
   const former = await checkpoints(db).findOneAndUpdate(
     { _id: CHECKPOINT_ID, generation: { $not: { $gt: generation } } },
-    { $set: { ...begun, position: 0, serves_from: servesFrom } },
+    { $set: { ...next, position: 0, serves_from: servesFrom } },
     { returnDocument: 'before' },
   );
   if (former?.generation !== undefined) await dropUpTo(db, former.generation);

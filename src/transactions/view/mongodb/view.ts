@@ -18,13 +18,13 @@ import type {
 import { applyChanges, replaceRow } from './changes.ts';
 import { rowOf } from './documents.ts';
 import {
-  beginGeneration,
   checkpointOf,
   type Generation,
   generationOf,
   makeIndexes,
   moveCheckpoint,
   readCheckpoint,
+  switchGeneration,
 } from './generations.ts';
 import { type PageRead, readPage } from './page.ts';
 
@@ -42,7 +42,7 @@ const MAX_TIME_EXPIRED = 50;
 /** The errors of a query whose index, or whose collection, is dropped. */
 const MAY_BE_DROPPED = new Set([2, 175]);
 
-/** The collections are those of each generation: `begin` makes them. */
+/** The collections are those of each generation: `reset` makes them. */
 const PLAN: CollectionsPlan = { name: 'transactions-view', version: 1, collections: {} };
 
 /**
@@ -59,8 +59,8 @@ const PLAN: CollectionsPlan = { name: 'transactions-view', version: 1, collectio
  * - Sharded by `{ account_id: 1, _id: 1 }`, a page and the writes of a row need only the shard of the account; `find`
  *   and changes of existing rows search all shards by id. An id is then unique only within an account, so an event that
  *   names a wrong account, or an erasure, must come after the transaction's record, as it does in the log. The empty
- *   collection of the next generation is sharded before `begin`, which uses it as it is.
- * - `erase`, `retry` and `replace` do nothing before the first `begin`: the view will be built from the events.
+ *   collection of the next generation is sharded before `reset`, which uses it as it is.
+ * - `erase`, `retry` and `replace` do nothing before the first `reset`: the view will be built from the events.
  */
 export function openMongoView(options: {
   readonly connection: MongoConnection;
@@ -104,10 +104,10 @@ class MongoTransactionsView implements TransactionsView {
     return checkpointOf(await this.#collections.use(READ_MS, readCheckpoint));
   }
 
-  async begin(storeId: string, servesFrom: number): Promise<Checkpoint> {
-    const begun = await this.#collections.use(WRITE_MS, (db) => beginGeneration(db, { storeId, servesFrom }));
-    if (servesFrom === 0) await this.#makeIndexes(begun.generation);
-    return begun;
+  async reset(storeId: string, servesFrom: number): Promise<Checkpoint> {
+    const next = await this.#collections.use(WRITE_MS, (db) => switchGeneration(db, { storeId, servesFrom }));
+    if (servesFrom === 0) await this.#makeIndexes(next.generation);
+    return next;
   }
 
   async apply(

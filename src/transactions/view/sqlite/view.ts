@@ -97,7 +97,7 @@ export class SqliteTransactionsView implements TransactionsView {
     return this.#checkpoint();
   }
 
-  async begin(storeId: string, servesFrom: number): Promise<Checkpoint> {
+  async reset(storeId: string, servesFrom: number): Promise<Checkpoint> {
     return this.#db.write(() => {
       const generation = 1 + ((this.#statements.checkpoint.get()?.generation as number | undefined) ?? 0);
       this.#db.exec('DELETE FROM transactions; DELETE FROM parked; DELETE FROM checkpoint');

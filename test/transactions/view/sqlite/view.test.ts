@@ -73,7 +73,7 @@ describe('the transactions view on SQLite', () => {
 
   test('a page reads at most limit + 1 entries for each corporate and status, however many records there are', async () => {
     const view = openIn(temporaryFolder());
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const rows = Array.from({ length: 3_000 }, (_, n) =>
       showing({
         id: n + 1,
@@ -127,7 +127,7 @@ describe('the transactions view on SQLite', () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
     onTestFinished(() => view.close());
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const db = new DatabaseSync(join(folder, 'transactions.db'));
     onTestFinished(() => db.close());
     db.exec('BEGIN IMMEDIATE; UPDATE checkpoint SET generation = generation + 1, position = 3');
@@ -142,12 +142,12 @@ describe('the transactions view on SQLite', () => {
   test('rows of an older rendering are not served and have no checkpoint to go on from', async () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const db = new DatabaseSync(join(folder, 'transactions.db'));
     db.exec('UPDATE checkpoint SET rendering = rendering - 1');
     db.close();
     expect(await view.checkpoint()).toBeUndefined();
-    expect((await view.begin('store-1', 0)).generation).toBe(generation + 1);
+    expect((await view.reset('store-1', 0)).generation).toBe(generation + 1);
     await view.close();
   });
 
