@@ -22,7 +22,7 @@ const LATEST_MS = 8_640_000_000_000_000;
 export interface VerifyViewOptions extends VerifyScope {
   readonly store: EventStore;
   readonly view: TransactionsView;
-  /** Further accounts than the events name, whose pages are searched for rows that no event calls for. */
+  /** Accounts besides those in the events, whose pages are searched for rows without events. */
   readonly accountIds: Iterable<number>;
   readonly settleMs?: number;
   readonly onProgress?: (checked: number) => void;
@@ -30,7 +30,7 @@ export interface VerifyViewOptions extends VerifyScope {
 
 export interface ViewDifference {
   readonly transactionId: number;
-  /** The view does not show what the events call for, shows what they do not call for, or shows other content. */
+  /** Not shown, though the events call for it; shown, though they do not; or shown with other content. */
   readonly kind: 'missing' | 'surplus' | 'differing';
 }
 

@@ -32,7 +32,7 @@ export function decideTransaction(
       ? record(event)
       : refused('it was never recorded: record it as confirmed or external first');
   }
-  if (holds(state, event)) return unchanged;
+  if (isRecorded(state, event)) return unchanged;
   if (isRecording(event)) return refusedRecording(state);
   if (state.kind === 'withdrawn') {
     return refused(`it was ${doneBy(state.withdrawal)} already, and that is final`);
@@ -69,7 +69,7 @@ function isRecording(event: TransactionEvent): event is Recording {
   }
 }
 
-function holds(state: Exclude<TransactionState, { kind: 'none' }>, event: TransactionEvent): boolean {
+function isRecorded(state: Exclude<TransactionState, { kind: 'none' }>, event: TransactionEvent): boolean {
   if (same(state.recording, event)) return true;
   return state.kind === 'withdrawn' && same(state.withdrawal, event);
 }

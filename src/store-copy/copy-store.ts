@@ -59,7 +59,7 @@ export interface CopyReport {
  *
  * It can be interrupted anywhere and run again: it continues where it was. When everything was read back and found
  * equal, it records `StoreCopied`; a run after that only compares. Rejects with `REFUSED` where a process is live on
- * either side, the target is another store, or the source has changed meanwhile.
+ * either side, the target is another store, or the source changes during the copy.
  */
 export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> {
   const { source, target, clock } = options;

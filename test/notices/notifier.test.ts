@@ -9,7 +9,7 @@ import { startSmtpServer } from '../support/service/smtp.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Has something stand between the notifier and its acknowledgements. */
+/** Intercepts the notifier's acknowledgements. */
 function acknowledging(acknowledge: (ack: () => Promise<void>) => Promise<void>) {
   return (subscriptions: PersistentSubscriptions): PersistentSubscriptions =>
     Object.assign(Object.create(subscriptions), {
@@ -144,7 +144,7 @@ describe('the notifier', () => {
     });
     notifier.run();
     await notifier.logged('notices waits: a store is unavailable');
-    notifier.clock.advance(ACK_TIMEOUT_MS); // what was not acknowledged is handed out again
+    notifier.clock.advance(ACK_TIMEOUT_MS); // what was not acknowledged is delivered again
     await notifier.logged('notices continues');
     await notifier.record(DISABLED);
     await smtp.received(2);

@@ -43,7 +43,7 @@ const contentOf = async (store: EventStore) =>
 const copyRecords = async (store: EventStore) =>
   (await store.readStream('operations')).filter(({ type }) => type === 'StoreCopied');
 
-/** Which events of other kinds stand before each event of a transaction: what decides who is owed it. */
+/** Which other events come before each event of a transaction: that decides who is owed it. */
 async function precedence(store: EventStore): Promise<ReadonlyMap<string, string>> {
   const before = new Set<string>();
   const found = new Map<string, string>();
@@ -209,7 +209,7 @@ describe('copies of events', () => {
     await record(source.store, 'account-1', 'c');
     const events = await logOf(source.store);
     expect(await appendCopies(events, target.store)).toBe(3);
-    expect(await appendCopies(events.slice(0, 1), target.store)).toBe(1); // it stands there already
+    expect(await appendCopies(events.slice(0, 1), target.store)).toBe(1); // it is there already
     expect(await appendCopies([], target.store)).toBe(0);
   });
 

@@ -98,7 +98,7 @@ describe('a copy', () => {
     const [source, into] = [await sample(), newEnd()];
     const target = { ...into, store: new RealisticStore(into.store) };
     target.store.appendsLeft = 4;
-    await expect(copyFrom(source, target)).rejects.toThrow('went away');
+    await expect(copyFrom(source, target)).rejects.toThrow('is unavailable');
     await source.store.erase('transaction-1');
     target.store.appendsLeft = Infinity;
     expect(await copyFrom(source, target)).toMatchObject({ events: 4, faults: [] });

@@ -3,7 +3,7 @@ import { isTextTooLong, MAX_TEXT_CHARACTERS } from './bounds.ts';
 import { parseDateTime } from './date-time.ts';
 import { printDecimal } from './decimal.ts';
 
-/** The struct's name is the key under which its JSON Schema is published (docs/events). */
+/** The name of each struct is the key of its JSON Schema (docs/events). */
 
 /** An identifier: an integer from 0 to 2^53-1. */
 export const id: Struct<number, null> = define('id', (value) =>

@@ -88,7 +88,7 @@ function machine() {
 
 type Machine = ReturnType<typeof machine>;
 
-/** Notes behind which positions the store is followed. */
+/** Records the positions after which the store is followed. */
 function watched(store: EventStore, begunAt: number[]): EventStore {
   const subscribe = (options: SubscribeOptions) => {
     begunAt.push(options.after);

@@ -39,7 +39,7 @@ export function openEnd(folder: string, clock: Clock = systemClock) {
 
 export type EmbeddedEnd = ReturnType<typeof openEnd>;
 
-/** As `openEnd`, in a folder of its own, closed when the test is over. */
+/** As `openEnd`, in a new folder, closed at the end of the test. */
 export function newEnd(clock?: Clock): EmbeddedEnd {
   const end = openEnd(temporaryFolder(), clock);
   onTestFinished(() => end.close());
@@ -99,12 +99,12 @@ export function kept({ stream, revision, id, type, data, metadata }: RecordedEve
 
 /**
  * A store as a real engine is: events of different streams that are appended together are recorded in any order,
- * system events stand between them, and it may go away in the middle of an append.
+ * system events come between them, and it may become unavailable in the middle of an append.
  */
 export class RealisticStore implements EventStore {
-  /** How many appends it still records before it goes away. */
+  /** How many appends it still records before it becomes unavailable. */
   appendsLeft = Infinity;
-  onAway: () => void = () => undefined;
+  onUnavailable: () => void = () => undefined;
   readonly #store: EventStore;
   #turn: number;
 
@@ -122,8 +122,8 @@ export class RealisticStore implements EventStore {
     this.appendsLeft -= recorded.length;
     const results = await this.#store.append(recorded);
     if (recorded.length < order.length) {
-      this.onAway();
-      throw new Error('the store went away');
+      this.onUnavailable();
+      throw new Error('the store is unavailable');
     }
     const stream = `$stats-${this.#turn}`;
     const system = { id: crypto.randomUUID(), type: '$stats', data: {}, metadata: {} as never };

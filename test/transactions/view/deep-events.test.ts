@@ -30,7 +30,7 @@ async function append(store: EventStore, stream: string, ...events: readonly obj
   await store.append([{ stream, expected: 'any', events: all }]);
 }
 
-/** Through the file itself, by whoever else can write it: JSON.stringify makes no such text. */
+/** Written to the file itself, as another program could: JSON.stringify can't make such a text. */
 function insertDeepest(folder: string): void {
   const db = new DatabaseSync(join(folder, 'events.db'));
   const insert = db.prepare(

@@ -121,7 +121,7 @@ describe('of several projectors', () => {
     expect([await holder(), two.said('is active')]).toEqual(['one', false]);
     await one.stop();
     await append('transaction-2', confirmed(2));
-    await shows(2); // the clock stands still: the lease was given back, it did not end
+    await shows(2); // the clock does not move: the lease was released, it did not expire
     expect(await holder()).toBe('two');
     expect(await view.parked()).toEqual([]);
   });

@@ -24,7 +24,7 @@ import {
 const ANCHOR = { position: 10, stream: 'account-7', revision: 0, eventId: 'an id' };
 const PREFIXES = ['aaaaaaaaaa', 'bbbbbbbbbb'];
 
-/** What one process knows of the account streams, by the events that it was told. */
+/** What one process knows of the account streams, by the events that it received. */
 class Follower {
   readonly directory = new Directory();
   readonly last = new LastKeyEvents();
@@ -41,7 +41,7 @@ class Follower {
     return this;
   }
 
-  /** Its parts, one item each, while it goes on with `meanwhile`, an event between two parts. */
+  /** Its parts, one item each; between two parts it applies an event of `meanwhile`. */
   *parts(meanwhile: readonly DirectoryEvent[] = []): Generator<string> {
     const going = meanwhile.values();
     const content = { anchor: ANCHOR, events: this.last.events(), accounts: this.directory.states() };
@@ -122,7 +122,7 @@ test('an older event that is added later does not replace the last one', () => {
 });
 
 describe('the text of a snapshot', () => {
-  /** Every kind of thing that an account holds, an unreadable account, and events to be told again. */
+  /** Every part of an account, an unreadable account, and events to be reported again. */
   function example(): Follower {
     const disabled = [onKey('WebhookDisabled'), onKey('WebhookEnabled'), onKey('WebhookDisabled')];
     const events: AccountEvent[] = [

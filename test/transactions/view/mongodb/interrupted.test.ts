@@ -26,7 +26,7 @@ const WHOLE = {
 const REFUSED = { code: 'ITEM_REFUSED' };
 const NOTHING: Document = { _id: { $lt: 0 } };
 
-/** Where a step of a change fails, the ones before it stand, as after a crash; the ones behind it never happened. */
+/** Fails at one step of a change, as a crash would: the steps before it are done, those after it are not. */
 describeWithMongodb('a change of the view on MongoDB that is interrupted', () => {
   function opened() {
     const connection = mongodb();
@@ -34,7 +34,7 @@ describeWithMongodb('a change of the view on MongoDB that is interrupted', () =>
     return { connection, clock, view: openMongoView({ connection, clock }) };
   }
 
-  /** Lets a collection take only what fits; everything unless told. */
+  /** Lets a collection accept only what fits; everything by default. */
   async function permit(connection: MongoConnection, name: string, validator: Document = {}): Promise<void> {
     await connection.use(async (db) => {
       await db.createCollection(name).catch(() => undefined);
