@@ -44,7 +44,7 @@ async function rebuild(eventsPath: string, viewPath: string): Promise<number> {
   const view = openSqliteView({ path: viewPath, clock: systemClock });
   const coordination = openSqliteCoordination({ path: `${viewPath}.control`, clock: systemClock });
   const startedAtMs = performance.now();
-  await view.begin(await storeIdentity(store, systemClock), await store.head());
+  await view.reset(await storeIdentity(store, systemClock), await store.head());
   await projectAll({ store, view, coordination });
   const rate = perSecond(startedAtMs);
   if ((await view.parked()).length > 0) throw new Error('the rebuild set events aside');

@@ -1,7 +1,7 @@
 import type { Account, AccountKey } from '../src/domain/account.ts';
 import type { Environment } from '../src/domain/account-events.ts';
 
-/** A confirmed or external transaction, as far as it matters for who is told of it. */
+/** What of a confirmed or external transaction decides who is owed it. */
 export interface AnnouncedTransaction {
   readonly createdAtMs: number;
   /** When its event happened, by the event's metadata, which a copy of the event keeps. */
@@ -9,7 +9,7 @@ export interface AnnouncedTransaction {
 }
 
 export interface DeliveryTerms {
-  /** How long the delivery log keeps what has ended: beyond it nothing can tell a second delivery from a first. */
+  /** How long the delivery log keeps ended deliveries: after that a second delivery could not be recognised. */
   readonly retentionMs: number;
   readonly nowMs: number;
   /** The deployment's: keys of the other one are unknown to it. */
@@ -29,9 +29,9 @@ export interface DeliveryDecision {
 }
 
 /**
- * To which keys of the account a transaction is owed, and why to none of the others. `account` is as its
- * events before the transaction's own in the log left it; `undefined` where it was not open by then. Access
- * checks 4 and 5 do not matter here: they hold a delivery, they do not cancel it.
+ * To which keys of the account a transaction is owed, and why not to the others. `account` is the state after its
+ * events before the transaction's in the log; `undefined` where it was not open by then. Access checks 4 and 5 do not
+ * matter here: they hold a delivery, they do not cancel it.
  */
 export function decideDeliveries(
   transaction: AnnouncedTransaction,
@@ -56,7 +56,7 @@ export function isPastRetention(
   return recordedAtMs < nowMs - retentionMs;
 }
 
-/** Why nothing may be sent to a key as it stands, whatever the transaction; `undefined` where it may. */
+/** Why nothing may be sent to the key now, whatever the transaction; `undefined` where it may. */
 export function keyIneligibleReason(key: AccountKey, environment: Environment): string | undefined {
   if (key.environment !== environment) return `the key belongs to ${key.environment}`;
   if (!key.active) return 'the key is switched off';

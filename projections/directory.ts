@@ -20,7 +20,7 @@ export interface DirectoryAccount {
   /** Of the last event seen. */
   readonly position: number;
   readonly revision: number;
-  /** The first event that could not be applied. It stays until the directory is built anew. */
+  /** The first event that could not be applied. It stays until the directory is rebuilt. */
   readonly unreadable: { readonly position: number; readonly reason: string } | null;
 }
 
@@ -30,8 +30,8 @@ export interface DirectoryKey {
 }
 
 /**
- * All that a directory keeps of one account, so that another can go on from there. It is the directory's own and
- * changes in place; others see the draft as a readonly `Account`.
+ * All that a directory keeps of one account, so that another can continue from it. It changes in place; others see the
+ * draft as a readonly `Account`.
  */
 export interface AccountState extends DirectoryAccount {
   readonly account: AccountDraft | undefined;
@@ -46,8 +46,8 @@ const ACCOUNT_STREAM = new RegExp(`^${ACCOUNT_STREAMS}(0|[1-9][0-9]*)$`);
 /**
  * Every account with its groups, corporates, profiles, keys and webhooks, folded from the account streams.
  *
- * It fails closed, one account at a time: an event that can't be read, can't follow those before it, or is
- * missing marks its account unreadable. Applying an event again changes nothing.
+ * It fails closed, one account at a time: an event that can't be read, can't follow those before it, or is missing marks
+ * its account unreadable. Applying an event again changes nothing.
  */
 export class Directory {
   readonly #entries = new Map<number, Entry>();
@@ -80,15 +80,15 @@ export class Directory {
     return entry === undefined || key === undefined ? undefined : { entry, key };
   }
 
-  /** For a snapshot, in the order of `accounts`; accounts that come while it is read are among them. */
+  /** For a snapshot, in the order of `accounts`; accounts that are added while it is read are included. */
   states(): Iterable<AccountState> {
     return this.#entries.values();
   }
 
   /**
-   * Takes over the states of another directory. `position` is where that one stood when the first of them was
-   * read: it may have moved on meanwhile, since the events behind it are applied again, and change nothing twice.
-   * Unreadable accounts then have to be folded anew, up to `position`.
+   * Takes over the states of another directory. `position` was that one's position when the first of them was read;
+   * later states may be newer, since the events after `position` are applied again and change nothing twice. Unreadable
+   * accounts must then be folded again, up to `position`.
    */
   restore(states: Iterable<AccountState>, position: number): void {
     for (const { id, account, position: at, revision, unreadable, lastKeys } of states) {
@@ -99,7 +99,7 @@ export class Directory {
     this.advance(position);
   }
 
-  /** Forgets what is known of an unreadable account and applies these events of its stream, from the first on. */
+  /** Resets an unreadable account and applies these events of its stream, from the first on. */
   refold(id: number, events: Iterable<DirectoryEvent>): void {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.unreadable === null) return;
@@ -109,8 +109,8 @@ export class Directory {
   }
 
   /**
-   * Applies the next event of an account stream; returns the account where this event closed it. A stream that
-   * is not named after an account changes none.
+   * Applies the next event of an account stream; returns the account where this event closed it. A stream that is not
+   * named after an account is ignored.
    */
   apply(event: DirectoryEvent): DirectoryAccount | undefined {
     this.advance(event.position);

@@ -1,13 +1,13 @@
 import type { Account } from '../src/domain/account.ts';
 import type { AccountEvent } from '../src/domain/account-events.ts';
 
-/** Events older than this call for no e-mail: a rebuilt or copied store must not mail its history. */
+/** No e-mail for older events: a rebuilt or copied store must not mail its history. */
 export const NOTICE_MAX_AGE_MS = 24 * 60 * 60 * 1000;
 
 type NoticeEvent = Extract<AccountEvent, { type: 'WebhookFailing' | 'WebhookDisabled' | 'WebhookEnabled' }>;
 export type NoticeKind = 'failing' | 'disabled' | 'enabled';
 
-/** One e-mail that an event calls for. */
+/** One e-mail about an event. */
 export interface Notice {
   readonly kind: NoticeKind;
   /** The customer's own people, or the operator's: they can do different things about it. */
@@ -31,24 +31,24 @@ export interface Notice {
   readonly lastAnswers: readonly string[];
 }
 
-/** Whether an event is one that people are told about, at whatever time it happened. */
-export function callsForNotice(event: AccountEvent): event is NoticeEvent {
+/** Whether an event is of a kind that people are notified of, whatever its age. */
+export function needsNotice(event: AccountEvent): event is NoticeEvent {
   return (
     event.type === 'WebhookFailing' || event.type === 'WebhookDisabled' || event.type === 'WebhookEnabled'
   );
 }
 
 /**
- * The e-mails that an event calls for: one to the account's contacts and one to the operator, each where there
- * is an address, when a webhook fails, is disabled or is enabled. None for an event more than 24 hours old.
- * `account` is the account as it is now, so that today's contacts are told.
+ * The e-mails about an event: one to the account's contacts and one to the operator, each where there is an address,
+ * when a webhook fails, is disabled or is enabled. None for an event more than 24 hours old. `account` is its present
+ * state: today's contacts are notified.
  */
 export function noticesFor(
   { event, atMs }: { readonly event: AccountEvent; readonly atMs: number },
   account: Account,
   options: { readonly operatorEmail: string | null; readonly nowMs: number },
 ): Notice[] {
-  if (!callsForNotice(event) || options.nowMs - atMs > NOTICE_MAX_AGE_MS) return [];
+  if (!needsNotice(event) || options.nowMs - atMs > NOTICE_MAX_AGE_MS) return [];
   const key = account.keys.get(event.data.prefix);
   const common = {
     accountId: account.id,
@@ -57,7 +57,7 @@ export function noticesFor(
     keyLabel: key?.label ?? null,
     url: key?.webhook?.url ?? null,
     atMs,
-    ...runOf(event),
+    ...streakOf(event),
   };
   const notices: Notice[] = [];
   if (account.emails.length > 0) notices.push({ ...common, audience: 'customer', to: account.emails });
@@ -67,7 +67,7 @@ export function noticesFor(
   return notices;
 }
 
-function runOf(event: NoticeEvent) {
+function streakOf(event: NoticeEvent) {
   switch (event.type) {
     case 'WebhookFailing':
       return { kind: 'failing' as const, reason: null, ...evidenceOf(event.data) };

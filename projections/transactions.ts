@@ -10,8 +10,8 @@ import { printDecimal } from '../src/domain/values/decimal.ts';
 export const RENDERING_VERSION = 2;
 
 /**
- * The transaction's record as JSON text, printed once, in the segments between what varies per request:
- * `head` + mobile number + `fees` + image URLs. The members stand in the order of the specification.
+ * The transaction's record as JSON text, printed once, in segments between what varies per request: `head`, mobile
+ * number, `fees`, image URLs. The members have the order of the specification.
  */
 export interface RenderedRecord {
   /** From `{"id":` to the driver's name, without the driver's closing brace. */
@@ -37,13 +37,12 @@ export interface TransactionRow extends RenderedRecord {
   readonly corporateGroupId: number | null;
 }
 
-/** What one event does to the view; `erase` leaves nothing of it, not even whose it was. */
+/** What one event does to the view; `erase` leaves nothing of it, not even the account. */
 export type TransactionChange =
   | { readonly kind: 'show'; readonly revision: number; readonly row: TransactionRow }
   | { readonly kind: 'hide'; readonly revision: number; readonly id: number; readonly accountId: number }
   | { readonly kind: 'erase'; readonly revision: number; readonly id: number };
 
-/** The transaction that a change is about. */
 export function idOfChange(change: TransactionChange): number {
   return change.kind === 'show' ? change.row.id : change.id;
 }
@@ -57,8 +56,8 @@ export class RecordFault extends Error {
 }
 
 /**
- * The change an event calls for. Checks every value as it prints it, as strictly as the event's schema does,
- * and throws a `RecordFault` that names the first one that does not fit.
+ * The change that an event makes. Checks every value as it prints it, as strictly as the event's schema does, and
+ * throws a `RecordFault` that names the first one that does not fit.
  */
 export function projectTransaction(
   type: TransactionEventType,
@@ -79,8 +78,8 @@ export function projectTransaction(
   }
 }
 
-/** Owns what was erased. */
-const NOBODY = 0;
+/** The account of what was erased. */
+export const NO_ACCOUNT = 0;
 
 /** What is known of a transaction before a change. */
 export interface RowState {
@@ -91,8 +90,8 @@ export interface RowState {
 }
 
 /**
- * Whether a change applies to what is there. `stale` changes nothing: the event, or the very same one, was
- * applied before. Anything else is an order of events that must not be: it is parked with the reason.
+ * Whether a change applies to the row. `stale` changes nothing: the event, or the same one, was applied before. An
+ * `illegal` event can't follow those before it: it is parked with the reason.
  */
 export function transition(
   before: RowState | undefined,
@@ -110,11 +109,11 @@ export function transition(
     : { illegal: 'it was recorded before, with other content' };
 }
 
-/** How a transaction stands once a change has been applied. */
+/** The state of a transaction once a change has been applied. */
 export function stateAfter(change: TransactionChange): RowState {
   const { revision } = change;
   if (change.kind === 'show') return { revision, accountId: change.row.accountId, shown: change.row };
-  return { revision, accountId: change.kind === 'hide' ? change.accountId : NOBODY, shown: null };
+  return { revision, accountId: change.kind === 'hide' ? change.accountId : NO_ACCOUNT, shown: null };
 }
 
 function sameRecord(one: RenderedRecord, other: RenderedRecord): boolean {

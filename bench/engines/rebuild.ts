@@ -67,7 +67,7 @@ async function rebuild({ engines, after }: Task): Promise<number> {
   const view = engines.view();
   const head = await store.head();
   const startedAtMs = performance.now();
-  const { generation } = await view.begin(await storeIdentity(store, systemClock), head);
+  const { generation } = await view.reset(await storeIdentity(store, systemClock), head);
   await view.apply([], { generation, position: after });
   await projectAll({ store, view, coordination: engines.coordination(), lookEveryMs: LOOK_EVERY_MS });
   const rate = perSecond(startedAtMs);

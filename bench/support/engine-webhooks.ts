@@ -39,7 +39,7 @@ export async function startEngineWebhooks(
 async function beginHere(config: Config): Promise<void> {
   const engines = await openEngines(config, systemClock);
   const store = engines.store();
-  const { generation } = await engines.view().begin(await storeIdentity(store, systemClock), 0);
+  const { generation } = await engines.view().reset(await storeIdentity(store, systemClock), 0);
   await engines.view().apply([], { generation, position: await store.head() });
   const { id, startedAtMs } = await engines.queue().logId();
   const data = { log_id: id, started_at: formatDateTime(startedAtMs) };

@@ -9,7 +9,7 @@ const BATCH_EVENTS = 2_000;
 
 /** Fills a view with the sample's events, both photos on each, as the projector does; says which generation it is. */
 export async function fillView(view: TransactionsView, lines: number): Promise<number> {
-  const { generation } = await view.begin('bench', lines);
+  const { generation } = await view.reset('bench', lines);
   const say = progress(lines);
   let position = 0;
   let changes: ViewChange[] = [];

@@ -8,7 +8,7 @@ import type {
   SubscriptionBatch,
 } from '../event-store/event-store.ts';
 
-/** An event store that is judged before anything is recorded in it: `bind` rejects where it is a foreign one. */
+/** An event store that is checked before anything is recorded in it: `bind` rejects where it is not the configuration's. */
 export class BoundStore implements EventStore {
   readonly #store: EventStore;
   readonly #bind: () => Promise<unknown>;

@@ -17,7 +17,7 @@ export interface AccessDirectory {
   key(prefix: string): KnownKey | undefined;
 }
 
-/** Who a request says it is, before any check. */
+/** Who the caller claims to be, before any check. */
 export interface Caller {
   /** Of the presented key, known or not. Not secret: logs name a key by it. */
   readonly prefix: string | undefined;
@@ -25,23 +25,23 @@ export interface Caller {
   readonly known: KnownKey | undefined;
   /** Whether the secret is the known key's own. */
   readonly proven: boolean;
-  /** Stands for the whole presented key where requests are counted. A hash: the secret is kept nowhere. */
+  /** What requests are counted by: a hash of the whole presented key, since the secret is kept nowhere. */
   readonly countingId: string;
 }
 
 const PRESENTED = /^svc_(live|test)_([a-z0-9]{10})_(.*)$/;
-const NOBODY: Caller = { prefix: undefined, known: undefined, proven: false, countingId: '' };
+const UNKNOWN_CALLER: Caller = { prefix: undefined, known: undefined, proven: false, countingId: '' };
 
 /**
- * Looks the presented `X-API-Key` up. The secret's form is not judged here, since allow-list and limit go by
- * the prefix alone: a wrong secret of any form is only not proven.
+ * Looks up the presented `X-API-Key`. The form of the secret is not checked, since allow-list and rate limit need only
+ * the prefix: a wrong secret of any form is just not proven.
  */
 export function identifyCaller(
   presented: string | undefined,
   deployment: { readonly directory: AccessDirectory; readonly environment: Environment },
 ): Caller {
   const [, form, prefix, secret] = PRESENTED.exec(presented ?? '') ?? [];
-  if (presented === undefined || prefix === undefined || secret === undefined) return NOBODY;
+  if (presented === undefined || prefix === undefined || secret === undefined) return UNKNOWN_CALLER;
   const environment: Environment = form === 'live' ? 'production' : 'staging';
   const found = environment === deployment.environment ? deployment.directory.key(prefix) : undefined;
   const known = found?.key.environment === environment ? found : undefined;

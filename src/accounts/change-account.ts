@@ -18,14 +18,14 @@ export interface AccountWriter {
 }
 
 export interface AccountChange {
-  /** Whether anything was recorded; `false`: it was so already. */
+  /** Whether anything was recorded. */
   readonly changed: boolean;
   readonly account: Account;
 }
 
 /**
- * Carries out commands on one account, in order and all together or not at all, on its present state. Where
- * another command came in between, they are decided anew. Throws `REFUSED` with the reason.
+ * Decides commands on the account's present state, in order, and records all their events or none. After a conflict
+ * with another writer they are decided again. Throws `REFUSED` with the reason.
  */
 export async function changeAccount(
   { store, clock, author }: AccountWriter,

@@ -15,7 +15,7 @@ export interface KeyRequest {
   readonly webhook: WebhookOptions | null;
 }
 
-/** The one time that the key and the webhook secret can be read: only their hash and ciphertext are kept. */
+/** Key and webhook secret can be read only here: their hash and ciphertext are kept. */
 export interface IssuedKey {
   readonly key: string;
   readonly prefix: string;
@@ -24,7 +24,7 @@ export interface IssuedKey {
   readonly warning: string | null;
 }
 
-/** Issues a key, with its webhook where one is asked for, in one step. Throws `REFUSED` with the reason. */
+/** Issues a key and, where asked for, its webhook at once. Throws `REFUSED` with the reason. */
 export async function issueKey(writer: AccountWriter, request: KeyRequest): Promise<IssuedKey> {
   const { accountId, environment, label, allowList, rateLimit, driverMobile } = request;
   const { key, prefix, secretSha256 } = generateKey(environment);
@@ -45,6 +45,6 @@ export async function issueKey(writer: AccountWriter, request: KeyRequest): Prom
   const plan = webhook && (await planWebhook({ accountId, prefix }, webhook, writer.clock.now()));
   if (plan !== null) commands.push(plan.command);
   const { account } = await changeAccount(writer, accountId, commands);
-  const webhookSecret = plan?.secretTakenBy(account) ?? null;
+  const webhookSecret = plan?.newSecretOf(account) ?? null;
   return { key, prefix, webhookSecret, warning: plan?.warning ?? null };
 }

@@ -8,7 +8,7 @@ const SECRET_LENGTH = 43; // 62^43 is more than 2^256
 const KEY = /^svc_(live|test)_([a-z0-9]{10})_([A-Za-z0-9]{43})$/;
 
 export interface GeneratedKey {
-  /** What the customer gets, once: `svc_live_<prefix>_<secret>`. */
+  /** `svc_live_<prefix>_<secret>` or `svc_test_…`. */
   readonly key: string;
   readonly prefix: string;
   /** Lower-case hex; all that is stored of the secret. */
@@ -21,7 +21,6 @@ export interface ParsedKey {
   readonly secret: string;
 }
 
-/** Makes a new API key for the environment. */
 export function generateKey(environment: Environment): GeneratedKey {
   const prefix = randomText(LOWER_CASE, PREFIX_LENGTH);
   const secret = randomText(ALPHANUMERIC, SECRET_LENGTH);
@@ -29,7 +28,7 @@ export function generateKey(environment: Environment): GeneratedKey {
   return { key: `svc_${form}_${prefix}_${secret}`, prefix, secretSha256: hash('sha256', secret) };
 }
 
-/** Makes a webhook secret: 43 characters of `[A-Za-z0-9]`, whose bytes are the signing key. */
+/** 43 characters of `[A-Za-z0-9]`; their bytes are the signing key. */
 export function generateWebhookSecret(): string {
   return randomText(ALPHANUMERIC, SECRET_LENGTH);
 }
@@ -42,8 +41,7 @@ export function parseKey(text: string): ParsedKey | undefined {
 }
 
 /**
- * Whether a presented secret is the one with this SHA-256 (hex), in a time that does not depend on how much of
- * it is right. A stored text that is no SHA-256 matches nothing.
+ * Whether a presented secret has this SHA-256 (hex), in constant time. A stored text that is no SHA-256 matches nothing.
  */
 export function matches(secret: string, secretSha256: string): boolean {
   const stored = Buffer.from(secretSha256, 'hex');

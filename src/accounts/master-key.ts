@@ -29,10 +29,7 @@ interface MasterKey {
   readonly bytes: Buffer;
 }
 
-/**
- * The master keys of a deployment: the first encrypts webhook secrets and makes derived keys current, all of
- * them decrypt.
- */
+/** The master keys of a deployment: the first encrypts webhook secrets, all of them decrypt. */
 export class MasterKeys {
   readonly #keys: readonly MasterKey[];
   readonly #current: MasterKey;
@@ -47,7 +44,7 @@ export class MasterKeys {
     this.#current = current;
   }
 
-  /** Encrypts a key's webhook secret. Nothing but the same prefix decrypts it. */
+  /** Encrypts a key's webhook secret. It can be decrypted only with the same prefix. */
   encryptSecret({ prefix, secret }: { readonly prefix: string; readonly secret: string }): Ciphertext {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.#current.bytes, nonce, { authTagLength: TAG_BYTES });
@@ -61,7 +58,7 @@ export class MasterKeys {
     };
   }
 
-  /** Whether the key that encrypted this is among them. */
+  /** Whether the master key that encrypted this is among them. */
   has({ master_key_id: id }: Ciphertext): boolean {
     return this.#keys.some((key) => key.id === id);
   }
@@ -89,7 +86,7 @@ export class MasterKeys {
     }
   }
 
-  /** What tells the keys apart and gives nothing of them away, in their order. */
+  /** They identify the keys without disclosing them; in the same order. */
   fingerprints(): string[] {
     return this.deriveKeys(FINGERPRINT).map((bytes) => bytes.toString('hex', 0, FINGERPRINT_BYTES));
   }
@@ -101,16 +98,15 @@ export class MasterKeys {
 }
 
 /**
- * The configured master keys or, in staging where there is none, the one in `master.key` of the data directory,
- * which is made on first use. Throws `CONFIG_INVALID` in production without one, and where that file does not
- * hold a key.
+ * The configured master keys; in staging without any, the one in `master.key` of the data directory, which is created
+ * on first use. Throws `CONFIG_INVALID` in production without one, and where that file has no valid key.
  */
 export function openMasterKeys(config: KeyConfig): MasterKeys {
   const { FUEL_DATA_DIR: dataDir } = config;
   return findMasterKeys(config) ?? new MasterKeys([toKey(create(dataDir, join(dataDir, FILE)), dataDir)]);
 }
 
-/** As `openMasterKeys`, and `undefined` where it would make one. */
+/** As `openMasterKeys`, but `undefined` where it would create one. */
 export function findMasterKeys(config: KeyConfig): MasterKeys | undefined {
   if (config.FUEL_MASTER_KEY !== undefined) return new MasterKeys(config.FUEL_MASTER_KEY);
   if (config.FUEL_ENVIRONMENT === 'production') {
@@ -133,7 +129,7 @@ function toKey(text: string, dataDir: string): Buffer {
   return key;
 }
 
-/** Of several processes that create it at once one wins, and all read what it wrote: never half a file. */
+/** Of several processes at once one creates it, and all read what that one wrote: never half a file. */
 function create(dataDir: string, path: string): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const temporary = `${path}.${randomUUID()}`;
@@ -174,7 +170,7 @@ function linkUnlessThere(from: string, to: string): void {
   }
 }
 
-/** Secrets encrypted with the key are worthless if a power cut takes the file's name away. */
+/** A power cut must not lose the file's name: secrets encrypted with the key would be lost with it. */
 function syncDirectory(path: string): void {
   const directory = openSync(path, 'r');
   try {

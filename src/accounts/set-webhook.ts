@@ -15,20 +15,19 @@ export interface WebhookOptions {
 }
 
 export interface WebhookSet {
-  /** `false`: the key had this URL already. */
   readonly changed: boolean;
-  /** The secret, the one time that it can be read: only where it was generated now. */
+  /** Only where it was generated now: it can not be read later. */
   readonly webhookSecret: string | null;
   readonly warning: string | null;
   readonly account: Account;
 }
 
-/** A `SetWebhookUrl` command with a secret at hand, should the key have none. */
+/** A `SetWebhookUrl` command, with a new secret in case the key has none. */
 export interface WebhookPlan {
   readonly command: WebhookCommand;
   readonly warning: string | null;
-  /** The secret, if the account took it: it takes none where the key has one already. */
-  secretTakenBy(account: Account): string | null;
+  /** The new secret, or `null` where the key had one already. */
+  newSecretOf(account: Account): string | null;
 }
 
 /** Prepares the command that sets a key's webhook URL. Throws `REFUSED` where the URL may not be called. */
@@ -43,7 +42,7 @@ export async function planWebhook(
   return {
     command: { type: 'SetWebhookUrl', ...ref, url, atMs, newSecret },
     warning,
-    secretTakenBy: (account) =>
+    newSecretOf: (account) =>
       account.keys.get(ref.prefix)?.webhookSecret?.nonce === newSecret.nonce ? secret : null,
   };
 }
@@ -56,6 +55,6 @@ export async function setWebhook(
 ): Promise<WebhookSet> {
   const plan = await planWebhook(ref, options, writer.clock.now());
   const { changed, account } = await changeAccount(writer, ref.accountId, [plan.command]);
-  const webhookSecret = changed ? plan.secretTakenBy(account) : null;
+  const webhookSecret = changed ? plan.newSecretOf(account) : null;
   return { changed, webhookSecret, warning: plan.warning, account };
 }

@@ -11,27 +11,27 @@ import { storeIdentity } from '../event-store/store-identity.ts';
 import type { Log } from '../log.ts';
 import { findMasterKeys, type MasterKeys, openMasterKeys } from './master-key.ts';
 
-/** Of keys whose secrets can't be read. */
+/** Keys whose secrets can't be read. */
 const MAX_NAMED = 5;
 const AUTHOR: Author = { actor: 'system', command: 'store open' };
 
 type BindingConfig = Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>;
 
-/** What the stream `operations` says of whose store it is. */
+/** What the stream `operations` records about the deployment that the store belongs to. */
 interface Binding {
   readonly environment: Environment | undefined;
   readonly fingerprints: ReadonlySet<string>;
-  /** A key was lost for good and replaced: there may be secrets that nobody can read any more. */
+  /** A master key was lost and replaced: some secrets may be unreadable. */
   readonly hasLostKey: boolean;
   /** The stream's last revision. */
   readonly revision: number | undefined;
 }
 
 /**
- * Makes sure that this configuration is the store's, before anything is recorded: the same environment, and one of the
- * master keys that it knows. At the first start both go on record; a further key does when it is first given.
- * Rejects with `STORE_MISMATCH` otherwise. With `withoutSecrets`, of a process that neither makes nor reads a secret of
- * the store, no key is called for where none is configured. Returns the store's id.
+ * Checks that this configuration belongs to the store, before anything is recorded: the same environment, and one of
+ * the master keys that it knows. The first start records both; a further key is recorded when it is first given.
+ * Rejects with `STORE_MISMATCH` otherwise. A process that neither writes nor reads secrets (`withoutSecrets`) needs no
+ * master key. Returns the store's id.
  */
 export async function bindStore(
   store: EventStore,
@@ -47,19 +47,19 @@ export async function bindStore(
     const missing = missingOf(binding, config, needsKey ? openMasterKeys(config).fingerprints() : []);
     if (missing.length === 0) return storeId;
     const events = missing.map((event) => newEvent(event, AUTHOR, clock.now()));
-    const expected = binding.revision ?? 'none'; // of several processes that start at once one records it
+    const expected = binding.revision ?? 'none'; // of several processes that start at once only one records it
     await store.append([{ stream: OPERATIONS_STREAM, expected, events }]);
   }
 }
 
-/** As `bindStore`, of a store that may have no record of whose it is, and gets none. */
+/** As `bindStore`, but records nothing. */
 export async function assertBinding(store: EventStore, config: BindingConfig): Promise<void> {
   assertBound(await readBinding(store), config);
 }
 
 /**
- * Takes the present master key for the store's, whatever it was before: where that is lost. Rejects with
- * `STORE_MISMATCH` in another environment. Returns the fingerprint.
+ * Records the present master key as one of the store's, after the former one was lost. Rejects with `STORE_MISMATCH` in
+ * another environment. Returns the fingerprint.
  */
 export async function trustMasterKey(
   store: EventStore,
@@ -76,9 +76,9 @@ export async function trustMasterKey(
 }
 
 /**
- * Makes sure that every webhook's secret can be read with these master keys, before a delivery is attempted: else each
- * one would fail, and its webhook be switched off. Rejects with `SECRET_UNREADABLE` where a key is missing, unless
- * `fuel store trust-key` has said that one is lost; then what can't be signed is logged.
+ * Checks that every webhook's secret can be read with these master keys, before a delivery is attempted: otherwise each
+ * one would fail, and the webhook be switched off. Rejects with `SECRET_UNREADABLE` where a key is missing; once
+ * `fuel store trust-key` has recorded a loss, it logs an error instead.
  */
 export async function assertSecretsReadable(
   store: EventStore,

@@ -21,8 +21,8 @@ export interface RepairOptions {
 
 /**
  * Stores deliveries that are missing, due at once; those of transactions that were voided or cancelled are
- * stored as withdrawn. With `newLog` the log takes the place of the one that was lost. Both go on record, last,
- * so that a repair that was interrupted can be made again.
+ * stored as withdrawn. With `newLog` the log replaces the one that was lost. Both are recorded last, so that an
+ * interrupted repair can be repeated.
  */
 export async function repairDeliveries(
   missing: readonly NewDelivery[],
@@ -51,8 +51,8 @@ export async function repairDeliveries(
 }
 
 /**
- * The transactions among them that were voided or cancelled, by their streams: a log that was lost took its
- * withdrawals along.
+ * Those of the transactions that were voided or cancelled. Their streams say so, since a lost log has lost its
+ * withdrawals too.
  */
 export async function withdrawnAmong(
   deliveries: readonly NewDelivery[],

@@ -3,20 +3,26 @@ import { Directory } from '../../projections/directory.ts';
 import type { Clock } from '../clock.ts';
 import { AccountHistory } from '../deliveries/fan-out/account-history.ts';
 import { FanOut } from '../deliveries/fan-out/fan-out.ts';
-import type { DeliveryQueue, DeliveryState, NewDelivery } from '../deliveries/queue/delivery-queue.ts';
+import type {
+  Delivery,
+  DeliveryQueue,
+  DeliveryState,
+  NewDelivery,
+} from '../deliveries/queue/delivery-queue.ts';
 import type { Environment } from '../domain/account-events.ts';
-import { TRANSACTION_STREAMS, transactionStream } from '../domain/transaction-events.ts';
-import { parseDateTime } from '../domain/values/date-time.ts';
-import { recordedAt } from '../event-store/codec.ts';
+import {
+  isRecordingType,
+  TRANSACTION_STREAMS,
+  transactionIdOf,
+  transactionStream,
+} from '../domain/transaction-events.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
+import { isInRange, isInScope, recordedAtMs, SETTLE_MS, type VerifyScope } from './scope.ts';
 
 const PAGE = 1_000;
-/** What was recorded a moment ago may be on its way into the log: it gets this long before it counts as missing. */
-const SETTLE_MS = 1_000;
-const RECORDINGS = new Set(['TransactionConfirmed', 'ExternalTransactionRecorded']);
 
-export interface VerifyDeliveriesOptions {
+export interface VerifyDeliveriesOptions extends VerifyScope {
   readonly store: EventStore;
   readonly queue: DeliveryQueue;
   readonly clock: Clock;
@@ -24,54 +30,40 @@ export interface VerifyDeliveriesOptions {
   readonly retentionMs: number;
   /** Transactions recorded before this are not judged, whatever the retention: the log knows nothing of them. */
   readonly logStartedAtMs: number;
-  readonly accountId?: number | undefined;
-  /** When the transaction was recorded, milliseconds; both inclusive. */
-  readonly sinceMs?: number | undefined;
-  readonly untilMs?: number | undefined;
   readonly settleMs?: number;
   readonly onProgress?: (transactions: number) => void;
 }
 
 export interface DeliveryAgreement {
   readonly owed: number;
-  /** Of those owed, how many stand in the log in each state. */
+  /** How many of those owed are in each state in the log. */
   readonly states: Readonly<Record<DeliveryState, number>>;
-  /** Owed, and not in the log. */
+  /** Owed, but not in the log. */
   readonly missing: readonly NewDelivery[];
-  /** In the log, and not owed. */
-  readonly surplus: readonly {
-    readonly id: string;
-    readonly prefix: string;
-    readonly transactionId: number;
-  }[];
+  /** In the log, but not owed. */
+  readonly surplus: readonly LoggedDelivery[];
   /** Transactions that can't be judged: recorded too long ago, or of an account that can't be read. */
   readonly notJudged: number;
 }
 
+type LoggedDelivery = Pick<Delivery, 'id' | 'prefix' | 'transactionId' | 'state'>;
+
 /**
- * Holds the delivery log against the events: what each transaction's event calls for, decided as the fan-out
- * decides it, against what the log has. Nothing is changed. The log is read first, so that whatever stands in it
- * has its event among those read afterwards.
+ * Compares the delivery log with what the events call for, as the fan-out decides it. Changes nothing. The log is read
+ * first: whatever is in it has its event among those that are read afterwards.
  */
 export function verifyDeliveries(options: VerifyDeliveriesOptions): Promise<DeliveryAgreement> {
   return new Verification(options).run();
-}
-
-interface LoggedDelivery {
-  readonly id: string;
-  readonly prefix: string;
-  readonly transactionId: number;
-  readonly state: DeliveryState;
 }
 
 class Verification {
   readonly #options: VerifyDeliveriesOptions;
   readonly #fanOut: FanOut;
   readonly #floorMs: number;
-  /** What is in the log and has not been found owed yet, by id. */
+  /** What is in the log and was not found owed yet, by id. */
   readonly #logged = new Map<string, LoggedDelivery>();
   readonly #states = { pending: 0, held: 0, delivered: 0, failed: 0, withdrawn: 0 };
-  readonly #unjudged = new Set<number>();
+  readonly #unjudged = new Set<number | undefined>();
   #decided: NewDelivery[] = [];
   #missing: NewDelivery[] = [];
   #owed = 0;
@@ -101,7 +93,7 @@ class Verification {
     for await (const { events } of readToEnd(store, { prefixes: [TRANSACTION_STREAMS], after: 0 })) {
       await this.#judge(events);
     }
-    await this.#lookAgain();
+    await this.#checkMissingAgain();
     const surplus = await this.#surplus();
     const states = this.#states;
     return { owed: this.#owed, states, missing: this.#missing, surplus, notJudged: this.#notJudged };
@@ -113,7 +105,7 @@ class Verification {
     do {
       const page = await queue.list({ accountId }, { limit: PAGE, after });
       for (const { id, prefix, transactionId, state, recordedAtMs } of page) {
-        const isJudged = recordedAtMs >= this.#floorMs && this.#isAskedFor(recordedAtMs);
+        const isJudged = recordedAtMs >= this.#floorMs && isInRange(recordedAtMs, this.#options);
         if (isJudged) this.#logged.set(id, { id, prefix, transactionId, state });
       }
       after = page.length < PAGE ? undefined : page.at(-1)?.id;
@@ -126,7 +118,7 @@ class Verification {
     for (const settlement of settlements) {
       if (settlement.kind !== 'retry') continue;
       this.#notJudged += 1;
-      this.#unjudged.add(transactionIdOf(settlement.event.event));
+      this.#unjudged.add(transactionIdOf(settlement.event.event.stream));
     }
     for (const delivery of this.#decided.splice(0)) {
       this.#owed += 1;
@@ -140,23 +132,13 @@ class Verification {
   }
 
   #isJudged(event: RecordedEvent): boolean {
-    if (!RECORDINGS.has(event.type)) return false;
-    const { accountId } = this.#options;
-    const named = (event.data as { readonly account_id?: unknown } | null)?.account_id;
-    if (accountId !== undefined && named !== accountId) return false;
-    const recordedAtMs = parseDateTime(recordedAt(event)) ?? event.recordedAtMs;
-    if (!this.#isAskedFor(recordedAtMs)) return false;
-    if (recordedAtMs >= this.#floorMs) return true;
+    if (!isRecordingType(event.type) || !isInScope(event, this.#options)) return false;
+    if (recordedAtMs(event) >= this.#floorMs) return true;
     this.#notJudged += 1;
     return false;
   }
 
-  #isAskedFor(recordedAtMs: number): boolean {
-    const { sinceMs = Number.NEGATIVE_INFINITY, untilMs = Number.POSITIVE_INFINITY } = this.#options;
-    return recordedAtMs >= sinceMs && recordedAtMs <= untilMs;
-  }
-
-  async #lookAgain(): Promise<void> {
+  async #checkMissingAgain(): Promise<void> {
     if (this.#missing.length === 0) return;
     await sleep(this.#options.settleMs ?? SETTLE_MS);
     const missing: NewDelivery[] = [];
@@ -168,7 +150,7 @@ class Verification {
     this.#missing = missing;
   }
 
-  /** What was delivered of a transaction before it was erased is no mistake. */
+  /** Deliveries of a transaction that was erased since are right. */
   async #surplus(): Promise<LoggedDelivery[]> {
     const surplus: LoggedDelivery[] = [];
     for (const delivery of this.#logged.values()) {
@@ -178,8 +160,4 @@ class Verification {
     }
     return surplus;
   }
-}
-
-function transactionIdOf(event: RecordedEvent): number {
-  return Number(event.stream.slice(TRANSACTION_STREAMS.length));
 }

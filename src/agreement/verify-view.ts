@@ -7,53 +7,45 @@ import {
   VISIBLE_STATUSES,
 } from '../../projections/transactions.ts';
 import { TRANSACTION_STREAMS, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
-import { parseDateTime } from '../domain/values/date-time.ts';
 import { sameJson } from '../domain/values/same-json.ts';
-import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore, Position, RecordedEvent } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
 import { projectEvent } from '../transactions/project-event.ts';
 import type { Place, TransactionsView } from '../transactions/view/transactions-view.ts';
+import { isInScope, SETTLE_MS, type VerifyScope } from './scope.ts';
 
 const PAGE = 500;
-/** What was recorded a moment ago may be on its way into the view: it gets this long before it counts. */
-const SETTLE_MS = 1_000;
 const EARLIEST_MS = -8_640_000_000_000_000;
 const LATEST_MS = 8_640_000_000_000_000;
 
-export interface VerifyViewOptions {
+export interface VerifyViewOptions extends VerifyScope {
   readonly store: EventStore;
   readonly view: TransactionsView;
-  /** Accounts beside those that the events name, whose pages are read for what no event calls for. */
+  /** Accounts besides those in the events, whose pages are searched for rows without events. */
   readonly accountIds: Iterable<number>;
-  /** Judge this account only. */
-  readonly accountId?: number | undefined;
-  /** When the transaction was recorded, milliseconds; both inclusive. */
-  readonly sinceMs?: number | undefined;
-  readonly untilMs?: number | undefined;
   readonly settleMs?: number;
   readonly onProgress?: (checked: number) => void;
 }
 
 export interface ViewDifference {
   readonly transactionId: number;
-  /** Shown by the events and not by the view, the reverse, or shown otherwise. */
+  /** Not shown, though the events call for it; shown, though they do not; or shown with other content. */
   readonly kind: 'missing' | 'surplus' | 'differing';
 }
 
 export interface ViewAgreement {
-  /** Transactions held against the view. */
+  /** Transactions compared. */
   readonly checked: number;
   readonly differences: readonly ViewDifference[];
-  /** How far the view has read the log: what comes behind it is late, and no difference. */
+  /** How far the view has read the log: later events are not judged. */
   readonly upTo: Position;
 }
 
 /**
- * Holds the view against what the events render to, transaction by transaction, and the pages of every account
- * against the events. What differs is looked at once more after a second, since the view follows the log; what the
- * view has not reached by then is not judged.
+ * Compares the view with what the events render to, transaction by transaction, and the pages of every account with
+ * the events. What differs is compared once more after a second, since the view follows the log; what the view has
+ * not reached by then is not judged.
  */
 export async function verifyView(options: VerifyViewOptions): Promise<ViewAgreement> {
   const { store, view, settleMs } = options;
@@ -66,13 +58,15 @@ export async function verifyView(options: VerifyViewOptions): Promise<ViewAgreem
   const differences: ViewDifference[] = [];
   for (const transactionId of suspects) {
     const kind = await differenceOf(transactionId, { store, view, upTo });
-    if (kind !== undefined && (await isAskedFor(transactionId, options)))
-      differences.push({ transactionId, kind });
+    if (kind === undefined) continue;
+    const [first] = await store.readStream(transactionStream(transactionId));
+    // A row without events has no time, so it is reported whatever the range.
+    if (first === undefined || isInScope(first, options)) differences.push({ transactionId, kind });
   }
   return { checked, differences, upTo };
 }
 
-/** Puts what the events render to in the view, for the transactions that differ. Says how many differ still. */
+/** Stores in the view what the events render to, for the transactions that differ. Returns those that still differ. */
 export async function repairView(
   differences: readonly ViewDifference[],
   { store, view }: { readonly store: EventStore; readonly view: TransactionsView },
@@ -88,7 +82,7 @@ export async function repairView(
   return remaining;
 }
 
-/** Reads each stream once, at its first event, and compares what it folds to with the row. */
+/** Reads each stream once, when its first event is reached, and compares what it folds to with the row. */
 async function compareStreams(options: VerifyViewOptions) {
   const { store, view, onProgress } = options;
   const shown = new Set<number>();
@@ -107,7 +101,7 @@ async function compareStreams(options: VerifyViewOptions) {
         shown.add(row.id);
         accounts.add(row.accountId);
       }
-      if (!fits(event, options)) continue;
+      if (!isInScope(event, options)) continue;
       checked += 1;
       const id = transactionIdOf(event.stream);
       if (id !== undefined && compare(row, await view.find(id)) !== undefined) suspects.add(id);
@@ -140,7 +134,7 @@ function compare(
   return sameJson(expected, shown) ? undefined : 'differing';
 }
 
-/** What a transaction's events leave to be shown; what can't follow is parked, here as in the view. */
+/** The row that a transaction's events fold to. An event that can't follow changes nothing: the view parks it. */
 function rowOf(history: readonly RecordedEvent[]): TransactionRow | undefined {
   let state: RowState | undefined;
   let row: TransactionRow | undefined;
@@ -167,17 +161,4 @@ async function* idsOnPages(view: TransactionsView, accountId: number): AsyncGene
     after = page.rows.at(-1);
     if (!page.hasMore) return;
   }
-}
-
-/** A row that no event calls for belongs to no time: it is told whatever range was asked for. */
-async function isAskedFor(transactionId: number, options: VerifyViewOptions): Promise<boolean> {
-  const [first] = await options.store.readStream(transactionStream(transactionId));
-  return first === undefined || fits(first, options);
-}
-
-function fits(event: RecordedEvent, { accountId, sinceMs, untilMs }: VerifyViewOptions): boolean {
-  const named = (event.data as { readonly account_id?: unknown } | null)?.account_id;
-  if (accountId !== undefined && named !== accountId) return false;
-  const recordedAtMs = parseDateTime(recordedAt(event)) ?? event.recordedAtMs;
-  return (sinceMs ?? EARLIEST_MS) <= recordedAtMs && recordedAtMs <= (untilMs ?? LATEST_MS);
 }

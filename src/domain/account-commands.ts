@@ -14,8 +14,8 @@ interface ForKey extends ForAccount {
 }
 
 /**
- * What can be done to an account. Values have their form already: ids are ids, allow-list entries are
- * addresses or CIDR ranges, URLs may be called. Times are milliseconds since the epoch.
+ * What can be done to an account. Values were checked before: ids are ids, allow-list entries are addresses or CIDR
+ * ranges, URLs may be called. Times are milliseconds since the epoch.
  */
 export type AccountCommand =
   | (ForAccount & { readonly type: 'OpenAccount'; readonly name: string })
@@ -52,8 +52,8 @@ type AccountDecision = Decision<AccountEvent>;
 type Command<Type extends AccountCommand['type']> = Extract<AccountCommand, { type: Type }>;
 
 /**
- * The events that a command calls for, by the account's state. Pure; a command that was carried out before is
- * `unchanged`, one that is not possible is refused with what to do instead.
+ * The events that a command causes in the account's state. Pure. A command that was carried out before is `unchanged`,
+ * one that is not possible is refused with what to do instead.
  */
 export function decide(command: AccountCommand, account: Account | undefined): AccountDecision {
   if (textsOf(command).some(isTextTooLong)) {
@@ -207,7 +207,7 @@ function rateLimitFault(rateLimit: number): string | undefined {
   return 'the rate limit must be a whole number of requests a minute, at least 1';
 }
 
-/** The texts that the command was given as they are. */
+/** The texts of the command that have no form of their own to be checked by. */
 function textsOf(command: AccountCommand): readonly string[] {
   switch (command.type) {
     case 'OpenAccount':
@@ -221,7 +221,7 @@ function textsOf(command: AccountCommand): readonly string[] {
     case 'IssueKey':
       return command.label === null ? [] : [command.label];
     default:
-      return []; // of a bounded form
+      return [];
   }
 }
 

@@ -9,10 +9,10 @@ const key = { ...account, prefix: string() };
 const corporateGroup = { ...account, corporate_group_id: id };
 const corporate = { ...account, corporate_id: id };
 
-/** AES-256-GCM, base64 parts; bound to the key's prefix. Which master key made it is named by its id. */
+/** AES-256-GCM, parts in base64, bound to the key's prefix. */
 const ciphertext = type({ master_key_id: string(), nonce: string(), ciphertext: string(), tag: string() });
 
-/** What stood behind a warning or a switch-off: the run of failed deliveries and its last answer. */
+/** Why a webhook was warned about or disabled: its failure streak and the last answers. */
 const failureEvidence = {
   failed_in_a_row: integer,
   failing_since: nullable(dateTime),
@@ -45,7 +45,7 @@ export const accountEvents = {
   KeyAllowListSet: type({ ...key, allow_list: array(string()) }),
   KeyRateLimitSet: type({ ...key, rate_limit: integer }),
   KeyDriverMobileSet: type({ ...key, enabled: boolean() }),
-  /** `secret` is there when it was made with this event, null when the key keeps the one it has. */
+  /** `secret` is the one made with this event, null where the key keeps the one it has. */
   WebhookUrlSet: type({ ...key, url: string(), set_at: dateTime, secret: nullable(ciphertext) }),
   WebhookRemoved: type(key),
   WebhookTestRequested: type({ ...key, delivery_id: string() }),
@@ -67,7 +67,6 @@ export type AccountEvent = {
 }[AccountEventType];
 export type Ciphertext = Infer<typeof ciphertext>;
 
-/** The stream that holds everything done to one account. */
 export const ACCOUNT_STREAMS = 'account-';
 export const accountStream = (accountId: number): string => `${ACCOUNT_STREAMS}${accountId}`;
 

@@ -190,7 +190,7 @@ function evolveKey(key: AccountKey, event: KeyEvent, atMs: number): AccountKey {
       return setWebhook(key, event);
     case 'WebhookRemoved':
       return { ...key, webhook: null };
-    // Whether receivers fail is judged beside the operator's commands: the webhook may just have been removed.
+    // Failures are counted concurrently with the operator's commands: the webhook may just have been removed.
     case 'WebhookDisabled': {
       const disabled = { reason: event.data.reason, sinceMs: atMs };
       return key.webhook === null ? key : { ...key, webhook: { ...key.webhook, disabled } };

@@ -30,7 +30,7 @@ export interface AccountKey {
   readonly rateLimit: number;
   readonly driverMobile: boolean;
   readonly webhook: AccountWebhook | null;
-  /** Outlives the webhook's removal: it is made when a URL is first set and never again. */
+  /** Made when a URL is first set, and kept when the webhook is removed. */
   readonly webhookSecret: Ciphertext | null;
 }
 
@@ -38,4 +38,24 @@ export interface AccountWebhook {
   readonly url: string;
   readonly setAtMs: number;
   readonly disabled: { readonly reason: string; readonly sinceMs: number } | null;
+}
+
+/** The charging profile that gives access at one moment. */
+export interface ActiveProfile {
+  /** When access ends, milliseconds; `null` when it is open-ended. */
+  readonly endsAtMs: number | null;
+}
+
+/**
+ * The account's access by charging profile at `nowMs` (check 5). Where several profiles are active, access ends with
+ * the last of them. `undefined`: no access.
+ */
+export function activeProfile(account: Account, nowMs: number): ActiveProfile | undefined {
+  let latestEndMs: number | undefined;
+  for (const { fromMs, toMs } of account.profiles.values()) {
+    if (nowMs < fromMs) continue;
+    if (toMs === null) return { endsAtMs: null };
+    if (nowMs < toMs) latestEndMs = Math.max(latestEndMs ?? toMs, toMs);
+  }
+  return latestEndMs === undefined ? undefined : { endsAtMs: latestEndMs };
 }

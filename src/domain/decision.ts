@@ -1,4 +1,4 @@
-/** What a command comes to: events to record, nothing because it is so already, or why it is not possible. */
+/** The result of a command: events to record, nothing because it is so already, or why it is not possible. */
 export type Decision<Event> =
   | { readonly kind: 'events'; readonly events: readonly Event[] }
   | Unchanged

@@ -14,12 +14,12 @@ const schemas: Readonly<Record<string, Struct<never, unknown>>> = {
   ...operationsEvents,
 } as unknown as Readonly<Record<string, Struct<never, unknown>>>;
 
-/** The version of each event's schema that this code writes. Older ones are brought up by the codec. */
+/** The version of the schemas that this code writes. The codec converts older ones. */
 export const SCHEMA_VERSION = 1;
 
 export const eventTypes = Object.keys(schemas) as DomainEventType[];
 
-/** A fault quotes the value that it is about, which may be of any length. */
+/** A fault quotes the value, which may be of any length. */
 const MAX_FAULT_CHARACTERS = 200;
 
 /** The schema of an event's data; `undefined` for a type this service does not know. */
@@ -37,7 +37,7 @@ export function faultsOf(schema: Struct<never, unknown>, data: unknown): string[
       return shortened(`${path}: ${failure.refinement ?? failure.message}`, MAX_FAULT_CHARACTERS);
     });
   } catch (error) {
-    // The validator prints what it refuses: an object with a member `toString` has no text.
+    // The validator prints what it refuses, and fails on an object with a member `toString`.
     if (!(error instanceof TypeError)) throw error;
     return [`data: does not fit, and holds a value that can't be printed: ${error.message}`];
   }

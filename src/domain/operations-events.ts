@@ -12,12 +12,7 @@ export const operationsEvents = {
   ViewRebuilt: type({ view: string(), reason: string() }),
   AgreementRepaired: type({ what: string(), repaired: integer }),
   ParkedRetried: type({ projection: string(), positions: array(integer) }),
-  /** What was no part of the copy is null. */
-  StoreCopied: type({
-    from_store_id: string(),
-    events: nullable(integer),
-    deliveries: nullable(integer),
-  }),
+  StoreCopied: type({ from_store_id: string(), events: integer, deliveries: integer }),
   TransactionErased: type({ transaction_id: id, account_id: nullable(id), reason: string() }),
 } as const;
 

@@ -30,13 +30,13 @@ const recordFields = {
   images: type({ pump: nullable(text), odometer: nullable(text) }),
 };
 
-/** The provider confirmed a fill at a station of the network. */
+/** The provider confirmed a refuelling at a station of the network. */
 export const TransactionConfirmed = type({
   ...recordFields,
   station: type({ id, name: text, provider: namedRef }),
 });
 
-/** A fill at a station outside the network was recorded: the station has a name and nothing else. */
+/** A refuelling at a station outside the network: the station has only a name. */
 export const ExternalTransactionRecorded = type({
   ...recordFields,
   station: type({ id: optional(nothing), name: text, provider: optional(nothing) }),
@@ -67,7 +67,11 @@ export type TransactionEvent =
   | Recorded<'TransactionCancelled'>;
 export type TransactionEventType = TransactionEvent['type'];
 
-/** The stream that holds one transaction's life. */
+/** Whether an event of this type records a transaction, rather than withdraws one. */
+export function isRecordingType(type: string): boolean {
+  return type === 'TransactionConfirmed' || type === 'ExternalTransactionRecorded';
+}
+
 export const TRANSACTION_STREAMS = 'transaction-';
 export const transactionStream = (transactionId: number): string => `${TRANSACTION_STREAMS}${transactionId}`;
 

@@ -19,9 +19,9 @@ export type TransactionState =
 export const NO_TRANSACTION: TransactionState = { kind: 'none' };
 
 /**
- * Whether an event may be recorded behind `state`: confirmed or external first; voided or cancelled once,
- * after it, with the same account. The very same event again (unknown fields count, the order of members does
- * not) is `unchanged`; anything else is refused. The event must fit its schema.
+ * Whether an event may follow `state`: confirmed or external first; then voided or cancelled once, with the same
+ * account. The same event again (unknown fields count, the order of members does not) is `unchanged`; anything else is
+ * refused. The event must fit its schema.
  */
 export function decideTransaction(
   event: TransactionEvent,
@@ -32,7 +32,7 @@ export function decideTransaction(
       ? record(event)
       : refused('it was never recorded: record it as confirmed or external first');
   }
-  if (holds(state, event)) return unchanged;
+  if (isRecorded(state, event)) return unchanged;
   if (isRecording(event)) return refusedRecording(state);
   if (state.kind === 'withdrawn') {
     return refused(`it was ${doneBy(state.withdrawal)} already, and that is final`);
@@ -45,8 +45,8 @@ export function decideTransaction(
 }
 
 /**
- * The state after one more event. An event that `decideTransaction` would refuse changes nothing, as it
- * changes nothing in the view; a withdrawal is final even where it comes first.
+ * The state after one more event. An event that `decideTransaction` would refuse changes nothing, as in the view; a
+ * withdrawal is final even where it comes first.
  */
 export function evolveTransaction(state: TransactionState, event: TransactionEvent): TransactionState {
   if (isRecording(event)) return state.kind === 'none' ? { kind: 'recorded', recording: event } : state;
@@ -69,7 +69,7 @@ function isRecording(event: TransactionEvent): event is Recording {
   }
 }
 
-function holds(state: Exclude<TransactionState, { kind: 'none' }>, event: TransactionEvent): boolean {
+function isRecorded(state: Exclude<TransactionState, { kind: 'none' }>, event: TransactionEvent): boolean {
   if (same(state.recording, event)) return true;
   return state.kind === 'withdrawn' && same(state.withdrawal, event);
 }

@@ -1,5 +1,4 @@
-import { activeProfile } from './access.ts';
-import type { Account, AccountKey, AccountWebhook } from './account.ts';
+import { type Account, type AccountKey, type AccountWebhook, activeProfile } from './account.ts';
 import type { AccountEvent, Ciphertext } from './account-events.ts';
 import { type Decision, type Refused, record, refused, unchanged } from './decision.ts';
 import { formatDateTime } from './values/date-time.ts';
@@ -9,7 +8,7 @@ interface ForKey {
   readonly prefix: string;
 }
 
-/** The run of failed deliveries that a warning or a switch-off rests on. */
+/** The failure streak that a warning or a switch-off is based on. */
 export interface FailureEvidence {
   readonly failedInARow: number;
   readonly failingSinceMs: number | null;
@@ -22,7 +21,7 @@ export type WebhookCommand =
       readonly type: 'SetWebhookUrl';
       readonly url: string;
       readonly atMs: number;
-      /** Taken only where the key has no secret yet; the event then carries it. */
+      /** Used only where the key has no secret yet. */
       readonly newSecret: Ciphertext;
     })
   | (ForKey & { readonly type: 'RemoveWebhook' | 'EnableWebhook' })
@@ -59,7 +58,7 @@ export function isWebhookCommand(command: { readonly type: string }): command is
   return Object.hasOwn(commandTypes, command.type);
 }
 
-/** The events that a command on a key's webhook calls for. Pure; see `decide`. */
+/** The events that a command on a key's webhook causes. Pure; see `decide`. */
 export function decideWebhook(command: WebhookCommand, account: Account, key: AccountKey): WebhookDecision {
   const ref = { account_id: command.accountId, prefix: key.prefix };
   switch (command.type) {
@@ -77,7 +76,7 @@ export function decideWebhook(command: WebhookCommand, account: Account, key: Ac
       return record({ type: 'WebhookDisabled', data });
     }
     case 'WarnWebhook':
-      // The receiver was judged a moment ago: where the webhook is gone or off by now, nobody needs a warning.
+      // The webhook may have been removed or disabled since the deliveries failed: then a warning is of no use.
       if (key.webhook === null || key.webhook.disabled !== null) return unchanged;
       return record({ type: 'WebhookFailing', data: { ...ref, ...evidenceData(command.evidence) } });
     case 'RequestWebhookTest':
@@ -89,7 +88,7 @@ export function decideWebhook(command: WebhookCommand, account: Account, key: Ac
   }
 }
 
-/** A changed address keeps the set time, so that no transaction is lost by it; the secret outlives removal. */
+/** A changed address keeps the set time, so that no transaction is lost by it; the secret stays the same. */
 function setUrl(command: Command<'SetWebhookUrl'>, key: AccountKey): WebhookDecision {
   if (key.webhook?.url === command.url) return unchanged;
   return record({

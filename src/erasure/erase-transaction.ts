@@ -9,28 +9,26 @@ import { type Author, newEvent } from '../event-store/new-event.ts';
 import type { TransactionsView } from '../transactions/view/transactions-view.ts';
 import { type ErasedBytesOptions, type Remainder, removeErasedBytes } from './erased-bytes.ts';
 
-/** For so long the embedded files' readers and writers are waited for. */
-const WITHIN_MS = 10_000;
-/** So much of a record's text is searched for: more than what it shares with others, and less than a page holds. */
+/** For other readers and writers of the embedded files. */
+const MAX_WAIT_MS = 10_000;
+/** Of a record's text: more than it has in common with other records, and less than a page of the file. */
 const SEARCHED_CHARACTERS = 800;
 
 export interface ErasureOptions {
   readonly store: EventStore;
   readonly queue: Pick<DeliveryQueue, 'erase'>;
   readonly view: Pick<TransactionsView, 'find' | 'erase'>;
-  /** The embedded files, also where servers are used instead: a store that was copied may have left some. */
+  /** The embedded files, also where engines are used: a store that was copied leaves its files. */
   readonly files: Pick<ErasedBytesOptions, 'folder' | 'databases' | 'compact'>;
   readonly clock: Clock;
   readonly author: Author;
-  /** For the auditors. */
   readonly reason: string;
 }
 
 /**
- * Removes a transaction's events for good, takes it out of the delivery log and the view, and its bytes out of the
- * embedded files. The order makes it safe to run again after a crash: on record first, then gone, then out of
- * sight, and at last out of the files. Returns the files that may still hold it. Rejects with `REFUSED` where the
- * transaction was never recorded.
+ * Erases a transaction: records `TransactionErased`, then removes the events, the deliveries, the row of the view, and
+ * last its bytes from the embedded files. In this order it can be repeated after a crash. Returns the files that may
+ * still contain it. Rejects with `REFUSED` where the transaction was never recorded.
  */
 export async function eraseTransaction(id: number, options: ErasureOptions): Promise<readonly Remainder[]> {
   const { store, queue, view, files, clock } = options;
@@ -52,11 +50,11 @@ export async function eraseTransaction(id: number, options: ErasureOptions): Pro
     texts: [...events.map(textOf), ...shown]
       .filter((text) => text !== '')
       .map((text) => text.slice(0, SEARCHED_CHARACTERS)),
-    withinMs: WITHIN_MS,
+    withinMs: MAX_WAIT_MS,
   });
 }
 
-/** As it is stored; empty where it has no text that could be searched for. */
+/** As it is stored; empty where there is no text to search for. */
 function textOf(event: RecordedEvent): string {
   const data = printableData(event);
   return data === null ? '' : JSON.stringify(data);

@@ -5,33 +5,33 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isLocked } from '../sqlite/database.ts';
 
-/** Up to this size a file is written anew each time: a second or so, in which others wait to write to it. */
+/** Files up to this size are always rewritten: it takes about a second, in which others wait to write. */
 const REWRITTEN_BYTES = 64 * 1024 * 1024;
 const LOCK_WAIT_MS = 100;
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
 export interface ErasedBytesOptions {
   readonly folder: string;
-  /** The embedded files' names, those that are there and those that are not. */
+  /** The names of the embedded files, whether they exist or not. */
   readonly databases: readonly string[];
-  /** What nothing below the folder may hold any more, each a text that stands in no other record. */
+  /** No file in the folder may contain these; each text is of the erased record only. */
   readonly texts: readonly string[];
-  /** For how long readers and writers are waited for. */
+  /** How long to wait for readers and writers. */
   readonly withinMs: number;
-  /** Writes a file anew however large it is, which may take minutes. */
+  /** Rewrites files of any size, which may take minutes. */
   readonly compact: boolean;
 }
 
-/** A file that may still hold erased bytes, and why. */
+/** A file that may still contain erased bytes, and why. */
 export interface Remainder {
   readonly file: string;
   readonly reason: string;
 }
 
 /**
- * Takes what was erased out of the embedded files' write-ahead logs and unused pages, and searches the whole folder
- * for it. SQLite overwrites what it removes, but a copy that it made when it filled a page may be left in that page;
- * only writing the file anew is sure to leave none. Says what remains; nothing, where it returns an empty list.
+ * Removes erased text from the embedded files' write-ahead logs and unused pages, then searches the whole folder for it.
+ * SQLite overwrites what it deletes, but may leave a copy from an earlier move within a page; only rewriting the file
+ * is sure to leave none. Returns the files that may still contain it.
  */
 export async function removeErasedBytes(options: ErasedBytesOptions): Promise<readonly Remainder[]> {
   const { folder, databases, texts } = options;
@@ -41,18 +41,19 @@ export async function removeErasedBytes(options: ErasedBytesOptions): Promise<re
   for (const file of databases.map((name) => join(folder, name)).filter((path) => files.includes(path))) {
     const isLarge = (await stat(file)).size > REWRITTEN_BYTES;
     const rewritten = isLarge && !options.compact ? 'done' : await until(deadlineMs, () => rewrite(file));
-    const cut = await until(deadlineMs, () => cutLog(file));
-    if (rewritten !== 'done') remainders.set(file, `it could not be written anew: ${rewritten}`);
-    if (cut !== 'done') remainders.set(`${file}-wal`, `it could not be emptied: ${cut}`);
+    const truncated = await until(deadlineMs, () => truncateLog(file));
+    if (rewritten !== 'done') remainders.set(file, `it could not be rewritten: ${rewritten}`);
+    if (truncated !== 'done') remainders.set(`${file}-wal`, `it could not be emptied: ${truncated}`);
   }
   const needles = texts.map((text) => Buffer.from(text));
   for (const file of await filesBelow(folder)) {
-    if (!remainders.has(file) && (await holdsAny(file, needles))) remainders.set(file, 'it holds the record');
+    if (!remainders.has(file) && (await containsAny(file, needles)))
+      remainders.set(file, 'it holds the record');
   }
   return [...remainders].map(([file, reason]) => ({ file, reason }));
 }
 
-/** Repeats it while others are at work on the file. Returns `done`, or why not. */
+/** Retries while others use the file. Returns `done`, or why not. */
 async function until(deadlineMs: number, step: () => 'done' | 'busy'): Promise<string> {
   for (;;) {
     try {
@@ -70,8 +71,8 @@ function rewrite(file: string): 'done' {
   return 'done';
 }
 
-/** Moves the log into the file and empties it, which needs a moment without readers of the log. */
-function cutLog(file: string): 'done' | 'busy' {
+/** Moves the log into the file and empties it, which needs a moment without readers. */
+function truncateLog(file: string): 'done' | 'busy' {
   return withDatabase(file, (db) =>
     db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0 ? 'done' : 'busy',
   );
@@ -92,7 +93,7 @@ async function filesBelow(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
 
-async function holdsAny(file: string, needles: readonly Buffer[]): Promise<boolean> {
+async function containsAny(file: string, needles: readonly Buffer[]): Promise<boolean> {
   const overlap = needles.reduce((longest, { length }) => Math.max(longest, length - 1), 0);
   let rest = Buffer.alloc(0);
   try {
@@ -102,7 +103,7 @@ async function holdsAny(file: string, needles: readonly Buffer[]): Promise<boole
       rest = bytes.subarray(Math.max(0, bytes.length - overlap));
     }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // a log that its last reader removed
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // a write-ahead log that its last reader removed
   }
   return false;
 }

@@ -1,7 +1,6 @@
 import type { Caller } from '../accounts/caller.ts';
 import type { Clock } from '../clock.ts';
-import { activeProfile } from '../domain/access.ts';
-import type { Account, AccountKey } from '../domain/account.ts';
+import { type Account, type AccountKey, activeProfile } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import type { Presigner } from '../images/presign.ts';
 import type { Metrics } from '../ops/metrics.ts';

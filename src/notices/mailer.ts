@@ -3,31 +3,28 @@ import type { Config } from '../config/config.ts';
 import type { Log } from '../log.ts';
 import type { MailText } from './notice-text.ts';
 
-/** A service that is asked to stop waits for the mail under way, so a mail server that hangs must not take long. */
+/** A stopping service waits for the mail that is being sent, so a mail server that hangs must not take long. */
 const MAX_WAIT_MS = 5_000;
-const PERMANENT_FROM = 500; // SMTP: 5xx will be answered again, 4xx may not
+const PERMANENT_FROM = 500; // SMTP: 4xx is temporary
 const DEFAULT_FROM = 'fuel-integration@localhost';
 
 export interface Mail extends MailText {
   readonly to: readonly string[];
 }
 
-/**
- * `sent` says how many of the recipients the mail server did not take. `refused`: it took none, and for good:
- * sending it again would be answered alike.
- */
+/** `sent`: with the number of recipients that the mail server refused. `refused`: all of them, permanently. */
 export type MailResult =
   | { readonly kind: 'sent'; readonly rejected: number }
   | { readonly kind: 'logged' }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Sends one e-mail. Rejects where it may succeed later. */
 export interface Mailer {
+  /** Rejects where it may succeed later. */
   send(mail: Mail): Promise<MailResult>;
   close(): void;
 }
 
-/** Sends by SMTP where `FUEL_SMTP_URL` is set, else writes what would be sent to the log, without addresses. */
+/** Sends by SMTP where `FUEL_SMTP_URL` is set, otherwise logs the mail, without addresses. */
 export function createMailer(
   config: Pick<Config, 'FUEL_SMTP_URL' | 'FUEL_MAIL_FROM' | 'FUEL_OPERATOR_EMAIL'>,
   log: Log,
@@ -71,11 +68,11 @@ function smtpMailer(url: string, from: string): Mailer {
 }
 
 /**
- * By smtp:// encryption is taken where it is offered: one that can't be verified is better than the plain text
- * that would be sent otherwise. Credentials, smtps:// and `?requireTLS=true` insist on a certificate that can.
+ * With smtp://, encryption is used where it is offered, even with a certificate that can't be verified: the alternative
+ * is plain text. Credentials, smtps:// and `?requireTLS=true` require one that can be verified.
  */
 function startTls(url: string): object {
   const { protocol, username, searchParams } = new URL(url);
-  const insists = protocol === 'smtps:' || username !== '' || searchParams.get('requireTLS') === 'true';
-  return insists ? {} : { opportunisticTLS: true, tls: { rejectUnauthorized: false } };
+  const isRequired = protocol === 'smtps:' || username !== '' || searchParams.get('requireTLS') === 'true';
+  return isRequired ? {} : { opportunisticTLS: true, tls: { rejectUnauthorized: false } };
 }

@@ -14,8 +14,8 @@ const WHAT_HAPPENED: Readonly<Record<NoticeKind, string>> = {
 };
 
 /**
- * The e-mail of a notice, as plain text: what happened, since when, what was answered last, and what to do.
- * A name or an answer makes no line or header of its own there.
+ * The e-mail of a notice, as plain text: what happened, since when, the last answers, and what to do. Names and answers
+ * can't add lines or headers to it.
  */
 export function noticeText(notice: Notice): MailText {
   const happened = WHAT_HAPPENED[notice.kind];
@@ -60,7 +60,7 @@ function whatToDo(notice: Notice): string {
             'switched off after 50 failed deliveries in a row, or 3 days of failure.';
     case 'disabled':
       return forCustomer
-        ? 'While it is off, no events are sent and none are kept for later. Please put the receiver right, then ' +
+        ? 'While it is off, no events are sent and none are kept for later. Please repair the receiver, then ' +
             'ask us to switch the webhook on again. The transactions of the time between remain available ' +
             'through the API.'
         : `Once the customer's receiver works again: fuel webhook enable ${prefix}, then fuel webhook test ` +

@@ -1,4 +1,4 @@
-import { callsForNotice, NOTICE_MAX_AGE_MS, type Notice, noticesFor } from '../../projections/notices.ts';
+import { NOTICE_MAX_AGE_MS, type Notice, needsNotice, noticesFor } from '../../projections/notices.ts';
 import { type ReadAccountEvent, readAccountEvent } from '../accounts/directory/apply-to-directory.ts';
 import type { Clock } from '../clock.ts';
 import type { Account } from '../domain/account.ts';
@@ -19,9 +19,9 @@ import { noticeText } from './notice-text.ts';
 export const NOTICES_GROUP = 'notices';
 
 const BUFFER_SIZE = 100;
-/** More than one mail takes to be sent, its time-outs included. */
+/** More than sending one mail takes, time-outs included. */
 export const ACK_TIMEOUT_MS = 120_000;
-/** The notifier gives up by age; the group must not do so before. */
+/** The notifier gives up by age; the group must not park the event before. */
 const MAX_RETRIES = 10_000;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 5 * 60_000;
@@ -37,10 +37,9 @@ export interface NotifierOptions {
 }
 
 /**
- * Mails what account events call for, each at least once, until the signal aborts. A mail that can't be sent is
- * tried again, less and less often, until its event is a day old; one that the mail server refuses for good is
- * reported in the log. Of several notifiers each event goes to one. While a store is unavailable it waits; rejects
- * with what else goes wrong.
+ * Mails the notices of account events, each at least once, until the signal aborts. A mail that can't be sent is retried
+ * with growing delays until its event is a day old; one that the mail server refuses permanently is logged. Of several
+ * notifiers each event goes to one. While a store is unavailable it waits; it rejects with other errors.
  */
 export async function runNotifier(options: NotifierOptions): Promise<void> {
   const { subscriptions, signal, log } = options;
@@ -59,11 +58,11 @@ class Notifier {
   readonly #options: NotifierOptions;
   readonly #consumer: GroupConsumer;
   readonly #ended = new AbortController();
-  /** By position, which of an event's audiences have been told: a retry does not tell them again. */
-  readonly #told = new Map<number, Set<Notice['audience']>>();
+  /** By position, the audiences of an event that were notified: a retry leaves them out. */
+  readonly #notified = new Map<number, Set<Notice['audience']>>();
   #done: GroupEvent[] = [];
   #acking: Promise<void> | undefined;
-  /** Why acknowledging has failed. */
+  /** The error with which acknowledging failed. */
   #failure: { readonly error: unknown } | undefined;
 
   constructor(options: NotifierOptions) {
@@ -73,7 +72,7 @@ class Notifier {
     this.#consumer = subscriptions.consume(NOTICES_GROUP, { bufferSize: BUFFER_SIZE, signal });
   }
 
-  /** Rejects with what the stores reject with; then what was not acknowledged is handed out again. */
+  /** Rejects with the stores' errors; events that were not acknowledged are then delivered again. */
   async run(): Promise<void> {
     try {
       for await (const handed of this.#consumer) await this.#handleOrPark(handed);
@@ -84,7 +83,7 @@ class Notifier {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  /** An event at which the program itself fails must not hold up the others. */
+  /** An event at which the program itself fails must not block the others. */
   async #handleOrPark(handed: GroupEvent): Promise<void> {
     try {
       await this.#handle(handed);
@@ -92,7 +91,10 @@ class Notifier {
       const kind = errorKind(error);
       if (kind === 'unavailable' || kind === 'closed') throw error;
       const { stream, position, type } = handed.event;
-      this.#options.log.error({ err: error, stream, position, type }, 'event parked: no notice comes of it');
+      this.#options.log.error(
+        { err: error, stream, position, type },
+        'event parked: no notice is mailed for it',
+      );
       await this.#consumer.park(handed, reasonOf(error));
     }
   }
@@ -100,10 +102,10 @@ class Notifier {
   async #handle(handed: GroupEvent): Promise<void> {
     const read = readAccountEvent(handed.event);
     if (!read.ok) {
-      // The directory reports it: an account that can't be read is closed until it is repaired.
+      // The directory logs it: an account that can't be read is closed until it is repaired.
       await this.#consumer.park(handed, read.reason);
-    } else if (!callsForNotice(read.event) || this.#ageMs(read.atMs) > NOTICE_MAX_AGE_MS) {
-      if (handed.retryCount > 0) this.#reportGivenUp(handed);
+    } else if (!needsNotice(read.event) || this.#ageMs(read.atMs) > NOTICE_MAX_AGE_MS) {
+      if (handed.retryCount > 0) this.#logGivenUp(handed);
       this.#acknowledge(handed);
     } else {
       await this.#notify(handed, read);
@@ -118,29 +120,28 @@ class Notifier {
       await this.#consumer.park(handed, `the stream ${stream} can not be read to its end`);
       return;
     }
-    const told = this.#told.get(position) ?? new Set();
+    const notified = this.#notified.get(position) ?? new Set();
     try {
       for (const notice of noticesFor(read, account, { operatorEmail, nowMs: clock.now() })) {
         if (signal.aborted) throw new Error('the service stops');
-        if (!told.has(notice.audience)) await this.#send(notice);
-        told.add(notice.audience);
+        if (!notified.has(notice.audience)) await this.#send(notice);
+        notified.add(notice.audience);
       }
-      this.#told.delete(position);
+      this.#notified.delete(position);
       this.#acknowledge(handed);
     } catch (error) {
-      this.#told.set(position, told);
+      this.#notified.set(position, notified);
       const delayMs = Math.min(FIRST_RETRY_MS * 2 ** handed.retryCount, MAX_RETRY_MS);
       log.warn(
         { err: error, account: account.id, type, position, delayMs },
-        'a notice could not be mailed yet',
+        'a notice could not be mailed yet: retrying',
       );
       await this.#consumer.retry(handed, { reason: String(error), delayMs });
     }
   }
 
-  /** Its mail could not be sent for a day. */
-  #reportGivenUp({ event: { stream, position, type } }: GroupEvent): void {
-    if (!this.#told.delete(position)) return; // handed out before to a process that ended
+  #logGivenUp({ event: { stream, position, type } }: GroupEvent): void {
+    if (!this.#notified.delete(position)) return; // another process failed to mail it, and has ended
     this.#options.log.error(
       { stream, position, type },
       'a notice could not be mailed for a day: it is given up',
@@ -161,7 +162,7 @@ class Notifier {
     }
   }
 
-  /** The account as it is now; `undefined` where an event of it can't be read. */
+  /** The account's present state; `undefined` where an event of it can't be read. */
   async #account(stream: string): Promise<Account | undefined> {
     const history = (await this.#options.store.readStream(stream)).map(readAccountEvent);
     const readable = history.filter((read) => read.ok);
@@ -172,7 +173,7 @@ class Notifier {
     return this.#options.clock.now() - atMs;
   }
 
-  /** Acknowledges in the background, all that came meanwhile in one go: a long history is passed over fast. */
+  /** Acknowledges in the background, in batches, so that a long history is skipped fast. */
   #acknowledge(handed: GroupEvent): void {
     this.#done.push(handed);
     this.#acking ??= this.#acknowledgeAll()

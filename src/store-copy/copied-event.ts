@@ -4,15 +4,15 @@ import { sameJson } from '../domain/values/same-json.ts';
 import { FuelError } from '../errors.ts';
 import { type NewEvent, type RecordedEvent, Unreadable } from '../event-store/event-store.ts';
 
-/** Where an event stands in its stream, the same in every store that has it: `account-7@3`. */
+/** An event's stream and revision, the same in every store that has it: `account-7@3`. */
 export function placeOf({ stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>): string {
   return `${stream}@${revision}`;
 }
 
 /**
- * The event as a copy of it is appended: as it is. Where its metadata does not say when it happened, it is given
- * the time at which its store took it: the target's own time would make old events look new, and webhooks and
- * notices would act on them. Throws `REFUSED` for an event that is not JSON.
+ * The event as it is appended to the target: unchanged, but where its metadata has no time it gets the time at which
+ * the source recorded it. With the target's own time old events would look new to webhooks and notices. Throws
+ * `REFUSED` for an event that is not JSON.
  */
 export function toCopied(event: RecordedEvent): NewEvent {
   const { id, type, data, metadata } = event;
@@ -23,7 +23,7 @@ export function toCopied(event: RecordedEvent): NewEvent {
   return { id, type, data, metadata: dated(metadata, event.recordedAtMs) as EventMetadata };
 }
 
-/** What of a copied event is not as it was, `undefined` where all is. */
+/** What differs between an event and its copy, `undefined` where nothing does. */
 export function differenceBetween(source: RecordedEvent, target: RecordedEvent): string | undefined {
   const copied = toCopied(source);
   if (copied.id !== target.id) return 'it is another event';

@@ -1,39 +1,41 @@
 import type { WebhookHealth } from '../deliveries/queue/delivery-queue.ts';
 import type { DeliveryLogCopy, StoredDelivery, StoredRun } from '../deliveries/queue/log-copy.ts';
+import { isRecordingType, transactionStream } from '../domain/transaction-events.ts';
 import { sameJson } from '../domain/values/same-json.ts';
-import { OtherLog } from './other-log.ts';
+import type { EventStore, Position } from '../event-store/event-store.ts';
+import { readInParts } from '../event-store/read-in-parts.ts';
 
 const HEALTHY: WebhookHealth = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
-
-/** Gives deliveries their place in the store that the log shall belong to. */
-export type Relocate = (deliveries: readonly StoredDelivery[]) => Promise<readonly StoredDelivery[]>;
+/** Of a delivery whose transaction was erased: before everything; it is never attempted again. */
+const NOWHERE: Position = 0;
 
 export interface DeliveryCopyOptions {
   readonly source: DeliveryLogCopy;
   /** Has adopted the source's name. */
   readonly target: DeliveryLogCopy;
-  readonly relocate: Relocate;
+  /** Where the copied events are: deliveries get their positions there. */
+  readonly targetStore: Pick<EventStore, 'readStreams'>;
   readonly onProgress: (step: 'deliveries compared' | 'deliveries copied', done: number) => void;
 }
 
 export interface DeliveryCopy {
-  /** Deliveries found in the target as they are in the source. */
+  /** Deliveries that are the same in the target as in the source. */
   readonly deliveries: number;
-  /** What is not the same, a line each. */
+  /** What differs, one line each. */
   readonly faults: readonly string[];
 }
 
 /**
- * Makes the target's log what the source's is, and reads it back. What stands there already as it should is left
- * as it is, so that a copy that was interrupted goes on quickly.
+ * Copies the delivery log and reads it back. What the target has already is not stored again, so that a copy that
+ * was interrupted continues quickly.
  */
 export async function copyDeliveries(options: DeliveryCopyOptions): Promise<DeliveryCopy> {
   const { source, target, onProgress } = options;
   for await (const transactionIds of source.withdrawals()) await target.storeWithdrawals(transactionIds);
   for await (const runs of source.runs()) await target.storeRuns(runs);
   let copied = 0;
-  for await (const { wanted, standing } of pairs(options)) {
-    const differing = wanted.filter((delivery) => !sameJson(delivery, standing.get(delivery.id)));
+  for await (const { wanted, existing } of pairs(options)) {
+    const differing = wanted.filter((delivery) => !sameJson(delivery, existing.get(delivery.id)));
     if (differing.length > 0) await target.store(differing);
     copied += wanted.length;
     onProgress('deliveries copied', copied);
@@ -41,51 +43,84 @@ export async function copyDeliveries(options: DeliveryCopyOptions): Promise<Deli
   return verify(options);
 }
 
-/** Gives every delivery of the log its place by `relocate`; says how many were moved. */
-export async function relocateDeliveries(log: DeliveryLogCopy, relocate: Relocate): Promise<number> {
-  let moved = 0;
-  for await (const deliveries of log.deliveries()) {
-    const placed = await relocate(deliveries);
-    const changed = placed.filter(({ position }, index) => position !== deliveries[index]?.position);
-    if (changed.length > 0) await log.store(changed);
-    moved += changed.length;
+/** The deliveries, each at the position that its transaction's event has in `store`. */
+export async function relocated(
+  deliveries: readonly StoredDelivery[],
+  store: DeliveryCopyOptions['targetStore'],
+): Promise<readonly StoredDelivery[]> {
+  const ids = [...new Set(deliveries.map(({ transactionId }) => transactionId))];
+  const positions = new Map<string, Position | undefined>();
+  for await (const [stream, events] of readInParts(store, ids.map(transactionStream))) {
+    positions.set(stream, events.find(({ type }) => isRecordingType(type))?.position);
   }
-  return moved;
+  return deliveries.map((delivery) => ({
+    ...delivery,
+    position: positions.get(transactionStream(delivery.transactionId)) ?? NOWHERE,
+  }));
 }
 
-/** What the target shall hold, batch by batch, beside what it holds of the same range of ids. */
-async function* pairs({ source, target, relocate }: DeliveryCopyOptions): AsyncGenerator<{
+/** Reads one delivery log in the ranges of ids of another. Both are ordered by id. */
+export class LogByRange {
+  readonly #deliveries: AsyncGenerator<StoredDelivery, void>;
+  #next: IteratorResult<StoredDelivery, void> | undefined;
+
+  constructor(batches: AsyncIterable<readonly StoredDelivery[]>) {
+    this.#deliveries = oneByOne(batches);
+  }
+
+  /** Those after the former range and up to this id, by id; without an id all that are left. */
+  async upTo(lastId: string | undefined): Promise<ReadonlyMap<string, StoredDelivery>> {
+    const found = new Map<string, StoredDelivery>();
+    this.#next ??= await this.#deliveries.next();
+    while (!this.#next.done && (lastId === undefined || this.#next.value.id <= lastId)) {
+      found.set(this.#next.value.id, this.#next.value);
+      this.#next = await this.#deliveries.next();
+    }
+    return found;
+  }
+
+  async close(): Promise<void> {
+    await this.#deliveries.return();
+  }
+}
+
+async function* oneByOne<T>(batches: AsyncIterable<readonly T[]>): AsyncGenerator<T, void> {
+  for await (const batch of batches) yield* batch;
+}
+
+/** What the target should hold, batch by batch, and what it does hold of the same range of ids. */
+async function* pairs({ source, target, targetStore }: DeliveryCopyOptions): AsyncGenerator<{
   readonly wanted: readonly StoredDelivery[];
-  readonly standing: ReadonlyMap<string, StoredDelivery>;
+  readonly existing: ReadonlyMap<string, StoredDelivery>;
 }> {
-  const other = new OtherLog(target.deliveries());
+  const inTarget = new LogByRange(target.deliveries());
   try {
     for await (const deliveries of source.deliveries()) {
-      const wanted = await relocate(deliveries);
-      yield { wanted, standing: await other.upTo(wanted.at(-1)?.id) };
+      const wanted = await relocated(deliveries, targetStore);
+      yield { wanted, existing: await inTarget.upTo(wanted.at(-1)?.id) };
     }
-    yield { wanted: [], standing: await other.upTo(undefined) };
+    yield { wanted: [], existing: await inTarget.upTo(undefined) };
   } finally {
-    await other.close();
+    await inTarget.close();
   }
 }
 
 async function verify(options: DeliveryCopyOptions): Promise<DeliveryCopy> {
   const faults: string[] = [];
   let equal = 0;
-  for await (const { wanted, standing } of pairs(options)) {
+  for await (const { wanted, existing } of pairs(options)) {
     const ids = new Set(wanted.map(({ id }) => id));
     for (const delivery of wanted) {
-      const found = standing.get(delivery.id);
+      const found = existing.get(delivery.id);
       if (sameJson(delivery, found)) equal++;
       else faults.push(`delivery ${delivery.id} ${found === undefined ? 'is not in the target' : 'differs'}`);
     }
-    for (const id of standing.keys()) if (!ids.has(id)) faults.push(`delivery ${id} is in the target only`);
+    for (const id of existing.keys()) if (!ids.has(id)) faults.push(`delivery ${id} is in the target only`);
     options.onProgress('deliveries compared', equal);
   }
   return {
     deliveries: equal,
-    faults: [...faults, ...(await withdrawalFaults(options)), ...(await runFaults(options))],
+    faults: [...faults, ...(await withdrawalFaults(options)), ...(await streakFaults(options))],
   };
 }
 
@@ -101,15 +136,15 @@ async function withdrawalFaults({ source, target }: DeliveryCopyOptions): Promis
   return [...faults, ...[...wanted].map((id) => `the withdrawal of transaction ${id} is not in the target`)];
 }
 
-async function runFaults({ source, target }: DeliveryCopyOptions): Promise<string[]> {
-  const [wanted, standing] = [await runsOf(source), await runsOf(target)];
-  const prefixes = new Set([...wanted.keys(), ...standing.keys()]);
+async function streakFaults({ source, target }: DeliveryCopyOptions): Promise<string[]> {
+  const [wanted, existing] = [await streaksOf(source), await streaksOf(target)];
+  const prefixes = new Set([...wanted.keys(), ...existing.keys()]);
   return [...prefixes]
-    .filter((prefix) => !sameJson(wanted.get(prefix) ?? HEALTHY, standing.get(prefix) ?? HEALTHY))
-    .map((prefix) => `the run of failures of key ${prefix} differs`);
+    .filter((prefix) => !sameJson(wanted.get(prefix) ?? HEALTHY, existing.get(prefix) ?? HEALTHY))
+    .map((prefix) => `the failure streak of key ${prefix} differs`);
 }
 
-async function runsOf(log: DeliveryLogCopy): Promise<Map<StoredRun['prefix'], WebhookHealth>> {
+async function streaksOf(log: DeliveryLogCopy): Promise<Map<StoredRun['prefix'], WebhookHealth>> {
   const found = new Map<string, WebhookHealth>();
   for await (const runs of log.runs()) for (const { prefix, health } of runs) found.set(prefix, health);
   return found;

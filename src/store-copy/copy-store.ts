@@ -1,21 +1,27 @@
 import type { Clock } from '../clock.ts';
 import type { Coordination } from '../coordination/coordination.ts';
 import { PROCESS_MAX_AGE_MS } from '../coordination/process-report.ts';
+import { DELIVERIES_GROUP } from '../deliveries/fan-out/run-fan-out.ts';
 import type { DeliveryLogCopy } from '../deliveries/queue/log-copy.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { FuelError } from '../errors.ts';
-import type { EventStore, Position } from '../event-store/event-store.ts';
+import { decodeStrict } from '../event-store/codec.ts';
+import type {
+  EventStore,
+  PersistentSubscriptions,
+  Position,
+  RecordedEvent,
+} from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
-import { placeOf } from './copied-event.ts';
-import { copyDeliveries, type DeliveryCopy, relocateDeliveries } from './copy-deliveries.ts';
-import { copyEvents, type EventCopy, verifyEvents } from './copy-events.ts';
-import { type CopyPlan, planCopy } from './copy-plan.ts';
-import { nameTarget } from './name-target.ts';
-import { relocated } from './relocate.ts';
-import { beginCopy, endCopy, endRecordedCopy, markVerified } from './unfinished-copy.ts';
+import { NOTICES_GROUP } from '../notices/notifier.ts';
+import { differenceBetween, placeOf, toCopied } from './copied-event.ts';
+import { copyDeliveries, type DeliveryCopy } from './copy-deliveries.ts';
+import { copyEvents, type EventCopyOptions, verifyEvents } from './copy-events.ts';
+import { readLog, SYSTEM_STREAMS } from './log-comparison.ts';
+import { beginCopy, endCopy } from './unfinished-copy.ts';
 
-/** What is copied from, or to. The same object on both ends means that this part stays where it is. */
+/** What is copied from, or to. */
 export interface CopyEnd {
   readonly store: EventStore;
   readonly deliveries: DeliveryLogCopy;
@@ -36,115 +42,169 @@ export interface CopyProgress {
 }
 
 export interface CopyReport {
-  /** Events that stand in the target as in the source; `null` where they stay where they are. */
-  readonly events: number | null;
-  /** Likewise deliveries; where they were copied before, how many that were. */
+  /** Events that are the same in the target as in the source. */
+  readonly events: number;
+  /** Likewise deliveries; the number on record where they were copied before, `null` where the events differ. */
   readonly deliveries: number | null;
-  /** Everything had been copied before: this time it was only compared. */
+  /** Everything was copied before: this time the events were only compared. */
   readonly copiedBefore: boolean;
-  /** What is not the same, a line each; the copy is complete where there is none. */
+  /** What differs, one line each; the copy is complete where there is none. */
   readonly faults: readonly string[];
 }
 
 /**
- * Copies a store that nobody works on into other engines: events with their streams, revisions and ids, erasures,
- * and the delivery log with its positions in the new log. Views, leases and the places of subscriptions are not
- * copied: they are made anew there, and the copied log keeps any delivery from being made again.
+ * Copies a stopped store into other engines: events with their streams, revisions and ids, erasures, and the
+ * delivery log with its positions in the new event store. Views, leases and the positions of subscriptions are not
+ * copied but recreated there; the copied delivery log prevents a second delivery of anything.
  *
- * It can be interrupted anywhere and run again: it goes on where it was. At its end, once everything was read
- * back and found equal, `StoreCopied` goes on record; a run after that only compares. Rejects with `REFUSED`
- * where a process lives on either end, the target is another store, or the source has changed meanwhile.
+ * It can be interrupted anywhere and run again: it continues where it was. When everything was read back and found
+ * equal, it records `StoreCopied`; a run after that only compares. Rejects with `REFUSED` where a process is live on
+ * either side, the target is another store, or the source changes during the copy.
  */
 export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> {
   const { source, target, clock } = options;
-  await assertNobodyLives(source.coordination, 'the store that is copied');
+  await assertNoLiveProcess(source.coordination, 'the store that is copied');
   const storeId = await storeIdentity(source.store, clock);
-  const plan = await planCopy(options);
-  const copiedBefore = plan.events.kind !== 'copy' && plan.deliveries === 'none';
-  if (!copiedBefore) await assertNobodyLives(target.coordination, 'the target');
-  if (plan.events.kind !== 'none') await nameTarget(plan.first, target.store);
-  if (!copiedBefore) await claimTarget(options, plan, storeId);
-  const events = await eventsPart(options, plan);
-  const log = events?.faults.length ? undefined : await deliveriesPart(options, plan);
-  const report = {
-    events: events?.events ?? null,
-    deliveries: log?.deliveries ?? plan.copiedBefore,
-    copiedBefore,
-    faults: [...(events?.faults ?? []), ...(log?.faults ?? [])],
-  };
-  const marked = target.coordination === source.coordination ? undefined : target.coordination;
-  if (copiedBefore && marked !== undefined) await endRecordedCopy(marked, storeId);
-  if (copiedBefore || report.faults.length > 0) return report;
-  await assertUnchanged(options, events?.sourceEnd);
-  if (marked !== undefined) await markVerified(marked, storeId);
-  await recordCopy(options, storeId, {
-    events: plan.events.kind === 'copy' ? report.events : null,
-    deliveries: plan.deliveries === 'copy' ? report.deliveries : null,
-  });
-  if (marked !== undefined) await endCopy(marked, storeId);
+  const [first] = await source.store.readStream(OPERATIONS_STREAM);
+  if (first === undefined) throw new Error('the source has no name');
+  const before = await recordOfCopy(target.store);
+  if (before === undefined) return copyAll(options, { first, storeId });
+  await nameTarget(first, target.store);
+  const { events, faults } = await verifyEvents(await eventOptions(options, first), before.position - 1);
+  await endCopy(target.coordination, storeId); // where the former run was interrupted right before this
+  return { events, deliveries: before.deliveries, copiedBefore: true, faults };
+}
+
+async function copyAll(
+  options: CopyStoreOptions,
+  { first, storeId }: { readonly first: RecordedEvent; readonly storeId: string },
+): Promise<CopyReport> {
+  const { source, target } = options;
+  await assertNoLiveProcess(target.coordination, 'the target');
+  await nameTarget(first, target.store);
+  await target.deliveries.adopt(await source.deliveries.logId());
+  // Keeps a service from starting there. Last of the three, so that a target that is refused stays usable.
+  await beginCopy(target.coordination, storeId);
+  const events = await copyEvents(await eventOptions(options, first));
+  const log = events.faults.length > 0 ? undefined : await copyLog(options);
+  const deliveries = log?.deliveries ?? null;
+  const faults = [...events.faults, ...(log?.faults ?? [])];
+  const report = { events: events.events, deliveries, copiedBefore: false, faults };
+  if (deliveries === null || faults.length > 0) return report;
+  await assertUnchanged(source, events.sourceEnd);
+  await recordCopy(options, { from_store_id: storeId, events: report.events, deliveries });
+  await endCopy(target.coordination, storeId);
   return report;
 }
 
-/** The mark that keeps a service from starting there comes last: a target that is refused stays usable. */
-async function claimTarget(options: CopyStoreOptions, plan: CopyPlan, storeId: string): Promise<void> {
-  const { source, target } = options;
-  if (plan.deliveries === 'copy') await target.deliveries.adopt(await source.deliveries.logId());
-  if (target.coordination !== source.coordination) await beginCopy(target.coordination, storeId);
+/** How many events are parked in each of the service's groups; groups without any are left out. */
+export async function parkedByGroup(
+  subscriptions: PersistentSubscriptions,
+): Promise<readonly { readonly group: string; readonly parked: number }[]> {
+  const counts: { group: string; parked: number }[] = [];
+  for (const group of [DELIVERIES_GROUP, NOTICES_GROUP]) {
+    const parked = (await subscriptions.parked(group)).length;
+    if (parked > 0) counts.push({ group, parked });
+  }
+  return counts;
 }
 
-async function eventsPart(options: CopyStoreOptions, plan: CopyPlan): Promise<EventCopy | undefined> {
-  if (plan.events.kind === 'none') return undefined;
-  const { source, target, onProgress } = options;
-  const parts = {
+async function eventOptions(
+  { source, target, onProgress }: CopyStoreOptions,
+  first: RecordedEvent,
+): Promise<EventCopyOptions> {
+  return {
     source: source.store,
     target: target.store,
     erasedStreams: await source.erasedStreams(),
-    first: placeOf(plan.first),
-    onProgress: (step: CopyProgress['step'], done: number) => onProgress({ step, done }),
+    first: placeOf(first),
+    onProgress: (step, done) => onProgress({ step, done }),
   };
-  return plan.events.kind === 'copy' ? copyEvents(parts) : verifyEvents(parts, plan.events.mark.position - 1);
 }
 
-async function deliveriesPart(
-  { source, target, onProgress }: CopyStoreOptions,
-  plan: CopyPlan,
-): Promise<DeliveryCopy | undefined> {
-  if (plan.deliveries === 'none') return undefined;
-  if (plan.deliveries === 'relocate') {
-    await relocateDeliveries(target.deliveries, (batch) => relocated(batch, target.store));
-    return undefined;
-  }
-  const isSameStore = plan.events.kind === 'none';
+function copyLog({ source, target, onProgress }: CopyStoreOptions): Promise<DeliveryCopy> {
   return copyDeliveries({
     source: source.deliveries,
     target: target.deliveries,
-    relocate: (batch) => (isSameStore ? Promise.resolve(batch) : relocated(batch, target.store)),
+    targetStore: target.store,
     onProgress: (step, done) => onProgress({ step, done }),
   });
 }
 
-async function assertUnchanged({ source }: CopyStoreOptions, copiedTo: Position | undefined): Promise<void> {
-  await assertNobodyLives(source.coordination, 'the store that is copied');
-  if (copiedTo === undefined || (await source.store.head()) === copiedTo) return;
+/**
+ * Gives an empty target the event that names the source, before any other: from then on it is known whose copy
+ * it is. Throws `REFUSED`, with nothing changed, where the target is another store or holds events without a
+ * name.
+ */
+async function nameTarget(first: RecordedEvent, target: EventStore): Promise<void> {
+  const [named] = await target.readStream(OPERATIONS_STREAM);
+  if (named !== undefined) {
+    if (differenceBetween(first, named) === undefined) return;
+    throw new FuelError(
+      'REFUSED',
+      `the target is event store ${storeIdOf(named)} and this one is ${storeIdOf(first)}: use an empty one`,
+    );
+  }
+  const other = await anyEvent(target);
+  if (other !== undefined) {
+    throw new FuelError(
+      'REFUSED',
+      `the target holds events and no name (the first is ${placeOf(other)}): use an empty one`,
+    );
+  }
+  const append = { stream: OPERATIONS_STREAM, expected: 'none', events: [toCopied(first)] } as const;
+  const [result] = await target.append([append]);
+  if (result?.kind === 'appended') return;
+  throw new FuelError('REFUSED', 'another process named the target at the same moment: run the copy again');
+}
+
+async function anyEvent(store: EventStore): Promise<RecordedEvent | undefined> {
+  for await (const { events } of readLog(store, { after: 0, upTo: await store.head() })) {
+    const found = events.find(({ stream }) => !stream.startsWith(SYSTEM_STREAMS));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function storeIdOf({ data }: RecordedEvent): string {
+  const members = typeof data === 'object' && data !== null ? data : {};
+  return 'store_id' in members ? String(members.store_id) : 'without a name';
+}
+
+async function assertUnchanged({ store, coordination }: CopyEnd, copiedTo: Position): Promise<void> {
+  await assertNoLiveProcess(coordination, 'the store that is copied');
+  if ((await store.head()) === copiedTo) return;
   throw new FuelError('REFUSED', 'events were recorded while the store was copied: run the copy again');
+}
+
+async function assertNoLiveProcess(coordination: Coordination, what: string): Promise<void> {
+  const live = await coordination.live(PROCESS_MAX_AGE_MS);
+  if (live.length === 0) return;
+  const processes = live.map(({ pid, host }) => `process ${pid} on ${host}`).join(', ');
+  throw new FuelError('REFUSED', `${processes} still works on ${what}: stop the service first`);
+}
+
+/** What `StoreCopied` says and where it is in the log, `undefined` while no copy was completed. */
+async function recordOfCopy(
+  store: EventStore,
+): Promise<{ readonly position: Position; readonly deliveries: number } | undefined> {
+  for (const event of await store.readStream(OPERATIONS_STREAM)) {
+    if (event.type !== 'StoreCopied') continue;
+    const decoded = decodeStrict(event);
+    if (!decoded.ok) continue;
+    const { deliveries } = decoded.data as { readonly deliveries: number };
+    return { position: event.position, deliveries };
+  }
+  return undefined;
 }
 
 async function recordCopy(
   { target, author, clock }: CopyStoreOptions,
-  storeId: string,
-  counts: { readonly events: number | null; readonly deliveries: number | null },
+  data: { readonly from_store_id: string; readonly events: number; readonly deliveries: number },
 ): Promise<void> {
-  const data = { from_store_id: storeId, ...counts };
   const event = newEvent({ type: 'StoreCopied', data }, author, clock.now());
   const [result] = await target.store.append([
     { stream: OPERATIONS_STREAM, expected: 'any', events: [event] },
   ]);
   if (result?.kind !== 'appended') throw new Error(`the stream ${OPERATIONS_STREAM} was erased`);
-}
-
-async function assertNobodyLives(coordination: Coordination, what: string): Promise<void> {
-  const live = await coordination.live(PROCESS_MAX_AGE_MS);
-  if (live.length === 0) return;
-  const processes = live.map(({ pid, host }) => `process ${pid} on ${host}`).join(', ');
-  throw new FuelError('REFUSED', `${processes} still works on ${what}: stop the service first`);
 }

@@ -1,16 +1,17 @@
 import { eventBytes, MAX_BATCH_BYTES } from '../event-store/batch-bytes.ts';
-import type { EventStore, Position, RecordedEvent } from '../event-store/event-store.ts';
+import type { EventStore, Position, RecordedEvent, SubscriptionBatch } from '../event-store/event-store.ts';
 import { differenceBetween, placeOf } from './copied-event.ts';
-import { readLog } from './read-log.ts';
 
+const BATCH = 1_000;
 /**
- * How far the target's order may be from the source's, in events: more than one batch of a copy, within which
- * streams are appended side by side.
+ * How far the target's order may be from the source's, in events: more than one batch of a copy, in which the order
+ * between streams may change.
  */
 const WINDOW = 5_000;
 /** The same in bytes: many more than one batch of a copy has. */
 const WINDOW_BYTES = 16 * MAX_BATCH_BYTES;
-const SYSTEM_STREAMS = '$';
+/** What EventStoreDB records for itself. */
+export const SYSTEM_STREAMS = '$';
 
 export interface LogComparisonOptions {
   readonly source: EventStore;
@@ -26,13 +27,13 @@ export interface LogComparisonOptions {
 }
 
 /**
- * Holds two logs against each other, event by event, reading each once and keeping little in memory. It goes on
- * where it stood when the target has got further events.
+ * Compares two logs event by event, reading each once with little in memory. When the target has got further events
+ * it continues where it was.
  */
 export class LogComparison {
   readonly #options: LogComparisonOptions;
-  readonly #source: AsyncIterator<{ readonly events: readonly RecordedEvent[]; readonly position: Position }>;
-  /** Events of one side that have not been met on the other, by place, in the order of their log. */
+  readonly #source: AsyncGenerator<SubscriptionBatch, void>;
+  /** Events of one side that were not found on the other yet, by place, in the order of their log. */
   readonly #sourceOnly = new Map<string, RecordedEvent>();
   readonly #targetOnly = new Map<string, RecordedEvent>();
   #sourceOnlyBytes = 0;
@@ -45,7 +46,7 @@ export class LogComparison {
   constructor(options: LogComparisonOptions) {
     this.#options = options;
     const whole = { after: 0, upTo: options.sourceEnd };
-    this.#source = readLog(options.source, whole)[Symbol.asyncIterator]();
+    this.#source = readLog(options.source, whole);
   }
 
   get matched(): number {
@@ -62,7 +63,7 @@ export class LogComparison {
     return [...this.#sourceOnly.values()];
   }
 
-  /** What is wrong in the target, a line each: events that the source does not have, or has otherwise. */
+  /** What is wrong in the target, one line each: events that the source does not have, or that differ. */
   get faults(): readonly string[] {
     const foreign = [...this.#targetOnly.values()];
     return [
@@ -71,7 +72,7 @@ export class LogComparison {
     ];
   }
 
-  /** Reads the target on up to `end`, and of the source what it takes to match that. */
+  /** Reads the target up to `end`, and as much of the source as matches that. */
   async readTarget(end: Position): Promise<void> {
     for await (const { events, position } of readLog(this.#options.target, {
       after: this.#targetPosition,
@@ -85,29 +86,29 @@ export class LogComparison {
       this.#options.onProgress(this.#matched);
       if (this.#targetOnly.size + this.#differing.length > WINDOW) return; // these are two different logs
     }
-    while (this.#targetOnly.size > 0 && this.#mayReadOn()) await this.#readSource();
+    while (this.#targetOnly.size > 0 && this.#hasCapacity()) await this.#readSource();
   }
 
-  /** Reads the source to its end; as much as can't be matched stays in `missing`. */
+  /** Reads the source to its end; what has no match stays in `missing`. */
   async readSource(): Promise<void> {
-    while (this.#mayReadOn()) await this.#readSource();
+    while (this.#hasCapacity()) await this.#readSource();
   }
 
   async close(): Promise<void> {
-    await this.#source.return?.();
+    await this.#source.return();
   }
 
   async #inTarget(event: RecordedEvent): Promise<void> {
     if (event.stream.startsWith(SYSTEM_STREAMS) || this.#options.erased.has(event.stream)) return;
     const place = placeOf(event);
     if (place === this.#options.first) return;
-    while (!this.#sourceOnly.has(place) && this.#mayReadOn()) await this.#readSource();
+    while (!this.#sourceOnly.has(place) && this.#hasCapacity()) await this.#readSource();
     const original = this.#sourceOnly.get(place);
     if (original === undefined) this.#targetOnly.set(place, event);
     else this.#match(original, event);
   }
 
-  #mayReadOn(): boolean {
+  #hasCapacity(): boolean {
     return !this.#sourceEnded && this.#sourceOnly.size < WINDOW && this.#sourceOnlyBytes < WINDOW_BYTES;
   }
 
@@ -136,5 +137,18 @@ export class LogComparison {
     const difference = differenceBetween(source, target);
     if (difference === undefined) this.#matched++;
     else this.#differing.push(`${place} (${source.type}): ${difference}`);
+  }
+}
+
+/** The log after `after`, up to `upTo` or a little further; what is not recorded yet is not waited for. */
+export async function* readLog(
+  store: EventStore,
+  { after, upTo }: { readonly after: Position; readonly upTo: Position },
+): AsyncGenerator<SubscriptionBatch, void> {
+  if (after >= upTo) return;
+  const { signal } = new AbortController();
+  for await (const batch of store.subscribe({ prefixes: [], after, signal, batchSize: BATCH })) {
+    yield batch;
+    if (batch.position >= upTo) return;
   }
 }

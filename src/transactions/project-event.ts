@@ -9,7 +9,7 @@ import { reasonOf } from '../errors.ts';
 import { decode } from '../event-store/codec.ts';
 import { type Position, type RecordedEvent, STREAM_ERASED } from '../event-store/event-store.ts';
 
-/** One event's effect, with its place in the log. */
+/** What one event does to the view, with its position; or why it is parked. */
 export type ViewChange =
   | {
       readonly position: Position;
@@ -25,7 +25,6 @@ export type ViewChange =
       readonly parkReason: string;
     };
 
-/** What a recorded event does to the view; an event that can't be shown is parked with the reason. */
 export function projectEvent(event: RecordedEvent): ViewChange {
   const { position, stream, type, revision } = event;
   const parked = (reason: string): ViewChange => ({ position, stream, type, revision, parkReason: reason });
@@ -41,11 +40,11 @@ export function projectEvent(event: RecordedEvent): ViewChange {
   try {
     const change = projectTransaction(decoded.type, decoded.data, revision);
     const id = idOfChange(change);
-    // The rows are guarded by the revision of their own stream: an event of another id would break that.
+    // A row is guarded by the revision of its own stream, so another stream's event must not change it.
     if (stream !== transactionStream(id)) return parked(`transaction_id ${id} does not belong in ${stream}`);
     return { position, stream, type, change };
   } catch (error) {
-    // Whatever goes wrong with one event must not hold up the others.
+    // One event must not block the others, whatever is wrong with it.
     return parked(error instanceof RecordFault ? error.message : reasonOf(error));
   }
 }

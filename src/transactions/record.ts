@@ -5,11 +5,11 @@ export interface RecordTerms {
   /** Whether the key shows drivers' mobile numbers. */
   readonly mobileNumber: boolean;
   readonly presign: PresignUrl;
-  /** When the image URLs stop working, as it is printed. */
+  /** When the image URLs expire, as printed. */
   readonly expiresAt: string;
 }
 
-/** One record as JSON text: its rendered segments joined with what varies per request. Pull and push print this. */
+/** One record as JSON text: its segments joined with what varies per request. Both channels send this. */
 export function recordText(record: RenderedRecord, terms: RecordTerms): string {
   const mobile =
     terms.mobileNumber && record.mobileNumber !== null ? `,"mobile_number":${record.mobileNumber}` : '';
@@ -21,7 +21,7 @@ export function recordText(record: RenderedRecord, terms: RecordTerms): string {
   );
 }
 
-/** An empty key names no photo: signed, it would be a URL that lists the bucket. */
+/** An empty key would be signed as a URL that lists the bucket. */
 function imageUrl(objectKey: string | null, presign: PresignUrl): string {
   return objectKey === null || objectKey === '' ? 'null' : `"${presign(objectKey)}"`;
 }

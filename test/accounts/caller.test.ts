@@ -50,7 +50,7 @@ describe('a caller', () => {
     expect(identify(key, environment)).toEqual({ prefix, known: undefined, proven: false, countingId: '' });
   });
 
-  test('who names the other environment in front of a known prefix is unknown', () => {
+  test('who names the other environment before a known prefix is unknown', () => {
     const renamed = staging.key.replace('svc_test_', 'svc_live_');
     for (const environment of ['staging', 'production'] as const) {
       expect(identify(renamed, environment)).toMatchObject({ known: undefined, proven: false });

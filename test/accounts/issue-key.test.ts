@@ -74,7 +74,7 @@ describe('an issued key', () => {
 });
 
 describe('the text of a key', () => {
-  test('is made anew each time, prefix and secret', () => {
+  test('is a new one each time, prefix and secret', () => {
     const keys = Array.from({ length: 50 }, () => generateKey('staging'));
     expect(new Set(keys.map(({ prefix }) => prefix)).size).toBe(50);
     expect(new Set(keys.map(({ key }) => parseKey(key)?.secret)).size).toBe(50);

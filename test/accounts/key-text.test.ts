@@ -52,7 +52,7 @@ test.each([
   expect(parseKey(text)).toBeUndefined();
 });
 
-test('a secret matches the SHA-256 of itself alone', () => {
+test('a secret matches only its own SHA-256', () => {
   const sha256 = createHash('sha256').update(secret).digest('hex');
   expect(matches(secret, sha256)).toBe(true);
   expect(matches(`${secret.slice(1)}b`, sha256)).toBe(false);

@@ -33,7 +33,7 @@ async function start() {
 }
 
 describe('setting a webhook URL', () => {
-  test('generates a secret once, and tells it only then', async () => {
+  test('generates a secret once, and returns it only then', async () => {
     const { set, writer } = await start();
     const first = await set('https://public.example/a');
     expect(first).toMatchObject({
@@ -88,7 +88,7 @@ describe('setting a webhook URL', () => {
   });
 });
 
-test('a key that is issued with a webhook URL is judged alike, and not issued where the URL is refused', async () => {
+test('a key that is issued with a webhook URL is checked in the same way, and not issued where the URL is refused', async () => {
   const { writer, options, store } = await start();
   const request = {
     accountId: 7,

@@ -23,7 +23,7 @@ function start(env: Readonly<Record<string, string>> = {}) {
 }
 
 describe('a store', () => {
-  test('has its environment and its master key on record from the first command on, once', async () => {
+  test('records its environment and its master key with the first command, once', async () => {
     const { fuel, binding } = start({ FUEL_MASTER_KEY: KEYS[0] });
     expect((await fuel(...OPEN)).code).toBe(0);
     expect((await fuel('account', 'integration', '7', 'on')).code).toBe(0);
@@ -57,7 +57,7 @@ describe('a store', () => {
     expect(await eventsOf('transaction-501')).toEqual([]);
   });
 
-  test('takes nothing under a master key that it does not know, and a lost one is not replaced', async () => {
+  test('accepts nothing under a master key that it does not know, and a lost one is not replaced', async () => {
     const { fuel, as, dataDir, eventsOf } = start();
     expect((await fuel(...OPEN)).code).toBe(0);
     expect((await fuel('key', 'issue', '7', '--webhook-url', 'https://hook.example')).code).toBe(0);
@@ -95,7 +95,7 @@ describe('a store', () => {
     ]);
   });
 
-  test('takes a new key in place of a lost one when the operator says so, with the reason on record', async () => {
+  test('accepts a new key for a lost one when the operator says so, with the reason on record', async () => {
     const { fuel, as, binding } = start({ FUEL_MASTER_KEY: KEYS[0] });
     expect((await fuel(...OPEN)).code).toBe(0);
     const other = { FUEL_MASTER_KEY: KEYS[1] };

@@ -1,49 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { repairDeliveries } from '../../src/agreement/repair-deliveries.ts';
-import { type VerifyDeliveriesOptions, verifyDeliveries } from '../../src/agreement/verify-deliveries.ts';
-import type { DeliveryQueue } from '../../src/deliveries/queue/delivery-queue.ts';
-import { readStartedLog } from '../../src/deliveries/started-log.ts';
+import type { DomainEvent } from '../../src/domain/events.ts';
+import { newEvent } from '../../src/event-store/new-event.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
-import { openPushStores } from '../support/deliveries/push-stores.ts';
-import { confirmed, external, voided } from '../support/transactions/e2e-samples.ts';
-
-const DAY_MS = 86_400_000;
-const AFTER_URL = { created_at: '2026-09-03T08:00:00.000Z' };
-
-async function start() {
-  const stores = openPushStores();
-  const { store, clock, append, author } = stores;
-  const queue = stores.openQueue();
-  await stores.account(opened(), keyIssued(), webhookSet());
-  const verify = (overrides: Partial<VerifyDeliveriesOptions> = {}) =>
-    verifyDeliveries({
-      store,
-      queue,
-      clock,
-      environment: 'staging',
-      retentionMs: 90 * DAY_MS,
-      logStartedAtMs: clock.now() - 60_000,
-      settleMs: 0,
-      ...overrides,
-    });
-  return {
-    ...stores,
-    queue,
-    verify,
-    confirm: (id: number, data: object = {}) =>
-      append(`transaction-${id}`, confirmed(id, { ...AFTER_URL, ...data })),
-    /** Stores what is missing; says how many. */
-    async repair(into: DeliveryQueue = queue, newLog = false): Promise<number> {
-      const { missing } = await verify({ queue: into });
-      await repairDeliveries(missing, { newLog }, { store, queue: into, clock, author });
-      return missing.length;
-    },
-  };
-}
+import { AFTER_URL, DAY_MS, range, startVerifying } from '../support/agreement/verifying.ts';
+import { claimOptions, delivered, held } from '../support/deliveries/deliveries.ts';
+import { confirmed, external } from '../support/transactions/e2e-samples.ts';
 
 describe('verifying deliveries', () => {
-  test('names what is owed and not in the log, which repairing stores, due at once', async () => {
-    const { append, confirm, verify, repair, queue, clock } = await start();
+  test('reports what is owed but not in the log; a repair stores it, due at once', async () => {
+    const { append, confirm, verify, repairMissing, queue, clock } = await startVerifying();
     await confirm(1);
     await append('transaction-2', external(2, AFTER_URL));
     expect(await verify()).toMatchObject({
@@ -51,16 +16,16 @@ describe('verifying deliveries', () => {
       missing: [{ transactionId: 1 }, { transactionId: 2 }],
       surplus: [],
     });
-    expect(await repair()).toBe(2);
+    expect(await repairMissing()).toBe(2);
     const agreement = await verify();
     expect(agreement).toMatchObject({ owed: 2, missing: [], surplus: [], notJudged: 0 });
     expect(agreement.states).toEqual({ pending: 2, held: 0, delivered: 0, failed: 0, withdrawn: 0 });
     expect(await queue.nextDueAtMs()).toBeLessThanOrEqual(clock.now());
-    expect(await repair()).toBe(0);
+    expect(await repairMissing()).toBe(0);
   });
 
   test('finds nothing owed where the fan-out would send nothing', async () => {
-    const { account, confirm, verify } = await start();
+    const { account, confirm, verify } = await startVerifying();
     await confirm(1, { created_at: '2026-08-31T23:59:59.999Z' }); // before the URL was set
     await account(onKey('WebhookDisabled'));
     await confirm(2);
@@ -72,40 +37,32 @@ describe('verifying deliveries', () => {
   });
 
   test('decides as of the event: what was owed then stays owed', async () => {
-    const { account, confirm, verify } = await start();
+    const { account, confirm, verify } = await startVerifying();
     await confirm(1);
     await account(onKey('WebhookRemoved'));
     expect(await verify()).toMatchObject({ owed: 1 });
   });
 
-  test('names what is in the log and not owed', async () => {
-    const { confirm, verify, repair, queue } = await start();
+  test('reports what is in the log but not owed', async () => {
+    const { confirm, verify, repairMissing, queue } = await startVerifying();
     await confirm(1);
-    await repair();
+    await repairMissing();
     const delivery = await queue.find((await queue.list({}, { limit: 1 }))[0]?.id ?? '');
     if (delivery === undefined) throw new Error('nothing was stored');
     await queue.enqueue([{ ...delivery, id: 'surplus', transactionId: 99 }]);
     expect(await verify()).toMatchObject({ owed: 1, surplus: [{ id: 'surplus', transactionId: 99 }] });
   });
 
-  test('takes no offence at deliveries of an erased transaction', async () => {
-    const { confirm, verify, repair, store } = await start();
+  test('accepts deliveries of a transaction that was erased since', async () => {
+    const { confirm, verify, repairMissing, store } = await startVerifying();
     await confirm(1);
-    await repair();
+    await repairMissing();
     await store.erase('transaction-1');
     expect(await verify()).toMatchObject({ owed: 0, missing: [], surplus: [] });
   });
 
-  test('repairs a voided transaction as withdrawn: it is never sent', async () => {
-    const { confirm, append, verify, repair } = await start();
-    await confirm(1);
-    await append('transaction-1', voided(1));
-    await repair();
-    expect((await verify()).states).toMatchObject({ pending: 0, withdrawn: 1 });
-  });
-
   test('does not judge what was recorded beyond the retention, or before the log began', async () => {
-    const { confirm, verify, clock } = await start();
+    const { confirm, verify, clock } = await startVerifying();
     await confirm(1);
     clock.advance(2 * DAY_MS);
     await confirm(2);
@@ -114,10 +71,10 @@ describe('verifying deliveries', () => {
     expect(await verify({ logStartedAtMs: clock.now() })).toMatchObject({ owed: 1, notJudged: 1 });
   });
 
-  test('judges only what is asked for: one account, or what was recorded in a time', async () => {
-    const { confirm, verify, clock, repair } = await start();
+  test('judges only one account, or a range of time, where that is asked for', async () => {
+    const { confirm, verify, clock, repairMissing } = await startVerifying();
     await confirm(1);
-    await repair();
+    await repairMissing();
     clock.advance(1_000);
     const sinceMs = clock.now();
     await confirm(2);
@@ -130,31 +87,122 @@ describe('verifying deliveries', () => {
     expect(await verify({ accountId: 8 })).toMatchObject({ owed: 0, missing: [], surplus: [], notJudged: 0 });
   });
 
-  test('leaves an account that can not be read unjudged', async () => {
-    const { confirm, verify, append, repair } = await start();
+  test('does not judge an account that can not be read', async () => {
+    const { confirm, verify, append, repairMissing } = await startVerifying();
     await confirm(1);
-    await repair();
+    await repairMissing();
     await append('account-7', { type: 'AccountRenamed', data: {} });
     await confirm(2);
     expect(await verify()).toMatchObject({ owed: 1, missing: [], surplus: [], notJudged: 1 });
   });
-});
 
-test('a rebuilt log takes the place of the lost one, with its withdrawals, on record', async () => {
-  const { confirm, append, repair, openQueue, store, verify } = await start();
-  await confirm(1);
-  await confirm(2);
-  await append('transaction-2', voided(2));
-  const lost = openQueue();
-  const data = { log_id: (await lost.logId()).id, started_at: '2026-09-01T00:00:00Z' };
-  await append('operations', { type: 'DeliveryLogStarted', data });
-  const rebuilt = openQueue('rebuilt.db');
-  await repair(rebuilt, true);
-  expect((await verify({ queue: rebuilt })).states).toMatchObject({ pending: 1, withdrawn: 1 });
-  expect(await readStartedLog(store)).toEqual({
-    id: (await rebuilt.logId()).id,
-    firstStartedAtMs: Date.parse('2026-09-01T00:00:00Z'),
+  test('judges by the time in the metadata, which a copy keeps', async () => {
+    const { verify, store, author, clock } = await startVerifying();
+    /** Recorded now, with metadata that says it was recorded then. */
+    const copy = async (id: number, recordedAtMs: number) => {
+      const event = newEvent(confirmed(id, AFTER_URL) as unknown as DomainEvent, author, recordedAtMs);
+      await store.append([{ stream: `transaction-${id}`, expected: 'none', events: [event] }]);
+    };
+    const nowMs = clock.now();
+    await copy(1, nowMs - DAY_MS);
+    await copy(2, nowMs - DAY_MS - 1);
+    const dayOld = { retentionMs: DAY_MS, logStartedAtMs: 0 };
+    expect(await verify(dayOld)).toMatchObject({ owed: 1, missing: [{ transactionId: 1 }], notJudged: 1 });
+    const since = { logStartedAtMs: nowMs - DAY_MS };
+    expect(await verify(since)).toMatchObject({ owed: 1, missing: [{ transactionId: 1 }], notJudged: 1 });
+    const asked = { logStartedAtMs: 0, sinceMs: nowMs - DAY_MS - 1, untilMs: nowMs - DAY_MS - 1 };
+    expect(await verify(asked)).toMatchObject({ owed: 1, missing: [{ transactionId: 2 }], notJudged: 0 });
   });
-  const types = (await store.readStream('operations')).map(({ type }) => type);
-  expect(types.slice(-2)).toEqual(['DeliveryLogStarted', 'AgreementRepaired']);
+
+  test('includes both ends of the range of time', async () => {
+    const { verify, confirm, clock } = await startVerifying();
+    await confirm(1);
+    const atMs = clock.now();
+    expect(await verify({ sinceMs: atMs, untilMs: atMs })).toMatchObject({ owed: 1 });
+    expect(await verify({ sinceMs: atMs + 1 })).toMatchObject({ owed: 0 });
+    expect(await verify({ untilMs: atMs - 1 })).toMatchObject({ owed: 0 });
+  });
+
+  test('counts what is owed by the state it is in', async () => {
+    const { verify, confirm, queue, owed, clock } = await startVerifying();
+    for (const n of range(5)) await confirm(n);
+    await queue.enqueue(range(4).map((n) => owed(n, { createdAtMs: clock.now() })));
+    const [first, second] = await queue.claim(claimOptions(clock.now(), { limit: 2 }));
+    if (first === undefined || second === undefined) throw new Error('nothing to claim');
+    await queue.report([delivered(first, clock.now()), held(second)]);
+    await queue.endLane('noSuchLane', 'x', clock.now());
+    const { states, missing } = await verify();
+    expect(states).toEqual({ pending: 2, held: 1, delivered: 1, failed: 0, withdrawn: 0 });
+    expect(missing).toMatchObject([{ transactionId: 5 }]);
+  });
+
+  test('reads a log of any length', async () => {
+    const { verify, queue, owed } = await startVerifying();
+    await queue.enqueue(range(1_003).map((n) => owed(n, { id: `surplus-${n}` })));
+    const { surplus } = await verify();
+    expect(new Set(surplus.map(({ id }) => id)).size).toBe(1_003);
+  });
+
+  test('reports nothing that is recorded and stored while it reads', async () => {
+    const { verify, confirm, queue, owed, store } = await startVerifying();
+    await confirm(1);
+    await queue.enqueue([owed(1)]);
+    let meanwhile = async (): Promise<void> => {
+      meanwhile = async () => undefined;
+      await confirm(2);
+      await queue.enqueue([owed(2)]);
+    };
+    const reading = new Proxy(queue, {
+      get(target, name) {
+        const member = Reflect.get(target, name, target) as unknown;
+        if (typeof member !== 'function') return member;
+        if (name !== 'list') return member.bind(target);
+        return async (...args: unknown[]) => {
+          const page: unknown = await member.apply(target, args);
+          await meanwhile();
+          return page;
+        };
+      },
+    });
+    const subscribing = new Proxy(store, {
+      get(target, name) {
+        const member = Reflect.get(target, name, target) as unknown;
+        if (typeof member !== 'function') return member;
+        if (name !== 'subscribe') return member.bind(target);
+        return async function* (...args: unknown[]) {
+          yield* member.apply(target, args) as AsyncIterable<unknown>;
+          await meanwhile();
+        };
+      },
+    });
+    const agreement = await verify({ queue: reading, store: subscribing });
+    expect(agreement).toMatchObject({ owed: 2, missing: [], surplus: [], states: { pending: 2 } });
+  });
+
+  test('waits a moment for the delivery of what was just recorded', async () => {
+    const { verify, confirm, queue, owed } = await startVerifying();
+    await confirm(1);
+    await confirm(2);
+    const verifying = verify({ settleMs: 100, onProgress: () => void queue.enqueue([owed(2)]) });
+    expect(await verifying).toMatchObject({
+      owed: 2,
+      missing: [{ transactionId: 1 }],
+      states: { pending: 1 },
+    });
+  });
+
+  test('judges one account by its own transactions and deliveries', async () => {
+    const { verify, confirm, append, account, queue, owed } = await startVerifying();
+    const eight = { prefix: 'bbbbbbbbbb', account_id: 8 };
+    await account(opened());
+    await append('account-8', opened('Eight', 8), keyIssued(eight), webhookSet(eight));
+    await confirm(1);
+    await append('transaction-2', confirmed(2, { ...AFTER_URL, account_id: 8 }));
+    await queue.enqueue([owed(9, { id: 'surplus-7' }), owed(9, { id: 'surplus-8', accountId: 8 })]);
+    const of = async (accountId: number) => {
+      const { missing, surplus } = await verify({ accountId });
+      return [missing.map(({ transactionId }) => transactionId), surplus.map(({ id }) => id)];
+    };
+    expect(await of(8)).toEqual([[2], ['surplus-8']]);
+  });
 });

@@ -16,7 +16,7 @@ async function start() {
   await append('transaction-1', confirmed(1));
   await append('transaction-2', external(2));
   await append('transaction-3', confirmed(3), voided(3));
-  const { generation } = await view.begin('store', 0);
+  const { generation } = await view.reset('store', 0);
   const streams = await store.readStreams([1, 2, 3].map((id) => `transaction-${id}`));
   await view.apply(streams.flat().map(projectEvent), { generation, position: 10 });
   const verify = (overrides: Partial<VerifyViewOptions> = {}) =>
@@ -30,7 +30,7 @@ describe('verifying the view', () => {
     expect(await verify()).toMatchObject({ checked: 3, differences: [] });
   });
 
-  test('names what is missing, differs, or is shown though no event calls for it, and repairs it', async () => {
+  test('reports what is missing, differs, or is shown though no event calls for it, and repairs it', async () => {
     const { view, store, verify } = await start();
     await view.replace(1, []);
     await view.replace(2, [showing({ id: 2, status: 'EXTERNAL' })]);
@@ -47,13 +47,13 @@ describe('verifying the view', () => {
     expect(await verify()).toMatchObject({ checked: 3, differences: [] });
   });
 
-  test('names a row that is hidden though nothing voided it', async () => {
+  test('reports a row that is hidden though nothing voided it', async () => {
     const { view, verify } = await start();
     await view.replace(1, [hiding(1)]);
     expect((await verify()).differences).toEqual([{ transactionId: 1, kind: 'missing' }]);
   });
 
-  test('hides what is still shown of an erased transaction, and for good', async () => {
+  test('hides what is still shown of an erased transaction permanently', async () => {
     const { view, store, verify } = await start();
     await store.erase('transaction-1');
     const { differences } = await verify();
@@ -69,7 +69,7 @@ describe('verifying the view', () => {
     expect((await verify()).differences).toEqual([]);
   });
 
-  test('judges only what is asked for: one account, or what was recorded in a time', async () => {
+  test('judges only one account, or a range of time, where that is asked for', async () => {
     const { view, verify, clock, append } = await start();
     await view.replace(1, []);
     clock.advance(1_000);
@@ -84,7 +84,7 @@ describe('verifying the view', () => {
     ]);
   });
 
-  test('does not name what the view takes while it is looked at', async () => {
+  test('does not report what the view applies meanwhile', async () => {
     const { view, append, store, verify } = await start();
     await append('transaction-4', confirmed(4));
     const { generation = 0 } = (await view.checkpoint()) ?? {};
@@ -95,7 +95,7 @@ describe('verifying the view', () => {
     expect(await verify({ settleMs: 400, onProgress })).toMatchObject({ checked: 4, differences: [] });
   });
 
-  test('judges a time by both its ends, and tells of what no event calls for whatever time was asked for', async () => {
+  test('includes both ends of a range, and reports rows without events whatever the range', async () => {
     const { view, verify, clock } = await start();
     const recordedAtMs = clock.now();
     await view.replace(1, []);
@@ -129,7 +129,7 @@ describe('verifying the view', () => {
     expect((await verify()).differences).toEqual([{ transactionId: 98, kind: 'surplus' }]);
   });
 
-  test('says of a repair what differs still', async () => {
+  test('returns from a repair what still differs', async () => {
     const { view, store, verify } = await start();
     await view.replace(1, []);
     const { differences } = await verify();

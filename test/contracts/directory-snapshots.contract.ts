@@ -36,7 +36,7 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
     expect(await snapshots.load()).toBeUndefined();
   });
 
-  test('what one process saves another loads: the header, and every part as it was, in order', async () => {
+  test('what one process saves another loads: the header, and every part unchanged, in order', async () => {
     const { snapshots, other } = await opened();
     const long = `${'x'.repeat(8 * 1024 * 1024 - 1)}öß€😀`; // cut within a character
     const parts = ['first', '', long, 'Öffi\n\u0000\u2028', 'last'];
@@ -47,7 +47,7 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
     expect(await textOf(await other.load())).toEqual(parts);
   });
 
-  test('one that is saved later takes its place, wherever it stands', async () => {
+  test('one that is saved later replaces it, whatever its position', async () => {
     const { snapshots, other } = await opened();
     for (const position of [10, 20, 5]) await snapshots.save(at(position), tenParts(`${position}`));
     const stored = await other.load();
@@ -102,7 +102,7 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
   });
 
   describe('reading the parts rejects', () => {
-    test.each(['lose', 'change'] as const)('where one does not come back as it was: %s', async (how) => {
+    test.each(['lose', 'change'] as const)('where one is missing or changed: %s', async (how) => {
       const { snapshots, other, damage } = await opened();
       await snapshots.save(at(10), tenParts('10'));
       await damage(how);

@@ -20,7 +20,7 @@ export function transactionsViewAtOnceContract(
   describe('two processes at once', () => {
     test('projectors that apply the same events in any order, batches and repetition make the same view', async () => {
       const views = await open();
-      const { generation } = await views[0].begin('store-1', 0);
+      const { generation } = await views[0].reset('store-1', 0);
       let run = 0;
       const property = fc.asyncProperty(
         fc.array(history, { minLength: 1, maxLength: 6 }),
@@ -31,9 +31,9 @@ export function transactionsViewAtOnceContract(
       await close(views);
     });
 
-    test('an erasure holds against a void that is applied at the same moment', async () => {
+    test('an erasure is not undone by a void that is applied at the same moment', async () => {
       const views = await open();
-      const { generation } = await views[0].begin('store-1', 0);
+      const { generation } = await views[0].reset('store-1', 0);
       const ids = Array.from({ length: 20 }, (_, n) => n + 1);
       await views[0].apply(
         ids.map((id) => showing({ id })),
@@ -49,13 +49,13 @@ export function transactionsViewAtOnceContract(
       await close(views);
     });
 
-    test('of two beginnings one stays, and what the other one goes on with is refused', async () => {
+    test('of two resets one stays, and a batch for the other is refused', async () => {
       const views = await open();
-      const begun = await Promise.all(views.map((view) => view.begin('store-1', 0)));
+      const resets = await Promise.all(views.map((view) => view.reset('store-1', 0)));
       const stays = await views[0].checkpoint();
-      expect(begun.map(({ generation }) => generation)).toContain(stays?.generation);
-      expect(new Set(begun.map(({ generation }) => generation)).size).toBe(2);
-      for (const { generation } of begun) {
+      expect(resets.map(({ generation }) => generation)).toContain(stays?.generation);
+      expect(new Set(resets.map(({ generation }) => generation)).size).toBe(2);
+      for (const { generation } of resets) {
         const applied = await views[1].apply([showing({ id: generation })], { generation, position: 1 });
         expect(applied).toEqual(generation === stays?.generation ? [] : 'reset');
       }
@@ -63,11 +63,11 @@ export function transactionsViewAtOnceContract(
       await close(views);
     });
 
-    test('a view that the other one begins anew is not served until it is complete again', async () => {
+    test('a view that the other one resets is not served until it is complete again', async () => {
       const [one, other] = await open();
-      await one.begin('store-1', 0);
+      await one.reset('store-1', 0);
       expect((await other.page(WHOLE)).rows).toEqual([]);
-      const { generation } = await one.begin('store-1', 2);
+      const { generation } = await one.reset('store-1', 2);
       await expect(other.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       await one.apply([showing({ id: 1 })], { generation, position: 1 });
       await expect(other.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
@@ -79,7 +79,7 @@ export function transactionsViewAtOnceContract(
     test('a view that the other one has rebuilt since the last page is served from its new rows', async () => {
       const [one, other] = await open();
       const fill = async (...ids: readonly number[]): Promise<void> => {
-        const { generation } = await one.begin('store-1', 1);
+        const { generation } = await one.reset('store-1', 1);
         await one.apply(
           ids.map((id) => showing({ id })),
           { generation, position: 1 },
@@ -104,7 +104,7 @@ export function transactionsViewAtOnceContract(
         while (rebuilding) await Promise.all([serve(), serve()]);
       })();
       for (let n = 0; n < REBUILDS; n++) {
-        const { generation } = await one.begin('store-1', 3);
+        const { generation } = await one.reset('store-1', 3);
         for (const id of [1, 2, 3]) await one.apply([showing({ id })], { generation, position: id });
         await serve();
       }

@@ -70,7 +70,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(whole).toEqual(Array.from({ length: 40 }, (_, n) => 149 - n));
     });
 
-    test('a row comes back as it was given, in a page and alone, whatever of it is null', async () => {
+    test('a row is read as it was stored, in a page and alone, whatever of it is null', async () => {
       const { view, apply } = await opened();
       const text = {
         mobileNumber: '"+15550100"',
@@ -86,7 +86,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       for (const row of given) expect(await view.find(row.id)).toEqual(row);
     });
 
-    test('changing a row that was handed out does not change the view', async () => {
+    test('changing a returned row does not change the view', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }));
       const [row] = (await view.page(WHOLE)).rows;
@@ -114,7 +114,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await ids(view)).toEqual([]);
     });
 
-    test('the very same event at a later revision changes nothing and is not parked', async () => {
+    test('the same event at a later revision changes nothing and is not parked', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }), showing({ id: 1 }, { revision: 1 }));
       await apply(hiding(1, { revision: 2 }), hiding(1, { revision: 3 }));
@@ -165,7 +165,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect((await view.checkpoint())?.position).toBe(9);
     });
 
-    test('an event that was parked is kept with its place and reason until it is retried', async () => {
+    test('a parked event is kept with its position and reason until it is retried', async () => {
       const { view, apply } = await opened();
       const place = { position: 5, stream: 'transaction-1', type: 'Odd', revision: 0 };
       await apply({ ...place, parkReason: 'unknown type' });
@@ -177,7 +177,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await ids(view)).toEqual([1]);
     });
 
-    test('what is parked is counted as it is listed: once, until it fits, and from nothing when begun anew', async () => {
+    test('parked events are counted as they are listed: once, until they fit, and from zero after a reset', async () => {
       const { view, apply } = await opened();
       expect(await view.countParked()).toBe(0);
       const odd = (position: number) => {
@@ -189,11 +189,11 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await view.countParked()).toBe(3);
       await view.retry([showing({ id: 2 }, { position: 2 })]);
       expect(await view.countParked()).toBe(2);
-      await view.begin('store-1', 0);
+      await view.reset('store-1', 0);
       expect(await view.countParked()).toBe(0);
     });
 
-    test('what is parked of a transaction goes when it is erased or replaced, and of no other', async () => {
+    test('the parked events of a transaction, and of no other, are removed when it is erased or replaced', async () => {
       const { view, apply } = await opened();
       const odd = (position: number, id: number) => {
         const place = { position, stream: `transaction-${id}`, type: 'Odd', revision: 0 };
@@ -221,7 +221,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await ids(view)).toEqual([]);
     });
 
-    test('what is put in the place of a row stands there, whatever the row was, and nothing leaves none', async () => {
+    test('a replacement replaces the row, whatever it was, and an empty one removes it', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1, fees: '{"wrong":1}' }, { revision: 9 }), showing({ id: 2 }));
       await view.replace(1, [showing({ id: 1 })]);
@@ -241,9 +241,9 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       await expect(view.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     });
 
-    test('a view serves no page before it has reached where the log ended when it was begun', async () => {
+    test('a view serves no page before it has reached the end that the log had at its reset', async () => {
       const view = await open();
-      const { generation } = await view.begin('store-1', 10);
+      const { generation } = await view.reset('store-1', 10);
       await view.apply([showing({ id: 1 })], { generation, position: 9 });
       await expect(view.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       await view.apply([], { generation, position: 10 });
@@ -256,10 +256,10 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect(await view.checkpoint()).toMatchObject({ storeId: 'store-1', position: 1 });
     });
 
-    test('a batch for a view that was begun anew since is refused whole', async () => {
+    test('a batch for a view that was reset since is refused as a whole', async () => {
       const { view } = await opened();
       const before = await view.checkpoint();
-      await view.begin('store-1', 0);
+      await view.reset('store-1', 0);
       const stale = { generation: before?.generation ?? 0, position: 3 };
       expect(await view.apply([showing({ id: 1 })], stale)).toBe('reset');
       expect(await view.apply([], { ...stale, position: 0 })).toBe('reset');
@@ -267,7 +267,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect((await view.checkpoint())?.position).toBe(0);
     });
 
-    test('beginning anew empties rows, tombstones and what was parked', async () => {
+    test('a reset removes rows, tombstones and parked events', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }), hiding(1), {
         position: 5,
@@ -276,7 +276,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
         revision: 0,
         parkReason: 'odd',
       });
-      await view.begin('store-1', 0);
+      await view.reset('store-1', 0);
       expect(await view.find(1)).toBeUndefined();
       expect(await view.parked()).toEqual([]);
     });
@@ -289,7 +289,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       () => view.page(WHOLE),
       () => view.find(1),
       () => view.checkpoint(),
-      () => view.begin('store-1', 0),
+      () => view.reset('store-1', 0),
       () => view.apply([], { generation: 1, position: 2 }),
       () => view.parked(),
       () => view.countParked(),

@@ -21,7 +21,7 @@ const bothSides = (name: string, times: number): Drawn[] => [
 
 const START: readonly Drawn[] = [
   ...bothSides('append', 2),
-  ...bothSides('begin-view', 1),
+  ...bothSides('reset-view', 1),
   ...bothSides('acquire-lease', 2),
   ['before', 'apply', 1],
 ];
@@ -48,7 +48,7 @@ const ERASE: readonly Drawn[] = [
   ...bothSides('erase-row', 1),
 ];
 const REBUILD: readonly Drawn[] = [
-  ...bothSides('begin-view', 1),
+  ...bothSides('reset-view', 1),
   ...bothSides('apply', 2),
   ['before', 'append', 1],
 ];

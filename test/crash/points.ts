@@ -67,7 +67,7 @@ const ADAPTERS: readonly CrashSite[] = [
     ] as const
   ).flatMap(([file, name]) => [
     method('apply', file, name, 'apply'),
-    method('begin-view', file, name, 'begin'),
+    method('reset-view', file, name, 'reset'),
     method('erase-row', file, name, 'erase'),
   ]),
   made('save-snapshot', 'src/accounts/directory/snapshots/sqlite.ts', 'openSqliteDirectorySnapshots', 'save'),
@@ -90,10 +90,10 @@ export const CRASH_SITES: readonly CrashSite[] = [
   fn('make-indexes', 'src/transactions/view/mongodb/generations.ts', 'makeIndexes'),
   fn('move-checkpoint', 'src/transactions/view/mongodb/generations.ts', 'moveCheckpoint'),
   /** `fuel store copy`, in its order. */
-  fn('name-target', 'src/store-copy/name-target.ts', 'nameTarget'),
+  fn('name-target', 'src/store-copy/copy-store.ts', 'nameTarget'),
   method('adopt-log', 'src/deliveries/queue/mongodb/queue.ts', 'MongoDeliveryQueue', 'adopt'),
   fn('begin-copy', 'src/store-copy/unfinished-copy.ts', 'beginCopy'),
-  fn('append-copies', 'src/store-copy/append-copies.ts', 'appendCopies'),
+  fn('append-copies', 'src/store-copy/copy-events.ts', 'appendCopies'),
   method(
     'store-withdrawals',
     'src/deliveries/queue/mongodb/queue.ts',

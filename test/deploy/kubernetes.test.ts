@@ -33,7 +33,7 @@ const deployments = ofKind('Deployment').map(({ metadata, spec }) => ({
   container: spec.template.spec.containers[0] as Container,
 }));
 const settings = showConfig({}).settings.map(({ name }) => name);
-/** What `fuel.env` holds, which becomes the secret `fuel`. */
+/** What `fuel.env` holds, which becomes the secret `fuel-settings`. */
 const SECRETS = {
   EVENTSTORE_URL: 'esdb://fuel:password@esdb:2113',
   MONGODB_URL: 'mongodb://fuel:password@mongodb/?replicaSet=rs0',

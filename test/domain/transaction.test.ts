@@ -51,7 +51,7 @@ describe('a transaction', () => {
     );
   });
 
-  test('recorded again as the very same is unchanged, also after its withdrawal', () => {
+  test('recorded again with the same content is unchanged, also after its withdrawal', () => {
     const reversed = Object.fromEntries(Object.entries(confirmedData()).reverse());
     const again = { type: 'TransactionConfirmed', data: reversed } as TransactionEvent;
     for (const state of [stateAfter(confirmed()), stateAfter(confirmed(), voided)]) {

@@ -42,7 +42,7 @@ const integrationOn: AccountEvent = { type: 'IntegrationEnabled', data: { accoun
 const open = [...withWebhook, integrationOn, profileSet('2026-09-01T00:00:00Z', '2026-10-01T00:00:00Z')];
 
 describe('a webhook', () => {
-  test('is disabled once, with the reason and what it rests on', () => {
+  test('is disabled once, with the reason and its evidence', () => {
     const data = { ...key, reason: '50 failed', ...evidenceData };
     given(...withWebhook)
       .when(disable)
@@ -61,7 +61,7 @@ describe('a webhook', () => {
       .thenUnchanged();
   });
 
-  test('is warned about only while it is there and on', () => {
+  test('is warned about only while it exists and is enabled', () => {
     given(...withWebhook)
       .when(warn)
       .thenEvents({ type: 'WebhookFailing', data: { ...key, ...evidenceData } });

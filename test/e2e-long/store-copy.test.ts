@@ -47,11 +47,16 @@ describeWithMongodb('fuel store copy into EventStoreDB (its double) and MongoDB'
       expect(await service.stop()).toBe(0);
       await push.closeFiles();
       expect((await service.fuel(['store', 'copy'])).code).toBe(1); // no engine is named
+      const half = await copy({ ...env, EVENTSTORE_URL: '' });
+      expect(half).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/EVENTSTORE_URL and MONGODB_URL/),
+      });
 
       const killed = startFuel(['store', 'copy'], { dataDir: service.dataDir, env });
       const target = openEventStoreDb({ url: double.url, clock: systemClock, log: silentLog });
-      const half = transactionStream(FIRST + MANY / 2);
-      await until(async () => (await target.readStream(half)).length > 0, 30_000);
+      const middle = transactionStream(FIRST + MANY / 2);
+      await until(async () => (await target.readStream(middle)).length > 0, 30_000);
       killed.child.kill('SIGKILL');
       await target.close();
       expect((await killed.result).code).toBe(null);

@@ -31,7 +31,7 @@ function holders(folder: string): string[] {
   return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(MARK));
 }
 
-test('no file holds what was erased, though it stood in the log and in pages that were split', async () => {
+test('no file contains what was erased, though it was in the log and in pages that were split', async () => {
   const { folder, db, erase, remove } = stored();
   expect(holders(folder)).not.toEqual([]);
   erase();
@@ -41,7 +41,7 @@ test('no file holds what was erased, though it stood in the log and in pages tha
   expect(db.prepare('SELECT count(*) AS count FROM records').get()).toEqual({ count: ROWS - 1 });
 });
 
-test('a file whose pages were left as they were by an earlier version is written anew', async () => {
+test('a file whose pages an earlier version did not overwrite is rewritten', async () => {
   const { folder, path, remove } = stored();
   const careless = new DatabaseSync(path);
   careless.exec('PRAGMA secure_delete = OFF; DELETE FROM records; PRAGMA wal_checkpoint(TRUNCATE)');
@@ -51,7 +51,7 @@ test('a file whose pages were left as they were by an earlier version is written
   expect(holders(folder)).toEqual([]);
 });
 
-test('while somebody reads, the log that they need is named; afterwards nothing is left', async () => {
+test('while a process reads, the log that it needs is reported; afterwards nothing is left', async () => {
   const { folder, path, erase, remove } = stored();
   const reader = new DatabaseSync(path, { readOnly: true });
   reader.exec('BEGIN');
@@ -69,7 +69,7 @@ test('while somebody reads, the log that they need is named; afterwards nothing 
   expect(holders(folder)).toEqual([]);
 });
 
-test('any other file of the folder that holds the text is named', async () => {
+test('any other file of the folder that contains the text is reported', async () => {
   const { folder, erase, remove } = stored();
   erase();
   const copy = join(folder, 'copy.txt');
@@ -78,7 +78,7 @@ test('any other file of the folder that holds the text is named', async () => {
   expect(await remove()).toEqual([{ file: copy, reason: 'it holds the record' }]);
 });
 
-test('a file that is not there is not made', async () => {
+test('a file that does not exist is not created', async () => {
   const folder = temporaryFolder();
   const options = { folder, databases: ['records.db'], texts: [MARK], withinMs: 300, compact: false };
   expect(await removeErasedBytes(options)).toEqual([]);

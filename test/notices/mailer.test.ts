@@ -31,7 +31,7 @@ describe('a mail', () => {
     ]);
   });
 
-  test('that the server refuses for good is told so, one that it may take later rejects', async () => {
+  test('that the server refuses permanently resolves as refused, one that it may take later rejects', async () => {
     const smtp = await startSmtpServer();
     const mailer = mailerTo(smtp.url);
     smtp.refuse.push(550, 550);
@@ -65,7 +65,7 @@ describe('a mail', () => {
 });
 
 describe('encryption', () => {
-  test('is taken where the server offers it, also with a certificate that can not be verified', async () => {
+  test('is used where the server offers it, also with a certificate that can not be verified', async () => {
     const smtp = await startSmtpServer();
     expect(await mailerTo(smtp.url).send(MAIL)).toEqual({ kind: 'sent', rejected: 0 });
     expect(smtp.mails).toMatchObject([{ secure: true }]);

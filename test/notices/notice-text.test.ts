@@ -18,7 +18,7 @@ const NOTICE: Notice = {
   lastAnswers: ['503', 'timeout: no answer'],
 };
 
-test('a mail says what happened when, to what and why, what was answered last, and what to do', () => {
+test('a mail says what happened when, to what and why, the last answers, and what to do', () => {
   expect(noticeText(NOTICE)).toEqual({
     subject: 'Webhook was switched off: Harbour Freight, key abcdefghij',
     text: expect.stringContaining(
@@ -41,7 +41,7 @@ test('a mail says what happened when, to what and why, what was answered last, a
   });
 });
 
-test('what is not known, or is not so, is left out', () => {
+test('what is not known, or does not apply, is left out', () => {
   const { text } = noticeText({
     ...NOTICE,
     kind: 'enabled',
@@ -58,7 +58,7 @@ test('what is not known, or is not so, is left out', () => {
   expect(rest).toHaveLength(1);
 });
 
-test('a name, a label or an answer begins no line and no header, and turns no text around', () => {
+test('a name, a label or an answer adds no line and no header, and does not reverse text', () => {
   const forged = 'North\r\nBcc: x@y.example\u202e\u009b';
   const shown = 'North\\u000d\\u000aBcc: x@y.example\\u202e\\u009b';
   const { subject, text } = noticeText({

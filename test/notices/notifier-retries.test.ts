@@ -30,7 +30,7 @@ async function withServer() {
 const recipients = (mails: readonly { readonly to: readonly string[] }[]) => mails.map(({ to }) => to);
 
 describe('a notice that could not be mailed', () => {
-  test('is mailed again to that side alone that did not get it', async () => {
+  test('is mailed again only to the side that did not get it', async () => {
     const { smtp, run, record, logged, clock, loggedTimes } = await withServer();
     smtp.refuse.push(null, null, 451); // the contacts are taken, the operator is not
     run();
@@ -42,7 +42,7 @@ describe('a notice that could not be mailed', () => {
     expect(recipients(smtp.mails)).toEqual([CONTACTS, [OPERATOR]]);
   });
 
-  test('is tried again after a second, twice as long each time, five minutes at most, and not parked', async () => {
+  test('is retried after a second, then twice as long each time, five minutes at most, and not parked', async () => {
     const notifier = await startNotifier({ smtpUrl: `smtp://127.0.0.1:${await closedPort()}` });
     notifier.run();
     await notifier.record(DISABLED);
@@ -62,7 +62,7 @@ describe('a notice that could not be mailed', () => {
     expect(await notifier.subscriptions.parked(NOTICES_GROUP)).toEqual([]);
   });
 
-  test('is left to the next start when the service stops, and mailed then', async () => {
+  test('is mailed after the next start when the service stops', async () => {
     const { smtp, run, stop, record, clock } = await withServer();
     smtp.refuse.push(451, 451);
     run();
@@ -94,7 +94,7 @@ describe('a notice', () => {
     expect(recipients(smtp.mails)).toEqual([CONTACTS, [OPERATOR]]);
   });
 
-  test('is mailed once: neither a restart nor time brings it again', async () => {
+  test('is mailed once: neither a restart nor time repeats it', async () => {
     const { smtp, run, stop, record, clock, loggedTimes } = await withServer();
     run();
     await record(DISABLED);
@@ -127,7 +127,7 @@ describe('a notice', () => {
     expect(lines.filter(({ msg }) => String(msg).includes('given up'))).toEqual([]);
   });
 
-  test('tells in the log how many of its recipients the mail server did not take', async () => {
+  test('is logged with the number of recipients that the mail server did not take', async () => {
     const { smtp, run, record, lines, loggedTimes } = await withServer();
     smtp.refuse.push(550);
     run();
@@ -142,7 +142,7 @@ describe('a notice', () => {
   });
 });
 
-test('a notifier whose subscription fails begins again and mails then', async () => {
+test('a notifier whose subscription fails subscribes again and mails then', async () => {
   const smtp = await startSmtpServer();
   let failures = 0;
   const notifier = await startNotifier({

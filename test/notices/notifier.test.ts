@@ -9,7 +9,7 @@ import { startSmtpServer } from '../support/service/smtp.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Has something stand between the notifier and its acknowledgements. */
+/** Intercepts the notifier's acknowledgements. */
 function acknowledging(acknowledge: (ack: () => Promise<void>) => Promise<void>) {
   return (subscriptions: PersistentSubscriptions): PersistentSubscriptions =>
     Object.assign(Object.create(subscriptions), {
@@ -25,7 +25,7 @@ function acknowledging(acknowledge: (ack: () => Promise<void>) => Promise<void>)
 }
 
 describe('the notifier', () => {
-  test('mails the contacts and the operator, each apart, when a webhook is disabled', async () => {
+  test('mails the contacts and the operator separately when a webhook is disabled', async () => {
     const smtp = await startSmtpServer();
     const notifier = await start({ smtpUrl: smtp.url });
     notifier.run();
@@ -43,7 +43,7 @@ describe('the notifier', () => {
     expect(operator?.raw).toContain(`fuel webhook enable ${PREFIX}`);
   });
 
-  test('tells of a warning and of an enable too, and of nothing else', async () => {
+  test('mails a warning and an enable too, and nothing else', async () => {
     const smtp = await startSmtpServer();
     const notifier = await start({ smtpUrl: smtp.url });
     await notifier.record(onKey('WebhookFailing'), onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
@@ -73,7 +73,7 @@ describe('the notifier', () => {
     ]);
   });
 
-  test('tries again when the mail server can not take it yet, without telling anybody twice', async () => {
+  test('retries when the mail server can not take it yet, and notifies each side once', async () => {
     const smtp = await startSmtpServer();
     const notifier = await start({ smtpUrl: smtp.url });
     smtp.refuse.push(451, 451); // both of the contacts
@@ -89,7 +89,7 @@ describe('the notifier', () => {
     ]);
   });
 
-  test('gives a mail up when it could not be sent for a day, and says so', async () => {
+  test('gives up a mail that could not be sent for a day, and logs it', async () => {
     const smtp = await startSmtpServer();
     const notifier = await start({ smtpUrl: smtp.url });
     smtp.refuse.push(451, 451);
@@ -101,7 +101,7 @@ describe('the notifier', () => {
     expect(smtp.mails).toEqual([]);
   });
 
-  test('goes on with the next mail when the server refuses one for good, and says so', async () => {
+  test('continues with the next mail when the server refuses one permanently, and logs it', async () => {
     const smtp = await startSmtpServer();
     const notifier = await start({ smtpUrl: smtp.url });
     smtp.refuse.push(550, 550);
@@ -114,7 +114,7 @@ describe('the notifier', () => {
     await smtp.received(3);
   });
 
-  test('writes what it would mail to the log where there is no mail server, without addresses', async () => {
+  test('logs the mails where there is no mail server, without addresses', async () => {
     const notifier = await start();
     notifier.run();
     await notifier.record(DISABLED);
@@ -123,7 +123,7 @@ describe('the notifier', () => {
     expect(JSON.stringify(notifier.lines)).not.toContain('customer.example');
   });
 
-  test('parks an event that can not be read and goes on', async () => {
+  test('parks an event that can not be read and continues', async () => {
     const smtp = await startSmtpServer();
     const notifier = await start({ smtpUrl: smtp.url });
     notifier.run();
@@ -144,7 +144,7 @@ describe('the notifier', () => {
     });
     notifier.run();
     await notifier.logged('notices waits: a store is unavailable');
-    notifier.clock.advance(ACK_TIMEOUT_MS); // what was not acknowledged is handed out again
+    notifier.clock.advance(ACK_TIMEOUT_MS); // what was not acknowledged is delivered again
     await notifier.logged('notices continues');
     await notifier.record(DISABLED);
     await smtp.received(2);

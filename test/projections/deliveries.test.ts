@@ -56,7 +56,7 @@ test('an event recorded longer ago than the delivery log is kept is owed to nobo
   );
 });
 
-test('a webhook that is enabled again, or set again, is owed what comes after', () => {
+test('a webhook that is enabled again, or set again, is owed what is recorded after', () => {
   const ready = [opened(), keyIssued(), webhookSet()];
   expect(decide([...ready, onKey('WebhookDisabled'), onKey('WebhookEnabled')]).owed).toHaveLength(1);
   const again = webhookSet({ set_at: '2026-09-02T00:00:00.000Z', secret: null });

@@ -39,7 +39,7 @@ describe('a directory that takes over another’s states', () => {
     expect(directory.position).toBe(21);
   });
 
-  test('goes on where it was: events behind change it, those before nothing', () => {
+  test('continues where the other one was: later events change it, earlier ones do not', () => {
     const directory = restored(directoryOf(opened(), keyIssued()));
     const events = inStream(opened('Other'), keyIssued({ prefix: other }), onKey('KeySwitchedOff'));
     for (const event of events) directory.apply(event);
@@ -77,7 +77,7 @@ describe('a directory that takes over another’s states', () => {
   });
 });
 
-describe('an unreadable account that is folded anew', () => {
+describe('an unreadable account that is folded again', () => {
   test('is open again where its events can be read now', () => {
     const directory = directoryOf(opened(), keyIssued(), undefined);
     directory.refold(7, inStream(opened(), keyIssued({ prefix: other }), onKeyOf(other)));
@@ -92,7 +92,7 @@ describe('an unreadable account that is folded anew', () => {
     expect(directory.account(7)?.unreadable).toEqual({ position: 11, reason: 'not read' });
   });
 
-  test('gives its prefixes free for the account that has them rightfully', () => {
+  test('releases its prefixes for the account that rightfully has them', () => {
     const directory = directoryOf(opened(), keyIssued(), undefined);
     directory.refold(7, inStream(opened()));
     const theirs = [opened('Eight', 8), keyIssued({ account_id: 8 })];
@@ -102,7 +102,7 @@ describe('an unreadable account that is folded anew', () => {
     expect(directory.key(PREFIX)?.entry).toMatchObject({ id: 8, unreadable: null });
   });
 
-  test('is none that can be read, and none that is not known', () => {
+  test('is ignored where it can be read or is not known', () => {
     const directory = directoryOf(opened(), keyIssued());
     directory.refold(7, inStream(opened('Other')));
     directory.refold(9, inStream(opened()));

@@ -40,7 +40,7 @@ describe('the directory', () => {
     expect(directoryOf(...inStream(opened(), keyIssued())).key('zzzzzzzzzz')).toBeUndefined();
   });
 
-  test('shows an account as its events say, with the place of the last one', () => {
+  test('shows an account as its events say, with the position of the last one', () => {
     const directory = directoryOf(...inStream(opened(), groupAdded()));
     expect(directory.account(7)).toMatchObject({
       account: { name: 'Harbour Freight', groups: new Map([[3, { name: 'Depots' }]]) },
@@ -55,7 +55,7 @@ describe('the directory', () => {
     expect(directory.key(PREFIX)).toMatchObject({ entry: { id: 7 }, key: { active: false } });
   });
 
-  test('moves its position by events and by being told, and never back', () => {
+  test('moves its position with events and with advance, and never back', () => {
     const directory = directoryOf(...inStream(opened(), groupAdded()));
     expect(directory.position).toBe(11);
     directory.advance(500);
@@ -64,14 +64,14 @@ describe('the directory', () => {
   });
 
   test.each(['account-x', 'account-07', 'account--1', 'account-', 'account-9007199254740993'])(
-    'takes stream %s for no account',
+    'ignores the stream %s',
     (stream) => {
       expect(contentOf(directoryOf(at(0, opened(), stream)))).toEqual([]);
     },
   );
 });
 
-describe('an account becomes unreadable, and the others go on,', () => {
+describe('an account becomes unreadable, and the others do not,', () => {
   test.each<[string, DirectoryEvent[], RegExp]>([
     ['by an event that can not be read', [at(1, unreadableEvent)], /unknown event type Foo/],
     ['by an event that can not follow', [at(1, onKey('KeySwitchedOff'))], /never issued/],
@@ -100,7 +100,7 @@ describe('an account becomes unreadable, and the others go on,', () => {
     expect(twice.account(7)?.unreadable?.reason).toBe('KeyIssued repeats what is there already');
   });
 
-  test('which the event that closed it says, once', () => {
+  test('which is returned with the event that closed it, once', () => {
     const directory = directoryOf(at(0, opened()));
     expect(directory.apply(at(1, groupAdded()))).toBeUndefined();
     expect(directory.apply(at(2, unreadableEvent))).toBe(directory.account(7));
@@ -109,7 +109,7 @@ describe('an account becomes unreadable, and the others go on,', () => {
     expect(directory.apply(at(9, groupAdded()))).toBeUndefined(); // behind a gap
   });
 
-  test('by no fault of the program: that is not taken for one of the event', () => {
+  test('but not by a fault of the program', () => {
     const broken = {
       get emails(): never {
         throw new RangeError('a fault of the program');
@@ -164,7 +164,7 @@ describe('an unreadable account', () => {
     });
   });
 
-  test('takes no prefix from an event that issues no key', () => {
+  test('gets no prefix from an event that issues no key', () => {
     const unknown = {
       ...onKey('KeySwitchedOff'),
       data: { account_id: 7, prefix: 'zzzzzzzzzz' },

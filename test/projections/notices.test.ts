@@ -20,7 +20,7 @@ function accountAfter(...events: AccountEvent[]) {
 
 const account = accountAfter(opened(), contacts, keyIssued(), webhookSet());
 
-test('an event calls for a mail to each side that has an address', () => {
+test('an event leads to a mail to each side that has an address', () => {
   const event = onKey('WebhookFailing');
   const audiences = (of = account, given = options) =>
     noticesFor({ event, atMs: NOW }, of, given).map(({ audience, to }) => [audience, to]);
@@ -34,14 +34,14 @@ test('an event calls for a mail to each side that has an address', () => {
   ).toEqual([]);
 });
 
-test('an event calls for a mail for exactly a day', () => {
+test('an event leads to a mail until it is exactly a day old', () => {
   const event = onKey('WebhookDisabled');
   expect(NOTICE_MAX_AGE_MS).toBe(86_400_000);
   expect(noticesFor({ event, atMs: NOW - NOTICE_MAX_AGE_MS }, account, options)).toHaveLength(2);
   expect(noticesFor({ event, atMs: NOW - NOTICE_MAX_AGE_MS - 1 }, account, options)).toEqual([]);
 });
 
-test('other events call for none', () => {
+test('other events lead to none', () => {
   for (const event of [opened(), contacts, keyIssued(), webhookSet(), onKey('WebhookRemoved')]) {
     expect(noticesFor({ event, atMs: NOW }, account, options)).toEqual([]);
   }
@@ -52,11 +52,11 @@ test('a mail says what happened, to what, and what to do about it', () => {
   if (customer === undefined || operator === undefined) throw new Error('no notices');
   expect(noticeText(customer).text).toMatch(/was switched off at 2026-09-05T12:00:00.000Z/);
   expect(noticeText(customer).text).toContain('Address: https://example.com/hook');
-  expect(noticeText(customer).text).toContain('put the receiver right');
+  expect(noticeText(customer).text).toContain('repair the receiver');
   expect(noticeText(operator).text).toContain(`fuel webhook enable ${PREFIX}`);
 });
 
-test('a notice says all that its event and the account as it is now tell', () => {
+test('a notice has all that its event and the present account say', () => {
   const disabled: AccountEvent = {
     type: 'WebhookDisabled',
     data: {

@@ -111,13 +111,13 @@ const FIELDS = Object.entries({
 const changed = (field: string, value: unknown) => withValue(confirmedData(), field.split('.'), value);
 
 describe('a field of a confirmed record', () => {
-  test.each(FIELDS)('%s takes what its kind may be', (field, { taken }) => {
+  test.each(FIELDS)('%s accepts the values of its kind', (field, { taken }) => {
     for (const value of taken) {
       expect([value, faultOf('TransactionConfirmed', changed(field, value))]).toEqual([value, undefined]);
     }
   });
 
-  test.each(FIELDS)('%s that is something else is refused, and named', (field, { refused }) => {
+  test.each(FIELDS)('%s with any other value is refused, and named', (field, { refused }) => {
     for (const value of refused) {
       const named = expect.stringMatching(new RegExp(`^${field.replaceAll('.', '\\.')}: must (be|have) `));
       expect([value, faultOf('TransactionConfirmed', changed(field, value))]).toEqual([value, named]);
@@ -138,7 +138,7 @@ describe('a field of a confirmed record', () => {
     );
   });
 
-  test('is missed in data that is no object', () => {
+  test('is reported as missing in data that is no object', () => {
     for (const data of [undefined, null, 'text', 7, []]) {
       for (const type of [
         'TransactionConfirmed',
@@ -173,7 +173,7 @@ test('a negative zero is shown without its sign in every amount, and other negat
   expect(amounts('-0.01')).toEqual([...Array.from({ length: 6 }, () => '-0.01'), '-0.010000']);
 });
 
-test('a zero below zero is shown as zero, wherever an id may stand', () => {
+test('an id of negative zero is shown as zero in every field', () => {
   const row = rowOf('TransactionConfirmed', confirmedData({ transaction_id: -0, account_id: -0 }));
   expect([row.id, row.accountId]).toEqual([0, 0]);
   expect(row.head).toMatch(/^\{"id":0,/);
@@ -182,7 +182,7 @@ test('a zero below zero is shown as zero, wherever an id may stand', () => {
 describe('the station of an external record', () => {
   const external = (station: unknown) => faultOf('ExternalTransactionRecorded', externalData({ station }));
 
-  test('has a name alone', () => {
+  test('has only a name', () => {
     expect(external({ name: 'Village Fuel', id: null, provider: null })).toBeUndefined();
     expect(external({ name: null })).toBe('station.name: must be a string');
     const reason = 'must be absent or null: the station is external';
@@ -199,7 +199,7 @@ describe('a field of a withdrawal', () => {
   ] as const;
   const valid = { transaction_id: 501, account_id: 7, reason: 'duplicate' };
 
-  test.each(withdrawals)('%s is as strictly read as any', (type, timeField) => {
+  test.each(withdrawals)('%s is checked as strictly as any other', (type, timeField) => {
     const data = { ...valid, [timeField]: '2026-09-04T10:00:00Z' };
     const fault = (overrides: object) => faultOf(type, { ...data, ...overrides });
     for (const reason of [undefined, null, '', 'duplicate']) expect(fault({ reason })).toBeUndefined();
@@ -228,7 +228,7 @@ describe('a record that is recorded again', () => {
     ({ field }) => !['transaction_id', 'account_id'].includes(field),
   );
 
-  test('is stale when it is the very same', () => {
+  test('is stale when it is the same', () => {
     expect(again(confirmedData())).toBe('stale');
   });
 

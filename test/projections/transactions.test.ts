@@ -206,7 +206,7 @@ describe('a change', () => {
   const shown = (revision: number): RowState => ({ revision, accountId: 7, shown: show(revision).row });
   const hidden = (revision: number): RowState => ({ revision, accountId: 7, shown: null });
 
-  it('applies to a transaction that is not there yet', () => {
+  it('applies to a transaction that does not exist yet', () => {
     expect(transition(undefined, show(0))).toBe('apply');
     expect(transition(undefined, hide(1))).toBe('apply');
   });
@@ -221,7 +221,7 @@ describe('a change', () => {
     expect(transition(hidden(1), show(0))).toBe('stale');
   });
 
-  it('is stale when the very same event is recorded again', () => {
+  it('is stale when the same event is recorded again', () => {
     expect(transition(shown(0), show(1))).toBe('stale');
     expect(transition(hidden(1), hide(2))).toBe('stale');
   });
@@ -235,7 +235,7 @@ describe('a change', () => {
     expect(transition(hidden(1), show(2))).toEqual({ illegal: expect.stringContaining('voided') });
   });
 
-  it('that erases applies to whatever is there, and needs no account', () => {
+  it('that erases applies to any state, and needs no account', () => {
     const erase = (revision: number): TransactionChange => ({ kind: 'erase', revision, id: 501 });
     expect(transition(undefined, erase(0))).toBe('apply');
     expect(transition(shown(0), erase(1))).toBe('apply');
@@ -243,7 +243,7 @@ describe('a change', () => {
     expect(transition(shown(1), erase(1))).toBe('stale');
   });
 
-  it('leaves behind what the next one is judged by', () => {
+  it('returns the state by which the next one is decided', () => {
     const { row } = show(3);
     expect(stateAfter(show(3))).toEqual({ revision: 3, accountId: 7, shown: row });
     expect(stateAfter(hide(4, 8))).toEqual({ revision: 4, accountId: 8, shown: null });

@@ -33,7 +33,7 @@ function stores() {
     });
   /** The view is as far as that. */
   const project = async (position: number): Promise<void> => {
-    const { generation } = await view.begin('store', 0);
+    const { generation } = await view.reset('store', 0);
     await view.apply([], { generation, position });
   };
   const wait = () => waitUntilApplied({ coordination, view, clock, position: POSITION });

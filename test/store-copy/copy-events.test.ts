@@ -5,14 +5,25 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import type { EventStore, RecordedEvent } from '../../src/event-store/event-store.ts';
+import { MAX_BATCH_BYTES } from '../../src/event-store/batch-bytes.ts';
+import { type EventStore, type RecordedEvent, Unreadable } from '../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
-import { stretchesOf } from '../../src/store-copy/append-copies.ts';
+import { toCopied } from '../../src/store-copy/copied-event.ts';
+import { appendCopies, copyEvents, stretchesOf } from '../../src/store-copy/copy-events.ts';
 import type { CopyProgress } from '../../src/store-copy/copy-store.ts';
 import { assertNoUnfinishedCopy } from '../../src/store-copy/unfinished-copy.ts';
 import { newDelivery } from '../support/deliveries/deliveries.ts';
 import { named, record } from '../support/event-store/store-events.ts';
-import { copyFrom, kept, logOf, openEnd, RealisticStore } from '../support/store-copy/store-copy.ts';
+import { storeWith } from '../support/event-store/store-with.ts';
+import {
+  copyFrom,
+  kept,
+  logOf,
+  newEnd,
+  openEnd,
+  RealisticStore,
+  sample,
+} from '../support/store-copy/store-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const COPIER = join(import.meta.dirname, '../support/store-copy/copy-and-die.ts');
@@ -32,7 +43,7 @@ const contentOf = async (store: EventStore) =>
 const copyRecords = async (store: EventStore) =>
   (await store.readStream('operations')).filter(({ type }) => type === 'StoreCopied');
 
-/** Which events of other kinds stand before each event of a transaction: what decides who is owed it. */
+/** Which other events come before each event of a transaction: that decides who is owed it. */
 async function precedence(store: EventStore): Promise<ReadonlyMap<string, string>> {
   const before = new Set<string>();
   const found = new Map<string, string>();
@@ -71,7 +82,7 @@ describe('events', () => {
     },
   );
 
-  test('of any log stand in the target as in the source, wherever and how often the copy was interrupted', async () => {
+  test('of any log are the same in the target as in the source, wherever and how often the copy was interrupted', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 30 }),
@@ -169,3 +180,98 @@ describe('a stretch', () => {
     ]);
   });
 });
+
+describe('copies of events', () => {
+  test('are refused where their revisions are taken, and the first ten are reported with the reason', async () => {
+    const [source, target] = [newEnd(), newEnd()];
+    for (let id = 1; id <= 12; id++) {
+      await record(source.store, `transaction-${id}`, 'ours');
+      if (id > 1) await record(target.store, `transaction-${id}`, 'theirs');
+    }
+    await target.store.erase('transaction-1');
+    const events = await logOf(source.store);
+    await expect(appendCopies(events, target.store)).rejects.toMatchObject({
+      code: 'REFUSED',
+      message: expect.stringMatching(
+        /^the target took 12 events otherwise: transaction-1@0, whose stream is erased/,
+      ),
+    });
+    const { message } = (await appendCopies(events, target.store).catch((error) => error)) as Error;
+    expect(message).toContain('transaction-2@0, whose stream ends at 0 there');
+    expect(message.split('; ')).toHaveLength(10);
+    const late = events.slice(0, 1).map((event) => ({ ...event, stream: 'transaction-99', revision: 1 }));
+    await expect(appendCopies(late, target.store)).rejects.toThrow('whose stream does not exist there');
+  });
+
+  test('return the position of the last of them, whichever was recorded last', async () => {
+    const [source, target] = [newEnd(), newEnd()];
+    await record(source.store, 'transaction-1', 'a', 'b');
+    await record(source.store, 'account-1', 'c');
+    const events = await logOf(source.store);
+    expect(await appendCopies(events, target.store)).toBe(3);
+    expect(await appendCopies(events.slice(0, 1), target.store)).toBe(1); // it is there already
+    expect(await appendCopies([], target.store)).toBe(0);
+  });
+
+  test('keep a time that can be read, and otherwise get the time of their recording', () => {
+    const event = (metadata: unknown) =>
+      ({ stream: 'account-1', revision: 0, data: {}, metadata, recordedAtMs: 1_000 }) as RecordedEvent;
+    const kept = { at: '2026-09-03T10:00:00+02:00', note: 'x' };
+    expect(toCopied(event(kept)).metadata).toEqual(kept);
+    const at = '1970-01-01T00:00:01.000Z';
+    expect(toCopied(event({ at: '2026-02-30T00:00:00Z', note: 'x' })).metadata).toEqual({ at, note: 'x' });
+    for (const metadata of [{}, null, 'text', { at: 5 }]) {
+      expect(toCopied(event(metadata)).metadata).toMatchObject({ at });
+    }
+  });
+
+  test('are not made of what is not JSON, in its data or metadata', () => {
+    const event = { stream: 'account-1', revision: 3, data: {}, metadata: {}, recordedAtMs: 0 };
+    for (const part of ['data', 'metadata']) {
+      const broken = { ...event, [part]: new Unreadable(`${part} is not JSON`) } as unknown as RecordedEvent;
+      expect(() => toCopied(broken)).toThrow(
+        expect.objectContaining({
+          code: 'REFUSED',
+          message: `account-1@3 can't be copied: ${part} is not JSON`,
+        }),
+      );
+    }
+  });
+});
+
+test('a copy erases in the target all that was erased, however much it is', async () => {
+  const [source, target] = [await sample(), newEnd()];
+  for (let id = 100; id < 155; id++) await source.store.erase(`transaction-${id}`);
+  expect((await copyFrom(source, target)).faults).toEqual([]);
+  expect(await target.erasedStreams()).toEqual(await source.erasedStreams());
+});
+
+test('large events are copied in batches of a few MiB, also where a copy continues', async () => {
+  const [{ store: source }, { store: target }] = [newEnd(), newEnd()];
+  const first = named('first');
+  for (const store of [source, target]) {
+    await store.append([{ stream: 'operations', expected: 'none', events: [first] }]);
+  }
+  for (let index = 0; index < 400; index++) {
+    const event = named(`${index} ${'x'.repeat(100_000)}`);
+    await source.append([{ stream: `account-${index}`, expected: 'none', events: [event] }]);
+  }
+  const sizes: number[] = [];
+  const measured = storeWith(target, {
+    append: (appends) => {
+      sizes.push(JSON.stringify(appends).length);
+      return target.append(appends);
+    },
+  });
+  const copy = () =>
+    copyEvents({
+      source,
+      target: measured,
+      erasedStreams: [],
+      first: 'operations@0',
+      onProgress: () => undefined,
+    });
+  expect(await copy()).toMatchObject({ events: 401, faults: [] });
+  expect(Math.max(...sizes)).toBeLessThan(MAX_BATCH_BYTES + 110_000);
+  expect(await copy()).toMatchObject({ events: 401, faults: [] });
+}, 20_000);

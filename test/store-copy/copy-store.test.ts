@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { newEvent } from '../../src/event-store/new-event.ts';
+import type { Coordination } from '../../src/coordination/coordination.ts';
+import { FuelError } from '../../src/errors.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
+import { parkedByGroup } from '../../src/store-copy/copy-store.ts';
 import { assertNoUnfinishedCopy } from '../../src/store-copy/unfinished-copy.ts';
 import { newDelivery } from '../support/deliveries/deliveries.ts';
+import { openForTest } from '../support/event-store/embedded-subscriptions.ts';
 import { named, record } from '../support/event-store/store-events.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import {
   copyFrom,
   type EmbeddedEnd,
@@ -15,6 +19,7 @@ import {
   RealisticStore,
   sample,
 } from '../support/store-copy/store-copy.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const PROCESS = { id: 'p', pid: process.pid, host: 'elsewhere', roles: ['api'], directoryPosition: 1 };
 
@@ -22,7 +27,7 @@ const lives = (end: EmbeddedEnd, seenAtMs = Date.now()) =>
   end.coordination.report({ ...PROCESS, startedAtMs: seenAtMs, seenAtMs });
 
 describe('a copy', () => {
-  test('keeps the name of the store and goes on record once, at the end', async () => {
+  test('keeps the name of the store and is recorded once, at the end', async () => {
     const [source, target] = [await sample(), newEnd()];
     const storeId = await storeIdentity(source.store, systemClock);
     expect(await copyFrom(source, target)).toEqual({
@@ -54,7 +59,7 @@ describe('a copy', () => {
     ]);
   });
 
-  test('of what was copied before only compares, and leaves alone what the target has done since', async () => {
+  test('of a store that was copied before only compares, and does not change what the target has done since', async () => {
     const [source, target] = [await sample(), newEnd()];
     const [before, after] = [newDelivery(1), newDelivery(5)];
     await source.queue.enqueue([before]);
@@ -76,7 +81,7 @@ describe('a copy', () => {
     expect(await target.queue.find(after.id)).toBeDefined();
   });
 
-  test('names what the embedded store has recorded since it was copied, and copies none of it', async () => {
+  test('reports what the embedded store has recorded since it was copied, and copies none of it', async () => {
     const [source, target] = [await sample(), newEnd()];
     await copyFrom(source, target);
     await record(source.store, 'transaction-8', 'too late');
@@ -93,7 +98,7 @@ describe('a copy', () => {
     const [source, into] = [await sample(), newEnd()];
     const target = { ...into, store: new RealisticStore(into.store) };
     target.store.appendsLeft = 4;
-    await expect(copyFrom(source, target)).rejects.toThrow('went away');
+    await expect(copyFrom(source, target)).rejects.toThrow('is unavailable');
     await source.store.erase('transaction-1');
     target.store.appendsLeft = Infinity;
     expect(await copyFrom(source, target)).toMatchObject({ events: 4, faults: [] });
@@ -105,7 +110,7 @@ describe('a copy is refused', () => {
   const refused = (message: RegExp) =>
     expect.objectContaining({ code: 'REFUSED', message: expect.stringMatching(message) });
 
-  test('while a process lives on either end', async () => {
+  test('while a process is live on either side', async () => {
     const [source, target] = [await sample(), newEnd()];
     await lives(source);
     await expect(copyFrom(source, target)).rejects.toEqual(
@@ -150,11 +155,6 @@ describe('a copy is refused', () => {
     await late;
     expect(await copyFrom(source, target)).toMatchObject({ events: 6, faults: [] });
   });
-
-  test('where nothing but what it is copied from is named as its target', async () => {
-    const source = await sample();
-    await expect(copyFrom(source, source)).rejects.toEqual(refused(/EVENTSTORE_URL, MONGODB_URL/));
-  });
 });
 
 describe('events that the target should not have', () => {
@@ -168,7 +168,7 @@ describe('events that the target should not have', () => {
     return [source, target];
   };
 
-  test('are named, and nothing is copied to it', async () => {
+  test('are reported, and nothing is copied to it', async () => {
     const [source, target] = await begun();
     await record(target.store, 'account-9', 'its own');
     await record(target.store, 'transaction-1', 'its own');
@@ -197,7 +197,7 @@ describe('events that the target should not have', () => {
     expect(await operations(target)).toHaveLength(1);
   });
 
-  test('that were lost by it on the way are named too', async () => {
+  test('that the target lost during the copy are reported too', async () => {
     const [source, into] = [await sample(), newEnd()];
     const lossy = new RealisticStore(into.store);
     const append = lossy.append.bind(lossy);
@@ -212,57 +212,39 @@ describe('events that the target should not have', () => {
   });
 });
 
-describe('a part that stays where it is', () => {
-  test('the delivery log alone is copied with its positions, and that goes on record in the source', async () => {
-    const [source, target] = [await sample(), newEnd()];
-    const delivery = newDelivery(1, { position: 4 });
-    await source.queue.enqueue([delivery]);
-    const ends = { ...target, store: source.store };
-    expect(await copyFrom(source, ends)).toMatchObject({ events: null, deliveries: 1, faults: [] });
-    expect(await target.queue.find(delivery.id)).toEqual(await source.queue.find(delivery.id));
-    const recorded = (await operations(source)).at(-1);
-    expect(recorded).toMatchObject({ type: 'StoreCopied', data: { events: null, deliveries: 1 } });
-    await target.queue.withdraw(1, 5_000);
-    expect(await copyFrom(source, ends)).toMatchObject({ deliveries: 1, copiedBefore: true });
-    expect((await target.queue.find(delivery.id))?.state).toBe('withdrawn');
-  });
-
-  test('the delivery log gets the positions of the events that were copied', async () => {
-    const [source, target] = [await sample(), newEnd()];
-    await record(target.store, '$stats', 'moves', 'every', 'position');
-    const delivery = await deliveryOf(source, 11);
-    const { faults } = await copyFrom(source, { ...target, deliveries: source.deliveries });
-    expect(faults).toEqual([]);
-    const [event] = await target.store.readStream('transaction-11');
-    expect((await source.queue.find(delivery.id))?.position).toBe(event?.position);
-    expect(event?.position).not.toBe(delivery.position);
-  });
-
-  test('what was copied in two steps is not copied a third time: the later log is the one that counts', async () => {
-    const [source, mongodb, eventStore] = [await sample(), newEnd(), newEnd()];
-    const delivery = await deliveryOf(source, 11);
-    await copyFrom(source, { ...mongodb, store: source.store });
-    await mongodb.queue.withdraw(11, 5_000);
-    await record(eventStore.store, '$stats', 'moves', 'every', 'position');
-    const ends = { ...mongodb, store: eventStore.store };
-    expect(await copyFrom(source, ends)).toMatchObject({ faults: [], copiedBefore: false });
-    const [event] = await eventStore.store.readStream('transaction-11');
-    const found = await mongodb.queue.find(delivery.id);
-    expect(found).toMatchObject({ state: 'withdrawn', position: event?.position });
-    await expect(copyFrom(source, { ...eventStore, deliveries: source.deliveries })).rejects.toMatchObject({
-      message: expect.stringMatching(/MONGODB_URL/),
-    });
-  });
+test('a copy that was interrupted after it was recorded is ended by the next run, which only compares', async () => {
+  const [source, target] = [await sample(), newEnd()];
+  const release: Coordination['release'] = async (lease, holder) => {
+    if (lease === 'store copy') throw new FuelError('STORE_UNAVAILABLE', 'MongoDB can not be reached');
+    await target.coordination.release(lease, holder);
+  };
+  const interrupted = { ...target, coordination: { ...target.coordination, release } };
+  await expect(copyFrom(source, interrupted)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect(await operations(target)).toHaveLength(2);
+  await expect(assertNoUnfinishedCopy(target.coordination)).rejects.toMatchObject({ code: 'REFUSED' });
+  expect(await copyFrom(source, target)).toMatchObject({ copiedBefore: true, faults: [] });
+  await assertNoUnfinishedCopy(target.coordination);
 });
 
-/** A confirmed transaction, with a delivery of it in the log. */
-async function deliveryOf(end: EmbeddedEnd, transactionId: number) {
-  const data = { transaction_id: transactionId } as never;
-  const event = newEvent({ type: 'TransactionConfirmed', data }, { actor: 'test', command: 'test' }, 0);
-  const append = { stream: `transaction-${transactionId}`, expected: 'none', events: [event] } as const;
-  const [result] = await end.store.append([append]);
-  if (result?.kind !== 'appended') throw new Error(JSON.stringify(result));
-  const delivery = newDelivery(transactionId, { position: result.position });
-  await end.queue.enqueue([delivery]);
-  return delivery;
-}
+test('the parked events of each of the service’s groups are counted, where there are any', async () => {
+  const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
+  const settings = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
+  expect(await parkedByGroup(subscriptions)).toEqual([]);
+  await store.append([{ stream: 'transaction-1', expected: 'none', events: [named('a'), named('b')] }]);
+  const park = async (group: string, count: number): Promise<void> => {
+    await subscriptions.ensureGroup(group, settings);
+    let left = count;
+    const consumer = subscriptions.consume(group, { bufferSize: 1, signal: new AbortController().signal });
+    for await (const event of consumer) {
+      await consumer.park(event, 'parked');
+      if (--left === 0) break;
+    }
+  };
+  await park('notices', 1);
+  expect(await parkedByGroup(subscriptions)).toEqual([{ group: 'notices', parked: 1 }]);
+  await park('deliveries', 2);
+  expect(await parkedByGroup(subscriptions)).toEqual([
+    { group: 'deliveries', parked: 2 },
+    { group: 'notices', parked: 1 },
+  ]);
+});

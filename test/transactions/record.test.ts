@@ -42,7 +42,7 @@ test('leaves the mobile number out when none was recorded', () => {
   expect(JSON.parse(recordText(without, terms)).driver).toEqual({ id: 77, name: 'Sam Field' });
 });
 
-test('says when images expire even where there are none', () => {
+test('prints when images expire even where there are none', () => {
   const { images } = JSON.parse(recordText(row({ images: { pump: null, odometer: null } }), terms));
   expect(images).toEqual({ pump: null, odometer: null, expires_at: terms.expiresAt });
 });

@@ -2,21 +2,21 @@ import type { AccountEvent } from '../../domain/account-events.ts';
 import type { PlacedEvent } from './snapshots/snapshot.ts';
 
 type KeyEvent = Extract<AccountEvent, { data: { prefix: string } }>;
-type Turn = 'ended' | 'enabled';
+type Effect = 'ended' | 'enabled';
 
 /**
  * What the dispatcher must know of each key's past and an account does not say: the last event that ended the key's
- * deliveries, and the last that enabled its webhook. Whoever is told these knows what one told of all events knows.
+ * deliveries, and the last that enabled its webhook. The other events make no difference to it.
  */
 export class LastKeyEvents {
   readonly #last = new Map<string, PlacedEvent>();
 
-  /** Takes note of an event that could be read, in the order of the log; one that was seen before changes nothing. */
-  seen(placed: PlacedEvent): void {
+  /** Repeating an event changes nothing. */
+  add(placed: PlacedEvent): void {
     const { event, position } = placed;
-    const turn = turnOf(event);
-    if (turn === undefined) return;
-    const key = `${turn} ${(event as KeyEvent).data.prefix}`;
+    const effect = effectOf(event);
+    if (effect === undefined) return;
+    const key = `${effect} ${(event as KeyEvent).data.prefix}`;
     const before = this.#last.get(key);
     if (before === undefined || before.position < position) this.#last.set(key, placed);
   }
@@ -30,7 +30,7 @@ export class LastKeyEvents {
   }
 }
 
-function turnOf(event: AccountEvent): Turn | undefined {
+function effectOf(event: AccountEvent): Effect | undefined {
   switch (event.type) {
     case 'KeySwitchedOff':
     case 'WebhookRemoved':

@@ -20,32 +20,31 @@ export interface LiveDirectoryOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Where the directory begins, instead of with the first event of the log. */
+  /** The directory starts from the stored one, instead of with the first event of the log. */
   readonly snapshots?: DirectorySnapshots;
-  /** Where this process saves snapshots too, in turn with others that do. */
+  /** Set where this process saves snapshots too, in turn with others. */
   readonly saving?: { readonly coordination: Coordination; readonly holder: string };
-  /** Called whenever the directory has moved on or has heard from the store again. */
+  /** Called with each batch, also an empty one. */
   readonly onMoved?: (position: number) => void;
   /**
-   * Called with each event that could be read, history included, once the directory has it. Of the history before
-   * a snapshot only what `LastKeyEvents` keeps is told.
+   * Called with each readable event, history included, once the directory has applied it. Of the history before a
+   * snapshot only what `LastKeyEvents` keeps is reported.
    */
   readonly onEvent?: (event: AccountEvent, place: AccountEventPlace) => void;
 }
 
-/** Where an account's event stands in the log, and when it happened. */
 export interface AccountEventPlace {
   readonly position: number;
   readonly atMs: number;
 }
 
-/** The in-memory directory of one process, kept up with the account streams. */
+/** The in-memory directory of one process, which follows the account streams. */
 export class LiveDirectory {
   readonly #options: LiveDirectoryOptions;
   readonly #keeper: DirectorySnapshotKeeper | undefined;
   #lastKeyEvents = new LastKeyEvents();
   #anchor: SnapshotAnchor | undefined;
-  #heardAtMs = Number.NEGATIVE_INFINITY;
+  #answeredAtMs = Number.NEGATIVE_INFINITY;
   #caughtUp = false;
 
   constructor(options: LiveDirectoryOptions) {
@@ -69,19 +68,19 @@ export class LiveDirectory {
     return this.#options.directory;
   }
 
-  /** Whether every account event of the log has been applied once; it lags by milliseconds from then on. */
+  /** Whether the end of the log was reached once; from then on it lags by milliseconds. */
   get isCaughtUp(): boolean {
     return this.#caughtUp;
   }
 
-  /** Milliseconds since the event store was last heard from; infinite before the first time. */
+  /** Milliseconds since the event store last answered; infinite before the first time. */
   get silenceMs(): number {
-    return this.#options.clock.now() - this.#heardAtMs;
+    return this.#options.clock.now() - this.#answeredAtMs;
   }
 
   /**
    * Follows the account streams until the signal aborts. While a store is unavailable it waits, and continues where
-   * it was. Rejects with what else the store rejects with.
+   * it was. Rejects with the store's other errors.
    */
   async run(): Promise<void> {
     const { log, signal } = this.#options;
@@ -100,7 +99,7 @@ export class LiveDirectory {
     for await (const batch of batches) {
       for (const event of batch.events) this.#apply(event);
       directory.advance(batch.position);
-      this.#heardAtMs = clock.now();
+      this.#answeredAtMs = clock.now();
       available();
       if (batch.caughtUp && !this.#caughtUp) {
         this.#caughtUp = true;
@@ -111,7 +110,7 @@ export class LiveDirectory {
     }
   }
 
-  /** Rejects with `STORE_UNAVAILABLE` and has changed nothing: the log may be too long to be read instead. */
+  /** Rejects with `STORE_UNAVAILABLE`, with nothing changed: reading the whole log instead may take too long. */
   async #restore(): Promise<void> {
     const { snapshots, log, onEvent } = this.#options;
     if (snapshots === undefined) return;
@@ -136,7 +135,7 @@ export class LiveDirectory {
     const read = readAccountEvent(recorded);
     const closed = applyRead(this.#options.directory, recorded, read);
     this.#anchor = { position, stream, revision, eventId };
-    if (read.ok) this.#tell({ event: read.event, position, atMs: read.atMs });
+    if (read.ok) this.#report({ event: read.event, position, atMs: read.atMs });
     if (closed === undefined) return;
     this.#options.log.error(
       { account: closed.id, ...closed.unreadable },
@@ -144,9 +143,9 @@ export class LiveDirectory {
     );
   }
 
-  #tell(placed: PlacedEvent): void {
+  #report(placed: PlacedEvent): void {
     const { event, ...place } = placed;
-    this.#lastKeyEvents.seen(placed);
+    this.#lastKeyEvents.add(placed);
     this.#options.onEvent?.(event, place);
   }
 

@@ -9,13 +9,13 @@ import { restoreDirectory } from './restore-directory.ts';
 import type { DirectorySnapshots } from './snapshots/snapshots.ts';
 
 /**
- * The directory as of now, for a command that ends: every account event up to the present end of the log. With
- * `snapshots` it begins where the last one stands; where that can't be used, or its store is away, with the first
- * event. Rejects with what the event store rejects with.
+ * The directory as of now, for a command: every account event up to the present end of the log. With `snapshots` it
+ * starts from the stored one; where that can't be used, or its store is unavailable, from the first event. Rejects with
+ * the event store's errors.
  */
 export async function loadDirectory(store: EventStore, snapshots?: DirectorySnapshots): Promise<Directory> {
   const directory = new Directory();
-  if (snapshots !== undefined) await begin(directory, snapshots, store);
+  if (snapshots !== undefined) await startFromSnapshot(directory, snapshots, store);
   for await (const batch of readToEnd(store, { prefixes: [ACCOUNT_STREAMS], after: directory.position })) {
     for (const event of batch.events) applyToDirectory(directory, event);
     directory.advance(batch.position);
@@ -23,8 +23,12 @@ export async function loadDirectory(store: EventStore, snapshots?: DirectorySnap
   return directory;
 }
 
-/** Access must be changeable while nothing but the event store is up: then reading takes longer. */
-async function begin(directory: Directory, snapshots: DirectorySnapshots, store: EventStore): Promise<void> {
+/** An operator can change access while only the event store is available: then reading takes longer. */
+async function startFromSnapshot(
+  directory: Directory,
+  snapshots: DirectorySnapshots,
+  store: EventStore,
+): Promise<void> {
   try {
     await restoreDirectory({ directory, snapshots, store, clock: systemClock });
   } catch (error) {

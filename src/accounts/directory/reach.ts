@@ -1,30 +1,29 @@
 import type { Position } from '../../event-store/event-store.ts';
 
-/** A directory that has not come that far by then has lost its store, or much to read. */
-const PATIENCE_MS = 100;
+/** A directory that is later than this has lost its store, or has much to read. */
+const MAX_WAIT_MS = 100;
 
 interface Waiter {
   readonly position: Position;
   readonly resolve: () => void;
 }
 
-/** Lets others wait until a live directory is as far as the events that they have seen. */
+/** Waits until a live directory has reached a position. */
 export class DirectoryReach {
   readonly #waiting = new Set<Waiter>();
   #position: Position = 0;
 
-  /** The directory is there. */
   moved(position: Position): void {
     this.#position = position;
     for (const waiter of this.#waiting) if (waiter.position <= position) waiter.resolve();
   }
 
-  /** Resolves when the directory is there, or after a tenth of a second: who waits must bear that it is not. */
+  /** Resolves when the directory is there, or after a tenth of a second: the caller must check again. */
   async reach(position: Position): Promise<void> {
     if (this.#position >= position) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiter = { position, resolve };
-    const timer = setTimeout(resolve, PATIENCE_MS);
+    const timer = setTimeout(resolve, MAX_WAIT_MS);
     this.#waiting.add(waiter);
     await promise;
     clearTimeout(timer);

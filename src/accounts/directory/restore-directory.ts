@@ -14,7 +14,7 @@ import {
 } from './snapshots/snapshot.ts';
 import type { DirectorySnapshots, SnapshotHeader } from './snapshots/snapshots.ts';
 
-/** One that is replaced for the second time while it is read is read once more. */
+/** A snapshot that was replaced twice while it was read is read once more. */
 const MAX_READS = 2;
 const STREAMS_A_READ = 100;
 
@@ -34,12 +34,12 @@ export type Restoring =
       readonly anchor: SnapshotAnchor;
       readonly lastKeyEvents: LastKeyEvents;
     }
-  /** The directory is as it was: the events must be read from the first on. `header` where one could be read. */
+  /** The directory is unchanged: the events must be read from the first on. `header` where one could be read. */
   | { readonly kind: 'unusable'; readonly header: SnapshotHeader | undefined; readonly reason: string };
 
 /**
- * Brings the directory to where the stored snapshot of this event store left off. Rejects with `STORE_UNAVAILABLE`
- * while an engine that it needs is away; then the directory is as it was.
+ * Restores the directory from the stored snapshot of this event store. Rejects with `STORE_UNAVAILABLE` while an engine
+ * is unavailable; then the directory is unchanged.
  */
 export async function restoreDirectory(options: RestoreOptions): Promise<Restoring> {
   for (let reads = 1; ; reads++) {
@@ -68,7 +68,7 @@ async function misfitOf(
   const id = await storeIdentity(store, clock);
   if (storeId !== id) return `it was made from event store ${storeId} and this one is ${id}`;
   if (await store.hasReached(position)) return undefined;
-  return `it stands at position ${position} and the event store ends at ${await store.head()}`;
+  return `it is at position ${position} and the event store ends at ${await store.head()}`;
 }
 
 async function restoreFrom(
@@ -84,21 +84,21 @@ async function restoreFrom(
   const unreadable = accounts.filter((state) => state.unreadable !== null);
   const histories = await historiesOf(unreadable, header.position, store);
   const lastKeyEvents = new LastKeyEvents();
-  for (const placed of events) lastKeyEvents.seen(placed);
+  for (const placed of events) lastKeyEvents.add(placed);
   directory.restore(accounts, header.position);
   for (const [id, history] of histories) refold(id, history, { directory, lastKeyEvents });
   return { kind: 'restored', header, anchor, lastKeyEvents };
 }
 
-/** A store that was restored from an older backup and grew again has other events in the same places. */
+/** A store that was restored from an older backup and has grown since has other events at the same positions. */
 async function isInLog(anchor: SnapshotAnchor, store: EventStore): Promise<boolean> {
   const [found] = await store.readStream(anchor.stream, { fromRevision: anchor.revision });
   return found?.id === anchor.eventId && found.position === anchor.position;
 }
 
 /**
- * The events up to `position` of unreadable accounts: this program may read what the one that made the snapshot
- * could not. Left out is an account whose stream no longer has all that was applied: it stays closed.
+ * The events up to `position` of unreadable accounts: this version may read what the one that saved the snapshot could
+ * not. An account whose stream no longer has all that was applied is left out: it stays closed.
  */
 async function historiesOf(
   states: readonly AccountState[],
@@ -129,7 +129,7 @@ function refold(
   const events = history.map((recorded) => ({ ...recorded, decoded: readAccountEvent(recorded) }));
   for (const { position, decoded } of events) {
     if (decoded.ok)
-      lastKeyEvents.seen({ event: decoded.event, position, atMs: decoded.atMs } satisfies PlacedEvent);
+      lastKeyEvents.add({ event: decoded.event, position, atMs: decoded.atMs } satisfies PlacedEvent);
   }
   directory.refold(id, events);
 }

@@ -4,10 +4,8 @@ import type { Command } from 'commander';
 import { assertBinding, trustMasterKey } from '../../accounts/store-binding.ts';
 import { EMBEDDED_FILES, openEmbeddedEvents, openEngines } from '../../app.ts';
 import { backupDataDir } from '../../backup/backup.ts';
-import type { Config } from '../../config/config.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { FuelError } from '../../errors.ts';
-import { storeIdentity } from '../../event-store/store-identity.ts';
 import type { CopyReport } from '../../store-copy/copy-store.ts';
 import { addCommand, addNoun, type Output, type Session } from '../command/command.ts';
 import { requireStore } from '../command/command-engines.ts';
@@ -73,6 +71,12 @@ function addCopyCommand(store: Command): void {
 }
 
 async function copy({ config, engines, clock, author, out }: Session): Promise<number> {
+  if (config.EVENTSTORE_URL === undefined || config.MONGODB_URL === undefined) {
+    throw new FuelError(
+      'REFUSED',
+      'set both EVENTSTORE_URL and MONGODB_URL: the events and the delivery log are copied together',
+    );
+  }
   if (!existsSync(join(config.FUEL_DATA_DIR, EMBEDDED_FILES.events))) {
     throw new FuelError(
       'REFUSED',
@@ -89,34 +93,25 @@ async function copy({ config, engines, clock, author, out }: Session): Promise<n
       deliveries: embedded.deliveryLog(),
       coordination: embedded.coordination(),
     };
-    const { deliveries, coordination } =
-      config.MONGODB_URL === undefined
-        ? source
-        : { deliveries: engines.deliveryLog(), coordination: engines.coordination() };
-    const store = config.EVENTSTORE_URL === undefined ? events : engines.store();
-    for (const either of new Set([events, store])) await assertBinding(either, config);
+    const target = {
+      store: engines.store(),
+      deliveries: engines.deliveryLog(),
+      coordination: engines.coordination(),
+    };
+    for (const { store } of [source, target]) await assertBinding(store, config);
     // Loaded here, since no other command needs it.
-    const [{ copyStore }, { parkedByGroup }] = await Promise.all([
-      import('../../store-copy/copy-store.ts'),
-      import('../../store-copy/parked-by-group.ts'),
-    ]);
+    const { copyStore, parkedByGroup } = await import('../../store-copy/copy-store.ts');
     const report = await copyStore({
       source,
-      target: { store, deliveries, coordination },
+      target,
       author,
       clock,
       onProgress: ({ step, done }) => progress.show(`${step}: ${done}`),
     });
     progress.end();
-    print(report, config, out);
-    if (store !== events) {
-      if (config.MONGODB_URL === undefined && !report.copiedBefore && report.faults.length === 0) {
-        // The view's checkpoint is a position of the embedded log, which means nothing in the other log.
-        await embedded.view().begin(await storeIdentity(store, clock), await store.head());
-      }
-      for (const { group, parked } of await parkedByGroup(embedded.subscriptions())) {
-        out.note(`${parked} events are parked in the group ${group} here: it gets them again there`);
-      }
+    print(report, out);
+    for (const { group, parked } of await parkedByGroup(embedded.subscriptions())) {
+      out.note(`${parked} events are parked in the group ${group} here: it receives them again there`);
     }
     return report.faults.length === 0 ? 0 : 1;
   } finally {
@@ -126,21 +121,11 @@ async function copy({ config, engines, clock, author, out }: Session): Promise<n
   }
 }
 
-function print(report: CopyReport, config: Config, out: Output): void {
-  const { events, deliveries, copiedBefore, faults } = report;
+function print({ events, deliveries, copiedBefore, faults }: CopyReport, out: Output): void {
   for (const fault of faults) out.note(fault);
   if (copiedBefore) out.note('it was copied before: this time it was only compared');
-  if (config.EVENTSTORE_URL === undefined) {
-    out.note('EVENTSTORE_URL is not set: the events stay where they are');
-  }
-  if (config.MONGODB_URL === undefined) {
-    out.note(
-      'MONGODB_URL is not set: the delivery log stays where it is and goes with the copied events from now on; the view ' +
-        'is built from them when the service starts',
-    );
-  }
   const verified = faults.length === 0;
-  const counts = `${events ?? 0} events, ${deliveries ?? 0} deliveries`;
+  const counts = `${events} events, ${deliveries ?? 0} deliveries`;
   out.result(
     { events, deliveries, verified },
     verified ? `${counts}: copied, read back and found equal` : `${counts} are equal, the rest is not`,

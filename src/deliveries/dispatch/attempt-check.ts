@@ -1,7 +1,6 @@
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory, DirectoryAccount } from '../../../projections/directory.ts';
-import { activeProfile } from '../../domain/access.ts';
-import type { AccountKey } from '../../domain/account.ts';
+import { type AccountKey, activeProfile } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 
 export type AttemptCheck =

@@ -1,6 +1,6 @@
-/** Most characters (Unicode code points, as JSON Schema counts them) of a text field. */
+/** Of a text field, in Unicode code points, as JSON Schema counts them. */
 export const MAX_TEXT_CHARACTERS = 1_000;
-/** Most objects and arrays within each other in an event's data; the data itself is the first. */
+/** Of objects and arrays within each other in an event's data; the data itself is the first level. */
 export const MAX_NESTING = 64;
 
 export function isTextTooLong(text: string): boolean {
@@ -12,20 +12,20 @@ export function isTextTooLong(text: string): boolean {
 }
 
 /**
- * Whether objects and arrays stand deeper within each other than `levels`. JSON.parse takes any depth, while whatever
- * walks a value by recursion, JSON.stringify included, ends in an overflow of the stack at some thousand.
+ * Whether objects and arrays are nested deeper than `levels`. JSON.parse accepts any depth, but whatever walks a value
+ * by recursion, JSON.stringify included, overflows the stack at some thousand.
  */
 export function nestsDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;
   if (Array.isArray(value)) return value.some((member) => nestsDeeperThan(member, levels - 1));
   const members = value as Readonly<Record<string, unknown>>;
-  // Without a copy of the members: every event that is read passes here. What was JSON inherits none.
+  // `for in` makes no copy of the names: every event that is read passes here, and JSON inherits no members.
   for (const name in members) if (nestsDeeperThan(members[name], levels - 1)) return true;
   return false;
 }
 
-/** Keeps a reason readable that quotes what it is about. */
+/** Cuts a text that quotes a value of any length. */
 export function shortened(text: string, maxCharacters = MAX_TEXT_CHARACTERS): string {
   return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`;
 }

@@ -1,14 +1,14 @@
 const DECIMAL = /^-?(?:0|[1-9]\d*)(?:\.(\d+))?$/;
 const NEGATIVE_ZERO = /^-[0.]+$/;
-const LONGEST = 40; // characters; more is a mistake, not an amount
+const MAX_CHARACTERS = 40; // more is a mistake, not an amount
 
 /**
- * Prints an exact decimal with `decimals` digits after the point, fewer being padded with zeros; a negative zero
- * without its sign. Returns `undefined` for text that is not a plain decimal or has more decimals than that: amounts are
- * never rounded and never pass through a float.
+ * Prints an exact decimal with `decimals` digits after the point, padded with zeros; a negative zero without its sign.
+ * Returns `undefined` for text that is not a plain decimal or has more decimals: amounts are never rounded and never
+ * become a float.
  */
 export function printDecimal(text: string, decimals: number): string | undefined {
-  if (text.length > LONGEST) return undefined;
+  if (text.length > MAX_CHARACTERS) return undefined;
   const match = DECIMAL.exec(text);
   if (match === null) return undefined;
   const given = match[1]?.length ?? 0;

@@ -3,7 +3,7 @@ import { isTextTooLong, MAX_TEXT_CHARACTERS } from './bounds.ts';
 import { parseDateTime } from './date-time.ts';
 import { printDecimal } from './decimal.ts';
 
-/** The struct's name is the key under which its JSON Schema is published (docs/events). */
+/** The name of each struct is the key of its JSON Schema (docs/events). */
 
 /** An identifier: an integer from 0 to 2^53-1. */
 export const id: Struct<number, null> = define('id', (value) =>
@@ -15,7 +15,6 @@ export const integer: Struct<number, null> = define('integer', (value) =>
   Number.isSafeInteger(value) ? true : 'must be an integer from -(2^53-1) to 2^53-1',
 );
 
-/** A text of a bounded length. */
 export const text: Struct<string, null> = define('text', (value) => {
   if (typeof value !== 'string') return 'must be a string';
   return isTextTooLong(value) ? `must have at most ${MAX_TEXT_CHARACTERS} characters` : true;
@@ -36,7 +35,7 @@ export const dateTime: Struct<string, null> = define('date_time', (value) =>
     : 'must be an ISO 8601 date-time that exists, such as "2026-09-03T08:15:30.123Z"',
 );
 
-/** JSON's null, where a field may be left out or empty but never filled. */
+/** For a field that may be absent or null, but never has a value. */
 export const nothing: Struct<null, null> = define('null', (value) =>
   value === null ? true : 'must be absent or null',
 );

@@ -1,6 +1,6 @@
 /**
- * Whether two JSON values say the same: the order of an object's members does not matter, an array's does. Without
- * recursion, since nothing bounds how deep a stored value nests.
+ * Whether two JSON values are equal; the order of an object's members does not matter. Without recursion, since a stored
+ * value may be nested to any depth.
  */
 export function sameJson(one: unknown, other: unknown): boolean {
   const open: (readonly [unknown, unknown])[] = [[one, other]];

@@ -35,41 +35,40 @@ export interface ImportOptions {
 const BATCH_LINES = 1_000;
 /** Of the lines' text; one line more, so that a batch has at least one. */
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
-/** A conflict means that somebody else wrote to the same streams: each round at least one of the writers is done. */
+/** After a conflict another writer has made progress, so that many rounds mean that something is wrong. */
 const MAX_ROUNDS = 100;
 
-/** A line that may be recorded, with the stream it belongs to. */
 interface Candidate {
   readonly lineNumber: number;
   readonly stream: string;
   readonly event: TransactionEvent;
 }
 
-interface Verdict {
+interface DecidedLine {
   readonly candidate: Candidate;
   readonly decision: Decision<TransactionEvent>;
 }
 
-/** What the lines about one transaction come to, if nobody else writes to its stream meanwhile. */
+/** What the lines about one transaction lead to, unless another writer appends to its stream meanwhile. */
 interface Plan {
   readonly append: Append;
-  readonly verdicts: readonly Verdict[];
+  readonly decided: readonly DecidedLine[];
 }
 
 /**
- * Records transaction events from lines of JSON. Streams its input in batches; each line is recorded, found
- * unchanged (recorded before, the very same) or refused with a reason, and one line never keeps another from
- * going in. Running it again, after an interruption too, records only what is missing.
+ * Records transaction events from lines of JSON, in batches. Each line is recorded, unchanged (the same was recorded
+ * before) or refused with a reason, independently of the others. A repeated or interrupted import records only what is
+ * missing.
  */
 export async function importTransactions(options: ImportOptions): Promise<ImportCounts> {
   const importer = new Importer(options);
   try {
     for await (const batch of inBatches(readLines(options.input))) {
       if (options.signal.aborted) break;
-      await importer.take(batch);
+      await importer.import(batch);
     }
   } catch (error) {
-    // The signal may also have ended the input while it was waited for.
+    // The signal may have ended the input while it was read.
     if (!options.signal.aborted || (error as Error).name !== 'AbortError') throw error;
   }
   return importer.counts;
@@ -107,10 +106,10 @@ class Importer {
     return { recorded: this.#recorded, unchanged: this.#unchanged, refused: this.#refused };
   }
 
-  async take(lines: readonly Line[]): Promise<void> {
+  async import(lines: readonly Line[]): Promise<void> {
     let open: readonly Candidate[] = this.#parse(lines);
     for (let round = 0; open.length > 0; round++) {
-      if (round === MAX_ROUNDS) throw new Error('an import met a conflict in every one of its rounds');
+      if (round === MAX_ROUNDS) throw new Error(`an import had a conflict in each of ${MAX_ROUNDS} rounds`);
       open = await this.#record(open);
     }
     this.#options.onProgress(this.counts);
@@ -126,7 +125,7 @@ class Importer {
     return candidates;
   }
 
-  /** Decides each candidate on what its stream holds and appends; returns those of the streams that met a conflict. */
+  /** Decides each candidate by its stream and appends; returns the candidates of streams with a conflict. */
   async #record(candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
     const { store } = this.#options;
     const plans = await this.#plans(Map.groupBy(candidates, (candidate) => candidate.stream));
@@ -135,14 +134,14 @@ class Importer {
     const resultOf = new Map(planned.map((plan, index) => [plan, results[index]]));
     return plans.flatMap((plan) => {
       const result = resultOf.get(plan);
-      // What another writer recorded meanwhile may change the decision on every line of the stream.
-      if (result?.kind === 'conflict') return plan.verdicts.map(({ candidate }) => candidate);
+      // What another writer has recorded may change the decision on every line of the stream.
+      if (result?.kind === 'conflict') return plan.decided.map(({ candidate }) => candidate);
       this.#count(plan, result?.kind === 'erased');
       return [];
     });
   }
 
-  /** A stream may hold much more than the lines about it: what was read of it is not kept. */
+  /** What was read of a stream is not kept: it may be much more than the lines about it. */
   async #plans(byStream: ReadonlyMap<string, readonly Candidate[]>): Promise<Plan[]> {
     const plans: Plan[] = [];
     for await (const [stream, history] of readInParts(this.#options.store, [...byStream.keys()])) {
@@ -153,21 +152,21 @@ class Importer {
 
   #plan(stream: string, history: readonly RecordedEvent[], candidates: readonly Candidate[]): Plan {
     const events: NewEvent[] = [];
-    const verdicts: Verdict[] = [];
+    const decided: DecidedLine[] = [];
     let state = stateOf(history);
     for (const candidate of candidates) {
       const decision = state === 'unreadable' ? UNREADABLE : decideTransaction(candidate.event, state);
-      verdicts.push({ candidate, decision });
+      decided.push({ candidate, decision });
       if (decision.kind !== 'events' || state === 'unreadable') continue;
       state = evolveTransaction(state, candidate.event);
       events.push(newEvent(candidate.event, this.#author, this.#options.clock.now()));
     }
     const expected = history.at(-1)?.revision ?? 'none';
-    return { append: { stream, expected, events }, verdicts };
+    return { append: { stream, expected, events }, decided };
   }
 
-  #count({ append: { stream }, verdicts }: Plan, erased: boolean): void {
-    for (const { candidate, decision } of verdicts) {
+  #count({ append: { stream }, decided }: Plan, erased: boolean): void {
+    for (const { candidate, decision } of decided) {
       if (erased) this.#refuse(candidate.lineNumber, `${stream} was erased and is never recorded again`);
       else if (decision.kind === 'refused')
         this.#refuse(candidate.lineNumber, `${stream}: ${decision.reason}`);

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 
-/** One line of the input, numbered from 1; `fault` where it can't be text. Blank lines are left out. */
+/** One line of the input, numbered from 1; `fault` where it is too long or not UTF-8. Blank lines are left out. */
 export type Line = { readonly number: number } & ({ readonly text: string } | { readonly fault: string });
 
-/** Without its line feed. A transaction is under 4 KiB; a file without line ends must not fill the memory. */
+/** Without its line feed. A transaction has less than 4 KiB; a file without line feeds must not fill the memory. */
 export const MAX_LINE_BYTES = 64 * 1024;
 
 const LINE_FEED = 10;

@@ -1,4 +1,4 @@
-import { projectTransaction, RecordFault } from '../../../projections/transactions.ts';
+import { idOfChange, projectTransaction, RecordFault } from '../../../projections/transactions.ts';
 import { faultsOf, schemaOf } from '../../domain/events.ts';
 import {
   isTransactionEventType,
@@ -13,9 +13,8 @@ export type ParsedLine =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Reads one `{"type", "data"}` line. What is accepted is exactly what the view can show: the renderer judges,
- * since it checks every value and is an order of magnitude faster than the schema; for a refused line the
- * schema then names every fault at once.
+ * Reads one `{"type", "data"}` line. It accepts exactly what the view can show: the renderer decides, since it checks
+ * every value and is ten times faster than the schema. For a refused line the schema then names every fault.
  */
 export function parseLine(text: string): ParsedLine {
   const refused = (reason: string): ParsedLine => ({ ok: false, reason: shortened(reason) });
@@ -28,7 +27,7 @@ export function parseLine(text: string): ParsedLine {
   if (typeof line !== 'object' || line === null || Array.isArray(line)) {
     return refused('is not an object with "type" and "data"');
   }
-  // The line is one level around its data. Before anything walks the values by recursion.
+  // The line is one level around its data. Checked before anything walks the values by recursion.
   if (nestsDeeperThan(line, 1 + MAX_NESTING)) {
     return refused(`nests deeper than the ${MAX_NESTING} levels that an event's data may have`);
   }
@@ -39,8 +38,11 @@ export function parseLine(text: string): ParsedLine {
   }
   try {
     const change = projectTransaction(type, data, 0);
-    const id = change.kind === 'show' ? change.row.id : change.id;
-    return { ok: true, stream: transactionStream(id), event: { type, data } as TransactionEvent };
+    return {
+      ok: true,
+      stream: transactionStream(idOfChange(change)),
+      event: { type, data } as TransactionEvent,
+    };
   } catch (error) {
     if (!(error instanceof RecordFault)) throw error;
     const schema = schemaOf(type);

@@ -9,7 +9,7 @@ import { projectEvent } from '../project-event.ts';
 import { PROJECTOR_LEASE, VIEW_NAME } from './projector.ts';
 import type { TransactionsView } from './transactions-view.ts';
 
-/** Counting further behind than this takes longer than an operator waits. */
+/** To count more takes longer than an operator waits. */
 const MAX_COUNTED = 100_000;
 
 export interface ProjectionStatus {
@@ -23,7 +23,7 @@ export interface ProjectionStatus {
   readonly holder: string | null;
 }
 
-/** How far the transactions view is behind the log, and who works on it. */
+/** How far the transactions view is behind the log, and which projector is active. */
 export async function projectionStatus(
   store: EventStore,
   view: TransactionsView,
@@ -48,7 +48,7 @@ export async function projectionStatus(
   };
 }
 
-/** Applies what was parked once more: all of it, or the event at position `only`. Records that it was done. */
+/** Applies parked events again: all of them, or the one at position `only`. Records `ParkedRetried`. */
 export async function retryParked(
   store: EventStore,
   view: TransactionsView,

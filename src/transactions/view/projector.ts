@@ -28,16 +28,15 @@ export interface ProjectorOptions {
   /** Names this projector among those that compete for the lease. */
   readonly holder: string;
   readonly signal: AbortSignal;
-  /** Live, what comes within this time of a write goes into the next one: for a view to which writing is a round trip. */
+  /** How long events are collected for the next write once the projector has caught up, where each write is a round trip. */
   readonly gatherMs?: number;
 }
 
 /**
- * Keeps the transactions view up with the log until `signal` aborts: in batches when behind, at once when
- * live. Of several projectors the holder of the lease works and the others stand by; one that is killed is
- * replaced within 4 s. Should two ever work at once, the revisions of the rows keep the view right. While an
- * engine is away it waits and goes on from the checkpoint. Rejects with `STORE_MISMATCH` when the view was made
- * from another store, and with what else a store rejects with.
+ * Applies the log to the transactions view until `signal` aborts. Of several projectors the holder of the lease is
+ * active and the others are on standby; one that is killed is replaced within 4 s. Should two ever be active at once, the
+ * revisions of the rows keep the view right. While an engine is unavailable it waits, then continues from the checkpoint.
+ * Rejects with `STORE_MISMATCH` when the view was made from another store, and with the stores' other errors.
  */
 export async function runProjector(options: ProjectorOptions): Promise<void> {
   const { coordination, holder, signal, log } = options;
@@ -46,11 +45,11 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
   try {
     await coordination.release(PROJECTOR_LEASE, holder);
   } catch (error) {
-    log.warn({ err: error }, 'projector could not give its lease back: it ends by itself');
+    log.warn({ err: error }, 'projector could not release its lease: it expires within seconds');
   }
 }
 
-/** Works while it holds the lease, or waits a moment as a standby. */
+/** Works while it holds the lease, or waits a moment on standby. */
 async function takeTurn(options: ProjectorOptions): Promise<void> {
   const { coordination, holder, signal, log } = options;
   if (await coordination.acquire(PROJECTOR_LEASE, holder, LEASE_MS)) {
@@ -72,7 +71,7 @@ async function projectWhileHolding(options: ProjectorOptions): Promise<void> {
     lost.abort();
     await renewal;
   }
-  if (!signal.aborted) log.warn({ holder }, 'projector lost its lease and stands by');
+  if (!signal.aborted) log.warn({ holder }, 'projector lost its lease: on standby');
 }
 
 async function renewLease(options: ProjectorOptions, until: AbortSignal, lost: () => void): Promise<void> {
@@ -82,14 +81,17 @@ async function renewLease(options: ProjectorOptions, until: AbortSignal, lost: (
     try {
       if (!(await options.coordination.acquire(PROJECTOR_LEASE, options.holder, LEASE_MS))) lost();
     } catch (error) {
-      // Without proof that the lease is still held the work stops; the next attempt to acquire it tells more.
-      options.log.warn({ err: error }, 'projector could not renew its lease');
+      // Another projector may hold it by now, so this one stops and tries to acquire it again.
+      options.log.warn(
+        { err: error },
+        'projector could not renew its lease: it stops until it has the lease again',
+      );
       lost();
     }
   }
 }
 
-/** Follows the log from the view's checkpoint; returns when `until` aborts or the view was begun anew. */
+/** Follows the log from the view's checkpoint; returns when `until` aborts or the view was reset. */
 async function project(options: ProjectorOptions, until: AbortSignal): Promise<void> {
   const { store, view, gatherMs = 0 } = options;
   const { generation, position: after } = await prepareView(options);
@@ -110,8 +112,8 @@ async function project(options: ProjectorOptions, until: AbortSignal): Promise<v
 }
 
 /**
- * Applies the changes and moves the checkpoint to `to`. A change that the view's store refuses is parked with its
- * reason, and the others are applied: the checkpoint stays at `from` until all of them are.
+ * Applies the changes and moves the checkpoint to `to`. A change that the view's store refuses is parked with the
+ * reason, and the others are applied; until then the checkpoint stays at `from`.
  */
 async function applyOrPark(
   view: TransactionsView,
@@ -140,8 +142,8 @@ function parkedChange(change: ViewChange, reason: string): ViewChange {
 }
 
 /**
- * The checkpoint to go on from. A view that has none, or that an older rendering wrote, is begun anew. Throws
- * `STORE_MISMATCH` for a checkpoint of another store, or one ahead of the store's end.
+ * The checkpoint to continue from. A view without one, or of another rendering, is reset. Throws `STORE_MISMATCH` for a
+ * checkpoint of another store, or one ahead of the store's end.
  */
 export async function prepareView(
   options: Pick<ProjectorOptions, 'store' | 'view' | 'clock'>,
@@ -149,7 +151,7 @@ export async function prepareView(
   const { store, view, clock } = options;
   const storeId = await storeIdentity(store, clock);
   const checkpoint = await view.checkpoint();
-  if (checkpoint === undefined) return view.begin(storeId, await store.head());
+  if (checkpoint === undefined) return view.reset(storeId, await store.head());
   await assertCheckpoint(checkpoint, { store, storeId }, VIEW_NAME);
   return checkpoint;
 }

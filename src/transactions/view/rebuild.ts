@@ -13,15 +13,15 @@ export interface RebuildOptions extends Omit<ProjectorOptions, 'holder' | 'signa
 }
 
 /**
- * Empties the view and fills it from the start of the log; returns when it has reached where the log ended
- * at the call. Until then pages answer 503, since a part of the list would be taken for the whole. The work
- * is done by the projector that is active, or by this process where none is.
+ * Resets the view and fills it from the start of the log; returns when it has reached the end that the log had at the
+ * call. Until then pages answer 503: clients would take a part of the list for the whole. The active projector does the
+ * work, or this process where there is none.
  */
 export async function rebuildTransactions(options: RebuildOptions): Promise<void> {
   const { store, view, clock, author } = options;
   const storeId = await storeIdentity(store, clock);
   const target = await store.head();
-  await view.begin(storeId, target);
+  await view.reset(storeId, target);
   const done = new AbortController();
   const projecting = runProjector({ ...options, holder: `rebuild-${randomUUID()}`, signal: done.signal });
   const watching = watchProgress(options, target, done.signal);

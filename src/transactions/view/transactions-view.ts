@@ -19,7 +19,7 @@ export interface PageQuery {
   readonly corporateIds?: readonly number[] | undefined;
   /** Distinct; at least one. */
   readonly statuses: readonly VisibleStatus[];
-  /** Records behind this place only. */
+  /** Only records after this place in the list. */
   readonly after?: Place | undefined;
   readonly limit: number;
 }
@@ -31,7 +31,7 @@ export interface ViewPage {
   readonly rows: readonly PageRow[];
   /** Exact at the moment of the query. */
   readonly hasMore: boolean;
-  /** Index entries read to find the rows, where the engine tells: what the page cost besides the rows themselves. */
+  /** Index entries read to find the rows; `undefined` where the engine does not say. */
   readonly entriesRead: number | undefined;
 }
 
@@ -50,9 +50,9 @@ export interface Checkpoint {
   readonly storeId: string;
   /** Everything up to here is in the view. */
   readonly position: Position;
-  /** The view may be served once `position` has reached this: the log ended here when the view was begun. */
+  /** The view may be served once `position` has reached this: the end of the log when the view was reset. */
   readonly servesFrom: Position;
-  /** Counts the times the view was begun anew. A projector that sees another one starts over from the checkpoint. */
+  /** Counts the resets of the view. A projector that finds another one continues from the new checkpoint. */
   readonly generation: number;
 }
 
@@ -63,25 +63,25 @@ export interface Checkpoint {
  *   corporate and status asked for. Rejects with `STORE_UNAVAILABLE` while the view is not complete enough to
  *   serve (see `Checkpoint.servesFrom`).
  * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. Each
- *   transaction changes at once, and the checkpoint moves after all of them. Returns what was parked by it;
- *   does nothing to the view that is there and says `begun anew` when that has another generation.
- * - `begin` empties the view for a new start from position 0.
- * - `replace` puts what the events of one transaction make in the place of what the view has of it.
- * - `countParked` counts what `parked` lists, without loading it: it may be asked often, however much is parked.
- * - `checkpoint` is `undefined` before the first `begin`, and when the rows were written by an older rendering.
+ *   transaction changes atomically, and the checkpoint moves after all of them. Returns what was parked; changes
+ *   nothing and returns `reset` where the view has another generation.
+ * - `reset` empties the view: it is at position 0 then, with the next generation.
+ * - `replace` replaces what the view has of a transaction with what its events make.
+ * - `countParked` counts what `parked` lists without loading it: metrics read it often.
+ * - `checkpoint` is `undefined` before the first `reset`, and when the rows were written by an older rendering.
  */
 export interface TransactionsView {
   page(query: PageQuery): Promise<ViewPage>;
   find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined>;
   checkpoint(): Promise<Checkpoint | undefined>;
-  begin(storeId: string, servesFrom: Position): Promise<Checkpoint>;
+  reset(storeId: string, servesFrom: Position): Promise<Checkpoint>;
   apply(
     changes: readonly ViewChange[],
     to: { readonly generation: number; readonly position: Position },
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'>;
   parked(): Promise<ParkedTransactionEvent[]>;
   countParked(): Promise<number>;
-  /** Applies a parked event anew: out of the list when it fits, back with the new reason when not. */
+  /** Applies parked events again; those that still do not fit are parked again, with the new reason. */
   retry(changes: readonly ViewChange[]): Promise<void>;
   erase(transactionId: number): Promise<void>;
   replace(transactionId: number, changes: readonly ViewChange[]): Promise<void>;

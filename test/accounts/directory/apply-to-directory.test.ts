@@ -40,7 +40,7 @@ describe('a recorded event of an account', () => {
     expect(reasonOf({ type: 'AccountGuessed', data: {} })).toMatch(/unknown event type/);
   });
 
-  test('changes the directory at its own place and moment', () => {
+  test('changes the directory at its own position and time', () => {
     const directory = new Directory();
     const events = [opened(), keyIssued(), webhookSet(), onKey('WebhookDisabled')];
     for (const [revision, event] of events.entries()) {

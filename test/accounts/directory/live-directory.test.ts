@@ -88,7 +88,7 @@ function machine() {
 
 type Machine = ReturnType<typeof machine>;
 
-/** Notes behind which positions the store is followed. */
+/** Records the positions after which the store is followed. */
 function watched(store: EventStore, begunAt: number[]): EventStore {
   const subscribe = (options: SubscribeOptions) => {
     begunAt.push(options.after);
@@ -123,7 +123,7 @@ async function saveAs(m: Machine, couldRead: (event: RecordedEvent) => boolean):
 }
 
 describe('a process that starts', () => {
-  test('begins with the snapshot that another has saved, and reads only what comes after it', async () => {
+  test('starts from the snapshot that another has saved, and reads only what comes after it', async () => {
     const m = machine();
     await m.record('account-7', opened(), keyIssued(), webhookSet());
     const offAt = await m.record('account-7', onKey('KeySwitchedOff'));
@@ -251,8 +251,8 @@ describe('an account that was closed by an event which the process that saved co
   });
 });
 
-describe('saving', () => {
-  test('is left to one process at a time; another looks again after a minute', async () => {
+describe('saving a snapshot', () => {
+  test('is done by one process at a time; another retries after a minute', async () => {
     const m = machine();
     await m.record('account-9', opened('Other', 9));
     await m.recordMany();
@@ -300,7 +300,7 @@ describe('saving', () => {
     await until(async () => (await m.savedAt()) !== undefined, 5_000);
   });
 
-  test('that fails is told in the log and disturbs nothing else', async () => {
+  test('that fails is logged and disturbs nothing else', async () => {
     const m = machine();
     await m.record('account-9', opened('Other', 9));
     await m.recordMany();

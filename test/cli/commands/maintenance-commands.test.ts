@@ -167,7 +167,7 @@ describe('a view that does not stand at the end of its store', () => {
       [own, /stands at position 1000000 and the event store ends at/],
     ] as const) {
       await withEngines(async (engines) => {
-        const { generation } = await engines.view().begin(storeId, 0);
+        const { generation } = await engines.view().reset(storeId, 0);
         await engines.view().apply([], { generation, position: 1_000_000 });
       });
       for (const args of [

@@ -27,7 +27,7 @@ describe('a text', () => {
     );
   });
 
-  test('that is quoted is cut where it is longer than a reason may be', () => {
+  test('that is quoted is cut to the maximum length of a reason', () => {
     expect(shortened('x'.repeat(1_000))).toBe('x'.repeat(1_000));
     expect(shortened('x'.repeat(1_001))).toBe(`${'x'.repeat(999)}…`);
   });
@@ -43,7 +43,7 @@ describe('nesting', () => {
     expect(nestsDeeperThan(nested(65), 64)).toBe(true);
   });
 
-  test('of any depth is judged, and compared', () => {
+  test('of any depth is measured, and compared', () => {
     const [one, same, other] = [nested(200_000), nested(200_000), nested(200_001)];
     expect(nestsDeeperThan(one, 64)).toBe(true);
     expect(sameJson({ extra: one }, { extra: same })).toBe(true);
@@ -52,7 +52,7 @@ describe('nesting', () => {
 });
 
 describe('the same JSON', () => {
-  test('is told as a text with sorted members tells it', () => {
+  test('is decided as texts with sorted members would', () => {
     const values = fc.jsonValue({ maxDepth: 3 });
     fc.assert(
       fc.property(values, values, (one, other) => {

@@ -10,13 +10,13 @@ import { commandSequences } from './arbitrary-commands.ts';
 const ACCOUNTS = [7, 8, 9];
 const unreadable = { ok: false, reason: 'unknown event type Foo' } as const;
 
-/** What nobody commands: the service does these by itself, and repeats them. */
-const turns = fc.constantFrom(
+/** Events without a command: the service records these automatically, and repeats them. */
+const automatic = fc.constantFrom(
   ...(['WebhookDisabled', 'WebhookEnabled', 'KeySwitchedOff', 'WebhookRemoved'] as const),
 );
 
 const histories = fc
-  .tuple(commandSequences, fc.array(fc.tuple(fc.nat(60), turns), { maxLength: 6 }))
+  .tuple(commandSequences, fc.array(fc.tuple(fc.nat(60), automatic), { maxLength: 6 }))
   .map(([commands, added]) => {
     let account: Account | undefined;
     const events: AccountEvent[] = [];
@@ -37,7 +37,7 @@ function onPrefix(event: AccountEvent): AccountEvent {
 
 const faults = fc.array(fc.tuple(fc.nat(80), fc.constantFrom('unreadable', 'missing')), { maxLength: 2 });
 
-/** Logs of a few accounts, whose events alternate, which fight over prefixes, and some of whose events are at fault. */
+/** Logs of a few accounts with alternating events, conflicting prefixes, and unreadable or missing events. */
 export const accountLogs: fc.Arbitrary<DirectoryEvent[]> = fc
   .tuple(
     fc.tuple(...ACCOUNTS.map(() => fc.tuple(histories, faults))),

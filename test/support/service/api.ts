@@ -115,7 +115,7 @@ export async function startTestApi(
   let nowMs = NOW;
   const clock = { now: () => nowMs };
   const view = openSqliteView({ path: join(temporaryFolder(), 'transactions.db'), clock });
-  const { generation } = await view.begin('store', 0);
+  const { generation } = await view.reset('store', 0);
   const logLines: Record<string, unknown>[] = [];
   const log = memoryLog(logLines);
   const handler = createApi({

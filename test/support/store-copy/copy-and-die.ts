@@ -1,6 +1,6 @@
 import { copyFrom, openEnd, RealisticStore } from './store-copy.ts';
 
-// Run as a process of its own: copies the stores of SOURCE into TARGET and is killed in the middle of an append
+// Run as a separate process: copies the stores of SOURCE into TARGET and is killed in the middle of an append
 // after so many EVENTS, or of storing deliveries after so many BATCHES.
 const [from, to, events, batches] = process.argv.slice(2);
 if (from === undefined || to === undefined)
@@ -8,7 +8,7 @@ if (from === undefined || to === undefined)
 const [source, target] = [openEnd(from), openEnd(to)];
 const store = new RealisticStore(target.store, 3);
 store.appendsLeft = Number(events);
-store.onAway = () => process.kill(process.pid, 'SIGKILL');
+store.onUnavailable = () => process.kill(process.pid, 'SIGKILL');
 let batchesLeft = Number(batches);
 const deliveries = target.deliveries;
 const storing = deliveries.store.bind(deliveries);

@@ -4,12 +4,14 @@ import type { Clock } from '../../../src/clock.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { openSqliteCoordination } from '../../../src/coordination/sqlite.ts';
 import { openSqliteDeliveryQueue } from '../../../src/deliveries/queue/sqlite/queue.ts';
+import { transactionStream } from '../../../src/domain/transaction-events.ts';
 import type {
   Append,
   AppendResult,
   EventStore,
   RecordedEvent,
 } from '../../../src/event-store/event-store.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { type CopyReport, type CopyStoreOptions, copyStore } from '../../../src/store-copy/copy-store.ts';
@@ -37,7 +39,7 @@ export function openEnd(folder: string, clock: Clock = systemClock) {
 
 export type EmbeddedEnd = ReturnType<typeof openEnd>;
 
-/** As `openEnd`, in a folder of its own, closed when the test is over. */
+/** As `openEnd`, in a new folder, closed at the end of the test. */
 export function newEnd(clock?: Clock): EmbeddedEnd {
   const end = openEnd(temporaryFolder(), clock);
   onTestFinished(() => end.close());
@@ -52,6 +54,18 @@ export async function sample(): Promise<EmbeddedEnd> {
   for (const id of [1, 2, 3]) await record(end.store, `transaction-${id}`, `${id}`);
   await end.store.erase('transaction-2');
   return end;
+}
+
+/** Records a confirmed transaction for each id. */
+export async function recordTransactions(
+  { store }: Pick<EmbeddedEnd, 'store'>,
+  ids: readonly number[],
+): Promise<void> {
+  for (const id of ids) {
+    const data = { transaction_id: id } as never;
+    const event = newEvent({ type: 'TransactionConfirmed', data }, AUTHOR, 0);
+    await store.append([{ stream: transactionStream(id), expected: 'none', events: [event] }]);
+  }
 }
 
 export function operations(end: EmbeddedEnd): Promise<RecordedEvent[]> {
@@ -85,12 +99,12 @@ export function kept({ stream, revision, id, type, data, metadata }: RecordedEve
 
 /**
  * A store as a real engine is: events of different streams that are appended together are recorded in any order,
- * system events stand between them, and it may go away in the middle of an append.
+ * system events come between them, and it may become unavailable in the middle of an append.
  */
 export class RealisticStore implements EventStore {
-  /** How many appends it still records before it goes away. */
+  /** How many appends it still records before it becomes unavailable. */
   appendsLeft = Infinity;
-  onAway: () => void = () => undefined;
+  onUnavailable: () => void = () => undefined;
   readonly #store: EventStore;
   #turn: number;
 
@@ -108,8 +122,8 @@ export class RealisticStore implements EventStore {
     this.appendsLeft -= recorded.length;
     const results = await this.#store.append(recorded);
     if (recorded.length < order.length) {
-      this.onAway();
-      throw new Error('the store went away');
+      this.onUnavailable();
+      throw new Error('the store is unavailable');
     }
     const stream = `$stats-${this.#turn}`;
     const system = { id: crypto.randomUUID(), type: '$stats', data: {}, metadata: {} as never };

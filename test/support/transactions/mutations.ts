@@ -16,7 +16,7 @@ export function withValue<T>(document: T, path: readonly (string | number)[], va
   let parent = copy as unknown as Container;
   for (const name of path.slice(0, -1)) {
     const next = parent[name];
-    if (typeof next !== 'object' || next === null) return copy; // an earlier change took it away
+    if (typeof next !== 'object' || next === null) return copy; // an earlier change removed it
     parent = next as Container;
   }
   const last = path.at(-1) ?? '';

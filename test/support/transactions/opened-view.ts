@@ -8,10 +8,10 @@ export interface OpenedView {
   readonly apply: (...changes: ViewChange[]) => Promise<void>;
 }
 
-/** A view that was begun and can be served, with a short way to apply changes. */
+/** A view that was reset and can be served, with a short way to apply changes. */
 export async function openedView(open: () => Promise<TransactionsView>): Promise<OpenedView> {
   const view = await open();
-  const { generation } = await view.begin('store-1', 0);
+  const { generation } = await view.reset('store-1', 0);
   let position = 0;
   return {
     view,

@@ -44,7 +44,7 @@ export function openProjection() {
     const { signal } = stopping;
     const parts = { store, view, coordination, clock, log, holder: 'one', signal };
     const ended = runProjector({ ...parts, ...overrides });
-    ended.catch(() => undefined); // whoever expects a failure awaits it
+    ended.catch(() => undefined); // a test that expects a failure awaits it
     const stop = async (): Promise<void> => {
       stopping.abort();
       await ended;

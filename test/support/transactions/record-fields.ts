@@ -7,7 +7,7 @@ export interface ChangedRecord {
   readonly data: Record<string, unknown>;
 }
 
-/** What stands in the sample as null, filled. */
+/** The fields that are null in the sample, filled. */
 const FILLED: Readonly<Record<string, unknown>> = {
   correction_reference_id: 400,
   'vehicle.chassis_number': 'JAATFR54H',

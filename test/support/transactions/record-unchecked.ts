@@ -10,7 +10,7 @@ export interface UncheckedEvent {
   readonly data: unknown;
 }
 
-/** As the operator's core system writes an event: straight into the service's store, checked by nobody. */
+/** As the operator's core system writes an event: directly to the service's store, unchecked. */
 export async function recordUnchecked(
   service: ServiceProcess,
   stream: string,

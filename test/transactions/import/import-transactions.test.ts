@@ -90,7 +90,7 @@ describe('an import', () => {
     expect(await typesOf(1)).toEqual([]);
   });
 
-  test('records nothing behind an event that it can not read', async () => {
+  test('records nothing after an event that it can not read', async () => {
     const { append, run, typesOf } = startImports();
     await append('transaction-1', ...[confirmed(1), { type: 'TransactionGuessed', data: {} }]);
     expect(await run([confirmed(1), voided(1), confirmed(2)])).toMatchObject({
@@ -103,7 +103,7 @@ describe('an import', () => {
     expect(await typesOf(1)).toHaveLength(2);
   });
 
-  test('counts and names what is no event, with the number of its line', async () => {
+  test('counts and reports what is no event, with the number of its line', async () => {
     const { run } = startImports();
     const text = `\nbroken\n${linesOf([confirmed(1)])}\n[]`;
     expect(await run(text)).toMatchObject({
@@ -121,7 +121,7 @@ describe('an import', () => {
   });
 });
 
-describe('an import of lines that are as large as may be', () => {
+describe('an import of lines of the maximum size', () => {
   test('takes them in batches of a few MiB', async () => {
     const { store, run } = startImports();
     const sizes: number[] = [];
@@ -165,7 +165,7 @@ describe('an import of lines that are as large as may be', () => {
     expect(refused.at(-1)).toEqual([200_000, 'is not an object with "type" and "data"']);
   });
 
-  test('goes on after a line that nests too deep, or is too long', async () => {
+  test('continues after a line that nests too deep, or is too long', async () => {
     const { run, typesOf } = startImports();
     const deep = JSON.stringify(confirmed(2)).replace(
       '{"transaction_id"',
@@ -221,7 +221,7 @@ describe('an import that is interrupted', () => {
     },
   );
 
-  test('and broken at once reports what broke it', async () => {
+  test('and fails at the same time reports the failure', async () => {
     const { run } = startImports();
     const stopped = new AbortController();
     const input = batches(() => {

@@ -64,7 +64,7 @@ describe('two imports at once', () => {
     expect(await typesOf(1)).toEqual(['TransactionConfirmed', 'TransactionVoided']);
   });
 
-  test('do not hold each other up: what met no conflict is recorded at once, and counted once', async () => {
+  test('do not block each other: what has no conflict is recorded at once, and counted once', async () => {
     const { store, run } = startImports();
     const other = () => run([confirmed(2)]);
     const appended: string[][] = [];
@@ -80,7 +80,7 @@ describe('two imports at once', () => {
     expect(appended).toEqual([['transaction-1', 'transaction-2', 'transaction-3'], ['transaction-2']]);
   });
 
-  test('judge every line of a transaction anew by what the other one recorded', async () => {
+  test('decide every line of a transaction again after what the other one recorded', async () => {
     const { store, run } = startImports();
     const other = () => run([confirmed(1, { odometer_reading: 1 })]);
     const lines = [confirmed(1), confirmed(1), confirmed(1, { odometer_reading: 1 }), voided(1)];
@@ -93,14 +93,12 @@ describe('two imports at once', () => {
     });
   });
 
-  test('that meet in every round are decided again, but not for ever', async () => {
+  test('with a conflict in every round are decided again, but not forever', async () => {
     const { store, run } = startImports();
     const almost = conflicting(store, 99);
     expect((await run([confirmed(1)], { store: almost })).counts.recorded).toBe(1);
     const always = conflicting(store, Number.POSITIVE_INFINITY);
-    await expect(run([confirmed(2)], { store: always })).rejects.toThrow(
-      /conflict in every one of its rounds/,
-    );
+    await expect(run([confirmed(2)], { store: always })).rejects.toThrow(/conflict in each of 100 rounds/);
     expect(always.rounds()).toBe(100);
   });
 });

@@ -52,7 +52,7 @@ describe('the lines of an input', () => {
     );
   });
 
-  test('of one chunk come together, as soon as they are whole', async () => {
+  test('of one chunk are returned together, as soon as they are complete', async () => {
     const seen = await Array.fromAsync(readLines(inChunks(['a\nb\nc', '', 'd', '\ne'])));
     expect(seen.map((lines) => lines.map((line) => ('text' in line ? line.text : line.fault)))).toEqual([
       ['a', 'b'],
@@ -85,7 +85,7 @@ describe('a line that is too long', () => {
     }
   });
 
-  test('does not spoil the next one', async () => {
+  test('does not affect the next one', async () => {
     expect(await read(longest, 'x', 'x\nnext\n', 'last')).toEqual([
       { number: 1, fault: TOO_LONG },
       { number: 2, text: 'next' },
@@ -93,7 +93,7 @@ describe('a line that is too long', () => {
     ]);
   });
 
-  test('of 1 GiB is passed over', async () => {
+  test('of 1 GiB is skipped', async () => {
     const chunk = Buffer.alloc(1024 * 1024, 'x');
     const input = async function* (): AsyncGenerator<Buffer> {
       for (let count = 0; count < 1_024; count++) yield chunk;
@@ -105,7 +105,7 @@ describe('a line that is too long', () => {
     ]);
   });
 
-  test('is not kept: the memory that it takes is bounded', async () => {
+  test('is not kept: its memory is bounded', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const chunks: WeakRef<ArrayBufferLike>[] = [];

@@ -38,7 +38,7 @@ describe('a line of an import', () => {
     });
   });
 
-  test('that is refused is told every fault at once', () => {
+  test('that is refused is reported with every fault at once', () => {
     const { data } = confirmed(1, { account_id: -1, created_at: 'yesterday', driver: { id: 77 } });
     const { reason } = lineOf({ type: 'TransactionConfirmed', data }) as { reason: string };
     expect(reason.split('; ')).toEqual([
@@ -68,7 +68,7 @@ describe('a line of an import', () => {
     expect(parseLine(`{"type":${nestedText(30_000)}}`)).toEqual(tooDeep);
   });
 
-  test('that is refused is told so in a short reason, whatever it holds', () => {
+  test('that is refused gets a short reason, whatever it contains', () => {
     const { data } = confirmed(501);
     const long = 'x'.repeat(60_000);
     for (const line of [

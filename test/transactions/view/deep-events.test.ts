@@ -30,7 +30,7 @@ async function append(store: EventStore, stream: string, ...events: readonly obj
   await store.append([{ stream, expected: 'any', events: all }]);
 }
 
-/** Through the file itself, by whoever else can write it: JSON.stringify makes no such text. */
+/** Written to the file itself, as another program could: JSON.stringify can't make such a text. */
 function insertDeepest(folder: string): void {
   const db = new DatabaseSync(join(folder, 'events.db'));
   const insert = db.prepare(
@@ -152,12 +152,12 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
   });
 });
 
-test('a view of the former rendering is begun anew', async () => {
+test('a view of the former rendering is reset', async () => {
   const path = join(temporaryFolder(), 'transactions.db');
   const clock = new FakeClock();
   const view = openSqliteView({ path, clock });
   onTestFinished(() => view.close());
-  await view.begin('store', 0);
+  await view.reset('store', 0);
   const db = new DatabaseSync(path);
   db.exec('UPDATE checkpoint SET rendering = 1');
   db.close();

@@ -8,10 +8,10 @@ import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 import { beforeCall, openProjection } from '../../support/transactions/projector.ts';
 
 /** An empty view of the store, with what was parked of it. */
-async function begun() {
+async function started() {
   const opened = openProjection();
   const { store, view, clock } = opened;
-  const { generation } = await view.begin(await storeIdentity(store, clock), 0);
+  const { generation } = await view.reset(await storeIdentity(store, clock), 0);
   const parked = (stream: string, position: number, revision = 0) =>
     view.apply([{ position, stream, type: 'Odd', revision, parkReason: 'odd' }], { generation, position: 1 });
   return { ...opened, generation, parked };
@@ -19,7 +19,7 @@ async function begun() {
 
 describe('the status of the projection', () => {
   test('of a view that has everything has no lag, whatever other streams hold', async () => {
-    const { store, view, coordination, clock, append, generation } = await begun();
+    const { store, view, coordination, clock, append, generation } = await started();
     await append('transaction-1', confirmed(1));
     await view.apply([], { generation, position: await store.head() });
     const position = await store.head();
@@ -34,8 +34,8 @@ describe('the status of the projection', () => {
     });
   });
 
-  test('counts what is not in the view and says how old the first of it is, what is parked and who works', async () => {
-    const { store, view, coordination, clock, append, generation, parked } = await begun();
+  test('counts the events that are not in the view, and reports the age of the first, the parked events and the holder', async () => {
+    const { store, view, coordination, clock, append, generation, parked } = await started();
     await append('transaction-1', confirmed(1));
     await view.apply([], { generation, position: await store.head() });
     await append('transaction-2', confirmed(2), voided(2));
@@ -52,7 +52,7 @@ describe('the status of the projection', () => {
     });
   });
 
-  test('of a view that was never begun counts from the first event of the log', async () => {
+  test('of a view that was never reset counts from the first event of the log', async () => {
     const { store, view, coordination, clock, append } = openProjection();
     await append('transaction-1', confirmed(1));
     const status = await projectionStatus(store, view, coordination, clock);
@@ -79,8 +79,8 @@ describe('the status of the projection', () => {
 describe('retrying what is parked', () => {
   const author = { actor: 'Ada', command: 'test' };
 
-  test('applies one event or all, says how many stay parked, and records which were tried', async () => {
-    const { store, view, append, parked, clock } = await begun();
+  test('applies one event or all, returns how many stay parked, and records which were retried', async () => {
+    const { store, view, append, parked, clock } = await started();
     await append('transaction-1', confirmed(1));
     await append('transaction-2', { type: 'TransactionGuessed', data: {} }, confirmed(2));
     const positionOf = async (stream: string, revision: number): Promise<number> =>
@@ -107,8 +107,8 @@ describe('retrying what is parked', () => {
     expect(recorded[0]?.metadata).toMatchObject({ actor: 'Ada' });
   });
 
-  test('leaves out what was erased since, and records nothing where nothing was tried', async () => {
-    const { store, view, append, parked, clock } = await begun();
+  test('leaves out what was erased since, and records nothing where nothing was retried', async () => {
+    const { store, view, append, parked, clock } = await started();
     await append('transaction-1', confirmed(1));
     await parked('transaction-1', 5);
     await store.erase('transaction-1');
@@ -121,7 +121,7 @@ describe('retrying what is parked', () => {
   });
 
   test('records nothing of a retry that failed', async () => {
-    const { store, view, append, parked, clock } = await begun();
+    const { store, view, append, parked, clock } = await started();
     await append('transaction-1', confirmed(1));
     const [event] = await store.readStream('transaction-1');
     await parked('transaction-1', event?.position ?? 0);

@@ -32,7 +32,7 @@ describe('a projector', () => {
   test('continues from the checkpoint of a view that is there', async () => {
     const { append, start, shows, view, store, clock } = openProjection();
     await append('transaction-1', confirmed(1));
-    const { generation } = await view.begin(await storeIdentity(store, clock), 0);
+    const { generation } = await view.reset(await storeIdentity(store, clock), 0);
     await view.apply([], { generation, position: await store.head() });
     await append('transaction-2', confirmed(2));
     start();
@@ -41,7 +41,7 @@ describe('a projector', () => {
     expect(await view.checkpoint()).toMatchObject({ generation });
   });
 
-  test('parks an event that can not be shown, says so once with its place, and continues', async () => {
+  test('parks an event that can not be shown, logs it once with its position, and continues', async () => {
     const { append, start, shows, view } = openProjection();
     await append('transaction-1', { type: 'TransactionGuessed', data: {} }, confirmed(1));
     const { lines } = start();
@@ -54,12 +54,12 @@ describe('a projector', () => {
     expect(errors[0]).not.toHaveProperty('parkedAtMs');
   });
 
-  test('starts over where the view is begun anew while it works', async () => {
+  test('starts over when the view is reset meanwhile', async () => {
     const { append, start, shows, view, store, clock } = openProjection();
     await append('transaction-1', confirmed(1));
     const { said } = start();
     await shows(1);
-    await view.begin(await storeIdentity(store, clock), 0);
+    await view.reset(await storeIdentity(store, clock), 0);
     expect(await view.find(1)).toBeUndefined();
     await append('transaction-2', confirmed(2));
     await shows(1);
@@ -77,7 +77,7 @@ describe('a projector', () => {
     await until(async () => said('projector waits'), WAIT_MS);
   });
 
-  test('ends with what else goes wrong', async () => {
+  test('ends with any other error', async () => {
     const { start, view } = openProjection();
     const failing = beforeCall(view, 'checkpoint', () => {
       throw new Error('no space');
@@ -111,7 +111,7 @@ describe('a projector', () => {
 });
 
 describe('of several projectors', () => {
-  test('one works; another takes over at once where that one stops', async () => {
+  test('one is active; another takes over at once when that one stops', async () => {
     const { append, start, shows, holder, view } = openProjection();
     const one = start({ holder: 'one' });
     await until(async () => one.said('is active'), WAIT_MS);
@@ -121,12 +121,12 @@ describe('of several projectors', () => {
     expect([await holder(), two.said('is active')]).toEqual(['one', false]);
     await one.stop();
     await append('transaction-2', confirmed(2));
-    await shows(2); // the clock stands still: the lease was given back, it did not end
+    await shows(2); // the clock does not move: the lease was released, it did not expire
     expect(await holder()).toBe('two');
     expect(await view.parked()).toEqual([]);
   });
 
-  test('the one that works renews its lease of 3 s, and stops working when it has lost it', async () => {
+  test('the active one renews its lease of 3 s, and stops when it has lost it', async () => {
     const { append, start, shows, coordination, clock, view } = openProjection();
     const one = start();
     await append('transaction-1', confirmed(1));
@@ -138,7 +138,7 @@ describe('of several projectors', () => {
     await until(async () => (await endsAtMs()) === clock.now() + LEASE_MS, 2_500);
     clock.advance(LEASE_MS);
     expect(await coordination.acquire(PROJECTOR_LEASE, 'other', 60_000)).toBe(true);
-    await until(async () => one.said('lost its lease and stands by'), WAIT_MS);
+    await until(async () => one.said('lost its lease: on standby'), WAIT_MS);
     await append('transaction-2', confirmed(2));
     expect(await view.find(2)).toBeUndefined();
     await coordination.release(PROJECTOR_LEASE, 'other');
@@ -146,29 +146,29 @@ describe('of several projectors', () => {
     expect(one.said('is active', 2)).toBe(true);
   });
 
-  test('one that can not renew its lease stops working until it has it again', async () => {
+  test('one that can not renew its lease stops until it has it again', async () => {
     const { start, shows, append, coordination } = openProjection();
     let calls = 0;
     const failing = beforeCall(coordination, 'acquire', () => (++calls === 2 ? unavailable() : undefined));
     const one = start({ coordination: failing });
     await until(async () => one.said('could not renew its lease'), WAIT_MS);
     await until(async () => one.said('is active', 2), WAIT_MS);
-    expect(one.said('lost its lease and stands by')).toBe(true);
+    expect(one.said('lost its lease: on standby')).toBe(true);
     await append('transaction-1', confirmed(1));
     await shows(1);
   });
 
-  test('one that can not give its lease back ends all the same', async () => {
+  test('one that can not release its lease ends nevertheless', async () => {
     const { start, coordination } = openProjection();
     const one = start({ coordination: beforeCall(coordination, 'release', unavailable) });
     await until(async () => one.said('is active'), WAIT_MS);
     await one.stop();
-    expect(one.said('could not give its lease back')).toBe(true);
+    expect(one.said('could not release its lease')).toBe(true);
   });
 });
 
 describe('a view is prepared', () => {
-  test('by beginning it, to be served from where the log ends now', async () => {
+  test('by a reset, to be served from the present end of the log', async () => {
     const { store, view, clock, append } = openProjection();
     await append('transaction-1', confirmed(1));
     const storeId = await storeIdentity(store, clock);
@@ -182,9 +182,9 @@ describe('a view is prepared', () => {
 
   test('by refusing one of another store, or ahead of the end of the log', async () => {
     const { store, view, clock, start } = openProjection();
-    await view.begin('another store', 0);
+    await view.reset('another store', 0);
     await expect(start().ended).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
-    const { generation } = await view.begin(await storeIdentity(store, clock), 0);
+    const { generation } = await view.reset(await storeIdentity(store, clock), 0);
     await view.apply([], { generation, position: (await store.head()) + 1 });
     await expect(prepareView({ store, view, clock })).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
   });

@@ -35,9 +35,9 @@ async function recorded() {
   return { ...opened, rebuild, progress, ids, operations };
 }
 
-test('a rebuild empties the view, fills it to where the log ended, and is recorded with who asked for it', async () => {
+test('a rebuild resets the view, fills it to the end of the log, and is recorded with its author', async () => {
   const { rebuild, progress, ids, operations, store, view, holder } = await recorded();
-  const { generation } = await view.begin('of another store', 0);
+  const { generation } = await view.reset('of another store', 0);
   await view.apply([], { generation, position: 1_000 });
   await rebuild();
   expect(await ids()).toEqual([3, 1]);
@@ -67,7 +67,7 @@ test('a rebuild leaves the work to the projector that is active, which keeps its
   expect([await holder(), said('lost its lease')]).toEqual(['one', false]);
 });
 
-test('while it is rebuilt the view serves no page, not even of what it has again', async () => {
+test('while it is rebuilt the view serves no page, not even of rows that it has again', async () => {
   const { rebuild, view, start, shows } = await recorded();
   const { stop } = start();
   await shows(3);

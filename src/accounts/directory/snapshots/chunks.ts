@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto';
 
-/** Well below the 16 MiB that a document may have. */
+/** Well below MongoDB's limit of 16 MiB for a document. */
 const CHUNK_BYTES = 8 * 1024 * 1024;
 
-/** As much of a part as an engine stores at once. */
+/** A piece of a part, as it is stored. */
 export interface Chunk {
   readonly bytes: Uint8Array;
   readonly endsPart: boolean;
 }
 
-/** What a snapshot's chunks must come to. */
+/** Proves that all chunks of a snapshot were read, as they were saved. */
 export interface Seal {
   readonly chunks: number;
   /** Hexadecimal; of all bytes, with a line feed at the end of each part. */
   readonly sha256: string;
 }
 
-/** Makes the seal of chunks while they go by. */
+/** Computes the seal, chunk by chunk. */
 export class Sealing {
   readonly #hash = createHash('sha256');
   #chunks = 0;
@@ -27,7 +27,6 @@ export class Sealing {
     if (endsPart) this.#hash.update('\n');
   }
 
-  /** Ends it. */
   seal(): Seal {
     return { chunks: this.#chunks, sha256: this.#hash.digest('hex') };
   }
@@ -43,16 +42,16 @@ export function* cutIntoChunks(parts: Iterable<string>): Generator<Chunk, void> 
   }
 }
 
-/** The parts that were cut. Rejects at the end where the chunks do not come to the seal. */
+/** The parts again. Rejects at the end where the chunks do not match the seal. */
 export async function* joinChunks(chunks: AsyncIterable<Chunk>, seal: Seal): AsyncGenerator<string, void> {
   const sealing = new Sealing();
-  let begun: Uint8Array[] = [];
+  let current: Uint8Array[] = [];
   for await (const chunk of chunks) {
     sealing.add(chunk);
-    begun.push(chunk.bytes);
+    current.push(chunk.bytes);
     if (!chunk.endsPart) continue;
-    yield Buffer.concat(begun).toString();
-    begun = [];
+    yield Buffer.concat(current).toString();
+    current = [];
   }
   const found = sealing.seal();
   if (found.chunks === seal.chunks && found.sha256 === seal.sha256) return;

@@ -6,19 +6,18 @@ import type { DirectorySnapshots, SnapshotHeader } from './snapshots.ts';
 
 export const SNAPSHOT_LEASE = 'directory-snapshot';
 
-/** A process that starts reads at most some of these again. */
+/** A starting process reads at most about as many again. */
 const EVENTS_BETWEEN = 1_000;
-/** Fewer are saved after this. */
+/** Fewer events are saved after this time. */
 const MAX_BETWEEN_MS = 600_000;
 /** After a failure, or while another process saves. */
-const AGAIN_AFTER_MS = 60_000;
-/** Should saving take longer, two may save at once: then the later snapshot stays. */
+const RETRY_AFTER_MS = 60_000;
+/** Where saving takes longer, two processes may save at once: then the later snapshot stays. */
 const LEASE_MS = 120_000;
 
 export interface KeeperOptions {
   readonly snapshots: DirectorySnapshots;
   readonly coordination: Coordination;
-  /** Names this process among those that save. */
   readonly holder: string;
   readonly storeId: () => Promise<string>;
   /** The directory as of now, with its position. */
@@ -29,16 +28,16 @@ export interface KeeperOptions {
 }
 
 /**
- * Saves the directory now and then, in the background and in small parts; of all processes one at a time, and none
- * that another has just done the work of. A failure is logged and tried again.
+ * Saves the directory from time to time, in the background and in small parts. One process saves at a time, and a
+ * snapshot that another has just saved is not saved again. A failure is logged and retried.
  */
 export class DirectorySnapshotKeeper {
   readonly #options: KeeperOptions;
-  /** Account events since the last snapshot that is known. */
+  /** Account events since the last known snapshot. */
   #unsaved = 0;
   #unsavedSinceMs = 0;
   #notBeforeMs = 0;
-  /** Where the last snapshot stands that is known, usable or not. */
+  /** Of the last known snapshot, usable or not. */
   #knownPosition: number | undefined;
   #saving: Promise<void> | undefined;
 
@@ -46,12 +45,12 @@ export class DirectorySnapshotKeeper {
     this.#options = options;
   }
 
-  /** There is a snapshot, which was found when the directory was restored. */
+  /** A snapshot was found when the directory was restored. */
   found({ position }: SnapshotHeader): void {
     this.#knownPosition = position;
   }
 
-  /** So many account events were applied, none perhaps. Saves where it is time to and `mayBegin`. */
+  /** Reports applied account events, perhaps none. Starts to save when it is time and `mayBegin`. */
   applied(events: number, mayBegin: boolean): void {
     const nowMs = this.#options.clock.now();
     if (this.#unsaved === 0) this.#unsavedSinceMs = nowMs;
@@ -63,7 +62,6 @@ export class DirectorySnapshotKeeper {
     });
   }
 
-  /** Resolves when nothing is being saved. */
   async settle(): Promise<void> {
     await this.#saving;
   }
@@ -81,9 +79,9 @@ export class DirectorySnapshotKeeper {
       }
     } catch (error) {
       if (signal.aborted) return;
-      log.warn({ err: error }, 'the snapshot of the directory could not be saved; trying again');
+      log.warn({ err: error }, 'the snapshot of the directory could not be saved: retrying in a minute');
     }
-    this.#notBeforeMs = clock.now() + AGAIN_AFTER_MS;
+    this.#notBeforeMs = clock.now() + RETRY_AFTER_MS;
   }
 
   async #saveInTurn(): Promise<void> {
@@ -91,7 +89,7 @@ export class DirectorySnapshotKeeper {
     const storeId = await this.#options.storeId();
     const stored = await snapshots.load();
     const { position, ...now } = content();
-    if (stored !== undefined && this.#isNews(stored.header, { storeId, position })) {
+    if (stored !== undefined && this.#isNewer(stored.header, { storeId, position })) {
       this.#knownPosition = stored.header.position;
       this.#unsaved = 0;
       return;
@@ -111,8 +109,8 @@ export class DirectorySnapshotKeeper {
     log.info({ position }, 'directory snapshot saved');
   }
 
-  /** Whether another process has saved one that will do since this one last knew. */
-  #isNews(header: SnapshotHeader, own: { readonly storeId: string; readonly position: number }): boolean {
+  /** Whether another process has saved a usable one since the last that this process knows. */
+  #isNewer(header: SnapshotHeader, own: { readonly storeId: string; readonly position: number }): boolean {
     if (header.version !== DIRECTORY_SNAPSHOT_VERSION || header.storeId !== own.storeId) return false;
     return header.position !== this.#knownPosition && header.position <= own.position;
   }

@@ -6,10 +6,10 @@ import { isDuplicateKey, PreparedCollections } from '../../../mongodb/prepared-c
 import { type Chunk, cutIntoChunks, joinChunks, type Seal, Sealing } from './chunks.ts';
 import type { DirectorySnapshots, SnapshotHeader } from './snapshots.ts';
 
-/** Of one operation: the longest writes or reads a few chunks. */
+/** Of one operation, which writes or reads a few chunks. */
 const ANSWER_MS = 10_000;
 const CHUNKS_A_READ = 16;
-/** What a process left behind that ended while it saved is removed after this. */
+/** Chunks of a process that was killed while it saved are removed after this. */
 const ORPHANED_AFTER_MS = 3_600_000;
 const THE_ONE = 'directory';
 
@@ -28,7 +28,7 @@ interface HeaderDocument extends Seal {
   readonly store_id: string;
   readonly position: number;
   readonly generation: string;
-  /** Its chunks are kept as well, for those who began to read it before it was replaced. */
+  /** Its chunks are kept too: a process may have begun to read them before it was replaced. */
   readonly previous: string | null;
 }
 
@@ -40,7 +40,10 @@ interface ChunkDocument {
   readonly created_at: Date;
 }
 
-/** The snapshot that all machines on one MongoDB share. `close` leaves the connection to its owner. */
+/**
+ * The snapshot that all machines on one MongoDB share. `close` leaves the connection to its owner. GridFS would not be
+ * less: it neither replaces a file atomically nor notices changed bytes.
+ */
 export function openMongoDirectorySnapshots(options: {
   readonly connection: MongoConnection;
 }): DirectorySnapshots {
@@ -81,7 +84,7 @@ export function openMongoDirectorySnapshots(options: {
         const seal = await write(generation, parts);
         await use((db) => replace(db, before, { ...plain(header), ...seal, generation }));
       } catch (error) {
-        await use((db) => chunksIn(db).deleteMany({ generation })).catch(() => undefined); // else as an orphan, later
+        await use((db) => chunksIn(db).deleteMany({ generation })).catch(() => undefined); // otherwise removed later as an orphan
         throw error;
       }
       await use((db) => removeOld(db, generation, before?.previous ?? null));
@@ -100,7 +103,7 @@ function plain({ version, storeId, position }: SnapshotHeader) {
   return { version, store_id: storeId, position };
 }
 
-/** Of what was saved while this one was written, the later stays. */
+/** Of snapshots that were saved at the same time the one with the later position stays. */
 async function replace(
   db: Db,
   before: HeaderDocument | null,
@@ -117,7 +120,7 @@ async function replace(
     await headersIn(db).insertOne({ _id: THE_ONE, ...after, previous: null });
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
-    await put(); // one that was just made may be the earlier
+    await put(); // the one that was just inserted may be earlier
   }
 }
 

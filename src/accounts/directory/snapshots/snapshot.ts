@@ -5,15 +5,15 @@ import type { AccountDraft } from '../../../domain/account-evolve.ts';
 import type { Position } from '../../../event-store/event-store.ts';
 
 /**
- * Of the text below and of what accounts are folded to. Raise it when either changes: an `Account` with another
- * shape, or an event that comes to mean something else. What version 1 holds may lack an event: it was saved by
- * programs that could leave one out when they resumed a subscription to EventStoreDB.
+ * Of the text below and of what accounts are folded to. Raise it when either changes: an `Account` with another shape,
+ * or an event with another meaning. A snapshot of version 1 may lack an event: that version could skip one when it
+ * resumed a subscription to EventStoreDB.
  */
 export const DIRECTORY_SNAPSHOT_VERSION = 2;
-/** A part costs the event loop a few milliseconds, to write or to read. */
+/** To write or read a part takes the event loop a few milliseconds. */
 const PART_CHARACTERS = 128 * 1024;
 
-/** The last account event in a snapshot: a log that does not have it there is not the one it was made from. */
+/** The last account event in a snapshot: it was not made from a log that does not have it there. */
 export interface SnapshotAnchor {
   readonly position: Position;
   readonly stream: string;
@@ -21,7 +21,6 @@ export interface SnapshotAnchor {
   readonly eventId: string;
 }
 
-/** An account's event, with its place in the log and when it happened. */
 export interface PlacedEvent {
   readonly event: AccountEvent;
   readonly position: Position;
@@ -30,7 +29,7 @@ export interface PlacedEvent {
 
 export interface SnapshotContent {
   readonly anchor: SnapshotAnchor;
-  /** Events of the past that still have to be told; see `LastKeyEvents`. */
+  /** Past events that still have to be reported; see `LastKeyEvents`. */
   readonly events: Iterable<PlacedEvent>;
   readonly accounts: Iterable<AccountState>;
 }
@@ -51,8 +50,8 @@ type Part =
   | { readonly accounts: readonly PlainState[] };
 
 /**
- * The content as text, part by part; a part holds `partCharacters` at most, or one item. The directory may change
- * between two parts: what is read later is as of later, which `Directory.restore` allows for.
+ * The content as text, part by part; a part has at most `partCharacters`, or one item. The directory may change between
+ * two parts: later parts are newer, which `Directory.restore` allows for.
  */
 export function* snapshotParts(
   { anchor, events, accounts }: SnapshotContent,
@@ -67,7 +66,7 @@ export function* snapshotParts(
   yield* inParts('accounts', mapped(accounts, textOf), partCharacters);
 }
 
-/** Reads what `snapshotParts` wrote. Rejects with what reading a part rejects with, and where a part is no such text. */
+/** Reads what `snapshotParts` wrote. Rejects where a part can't be read, or is not such a text. */
 export async function readSnapshot(parts: AsyncIterable<string>): Promise<{
   readonly anchor: SnapshotAnchor;
   readonly events: readonly PlacedEvent[];

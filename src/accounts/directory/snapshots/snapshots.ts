@@ -1,8 +1,8 @@
 import type { Position } from '../../../event-store/event-store.ts';
 
-/** What a snapshot of the directory is one of. */
+/** Identifies a snapshot of the directory. */
 export interface SnapshotHeader {
-  /** Of the form of its parts: another version's snapshot is not read. */
+  /** Of the form of its parts: a snapshot of another version is not read. */
   readonly version: number;
   /** The event store that it was made from. */
   readonly storeId: string;
@@ -17,13 +17,13 @@ export interface StoredSnapshot {
 }
 
 /**
- * Where the directory is kept between two starts, so that a process need not read a whole log to find the
- * accounts in it. It may be lost at any time: then it is built from the events again.
+ * Keeps the directory between two starts, so that a process need not read the whole log. It may be lost at any time:
+ * then the directory is built from the events.
  *
- * - `save` puts a snapshot in the place of the one before, all at once: whoever loads meanwhile gets one of the
- *   two, whole. Of two that are saved at once the one with the later position stays.
- * - `load` gives the snapshot, `undefined` where there is none. Reading its parts rejects where they are not all
- *   there, or not as they were saved.
+ * - `save` replaces the snapshot atomically: a process that loads meanwhile gets one of the two, whole. Of two that are
+ *   saved at once the one with the later position stays.
+ * - `load` returns the snapshot, `undefined` where there is none. Reading its parts rejects where some are missing or
+ *   were changed.
  */
 export interface DirectorySnapshots {
   load(): Promise<StoredSnapshot | undefined>;

@@ -14,20 +14,23 @@ const MIGRATIONS = [
      created_at INTEGER NOT NULL, PRIMARY KEY (generation, number)
    ) STRICT;`,
 ];
-/** What a process left behind that ended while it saved is removed after this. */
+/** Chunks of a process that was killed while it saved are removed after this. */
 const ORPHANED_AFTER_SECONDS = 3_600;
 
-interface Kept extends Seal {
+interface StoredHeader extends Seal {
   readonly header: SnapshotHeader;
   readonly generation: string;
-  /** Its chunks are kept as well, for those who began to read it before it was replaced. */
+  /** Its chunks are kept too: a process may have begun to read them before it was replaced. */
   readonly previous: string | null;
 }
 
-/** The snapshot of one machine, in a file of its own. Chunks are written one at a time, with the event loop free between. */
+/**
+ * The snapshot of one machine, in a separate file. Chunks are written one at a time, with the event loop free between:
+ * one blob of hundreds of MiB would block it for seconds.
+ */
 export function openSqliteDirectorySnapshots(options: { readonly path: string }): DirectorySnapshots {
   const db = new Database(options.path, { migrations: MIGRATIONS, durability: 'normal' });
-  const current = db.prepare('SELECT * FROM snapshot');
+  const select = db.prepare('SELECT * FROM snapshot');
   const put = db.prepare('INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?, ?, ?, ?)');
   const add = db.prepare('INSERT INTO chunks VALUES (?, ?, ?, ?, unixepoch())');
   const chunk = db.prepare('SELECT ends_part, bytes FROM chunks WHERE generation = ? AND number = ?');
@@ -38,13 +41,13 @@ export function openSqliteDirectorySnapshots(options: { readonly path: string })
     'SELECT DISTINCT generation FROM chunks WHERE generation NOT IN (?, ?) AND created_at < unixepoch() - ?',
   );
 
-  function kept(): Kept | undefined {
+  function current(): StoredHeader | undefined {
     db.assertOpen();
-    const row = current.get();
-    return row && toKept(row);
+    const row = select.get();
+    return row && toHeader(row);
   }
 
-  async function* chunksOf({ generation, chunks }: Kept): AsyncGenerator<Chunk> {
+  async function* chunksOf({ generation, chunks }: StoredHeader): AsyncGenerator<Chunk> {
     for (let number = 0; number < chunks; number++) {
       await nextTurn();
       db.assertOpen();
@@ -66,13 +69,13 @@ export function openSqliteDirectorySnapshots(options: { readonly path: string })
     return sealing.seal();
   }
 
-  /** Of what was saved while this one was written, the later stays. Says which generations are of no more use. */
+  /** Of snapshots saved at the same time the one with the later position stays. Returns the generations to remove. */
   function replace(
-    before: Kept | undefined,
+    before: StoredHeader | undefined,
     header: SnapshotHeader,
     saved: Seal & { readonly generation: string },
   ): string[] {
-    const now = kept();
+    const now = current();
     const isAnother = now !== undefined && now.generation !== before?.generation;
     if (isAnother && now.header.position > header.position) return [saved.generation];
     const { version, storeId, position } = header;
@@ -91,17 +94,17 @@ export function openSqliteDirectorySnapshots(options: { readonly path: string })
 
   return {
     async load(): Promise<StoredSnapshot | undefined> {
-      const found = kept();
+      const found = current();
       return found && { header: found.header, parts: joinChunks(chunksOf(found), found) };
     },
     async save(header, parts) {
-      const before = kept();
+      const before = current();
       const generation = randomUUID();
       try {
         const seal = await write(generation, parts);
         await remove(await db.write(() => replace(before, header, { ...seal, generation })));
       } catch (error) {
-        if (db.isOpen && kept()?.generation !== generation) await remove([generation]);
+        if (db.isOpen && current()?.generation !== generation) await remove([generation]);
         throw error;
       }
     },
@@ -111,7 +114,7 @@ export function openSqliteDirectorySnapshots(options: { readonly path: string })
   };
 }
 
-function toKept(row: Readonly<Record<string, unknown>>): Kept {
+function toHeader(row: Readonly<Record<string, unknown>>): StoredHeader {
   return {
     header: {
       version: row.version as number,

@@ -1,10 +1,12 @@
 import { type AnyBulkWriteOperation, MongoBulkWriteError, MongoServerError } from 'mongodb';
 import {
   idOfChange,
+  NO_ACCOUNT,
   stateAfter,
   type TransactionChange,
   transition,
 } from '../../../../projections/transactions.ts';
+import { transactionStream } from '../../../domain/transaction-events.ts';
 import { ERASED_REVISION } from '../../../event-store/event-store.ts';
 import { DUPLICATE_KEY } from '../../../mongodb/prepared-collections.ts';
 import type { ViewChange } from '../../project-event.ts';
@@ -12,18 +14,16 @@ import type { ParkedTransactionEvent } from '../transactions-view.ts';
 import { documentOf, stateOf, type TransactionDocument } from './documents.ts';
 import type { Generation } from './generations.ts';
 
-/** A race is lost to another writer's change of that row: there are at most as many as its stream has events. */
+/** Each round is lost to another writer's change of the row: at most as many as its stream has events. */
 const MAX_ROUNDS = 100;
 const UNKNOWN_ERROR = 8;
-/** Owns what was erased before it was known. */
-const NOBODY = 0;
 
 type KnownChange = Extract<ViewChange, { readonly change: TransactionChange }>;
 /** By transaction, in the order of the batch. */
 type Histories = Map<number, KnownChange[]>;
 
-/** What the changes of one transaction leave of `before`. */
-export interface FoldResult {
+/** What the changes of one transaction make of `before`. */
+interface FoldResult {
   readonly before: TransactionDocument | undefined;
   /** `undefined` where nothing changes. */
   readonly document: TransactionDocument | undefined;
@@ -31,10 +31,10 @@ export interface FoldResult {
 }
 
 /**
- * Applies changes to the rows of a generation: one write a transaction, whatever their number, guarded by the
- * revision that was read; what lost against another writer is read and decided once more. Safe to repeat and to
- * run twice at once. Returns what was parked. That is written before the rows: a crash between the two sets it
- * aside again, while the other order could forget it, the event being stale by then.
+ * Applies changes to the rows of a generation: one write for each transaction, guarded by the revision that was read;
+ * rows that another writer has changed meanwhile are read and decided again. Safe to repeat and to run concurrently.
+ * Returns what was parked. Parked events are written before the rows: after a crash between the two they are parked
+ * again, while in the other order they would be stale by then, and lost.
  */
 export async function applyChanges(
   generation: Generation,
@@ -58,8 +58,49 @@ export async function applyChanges(
   return [...parked.values()].sort((a, b) => a.position - b.position);
 }
 
-/** What the changes of one transaction, in their order, leave of a row. */
-export function fold(before: TransactionDocument | undefined, history: readonly KnownChange[]): FoldResult {
+/** Replaces the row, whatever it is, and the transaction's parked events with what the changes make from nothing. */
+export async function replaceRow(
+  generation: Generation,
+  {
+    transactionId,
+    changes,
+    atMs,
+  }: { readonly transactionId: number; readonly changes: readonly ViewChange[]; readonly atMs: number },
+): Promise<void> {
+  const history = byTransaction(changes).get(transactionId) ?? [];
+  const outcome = fold(undefined, history);
+  const parked = [...unreadableOf(changes, atMs), ...illegalOf(outcome, atMs)];
+  const kept = parked.map(({ position }) => position);
+  await park(generation, parked);
+  await generation.parked.deleteMany({ stream: transactionStream(transactionId), _id: { $nin: kept } });
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    if (await replaceOnce(generation, transactionId, outcome.document)) return;
+  }
+  throw new Error(`the row of transaction ${transactionId} changes without end`);
+}
+
+/** One step of it; true when the row is as wanted. A row of another account is deleted first. */
+async function replaceOnce(
+  generation: Generation,
+  transactionId: number,
+  document: TransactionDocument | undefined,
+): Promise<boolean> {
+  const { rows } = generation;
+  const present = await rows.findOne({ _id: transactionId });
+  if (present === null) {
+    if (document === undefined) return true;
+    const { duplicates } = await writeUnordered(generation, [{ insertOne: { document } }]);
+    return duplicates.length === 0;
+  }
+  if (document?.account_id !== present.account_id) {
+    await rows.deleteOne(asRead(present));
+    return false;
+  }
+  return (await rows.replaceOne(asRead(present), document)).matchedCount === 1;
+}
+
+/** What the changes of one transaction, in their order, make of a row. */
+function fold(before: TransactionDocument | undefined, history: readonly KnownChange[]): FoldResult {
   let state = before === undefined ? undefined : stateOf(before);
   let document: TransactionDocument | undefined;
   const illegal: { change: KnownChange; reason: string }[] = [];
@@ -74,31 +115,24 @@ export function fold(before: TransactionDocument | undefined, history: readonly 
   return { before, document, illegal };
 }
 
-export function byTransaction(changes: readonly ViewChange[]): Histories {
-  const histories: Histories = new Map();
-  for (const change of changes) {
-    if ('parkReason' in change) continue;
-    const id = idOfChange(change.change);
-    const history = histories.get(id);
-    if (history === undefined) histories.set(id, [change]);
-    else history.push(change);
-  }
-  return histories;
+function byTransaction(changes: readonly ViewChange[]): Histories {
+  const known = changes.filter((change) => 'change' in change);
+  return Map.groupBy(known, ({ change }) => idOfChange(change));
 }
 
 /** The events that could not be read. */
-export function unreadableOf(changes: readonly ViewChange[], atMs: number): ParkedTransactionEvent[] {
+function unreadableOf(changes: readonly ViewChange[], atMs: number): ParkedTransactionEvent[] {
   return changes.flatMap((change) =>
     'parkReason' in change ? [parkedEvent(change, change.parkReason, atMs)] : [],
   );
 }
 
-/** The events that can't follow what was there. */
-export function illegalOf({ illegal }: FoldResult, atMs: number): ParkedTransactionEvent[] {
+/** The events that can't follow those before them. */
+function illegalOf({ illegal }: FoldResult, atMs: number): ParkedTransactionEvent[] {
   return illegal.map(({ change, reason }) => parkedEvent(change, reason, atMs));
 }
 
-export async function park({ parked }: Generation, events: readonly ParkedTransactionEvent[]): Promise<void> {
+async function park({ parked }: Generation, events: readonly ParkedTransactionEvent[]): Promise<void> {
   if (events.length === 0) return;
   const documents = events.map(({ position, parkedAtMs, ...event }) => ({
     _id: position,
@@ -113,14 +147,14 @@ export async function park({ parked }: Generation, events: readonly ParkedTransa
   );
 }
 
-/** Guards a write by what was read; in a sharded cluster the account sends it to one shard. */
-export function asRead({ _id, account_id, revision }: TransactionDocument) {
+/** A filter for the row as it was read; in a sharded cluster the account routes it to one shard. */
+function asRead({ _id, account_id, revision }: TransactionDocument) {
   return { _id, account_id, revision };
 }
 
 /**
- * Inserts what begins with a record, without reading first: on an empty view that is all there is. Returns what
- * is left to be decided: where a row was there, or something may have to be parked.
+ * Inserts what begins with a record without reading first: in an empty view that is everything. Returns the rest, where
+ * a row exists or something may have to be parked.
  */
 async function insertFresh(generation: Generation, histories: Histories): Promise<Histories> {
   const left: Histories = new Map();
@@ -147,7 +181,7 @@ async function decide({ rows }: Generation, open: Histories): Promise<FoldResult
   return [...open].map(([id, history]) => fold(present.get(id), history));
 }
 
-/** Returns the transactions whose rows another writer changed meanwhile. */
+/** Returns the transactions whose rows another writer has changed meanwhile. */
 async function write(generation: Generation, outcomes: readonly FoldResult[]): Promise<Set<number>> {
   const wanted = outcomes.flatMap(({ before, document }) =>
     document === undefined ? [] : { before, document },
@@ -163,8 +197,8 @@ async function write(generation: Generation, outcomes: readonly FoldResult[]): P
   const lost = new Set(duplicates.flatMap((index) => wanted[index]?.document._id ?? []));
   const replaced = wanted.filter(({ before }) => before !== undefined).map(({ document }) => document);
   if (matched === replaced.length) return lost;
-  // The answer counts the rows that matched and does not name them. One that stands at the wanted revision has
-  // taken the same events, whoever wrote it.
+  // MongoDB counts the rows that matched and does not name them. A row at the wanted revision has the same events,
+  // whoever wrote it.
   const ids = replaced.map(({ _id }) => _id);
   const now = await generation.rows.find({ _id: { $in: ids } }, { projection: { revision: 1 } }).toArray();
   const revisions = new Map(now.map(({ _id, revision }) => [_id, revision]));
@@ -173,8 +207,8 @@ async function write(generation: Generation, outcomes: readonly FoldResult[]): P
 }
 
 /**
- * Writes all that can be written, and says which operations met a row that was there. Throws what the server said
- * of any other failure, so that one which passes is told from one which stays.
+ * Writes all that can be written, and returns which operations found an existing row. Throws the server's own error for
+ * any other failure, so that a temporary one can be told from a permanent one.
  */
 export async function writeUnordered(
   { rows }: Generation,
@@ -203,7 +237,7 @@ function documentAfter(
   if (change.kind === 'show') return documentOf(change.row, change.revision);
   const { id: _id, revision } = change;
   if (change.kind === 'hide') return { _id, account_id: change.accountId, revision };
-  return { _id, account_id: before?.account_id ?? NOBODY, revision: ERASED_REVISION };
+  return { _id, account_id: before?.account_id ?? NO_ACCOUNT, revision: ERASED_REVISION };
 }
 
 function parkedEvent(change: ViewChange, reason: string, parkedAtMs: number): ParkedTransactionEvent {

@@ -8,13 +8,13 @@ import {
 
 const STATUS_CODES: Readonly<Record<VisibleStatus, number>> = { CONFIRMED: 1, EXTERNAL: 2 };
 
-/** A `Place` in one field, so that an index orders by both and a page behind a cursor is one range. */
+/** A `Place` in one field, so that an index orders by both and a page after a cursor is one range. */
 export interface PlaceField {
   readonly created_at: Date;
   readonly id?: number;
 }
 
-/** What only a visible row has; what is null in the record is absent here. */
+/** Only of a visible row; what is null in the record is absent here. */
 interface VisibleFields {
   readonly status: number;
   readonly place: PlaceField;
@@ -28,8 +28,8 @@ interface VisibleFields {
 }
 
 /**
- * A transaction; without `place` it is a tombstone. An erased one keeps its account, where that was known: in a
- * sharded cluster the account says on which shard a row lives, and a row can't leave its shard in one write.
+ * A transaction; without `place` it is a tombstone. An erased one keeps its account, where that was known: in a sharded
+ * cluster the account decides on which shard a row is, and a row can't leave its shard in one write.
  */
 export type TransactionDocument = {
   readonly _id: number;

@@ -6,12 +6,12 @@ import type { ParkedDocument, TransactionDocument } from './documents.ts';
 
 const CHECKPOINTS = 'view_checkpoint';
 const CHECKPOINT_ID = 'transactions';
-/** Numbers passed over because their collection holds rows: there are as many as collections were left behind. */
-const MAX_PASSED_OVER = 1_000;
+/** Numbers that are skipped because their collection has rows: as many as collections were left over. */
+const MAX_SKIPPED = 1_000;
 
 export interface CheckpointDocument {
   readonly _id: string;
-  /** The highest generation that was ever handed out. */
+  /** The highest generation that was ever used. */
   readonly generations: number;
   /** What follows is absent until the first generation is in use. */
   readonly generation?: number;
@@ -21,7 +21,6 @@ export interface CheckpointDocument {
   readonly serves_from?: number;
 }
 
-/** Where the rows of one generation stand, and what was parked from it. */
 export interface Generation {
   readonly rows: Collection<TransactionDocument>;
   readonly parked: Collection<ParkedDocument>;
@@ -57,7 +56,7 @@ export async function readCheckpoint(db: Db): Promise<CheckpointDocument | undef
   return (await checkpoints(db).findOne({ _id: CHECKPOINT_ID })) ?? undefined;
 }
 
-/** `undefined` where nothing was begun yet, or another rendering wrote the rows. */
+/** `undefined` before the first generation, or where another rendering wrote the rows. */
 export function checkpointOf(document: CheckpointDocument | undefined): Checkpoint | undefined {
   if (document === undefined || document.rendering !== RENDERING_VERSION) return undefined;
   const { store_id: storeId, position, serves_from: servesFrom, generation } = document;
@@ -67,26 +66,26 @@ export function checkpointOf(document: CheckpointDocument | undefined): Checkpoi
 }
 
 /**
- * Makes the indexes of a generation. Where it has rows this takes a while: seconds for each million. It does not
- * wait for members that are unavailable, as an index build does by default.
+ * Makes the indexes of a generation: seconds for each million rows. Unlike an index build by default it does not wait
+ * for members that are unavailable.
  */
 export async function makeIndexes({ rows }: Generation): Promise<void> {
   await rows.createIndexes([...ROW_INDEXES], { commitQuorum: 'majority' });
 }
 
 /**
- * Switches the checkpoint to a new generation, then drops the former ones. Of several at once the one with the
- * highest number stays, and the others find that theirs was overtaken.
+ * Switches the checkpoint to a new generation, then drops the former ones. Of several at once the one with the highest
+ * number stays; the others notice it with their first `apply`.
  */
-export async function beginGeneration(
+export async function switchGeneration(
   db: Db,
   { storeId, servesFrom }: Pick<Checkpoint, 'storeId' | 'servesFrom'>,
 ): Promise<Checkpoint> {
   const generation = await newGeneration(db);
-  const begun = { generation, rendering: RENDERING_VERSION, store_id: storeId };
+  const next = { generation, rendering: RENDERING_VERSION, store_id: storeId };
   const former = await checkpoints(db).findOneAndUpdate(
     { _id: CHECKPOINT_ID, generation: { $not: { $gt: generation } } },
-    { $set: { ...begun, position: 0, serves_from: servesFrom } },
+    { $set: { ...next, position: 0, serves_from: servesFrom } },
     { returnDocument: 'before' },
   );
   if (former?.generation !== undefined) await dropUpTo(db, former.generation);
@@ -94,8 +93,8 @@ export async function beginGeneration(
 }
 
 /**
- * Moves the checkpoint forward, never back. False when the view was begun anew. Not waited for by a majority: one
- * that a failover takes back lies before rows that are there, and the events between are applied once more.
+ * Moves the checkpoint forward, never back. False when the view was reset. Without majority: after a failover an older
+ * checkpoint is behind the rows, and the events between are applied again.
  */
 export async function moveCheckpoint(
   db: Db,
@@ -109,9 +108,9 @@ export async function moveCheckpoint(
   return matchedCount === 1;
 }
 
-/** A number that no other call has, and whose collection is empty: not one of a checkpoint that somebody removed. */
+/** A number that no other call gets, whose collection is empty: it may have rows where the checkpoint was removed. */
 async function newGeneration(db: Db): Promise<number> {
-  for (let passed = 0; passed <= MAX_PASSED_OVER; passed++) {
+  for (let skipped = 0; skipped <= MAX_SKIPPED; skipped++) {
     const taken = await retryUpsert(() =>
       checkpoints(db).findOneAndUpdate(
         { _id: CHECKPOINT_ID },
@@ -120,15 +119,15 @@ async function newGeneration(db: Db): Promise<number> {
       ),
     );
     const generation = taken?.generations;
-    if (generation === undefined) throw new Error('the checkpoint was removed while a view was begun');
+    if (generation === undefined) throw new Error('the checkpoint was removed while the view was reset');
     if ((await generationOf(db, generation).rows.findOne({})) === null) return generation;
   }
-  throw new Error(`${MAX_PASSED_OVER} generations of the view hold rows and have no checkpoint: remove them`);
+  throw new Error(`${MAX_SKIPPED} generations of the view hold rows and have no checkpoint: remove them`);
 }
 
 /**
- * Only those up to the one that was in use: another process may be making one between. What a late projector
- * writes to one that was dropped is dropped with the next beginning.
+ * Only those up to the one that was in use: another process may be creating a later one. What a late projector writes to
+ * a dropped one is dropped with the next reset.
  */
 async function dropUpTo(db: Db, generation: number): Promise<void> {
   const found = await db

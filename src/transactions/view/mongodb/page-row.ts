@@ -20,8 +20,9 @@ type Value = string | number | Fields;
 type Fields = { [name: string]: Value | undefined };
 
 /**
- * Reads a row from its BSON, as it came from the server. The driver makes objects of documents at twice the cost,
- * which is a fifth of a whole page.
+ * Reads a row from its BSON, as it came from the server. With the driver's own objects a whole page (50 records, 100
+ * signed URLs) takes 27 % more processor time, and 17 % more with a projection and without the check of UTF-8: medians
+ * of 24 interleaved rounds on one `mongod`, 16 pages in flight.
  */
 export function readPageRow(bytes: Uint8Array): PageRow {
   const fields = readFields(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
@@ -47,7 +48,7 @@ function textOrNull(value: Value | undefined): string | null {
 /** The wanted fields of the document at `start`; dates as milliseconds. Throws for a type that no row has. */
 function readFields(bytes: Buffer, start: number): Fields {
   const fields: Fields = {};
-  let at = start + 4; // behind the length
+  let at = start + 4; // after the length
   for (let type = bytes[at]; type !== 0; type = bytes[at]) {
     const nameStart = at + 1;
     let nameEnd = nameStart;
@@ -77,7 +78,7 @@ function readFields(bytes: Buffer, start: number): Fields {
   return fields;
 }
 
-/** Told by its first two letters and its length, which no other field of a row shares: most names are never read. */
+/** First two letters and length are unique among the fields of a row: most names are never read. */
 function wantedName(bytes: Buffer, start: number, end: number): string | undefined {
   const name = WANTED.get(firstTwo(bytes[start], bytes[start + 1]));
   return name?.length === end - start ? name : undefined;

@@ -14,8 +14,8 @@ export interface PageRead {
   /** The newest `limit` + 1 of the query, or fewer. */
   readonly rows: readonly PageRow[];
   /**
-   * Whether every search found something. One that found nothing looks like one of a collection that was dropped:
-   * then the checkpoint must be asked which generation is in use.
+   * Whether every search found something. An empty result may come from a dropped collection: then the checkpoint must
+   * be read to see which generation is in use.
    */
   readonly isProven: boolean;
 }
@@ -26,9 +26,9 @@ export interface PageSearch {
 }
 
 /**
- * Reads a page from a generation: one query, and so one look, for up to 100 corporates and both statuses; more
- * corporates take a query for each 200 runs, all at once, each with its own look. A run, that is one corporate and
- * status, costs one index entry, and each query besides one for each row, up to `limit` + 1.
+ * Reads a page from a generation: one query for up to 100 corporates and both statuses, and a query for each further 200
+ * runs, all at once. It costs one index entry for each run, that is one corporate and status, and one for each row of
+ * each query, up to `limit` + 1.
  */
 export async function readPage(
   db: Db,
@@ -39,10 +39,10 @@ export async function readPage(
   const limit = query.limit + 1;
   const found = await Promise.all(
     pageSearches(query).map(async ({ index, filter }) => {
-      // One batch: what follows in a second one could have been dropped.
+      // One batch: the collection could be dropped before a second one.
       const options = { hint: index, limit, batchSize: limit + 1, maxTimeMS, raw: true };
       const documents = await rows.find(filter, options).sort({ place: -1 }).toArray();
-      return documents as unknown as Uint8Array[]; // what `raw` makes of them
+      return documents as unknown as Uint8Array[]; // because of `raw`
     }),
   );
   const read = found.flat().map((document) => readPageRow(document));

@@ -1,4 +1,3 @@
-import type { StatementSync } from 'node:sqlite';
 import {
   idOfChange,
   RENDERING_VERSION,
@@ -6,7 +5,6 @@ import {
   type TransactionChange,
   type TransactionRow,
   transition,
-  type VisibleStatus,
 } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../clock.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
@@ -17,18 +15,45 @@ import type { ViewChange } from '../../project-event.ts';
 import type {
   Checkpoint,
   PageQuery,
-  PageRow,
   ParkedTransactionEvent,
-  Place,
   TransactionsView,
   ViewPage,
 } from '../transactions-view.ts';
-import { mergeRuns, type ReadRun } from './merge-runs.ts';
-import { MIGRATIONS, type RunKind, runQuery } from './schema.ts';
+import { PageReader, statusCode } from './page.ts';
 
-const STATUS_CODES: Readonly<Record<VisibleStatus, number>> = { CONFIRMED: 1, EXTERNAL: 2 };
-/** Holds the branches of the indexes and the leaves in use. */
+/**
+ * One row for each transaction; a tombstone is a row whose `status` is null. Each index fits one combination of filters
+ * and contains all that finding a page needs, so that only the rows shown are read.
+ */
+export const MIGRATIONS = [
+  `CREATE TABLE checkpoint (
+     only INTEGER PRIMARY KEY CHECK (only = 1), rendering INTEGER NOT NULL, store_id TEXT NOT NULL,
+     position INTEGER NOT NULL, serves_from INTEGER NOT NULL, generation INTEGER NOT NULL
+   ) STRICT;
+   CREATE TABLE parked (
+     position INTEGER PRIMARY KEY, stream TEXT NOT NULL, revision INTEGER NOT NULL, type TEXT NOT NULL,
+     reason TEXT NOT NULL, parked_at INTEGER NOT NULL
+   ) STRICT;
+   CREATE TABLE transactions (
+     id INTEGER PRIMARY KEY, account_id INTEGER NOT NULL, revision INTEGER NOT NULL, status INTEGER,
+     created_at INTEGER, corporate_id INTEGER, corporate_group_id INTEGER,
+     head TEXT, mobile_number TEXT, fees TEXT, pump TEXT, odometer TEXT
+   ) STRICT;
+   CREATE INDEX by_account ON transactions (account_id, status, created_at, id) WHERE status IS NOT NULL;
+   CREATE INDEX by_corporate ON transactions (account_id, corporate_id, status, created_at, id)
+     WHERE status IS NOT NULL;
+   CREATE INDEX by_group ON transactions (account_id, corporate_group_id, status, created_at, id)
+     WHERE status IS NOT NULL AND corporate_group_id IS NOT NULL;
+   CREATE INDEX by_group_and_corporate
+     ON transactions (account_id, corporate_group_id, corporate_id, status, created_at, id)
+     WHERE status IS NOT NULL AND corporate_group_id IS NOT NULL;`,
+  // To find parked events by their stream, and to count them: it is a tenth of the table's size.
+  'CREATE INDEX parked_by_stream ON parked (stream)',
+];
+
+/** For the inner pages of the indexes and the leaves in use. */
 const CACHE_MIB = 8;
+
 /** The transactions view in an SQLite file. Everything runs on the calling thread. */
 export function openSqliteView(options: {
   readonly path: string;
@@ -40,22 +65,14 @@ export function openSqliteView(options: {
 export class SqliteTransactionsView implements TransactionsView {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #runs = new Map<string, StatementSync>();
+  readonly #pages: PageReader;
   readonly #statements: ReturnType<typeof prepareStatements>;
 
   constructor(path: string, clock: Clock) {
     this.#db = new Database(path, { migrations: MIGRATIONS, durability: 'normal', cacheMiB: CACHE_MIB });
     this.#clock = clock;
     this.#statements = prepareStatements(this.#db);
-    const both = [false, true];
-    for (const group of both) {
-      for (const corporate of both) {
-        for (const ties of both) {
-          const kind = { group, corporate, ties };
-          this.#runs.set(runName(kind), this.#db.prepare(runQuery(kind)));
-        }
-      }
-    }
+    this.#pages = new PageReader(this.#db);
   }
 
   async page(query: PageQuery): Promise<ViewPage> {
@@ -64,9 +81,7 @@ export class SqliteTransactionsView implements TransactionsView {
       if (checkpoint === undefined || checkpoint.position < checkpoint.servesFrom) {
         throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is being built');
       }
-      const { places, entriesRead } = mergeRuns(this.#runsOf(query), query.limit + 1);
-      const rows = places.slice(0, query.limit).map((place) => this.#pageRow(place.id));
-      return { rows, hasMore: places.length > query.limit, entriesRead };
+      return this.#pages.read(query);
     });
   }
 
@@ -82,7 +97,7 @@ export class SqliteTransactionsView implements TransactionsView {
     return this.#checkpoint();
   }
 
-  async begin(storeId: string, servesFrom: number): Promise<Checkpoint> {
+  async reset(storeId: string, servesFrom: number): Promise<Checkpoint> {
     return this.#db.write(() => {
       const generation = 1 + ((this.#statements.checkpoint.get()?.generation as number | undefined) ?? 0);
       this.#db.exec('DELETE FROM transactions; DELETE FROM parked; DELETE FROM checkpoint');
@@ -159,43 +174,6 @@ export class SqliteTransactionsView implements TransactionsView {
     };
   }
 
-  /** One run for each corporate and status asked for: together they hold exactly the records of the query. */
-  #runsOf(query: PageQuery): ReadRun[] {
-    const corporates = query.corporateIds ?? [undefined];
-    return corporates.flatMap((corporate) =>
-      query.statuses.map((status) => this.#run(query, corporate, status)),
-    );
-  }
-
-  #run(query: PageQuery, corporate: number | undefined, status: VisibleStatus): ReadRun {
-    const group = query.corporateGroupId;
-    const filters = { group: group !== undefined, corporate: corporate !== undefined };
-    const fixed = {
-      account: query.accountId,
-      status: STATUS_CODES[status],
-      ...(group === undefined ? {} : { group }),
-      ...(corporate === undefined ? {} : { corporate }),
-    };
-    const read = (ties: boolean, bounds: Record<string, number>): Place[] =>
-      (this.#runs.get(runName({ ...filters, ties })) as StatementSync)
-        .all({ ...fixed, ...bounds })
-        .map((row) => ({ createdAtMs: row.created_at as number, id: row.id as number }));
-    return (behind, limit) => {
-      const after = behind ?? query.after;
-      if (after === undefined) return read(false, { from: query.fromMs, before: query.toMs + 1, limit });
-      const ties = read(true, { at: after.createdAtMs, below: after.id, limit });
-      if (ties.length === limit) return ties;
-      const bounds = { from: query.fromMs, before: after.createdAtMs, limit: limit - ties.length };
-      return [...ties, ...read(false, bounds)];
-    };
-  }
-
-  #pageRow(id: number): PageRow {
-    const row = this.#statements.pageRow.get(id);
-    if (row === undefined) throw new Error(`an index of the view names transaction ${id}, which has no row`);
-    return row as unknown as PageRow;
-  }
-
   /** Returns what was parked. */
   #applyAll(changes: readonly ViewChange[]): ParkedTransactionEvent[] {
     const parked: ParkedTransactionEvent[] = [];
@@ -211,7 +189,7 @@ export class SqliteTransactionsView implements TransactionsView {
     return parked;
   }
 
-  /** Why the change can't follow what is there; `undefined` where it was applied or is stale. */
+  /** Why the change can't follow those before it; `undefined` where it was applied or is stale. */
   #applyOne(change: TransactionChange): string | undefined {
     if (change.kind === 'show' && this.#insert(change)) return undefined;
     const id = idOfChange(change);
@@ -229,7 +207,7 @@ export class SqliteTransactionsView implements TransactionsView {
       row.id,
       row.accountId,
       effect.revision,
-      STATUS_CODES[row.status],
+      statusCode(row.status),
       row.createdAtMs,
       row.corporateId,
       row.corporateGroupId,
@@ -277,10 +255,6 @@ function prepareStatements(db: Database) {
          head, mobile_number AS mobileNumber, fees, pump, odometer
        FROM transactions WHERE id = ?`,
     ),
-    pageRow: db.prepare(
-      `SELECT id, created_at AS createdAtMs, head, mobile_number AS mobileNumber, fees, pump, odometer
-       FROM transactions WHERE id = ?`,
-    ),
     park: db.prepare('INSERT OR REPLACE INTO parked VALUES (?, ?, ?, ?, ?, ?)'),
     forget: db.prepare('DELETE FROM transactions WHERE id = ?'),
     unpark: db.prepare('DELETE FROM parked WHERE position = ?'),
@@ -290,11 +264,7 @@ function prepareStatements(db: Database) {
   };
 }
 
-function runName({ group, corporate, ties }: RunKind): string {
-  return `${group},${corporate},${ties}`;
-}
-
 function toRow(row: Readonly<Record<string, unknown>>): TransactionRow {
   const { revision: _, status, ...rest } = row;
-  return { ...rest, status: status === STATUS_CODES.CONFIRMED ? 'CONFIRMED' : 'EXTERNAL' } as TransactionRow;
+  return { ...rest, status: status === statusCode('CONFIRMED') ? 'CONFIRMED' : 'EXTERNAL' } as TransactionRow;
 }

@@ -22,7 +22,7 @@ describeWithMongodb('directory snapshots on MongoDB', () => {
     };
   });
 
-  test('what a process left that ended while it saved is removed once it is an hour old', async () => {
+  test('chunks of a process that was killed while it saved are removed after an hour', async () => {
     const connection = mongodb();
     const snapshots = openMongoDirectorySnapshots({ connection });
     onTestFinished(() => snapshots.close());

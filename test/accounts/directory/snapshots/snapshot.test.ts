@@ -24,7 +24,7 @@ import {
 const ANCHOR = { position: 10, stream: 'account-7', revision: 0, eventId: 'an id' };
 const PREFIXES = ['aaaaaaaaaa', 'bbbbbbbbbb'];
 
-/** What one process knows of the account streams, by the events that it was told. */
+/** What one process knows of the account streams, by the events that it received. */
 class Follower {
   readonly directory = new Directory();
   readonly last = new LastKeyEvents();
@@ -35,13 +35,13 @@ class Follower {
       this.directory.apply(event);
       if (!event.decoded.ok) continue;
       const { event: what, atMs } = event.decoded;
-      this.last.seen({ event: what, position: event.position, atMs });
+      this.last.add({ event: what, position: event.position, atMs });
       this.reactions.seen(what, { position: event.position, atMs });
     }
     return this;
   }
 
-  /** Its parts, one item each, while it goes on with `meanwhile`, an event between two parts. */
+  /** Its parts, one item each; between two parts it applies an event of `meanwhile`. */
   *parts(meanwhile: readonly DirectoryEvent[] = []): Generator<string> {
     const going = meanwhile.values();
     const content = { anchor: ANCHOR, events: this.last.events(), accounts: this.directory.states() };
@@ -80,15 +80,15 @@ async function restored(parts: Iterable<string>, position: number, log: readonly
       log.filter((event) => ofAccount(event) && event.position <= position),
     );
   }
-  for (const placed of events) follower.last.seen(placed);
+  for (const placed of events) follower.last.add(placed);
   for (const { event, ...place } of follower.last.inOrder()) follower.reactions.seen(event, place);
   return follower;
 }
 
-describe('a process that begins with a snapshot', () => {
+describe('a process that starts from a snapshot', () => {
   const taken = fc.tuple(accountLogs, fc.nat(200), fc.nat(60));
 
-  test('knows after the rest of the log what one knows that read all of it, wherever it was taken', async () => {
+  test('knows the same as one that read the whole log, wherever it was taken', async () => {
     const agrees = async ([log, nth]: [DirectoryEvent[], number, number]) => {
       const first = log.slice(0, nth % (log.length + 1));
       const writer = new Follower().apply(first);
@@ -101,7 +101,7 @@ describe('a process that begins with a snapshot', () => {
     await fc.assert(fc.asyncProperty(taken, agrees), { numRuns: 150 });
   });
 
-  test('knows the same of one that was taken while events went on to be applied', async () => {
+  test('knows the same from a snapshot that was taken while events were applied', async () => {
     const agrees = async ([log, nth, more]: [DirectoryEvent[], number, number]) => {
       const cut = nth % (log.length + 1);
       const writer = new Follower().apply(log.slice(0, cut));
@@ -114,15 +114,15 @@ describe('a process that begins with a snapshot', () => {
   });
 });
 
-test('an older event that is seen later does not take the place of the last one', () => {
+test('an older event that is added later does not replace the last one', () => {
   const last = new LastKeyEvents();
   const off = { event: onKey('KeySwitchedOff'), position: 50, atMs: 5 };
-  for (const placed of [off, { event: onKey('WebhookRemoved'), position: 30, atMs: 3 }]) last.seen(placed);
+  for (const placed of [off, { event: onKey('WebhookRemoved'), position: 30, atMs: 3 }]) last.add(placed);
   expect([...last.events()]).toEqual([off]);
 });
 
 describe('the text of a snapshot', () => {
-  /** Every kind of thing that an account holds, an unreadable account, and events to be told again. */
+  /** Every part of an account, an unreadable account, and events to be reported again. */
   function example(): Follower {
     const disabled = [onKey('WebhookDisabled'), onKey('WebhookEnabled'), onKey('WebhookDisabled')];
     const events: AccountEvent[] = [

@@ -31,7 +31,7 @@ directorySnapshotsContract(async () => {
   };
 });
 
-test('what a process left that ended while it saved is removed once it is an hour old', async () => {
+test('chunks of a process that was killed while it saved are removed after an hour', async () => {
   const { snapshots, db } = openFile();
   onTestFinished(() => snapshots.close());
   const leave = (name: string, secondsAgo: number) =>

@@ -42,7 +42,7 @@ describeWithMongodb('finding a page in MongoDB', () => {
   beforeAll(async () => {
     connection = mongodb();
     const view = openMongoView({ connection, clock: { now: () => 0 } });
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const changes = Array.from({ length: ROWS }, (_, n) =>
       showing({
         id: n + 1,

@@ -26,7 +26,7 @@ const WHOLE = {
 const REFUSED = { code: 'ITEM_REFUSED' };
 const NOTHING: Document = { _id: { $lt: 0 } };
 
-/** Where a step of a change fails, the ones before it stand, as after a crash; the ones behind it never happened. */
+/** Fails at one step of a change, as a crash would: the steps before it are done, those after it are not. */
 describeWithMongodb('a change of the view on MongoDB that is interrupted', () => {
   function opened() {
     const connection = mongodb();
@@ -34,7 +34,7 @@ describeWithMongodb('a change of the view on MongoDB that is interrupted', () =>
     return { connection, clock, view: openMongoView({ connection, clock }) };
   }
 
-  /** Lets a collection take only what fits; everything unless told. */
+  /** Lets a collection accept only what fits; everything by default. */
   async function permit(connection: MongoConnection, name: string, validator: Document = {}): Promise<void> {
     await connection.use(async (db) => {
       await db.createCollection(name).catch(() => undefined);
@@ -42,9 +42,9 @@ describeWithMongodb('a change of the view on MongoDB that is interrupted', () =>
     });
   }
 
-  test('forgets no event that was to be parked: it is parked before the rows are past it', async () => {
+  test('loses no event that was to be parked: it is parked before its row is written', async () => {
     const { connection, view } = opened();
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const parked = `transactions_parked_${generation}`;
     const changes = [
       showing({ id: 1 }),
@@ -61,7 +61,7 @@ describeWithMongodb('a change of the view on MongoDB that is interrupted', () =>
 
   test('has not moved the checkpoint past rows that were not written', async () => {
     const { connection, view } = opened();
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     await permit(connection, `transactions_${generation}`, NOTHING);
     const batch = [showing({ id: 1 })];
     await expect(view.apply(batch, { generation, position: 6 })).rejects.toMatchObject(REFUSED);
@@ -73,7 +73,7 @@ describeWithMongodb('a change of the view on MongoDB that is interrupted', () =>
 
   test('is not complete before it has the indexes that pages are found by', async () => {
     const { connection, view } = opened();
-    const { generation } = await view.begin('store-1', 6);
+    const { generation } = await view.reset('store-1', 6);
     const rows = `transactions_${generation}`;
     const inTheWay = { name: 'by_account', key: { revision: 1 } } as const;
     await connection.use((db) => db.collection(rows).createIndex(inTheWay.key, inTheWay));
@@ -87,7 +87,7 @@ describeWithMongodb('a change of the view on MongoDB that is interrupted', () =>
 
   test('leaves a parked event in the list until a retry has applied it', async () => {
     const { connection, view } = opened();
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const place = { position: 5, stream: 'transaction-1', type: 'Odd', revision: 0 };
     await view.apply([{ ...place, parkReason: 'odd' }], { generation, position: 6 });
     await permit(connection, `transactions_${generation}`, NOTHING);
@@ -110,7 +110,7 @@ describeWithMongodb(
     ])('is decided once more where it %s', async (_, before, { change, meanwhile }) => {
       const connection = mongodb();
       const view = openMongoView({ connection, clock: new FakeClock() });
-      const { generation } = await view.begin('store-1', 0);
+      const { generation } = await view.reset('store-1', 0);
       await view.apply(before, { generation, position: 1 });
       await connection.use(async (db) => {
         const collections = generationOf(db, generation);
@@ -135,7 +135,7 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     const connection = mongodb();
     const clock = new FakeClock();
     const view = openMongoView({ connection, clock });
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation, position: 1 });
     const ids = async () => (await view.page(WHOLE)).rows.map(({ id }) => id);
     return { connection, clock, view, generation, ids };
@@ -165,20 +165,20 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     await expect(other.ids()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
-  test('is not read where a late write made it again: the page comes from the one in use', async () => {
+  test('is not read where a late write has recreated it: the page comes from the one in use', async () => {
     const { connection, clock, view, generation, ids } = await filled();
     expect(await ids()).toEqual([1]);
     const other = openMongoView({ connection, clock });
-    const begun = await other.begin('store-1', 1);
+    const next = await other.reset('store-1', 1);
     const rows = [showing({ id: 1 }), showing({ id: 2 })];
-    await other.apply(rows, { generation: begun.generation, position: 1 });
+    await other.apply(rows, { generation: next.generation, position: 1 });
     const late = { account_id: 7, status: 1, place: { created_at: new Date(1_000), id: 1 } };
     await connection.use((db) => db.collection(`transactions_${generation}`).insertOne(late));
     expect(await ids()).toEqual([2, 1]);
     expect(await view.find(2)).toMatchObject({ id: 2 });
   });
 
-  test('is told from one that lost an index, which is an error', async () => {
+  test('is distinguished from one that lost an index, which is an error', async () => {
     const { connection, generation, ids } = await filled();
     await connection.use((db) => db.collection(`transactions_${generation}`).dropIndex('by_account'));
     await expect(ids()).rejects.toThrow(/hint|index/);
@@ -186,12 +186,12 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
 
   test('does not move the checkpoint of the one that is', async () => {
     const { connection, view, generation } = await filled();
-    const begun = await view.begin('store-1', 0);
+    const next = await view.reset('store-1', 0);
     const position = 99;
     await connection.use(async (db: Db) => {
       expect(await moveCheckpoint(db, { generation, position })).toBe(false);
       expect((await readCheckpoint(db))?.position).toBe(0);
-      expect(await moveCheckpoint(db, { generation: begun.generation, position })).toBe(true);
+      expect(await moveCheckpoint(db, { generation: next.generation, position })).toBe(true);
       expect((await readCheckpoint(db))?.position).toBe(position);
     });
   });
@@ -201,7 +201,7 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     let usesLeft = Infinity;
     const racing = beforeUse(connection, async () => {
       usesLeft -= 1;
-      if (usesLeft === 0) await view.begin('store-1', 0);
+      if (usesLeft === 0) await view.reset('store-1', 0);
     });
     const late = openMongoView({ connection: racing, clock });
     expect((await late.checkpoint())?.generation).toBe(generation);
@@ -211,13 +211,13 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 0 });
   });
 
-  test('is one that a beginning with a higher number has overtaken, which stays in use', async () => {
+  test('is replaced by a reset with a higher number, which stays in use', async () => {
     const { connection, view, generation } = await filled();
     await switchCheckpoint(connection, generation + 9);
-    const begun = await view.begin('store-1', 0);
-    expect(begun.generation).toBe(generation + 1);
+    const next = await view.reset('store-1', 0);
+    expect(next.generation).toBe(generation + 1);
     expect(await view.checkpoint()).toMatchObject({ generation: generation + 9, servesFrom: 9 });
-    const to = { generation: begun.generation, position: 1 };
+    const to = { generation: next.generation, position: 1 };
     expect(await view.apply([showing({ id: 1 })], to)).toBe('reset');
   });
 

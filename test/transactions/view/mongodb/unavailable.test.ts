@@ -24,7 +24,7 @@ describe.runIf(inject('mongodBinary') !== undefined)('the view on a server of it
     await mongod.start();
     connection = new MongoConnection({ url: mongod.url, database: 'fuel' });
     view = openMongoView({ connection, clock: { now: () => 0 } });
-    const { generation } = await view.begin('store-1', 1);
+    const { generation } = await view.reset('store-1', 1);
     await view.apply([showing({ id: 1 })], { generation, position: 1 });
   });
 

@@ -32,29 +32,29 @@ describeWithMongodb('the transactions view on MongoDB', () => {
 
   test('rows of an older rendering are not served and have no checkpoint to go on from', async () => {
     const { connection, view } = opened();
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     await connection.use((db) =>
       db.collection('view_checkpoint').updateMany({}, { $inc: { rendering: -1 } }),
     );
     expect(await view.checkpoint()).toBeUndefined();
     await expect(view.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    expect((await view.begin('store-1', 0)).generation).toBe(generation + 1);
+    expect((await view.reset('store-1', 0)).generation).toBe(generation + 1);
   });
 
   test('collections of a newer version are refused with what to do', async () => {
     const { connection, view } = opened();
-    await view.begin('store-1', 0);
+    await view.reset('store-1', 0);
     await connection.use((db) => db.collection('schema_versions').updateMany({}, { $set: { version: 99 } }));
     await expect(openMongoView({ connection, clock }).checkpoint()).rejects.toMatchObject({
       code: 'STORE_NEWER',
     });
   });
 
-  test('beginning anew leaves the collections of one generation, and drops what a late projector wrote', async () => {
+  test('a reset leaves the collections of one generation, and drops what a late projector wrote', async () => {
     const { connection, view, collectionNames } = opened();
-    const first = await view.begin('store-1', 0);
+    const first = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation: first.generation, position: 1 });
-    const second = await view.begin('store-1', 0);
+    const second = await view.reset('store-1', 0);
     expect((await view.page(WHOLE)).rows).toEqual([]);
     expect(await view.apply([showing({ id: 2 })], { generation: first.generation, position: 2 })).toBe(
       'reset',
@@ -63,7 +63,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     const late = `transactions_${first.generation}`;
     await connection.use((db) => db.collection(late).insertOne({ account_id: 7 }));
     expect((await view.page(WHOLE)).rows).toEqual([]);
-    const third = await view.begin('store-1', 0);
+    const third = await view.reset('store-1', 0);
     expect((await collectionNames()).filter((name) => name.startsWith('transactions_'))).toEqual([
       `transactions_${third.generation}`,
     ]);
@@ -72,20 +72,20 @@ describeWithMongodb('the transactions view on MongoDB', () => {
 
   test('the next generation uses a collection that was made for it, sharded perhaps, as it is', async () => {
     const { connection, view, collectionNames } = opened();
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const next = `transactions_${generation + 1}`;
     await connection.use((db) => db.createCollection(next));
-    await view.begin('store-1', 5);
+    await view.reset('store-1', 5);
     expect(await collectionNames()).toContain(next);
     expect(await collectionNames()).not.toContain(`transactions_${generation}`);
   });
 
   test('a reader that knows a former generation is not misled by rows written late to it', async () => {
     const { connection, view } = opened();
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 }), showing({ id: 2 })], { generation, position: 1 });
     expect((await view.page(WHOLE)).rows).toHaveLength(2);
-    await openMongoView({ connection, clock }).begin('store-1', 5);
+    await openMongoView({ connection, clock }).reset('store-1', 5);
     const late = {
       _id: 1 as never,
       account_id: 7,
@@ -101,17 +101,17 @@ describeWithMongodb('the transactions view on MongoDB', () => {
 
   test('rows that stay behind where the checkpoint was removed never get into a new view', async () => {
     const { connection, view } = opened();
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation, position: 1 });
     await connection.use((db) => db.collection('view_checkpoint').deleteMany({}));
-    expect((await view.begin('store-1', 0)).generation).toBeGreaterThan(generation);
+    expect((await view.reset('store-1', 0)).generation).toBeGreaterThan(generation);
     expect((await view.page(WHOLE)).rows).toEqual([]);
     expect(await view.find(1)).toBeUndefined();
   });
 
-  test('a document holds only what its record has, and a tombstone only whose and how far it is', async () => {
+  test('a document has only the fields of its record, and a tombstone only account and revision', async () => {
     const { connection, view } = opened();
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 }), showing({ id: 2 }), hiding(2), showing({ id: 3 })], {
       generation,
       position: 1,
@@ -139,7 +139,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
 
   test('a row is read from its bytes as it was written, whatever its text and numbers', async () => {
     const { view } = opened();
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const id = Number.MAX_SAFE_INTEGER;
     const row = showing({
       id,

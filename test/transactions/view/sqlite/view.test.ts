@@ -3,8 +3,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../../../src/sqlite/database.ts';
-import { MIGRATIONS, runQuery } from '../../../../src/transactions/view/sqlite/schema.ts';
+import { runQuery } from '../../../../src/transactions/view/sqlite/page.ts';
 import {
+  MIGRATIONS,
   openSqliteView,
   type SqliteTransactionsView,
 } from '../../../../src/transactions/view/sqlite/view.ts';
@@ -72,7 +73,7 @@ describe('the transactions view on SQLite', () => {
 
   test('a page reads at most limit + 1 entries for each corporate and status, however many records there are', async () => {
     const view = openIn(temporaryFolder());
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const rows = Array.from({ length: 3_000 }, (_, n) =>
       showing({
         id: n + 1,
@@ -110,7 +111,7 @@ describe('the transactions view on SQLite', () => {
     ]);
   });
 
-  test('a file of the first version is taken over with what is in it', async () => {
+  test('a file of the first version is upgraded with its content', async () => {
     const folder = temporaryFolder();
     const path = join(folder, 'transactions.db');
     const first = new Database(path, { migrations: MIGRATIONS.slice(0, 1), durability: 'normal' });
@@ -122,11 +123,11 @@ describe('the transactions view on SQLite', () => {
     expect(await view.countParked()).toBe(1);
   });
 
-  test('a batch that waits for the lock while the view is begun anew is refused whole', async () => {
+  test('a batch that waits for the lock while the view is reset is refused as a whole', async () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
     onTestFinished(() => view.close());
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const db = new DatabaseSync(join(folder, 'transactions.db'));
     onTestFinished(() => db.close());
     db.exec('BEGIN IMMEDIATE; UPDATE checkpoint SET generation = generation + 1, position = 3');
@@ -141,12 +142,12 @@ describe('the transactions view on SQLite', () => {
   test('rows of an older rendering are not served and have no checkpoint to go on from', async () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
-    const { generation } = await view.begin('store-1', 0);
+    const { generation } = await view.reset('store-1', 0);
     const db = new DatabaseSync(join(folder, 'transactions.db'));
     db.exec('UPDATE checkpoint SET rendering = rendering - 1');
     db.close();
     expect(await view.checkpoint()).toBeUndefined();
-    expect((await view.begin('store-1', 0)).generation).toBe(generation + 1);
+    expect((await view.reset('store-1', 0)).generation).toBe(generation + 1);
     await view.close();
   });
 

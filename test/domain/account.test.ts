@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { activeProfile } from '../../src/domain/access.ts';
 import type { Account, ProfilePeriod } from '../../src/domain/account.ts';
+import { activeProfile } from '../../src/domain/account.ts';
 import { foldAccount } from '../../src/domain/account-evolve.ts';
 import { opened } from '../support/accounts/account-samples.ts';
 
