@@ -189,7 +189,7 @@ describeBoth('a persistent subscription', (open) => {
     await expect.poll(() => group.parked().then(({ length }) => length)).toBe(2);
     expect(consumer.handed).toEqual(['a 0', 'b 0', 'c 0', 'a 1', 'a 2']);
     expect(await group.parked()).toEqual([
-      { name: 'b', reason: "Client explicitly NAK'ed message.\nset aside", revision: 0n },
+      { name: 'b', reason: "Client explicitly NAK'ed message.\nparked", revision: 0n },
       { name: 'a', reason: 'Reached retry count of 2', revision: 1n },
     ]);
     const { stats } = await group.client.getPersistentSubscriptionToAllInfo(group.name);
