@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { backupDataDir } from '../../src/backup/backup.ts';
 import { systemClock } from '../../src/clock.ts';
 import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
-import { backupFile } from '../../src/sqlite/backup-file.ts';
+import { backupFile } from '../../src/sqlite/database.ts';
 import { nameOf, record } from '../support/event-store/store-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { within } from '../support/waiting.ts';

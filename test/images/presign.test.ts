@@ -2,7 +2,13 @@ import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createPresigner, deriveSigningKey, presignUrls } from '../../src/images/presign.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import {
+  configuredPresigner,
+  createPresigner,
+  deriveSigningKey,
+  presignUrls,
+} from '../../src/images/presign.ts';
 
 const store = {
   region: 'eu-central-1',
@@ -135,4 +141,26 @@ describe('a presigned URL', () => {
     );
     expect(presign('a\ud800b')).toContain('/b/a%EF%BF%BDb?');
   });
+});
+
+test('photos are presigned for the store that the settings name, with its keys', () => {
+  const config = loadConfig(
+    {
+      FUEL_IMAGES_ENDPOINT: 'https://s3.example.net:9000',
+      FUEL_IMAGES_REGION: 'eu-central-1',
+      FUEL_IMAGES_BUCKET: 'pictures',
+      FUEL_IMAGES_ACCESS_KEY_ID: 'AKIATEST',
+      FUEL_IMAGES_SECRET_ACCESS_KEY: 'the secret of the test',
+    },
+    'command',
+  );
+  const expected = createPresigner({
+    endpoint: 'https://s3.example.net:9000',
+    region: 'eu-central-1',
+    bucket: 'pictures',
+    accessKeyId: 'AKIATEST',
+    secretAccessKey: 'the secret of the test',
+  });
+  const atMs = Date.parse('2026-09-03T08:15:30.987Z');
+  expect(configuredPresigner(config).at(atMs, 60).presign('k')).toBe(expected.at(atMs, 60).presign('k'));
 });

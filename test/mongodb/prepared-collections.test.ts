@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoServerError } from 'mongodb';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type CollectionsPlan, prepareCollections } from '../../src/mongodb/collections.ts';
-import { MongoConnection } from '../../src/mongodb/connection.ts';
-import { inTime } from '../../src/mongodb/in-time.ts';
-import { PreparedCollections, retryUpsert } from '../../src/mongodb/prepared-collections.ts';
+import { inTime, MongoConnection } from '../../src/mongodb/connection.ts';
+import {
+  type CollectionsPlan,
+  PreparedCollections,
+  prepareCollections,
+  retryUpsert,
+} from '../../src/mongodb/prepared-collections.ts';
 import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/engines/mongodb.ts';
 import { CuttablePort } from '../support/event-store/eventstoredb-double/cuttable-port.ts';
 
