@@ -50,7 +50,10 @@ export class ProcessReport {
     try {
       await this.#coordination.leave(this.#self.id);
     } catch (error) {
-      this.#log.warn({ err: error }, 'the process report could not be removed at the end; it expires after 6 s');
+      this.#log.warn(
+        { err: error },
+        'the process report could not be removed at the end; it expires after 6 s',
+      );
     }
   }
 

@@ -2,8 +2,7 @@ import { closeSync, openSync, statSync, truncateSync, writeFileSync, writeSync }
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FuelError } from '../../src/errors.ts';
-import { backupFile } from '../../src/sqlite/database.ts';
-import { Database } from '../../src/sqlite/database.ts';
+import { backupFile, Database } from '../../src/sqlite/database.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
