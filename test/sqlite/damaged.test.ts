@@ -61,7 +61,7 @@ describe('a file', () => {
     expect(message).toContain('docs/operations.md');
   });
 
-  test('that is damaged is named by its backup too', async () => {
+  test('that is damaged is named in the error of its backup too', async () => {
     writeFileSync(path, 'a letter to the operator'.repeat(1_000));
     await expect(backupFile(path, `${path}.copy`)).rejects.toMatchObject({
       code: 'STORE_DAMAGED',

@@ -16,7 +16,7 @@ import { collect, named, nameOf, record } from '../../support/event-store/store-
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until, within } from '../../support/waiting.ts';
 
-/** A node that can be stopped and started again at the same place, and the adapter on it. */
+/** A node that can be restarted on the same port and files, and the adapter on it. */
 async function node(): Promise<{
   double: EventStoreDbDouble;
   store: EventStoreDb;
@@ -46,8 +46,8 @@ function subscribed(
   return store.subscribe(all)[Symbol.asyncIterator]();
 }
 
-describe('while a node is away', () => {
-  test('a subscription waits and goes on without a gap or a repetition', async () => {
+describe('while a node is unavailable', () => {
+  test('a subscription waits and continues without a gap or a repetition', async () => {
     const { double, store, restart } = await node();
     await record(store, 'account-1', 'a', 'b');
     const batches = subscribed(store);
@@ -60,7 +60,7 @@ describe('while a node is away', () => {
     expect([...before.names, ...(await next).names]).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 
-  test('a subscription says nothing, and ends at once when it is aborted', async () => {
+  test('a subscription yields nothing, and ends at once when it is aborted', async () => {
     const { double, store } = await node();
     const end = new AbortController();
     const batches = subscribed(store, { signal: end.signal });
@@ -95,7 +95,7 @@ describe('while a node is away', () => {
     ]);
   });
 
-  test('a node that hangs is left after seconds, and found again', async () => {
+  test('a node that hangs is abandoned after seconds, and found again', async () => {
     const { double, store } = await node();
     const batches = subscribed(store);
     await batches.next();
@@ -138,7 +138,7 @@ test('an append with any revision whose answer is lost in a restart of the node 
     { stream: 'account-1', expected: 'any', events: [named('a'), named('b')] },
   ]);
   await until(async () => (await store.readStream('account-1')).length === 3, 2_000);
-  await double.stop(); // with it goes what the node knew of the ids
+  await double.stop(); // the node forgets the ids
   await restart();
   const [result] = await within(appending, 2_000, 'it waited for an answer on the connection that was cut');
   const events = await store.readStream('account-1');
@@ -146,10 +146,10 @@ test('an append with any revision whose answer is lost in a restart of the node 
   expect(result).toEqual({ kind: 'appended', revision: 2, position: events.at(-1)?.position });
 });
 
-describe('what is in the log', () => {
+describe('an event of the log', () => {
   const bytes = (text: string): Uint8Array => Buffer.from(text);
 
-  test('and is not JSON is handed over as unreadable, and ends nothing', async () => {
+  test('that is not JSON is returned as unreadable, and ends no subscription', async () => {
     const { double, store } = await node();
     const type = 'AccountOpened';
     await double.record('account-1', { type, isJson: true, data: bytes('{"broken'), metadata: bytes('{}') });
@@ -167,7 +167,7 @@ describe('what is in the log', () => {
     }
   });
 
-  test('of an erased stream ends with the event that stands for it', async () => {
+  test('is followed, in an erased stream, by the event that marks the erasure', async () => {
     const { store } = await node();
     await record(store, 'transaction-1', 'a');
     await store.erase('transaction-1');
@@ -180,7 +180,7 @@ describe('what is in the log', () => {
     expect(events.at(-1)?.position).toBeLessThanOrEqual(await store.head());
   });
 
-  test('and does not match soon moves the position of an idle subscription', async () => {
+  test('that does not match soon moves the position of an idle subscription', async () => {
     const { store } = await node();
     await record(store, 'account-1', 'a');
     const batches = subscribed(store, { prefixes: ['account-'] });

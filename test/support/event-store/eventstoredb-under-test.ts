@@ -16,7 +16,7 @@ export function eventStoreDbAt(url: string, log: Log = silent): EventStoreDb {
   return openEventStoreDb({ url, clock: systemClock, log });
 }
 
-/** The adapter on a double of its own, which stops with the test. */
+/** The adapter on a separate double, which stops with the test. */
 export async function eventStoreDbOnDouble(): Promise<EventStoreDb> {
   const double = await startEventStoreDbDouble();
   onTestFinished(() => double.stop());
@@ -30,7 +30,7 @@ export async function groupsOnDouble(): Promise<SubscriptionsUnderTest> {
   return { ...realTime(200), store, subscriptions: store.subscriptions(), settled: checkpointOf(double.url) };
 }
 
-/** Groups of this test on a node that others use too; they are deleted when the test is over. */
+/** Groups of this test on a shared node; they are deleted when the test is over. */
 export async function groupsAt(url: string): Promise<SubscriptionsUnderTest> {
   const whole = eventStoreDbAt(url);
   const store = await ScopedStore.open(whole);

@@ -12,7 +12,7 @@ import { eventStoreDbAt } from '../../../support/event-store/eventstoredb-under-
 import { named, nameOf, record } from '../../../support/event-store/store-events.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
-/** How much faster than real time the clock runs by which an append is tried again. */
+/** How much faster than real time the clock runs that limits the retries of an append. */
 const FASTER = 10;
 
 async function node() {
@@ -44,7 +44,7 @@ async function appends(store: EventStoreDb) {
 
 describe('an append', () => {
   test.each(['timed out', 'without position', 'conflict', 'busy'] as const)(
-    'that is answered as %s is recorded once, and its place is found',
+    'that is answered as %s is recorded once, and its position is found',
     async (fault) => {
       const { double, store } = await node();
       const tried = await appends(store);
@@ -63,7 +63,7 @@ describe('an append', () => {
     },
   );
 
-  test('waits for those to the same stream that were given before it, also while a node is unavailable', async () => {
+  test('waits for earlier appends to the same stream, also while the node is unavailable', async () => {
     const { double, store, restart } = await node();
     await record(store, 'account-1', 'first');
     await double.stop();
@@ -93,8 +93,8 @@ describe('an append', () => {
     const append = { stream: 'account-1', expected: 0, events: [named('b')] } as const;
     await expect(store.append([append])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     const waitedMs = performance.now() - startMs;
-    expect(waitedMs).toBeGreaterThan(8_900); // no further try ends within the ten
-    expect(waitedMs).toBeLessThan(25_000); // a pause between two tries lasts as long as ever
+    expect(waitedMs).toBeGreaterThan(8_900); // a further try would end after the ten seconds
+    expect(waitedMs).toBeLessThan(25_000); // the pauses between tries run in real time
   });
 });
 
@@ -113,16 +113,16 @@ describe('the call that appends go through', () => {
     return { client: opened, store };
   }
 
-  test('does not carry an append that was given up before its turn', async () => {
+  test('does not send an append that was cancelled before', async () => {
     const { client: driver, store } = await client();
     const batch = new EventStoreDbBatchAppend(driver);
-    const givenUp = AbortSignal.abort(new Error('given up'));
-    await expect(batch.append(to('account-1'), givenUp)).rejects.toThrow('given up');
+    const givenUp = AbortSignal.abort(new Error('cancelled'));
+    await expect(batch.append(to('account-1'), givenUp)).rejects.toThrow('cancelled');
     expect(await batch.append(to('account-2'), NEVER)).toMatchObject({ kind: 'recorded' });
     expect(await store.readStreams(['account-1', 'account-2'])).toMatchObject([[], [{ type: 'Named' }]]);
   });
 
-  test('is opened again after it could not be opened, and after the server ended it', async () => {
+  test('is reopened after it could not be opened, and after the server ended it', async () => {
     const { client: driver, store } = await client();
     const opened: EventEmitter[] = [];
     let failures = 1;

@@ -10,8 +10,8 @@ import type { ProposedRecord } from './log-record.ts';
 import type { Expected } from './stream-index.ts';
 
 /**
- * What goes wrong with an append: it is recorded and not answered, or answered with a time-out, without its
- * position, or as a conflict; or it is refused by a node that is busy, and not recorded.
+ * A fault of an append: it is recorded and not answered, or answered with a time-out, without its position, or as a
+ * conflict; or it is refused by a node that is busy, and not recorded.
  */
 export type AppendFault = 'unanswered' | 'timed out' | 'without position' | 'conflict' | 'busy';
 
