@@ -95,7 +95,7 @@ function upcastData(
     try {
       upcast = step(upcast);
     } catch (error) {
-      return refuse(`version ${version} of ${type} could not be brought up: ${String(error)}`);
+      return refuse(`version ${version} of ${type} could not be converted: ${String(error)}`);
     }
   }
   return { ok: true, data: upcast };

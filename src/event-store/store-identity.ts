@@ -22,7 +22,7 @@ export async function storeIdentity(store: EventStore, clock: Clock): Promise<st
   if (recorded !== undefined) return recorded;
   throw new FuelError(
     'STORE_MISMATCH',
-    `the stream ${OPERATIONS_STREAM} takes no event that names the store`,
+    `the stream ${OPERATIONS_STREAM} does not accept the event that names the store`,
   );
 }
 

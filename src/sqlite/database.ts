@@ -38,6 +38,7 @@ export interface OpenOptions {
 export class Database {
   readonly #db: DatabaseSync;
   readonly #path: string;
+  #dataVersion: StatementSync | undefined;
 
   constructor(path: string, options: OpenOptions) {
     this.#path = path;
@@ -56,6 +57,11 @@ export class Database {
 
   get isOpen(): boolean {
     return this.#db.isOpen;
+  }
+
+  /** Throws `STORE_CLOSED` after `close`. */
+  assertOpen(): void {
+    if (!this.#db.isOpen) throw new FuelError('STORE_CLOSED', `${this.#path} is closed`);
   }
 
   prepare(sql: string): StatementSync {
@@ -106,7 +112,6 @@ export class Database {
     this.#dataVersion ??= this.#db.prepare('PRAGMA data_version');
     return this.#dataVersion.get()?.data_version as number;
   }
-  #dataVersion: StatementSync | undefined;
 
   close(): void {
     if (this.#db.isOpen) this.#db.close();
@@ -192,11 +197,6 @@ export class Database {
       for (const step of migrations.slice(version())) this.#db.exec(step);
       this.#db.exec(`PRAGMA user_version = ${migrations.length}`);
     });
-  }
-
-  /** Throws `STORE_CLOSED` after `close`. */
-  assertOpen(): void {
-    if (!this.#db.isOpen) throw new FuelError('STORE_CLOSED', `${this.#path} is closed`);
   }
 }
 

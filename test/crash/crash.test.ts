@@ -5,7 +5,7 @@ import { EMBEDDED_POINTS, ENGINE_POINTS } from './point-lists.ts';
 import { crashRounds, roundsTimeoutMs } from './rounds.ts';
 
 const MEMBERS = 3;
-/** Their start takes longer, and the engines need their share of the machine too. */
+/** Engines take longer to start, and need part of the machine too. */
 const MEMBERS_ON_ENGINES = 2;
 
 describe('processes that work on one embedded store and are killed at any time', () => {

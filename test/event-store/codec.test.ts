@@ -128,7 +128,7 @@ describe('older versions', () => {
     const decoded = decode(recorded({ data: { account_id: 7 } }), history);
     expect(decoded).toMatchObject({
       ok: false,
-      reason: expect.stringContaining('version 1 of AccountOpened could not be brought up'),
+      reason: expect.stringContaining('version 1 of AccountOpened could not be converted'),
     });
   });
 

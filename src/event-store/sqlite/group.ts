@@ -1,4 +1,3 @@
-import type { StatementSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import { FuelError } from '../../errors.ts';
 import type { Database } from '../../sqlite/database.ts';
@@ -203,7 +202,7 @@ export class SqliteGroup {
   }
 }
 
-function prepareStatements(db: Database): Record<StatementName, StatementSync> {
+function prepareStatements(db: Database) {
   const end = "WHERE group_name = ? AND position = ? AND state = 'out' AND holder = ?";
   const parked = "SET state = 'parked', due_at = NULL, holder = NULL, reason = ?, parked_at = ?";
   return {
@@ -244,19 +243,3 @@ function prepareStatements(db: Database): Record<StatementName, StatementSync> {
     park: db.prepare(`UPDATE messages ${parked} ${end}`),
   };
 }
-
-type StatementName =
-  | 'group'
-  | 'move'
-  | 'held'
-  | 'due'
-  | 'nextDue'
-  | 'take'
-  | 'insert'
-  | 'parkExhausted'
-  | 'forget'
-  | 'forgetAll'
-  | 'release'
-  | 'ack'
-  | 'retry'
-  | 'park';

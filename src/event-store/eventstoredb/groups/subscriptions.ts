@@ -79,7 +79,10 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
       const left = await parkedLinkAt(connection, group, 'first');
       if (left === undefined || left > last) return last - first + 1;
       if (performance.now() > endMs) {
-        throw new FuelError('STORE_UNAVAILABLE', `EventStoreDB does not replay what ${group} parked`);
+        throw new FuelError(
+          'STORE_UNAVAILABLE',
+          `EventStoreDB has not replayed the parked events of ${group} in time`,
+        );
       }
       await pause(REPLAY_POLL_MS, this.#closing.signal);
       this.#assertOpen();
