@@ -119,7 +119,7 @@ describe('a process', () => {
     const { seen, pass, logLines } = await started((coordination) => ({
       report: (process) =>
         failures-- > 0
-          ? Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'))
+          ? Promise.reject(new FuelError('STORE_UNAVAILABLE', 'unavailable'))
           : coordination.report(process),
     }));
     expect(logLines).toEqual([expect.objectContaining({ level: 40 })]);
@@ -130,7 +130,7 @@ describe('a process', () => {
 
   test('whose removal fails ends too, and logs so', async () => {
     const { report, logLines } = await started(() => ({
-      leave: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')),
+      leave: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'unavailable')),
     }));
     await report.stop();
     expect(logLines).toEqual([expect.objectContaining({ level: 40 })]);

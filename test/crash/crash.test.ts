@@ -10,7 +10,7 @@ const MEMBERS_ON_ENGINES = 2;
 
 describe('processes that work on one embedded store and are killed at any time', () => {
   it(
-    'lose nothing, send nothing that is not owed, and serve nobody who is switched off',
+    'lose nothing, send nothing that is not owed, and serve no key that is switched off',
     () => crashRounds({ start: async () => EMBEDDED, members: MEMBERS, points: EMBEDDED_POINTS }),
     roundsTimeoutMs(),
   );
@@ -18,7 +18,7 @@ describe('processes that work on one embedded store and are killed at any time',
 
 describeWithMongodb('processes, EventStoreDB and MongoDB that are killed at any time', () => {
   it(
-    'lose nothing, send nothing that is not owed, and serve nobody who is switched off',
+    'lose nothing, send nothing that is not owed, and serve no key that is switched off',
     () =>
       crashRounds({
         start: () => startEngines(inject('mongodBinary') ?? ''),

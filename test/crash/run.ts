@@ -54,8 +54,8 @@ export async function crashRun(options: RunOptions): Promise<Run> {
     await options.next?.({ stage, workload, seed });
     return { ...figures, faults: stage.faults, kills: stage.kills };
   } catch (error) {
-    const told = [(error as Error).message, progressOf(stage), ...stage.faults];
-    throw new Error(told.join('\n'), { cause: error });
+    const lines = [(error as Error).message, progressOf(stage), ...stage.faults];
+    throw new Error(lines.join('\n'), { cause: error });
   } finally {
     clearInterval(telling);
     await stage.abandon();
@@ -73,5 +73,5 @@ async function during(seconds: number, begin: (signal: AbortSignal) => Promise<v
   const parts = begin(over.signal);
   await Promise.race([sleep(seconds * 1_000), ...parts.map((part) => part.catch(() => undefined))]);
   over.abort();
-  await within(Promise.all(parts), ENDED_WITHIN_MS, 'the work that was begun does not come to an end');
+  await within(Promise.all(parts), ENDED_WITHIN_MS, 'the work under way does not end');
 }

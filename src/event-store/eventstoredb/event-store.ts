@@ -33,7 +33,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStoreDb {
   return new EventStoreDb(options);
 }
 
-/** Events in EventStoreDB. Positions are commit positions of `$all`, which the server's own events move too. */
+/** Events in EventStoreDB. Positions are commit positions of `$all`; those of the server's own events are among them. */
 export class EventStoreDb implements EventStore {
   readonly #connection: EventStoreDbConnection;
   readonly #appends: EventStoreDbAppends;
@@ -83,7 +83,7 @@ export class EventStoreDb implements EventStore {
     return readHead(this.#connection);
   }
 
-  /** The server's own records that `$all` does not show take places in the log too. */
+  /** Records of the server that `$all` does not show (0049) have positions too. */
   async hasReached(position: Position): Promise<boolean> {
     return position <= (await this.head()) || position <= (await readHiddenEnd(this.#connection));
   }

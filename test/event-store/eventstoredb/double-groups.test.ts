@@ -174,7 +174,7 @@ describeBoth('a persistent subscription', (open) => {
     expect(consumers.flatMap(({ handed }) => handed).sort()).toEqual(['a 0', 'b 0', 'c 0', 'd 0']);
   });
 
-  test('retries at once, counts, and parks at the limit; skips and parks when told', async () => {
+  test('retries at once, counts, and parks at the limit; skips and parks on request', async () => {
     const group = await GroupAtWork.create(open, { maxRetryCount: 2 });
     await group.record('1', 'a', 'b', 'c');
     const consumer = group.consume();

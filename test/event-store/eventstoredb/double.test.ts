@@ -87,7 +87,7 @@ describeBoth('appending', (client) => {
       [2n, ['c'], 'conflict, last is 1'],
       [7n, ['b'], 'conflict, last is 1'],
     ])(
-      'behind a and b, with expected revision %s, %j stands %s',
+      'after a and b, with expected revision %s, the result of appending %j is: %s',
       async (expectedRevision, names, outcome) => {
         const [engine, stream] = [client(), unique('account')];
         await engine.appendToStream(stream, eventsOf(stream, ['a', 'b']));

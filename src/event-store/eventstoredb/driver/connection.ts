@@ -22,7 +22,7 @@ export interface UseOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One try. When `cancelled` aborts nobody waits for it any more: it cancels the calls that it has open. */
+/** One try. When `cancelled` aborts, its result is no longer needed: it cancels its open calls. */
 export type Work<T> = (client: EventStoreDBClient, cancelled: AbortSignal) => Promise<T>;
 
 /** One client of the process, shared by the adapters. It connects with the first use, and reconnects by itself. */

@@ -7,7 +7,7 @@ import type { Message, ToPark } from './in-flight-events.ts';
 /** The driver limits its buffer by the number of events alone, so it is kept small; the others wait on the connection. */
 const DRIVER_BUFFER = 8;
 const MAX_ACKNOWLEDGED_AT_ONCE = 500;
-/** How long a sent acknowledgement is given to leave: the driver can only cancel the call, which drops what it has. */
+/** The driver (6.2.1) ends a subscription by cancelling its call, which drops unsent acknowledgements: they get this long. */
 const SEND_MS = 100;
 
 export interface GroupSourceOptions {

@@ -35,8 +35,8 @@ export class EventStoreDbAppends {
     let tried = false;
     return this.#connection.use(
       async (_, cancelled) => {
-        // The server recognises a repeated append by its revision. With `any` it goes by the ids, which a restart of
-        // the node makes it forget: so they are looked for here.
+        // The server recognises a repeated append by its revision. With `any` it needs the ids, which it forgets when it
+        // restarts.
         const existing = tried && append.expected === 'any' ? await this.#findRecorded(append) : undefined;
         tried = true;
         return existing ?? (await this.#resultOf(append, await this.#batch.append(append, cancelled)));

@@ -46,7 +46,7 @@ export async function readRange(
   );
 }
 
-/** The position of the last event of all, the server's own included; 0 where there is none. */
+/** The position of the last event in `$all`, including those of the server; 0 where there is none. */
 export function readHead(connection: EventStoreDbConnection, options?: UseOptions): Promise<Position> {
   const last = { direction: BACKWARDS, fromPosition: END, maxCount: 1 } as const;
   return connection.use(async (client, cancelled) => {

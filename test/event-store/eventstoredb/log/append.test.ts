@@ -4,32 +4,11 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EventStoreDbBatchAppend } from '../../../../src/event-store/eventstoredb/driver/batch-append.ts';
 import type { EventStoreDb } from '../../../../src/event-store/eventstoredb/event-store.ts';
-import {
-  type EventStoreDbDouble,
-  startEventStoreDbDouble,
-} from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
-import { eventStoreDbAt } from '../../../support/event-store/eventstoredb-under-test.ts';
+import { restartableNode } from '../../../support/event-store/eventstoredb-under-test.ts';
 import { named, nameOf, record } from '../../../support/event-store/store-events.ts';
-import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 /** How much faster than real time the clock runs that limits the retries of an append. */
 const FASTER = 10;
-
-async function node() {
-  const folder = temporaryFolder();
-  const running = { double: await startEventStoreDbDouble({ folder }) };
-  const { port, url } = running.double;
-  const store = eventStoreDbAt(url);
-  onTestFinished(async () => {
-    await store.close();
-    await running.double.stop();
-  });
-  const restart = async (): Promise<void> => {
-    running.double = await startEventStoreDbDouble({ folder, port });
-  };
-  const double: EventStoreDbDouble = running.double;
-  return { double, store, restart };
-}
 
 /** Three appends of two events each, which expect no stream, anything, and a revision. */
 async function appends(store: EventStoreDb) {
@@ -46,7 +25,7 @@ describe('an append', () => {
   test.each(['timed out', 'without position', 'conflict', 'busy'] as const)(
     'that is answered as %s is recorded once, and its position is found',
     async (fault) => {
-      const { double, store } = await node();
+      const { double, store } = await restartableNode();
       const tried = await appends(store);
       double.failAppends(fault, fault, fault);
       const results = await store.append(tried);
@@ -64,7 +43,7 @@ describe('an append', () => {
   );
 
   test('waits for earlier appends to the same stream, also while the node is unavailable', async () => {
-    const { double, store, restart } = await node();
+    const { double, store, restart } = await restartableNode();
     await record(store, 'account-1', 'first');
     await double.stop();
     const names = Array.from({ length: 8 }, (_, n) => `e${n}`);
@@ -77,13 +56,13 @@ describe('an append', () => {
   });
 
   test('without events is refused', async () => {
-    const { store } = await node();
+    const { store } = await restartableNode();
     const append = { stream: 'account-1', expected: 'any', events: [] } as const;
     await expect(store.append([append])).rejects.toThrow('at least one event');
   });
 
   test('rejects with STORE_UNAVAILABLE once no node has answered for ten seconds', async () => {
-    const { double, store } = await node();
+    const { double, store } = await restartableNode();
     await record(store, 'account-1', 'first');
     await double.stop();
     const now = performance.now.bind(performance);
@@ -107,7 +86,7 @@ describe('the call that appends go through', () => {
   const to = (stream: string) => ({ stream, expected: 'any', events: [event()] }) as const;
 
   async function client(): Promise<{ client: EventStoreDBClient; store: EventStoreDb }> {
-    const { double, store } = await node();
+    const { double, store } = await restartableNode();
     const opened = EventStoreDBClient.connectionString(double.url);
     onTestFinished(() => opened.dispose());
     return { client: opened, store };

@@ -18,8 +18,8 @@ const PAGE = 32;
 
 /**
  * A subscription to `$all`: catch-up in pages, `CaughtUp`, then live. With a filter it sends checkpoints every
- * `interval × window` events that it looked at, and at the end of a page while it catches up: none comes merely
- * because the log's end was reached.
+ * `interval × window` events that it looked at, and at the end of a page while it catches up: not merely because it
+ * has reached the log's end.
  */
 export async function followAll(
   { log, followers, atEndOfLog }: ReadContext,

@@ -168,7 +168,7 @@ export class DoubleLog {
     const last = results.at(-1);
     const isInStep = last === undefined || (last.kind === 'appended' && last.position === this.#sequence);
     if (results.some(({ kind }) => kind !== 'appended') || !isInStep) {
-      throw new Error('somebody else writes the store of the EventStoreDB double');
+      throw new Error('another process writes to the store of the EventStoreDB double');
     }
   }
 

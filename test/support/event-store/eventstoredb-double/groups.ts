@@ -70,7 +70,7 @@ export class Groups {
   }
 
   /**
-   * Serves one consumer until it leaves. An error goes to the call: to throw while reading it would end it without
+   * Serves one consumer until it leaves. Errors are passed to the call: throwing while it is read would end it without
    * an answer.
    */
   read(call: SubscriptionCall): void {
