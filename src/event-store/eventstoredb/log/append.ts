@@ -45,6 +45,7 @@ export class EventStoreDbAppends {
     );
   }
 
+  /** The server may answer a repeated append without its position, or as a conflict: then its events are looked up. */
   async #resultOf(append: BatchAppend, answer: BatchAnswer): Promise<AppendResult> {
     if (answer.kind === 'erased') return answer;
     if (answer.kind === 'recorded' && answer.position !== undefined) {
