@@ -101,10 +101,15 @@ export async function readEnd(
 
 /** All that a read returns. */
 export function collect<E>(read: StreamingRead<E>, cancelled: AbortSignal): Promise<E[]> {
-  cancelled.addEventListener('abort', () => {
-    read.cancel().catch(() => undefined); // rejects where the call was never opened, which the read reports itself
+  return new Promise((resolve, reject) => {
+    const found: E[] = [];
+    read.on('data', (event) => found.push(event));
+    read.on('end', () => resolve(found));
+    read.on('error', reject);
+    cancelled.addEventListener('abort', () => {
+      read.cancel().catch(reject);
+    });
   });
-  return Array.fromAsync(read);
 }
 
 /** `[]` for a stream that does not exist, `erased` for one that was erased. */
