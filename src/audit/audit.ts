@@ -6,20 +6,20 @@ import { printableData, recordedAt } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
 
-/** All that is given must hold. */
+/** An event must match all that are given. */
 export interface AuditFilter {
-  /** Events of the account's stream, and events elsewhere that name the account. */
+  /** Events of the account's stream, and events of other streams that name the account. */
   readonly accountId?: number | undefined;
   /** Events of the transaction's stream, and operations that name it. */
   readonly transactionId?: number | undefined;
-  /** Any of them. */
+  /** One of these types. */
   readonly types?: readonly string[] | undefined;
-  /** When it was recorded; both inclusive, milliseconds. */
+  /** When it happened; both inclusive, milliseconds. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
 }
 
-/** One event as an auditor reads it. `null` where the stored metadata does not say. */
+/** One event as an auditor reads it. `actor` and `command` are `null` where the metadata lacks them. */
 export interface AuditLine {
   readonly stream: string;
   readonly revision: number;
@@ -30,10 +30,7 @@ export interface AuditLine {
   readonly data: unknown;
 }
 
-/**
- * Yields the events that fit, in the order of the log: up to its present end, or with `follow` on and on
- * until the signal aborts.
- */
+/** Yields the matching events in the order of the log: up to its end, or with `follow` until the signal aborts. */
 export async function* audit(
   store: EventStore,
   filter: AuditFilter,
@@ -41,11 +38,11 @@ export async function* audit(
 ): AsyncGenerator<AuditLine> {
   for await (const event of candidates(store, filter, options)) {
     const line = toLine(event);
-    if (fits(event, line, filter)) yield line;
+    if (matches(event, line, filter)) yield line;
   }
 }
 
-/** The events among which those asked for must be, read by the cheapest way. */
+/** Events that may match, read in the cheapest way. */
 async function* candidates(
   store: EventStore,
   filter: AuditFilter,
@@ -57,19 +54,19 @@ async function* candidates(
     return;
   }
   const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM];
-  if (!areElsewhere(filter.types)) prefixes.push(TRANSACTION_STREAMS);
+  if (!areOfOtherStreams(filter.types)) prefixes.push(TRANSACTION_STREAMS);
   const { follow, signal } = options;
   const range = { prefixes, after: 0, signal };
   const batches = follow ? store.subscribe(range) : readToEnd(store, range);
   for await (const batch of batches) yield* batch.events;
 }
 
-/** Types that never stand in a transaction's stream: an auditor of an account then skips those. */
-function areElsewhere(types: readonly string[] | undefined): boolean {
+/** Whether transaction streams never have events of these types, and need not be read. */
+function areOfOtherStreams(types: readonly string[] | undefined): boolean {
   return types?.every((type) => isAccountEventType(type) || isOperationsEventType(type)) === true;
 }
 
-function fits(event: RecordedEvent, line: AuditLine, filter: AuditFilter): boolean {
+function matches(event: RecordedEvent, line: AuditLine, filter: AuditFilter): boolean {
   const named = (field: string): unknown => (event.data as Record<string, unknown> | null)?.[field];
   const { accountId, transactionId, types, sinceMs, untilMs } = filter;
   if (types?.includes(event.type) === false) return false;

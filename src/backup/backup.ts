@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FuelError } from '../errors.ts';
-import { backupFile } from '../sqlite/backup-file.ts';
+import { backupFile } from '../sqlite/database.ts';
 
 /**
- * In the order in which they are copied: what was made from the events comes before the events, so that no
- * checkpoint of the copy can lie ahead of the copied log; and what was acknowledged comes before the deliveries
- * that were made of it, so that none is missing in the copy.
+ * In the order in which they are copied. What was made from the events comes before them, so that no checkpoint of
+ * the copy is ahead of the copied log. Acknowledgements (`subscriptions.db`) come before the deliveries that they
+ * confirm, so that none of these is missing.
  */
 const DATABASES = ['transactions.db', 'subscriptions.db', 'deliveries.db', 'events.db'];
-/** Needed to read the copy: the key that secrets are encrypted with, and the certificate customers may trust. */
+/** The key that secrets are encrypted with, and the certificate that customers may trust. */
 const PLAIN_FILES = ['master.key', 'tls-cert.pem', 'tls-key.pem'];
 
 export interface BackupManifest {
@@ -19,9 +19,9 @@ export interface BackupManifest {
 }
 
 /**
- * Copies the embedded files of `dataDir` into `target`, a new or empty folder, while the service runs. The
- * folder can then be used as `FUEL_DATA_DIR`. The manifest is written last: a copy without one is not whole.
- * Throws `REFUSED` where the target is not empty or there is nothing to copy.
+ * Copies the embedded files of `dataDir` into `target`, a new or empty folder, while the service runs. The folder can
+ * then be used as `FUEL_DATA_DIR`. The manifest is written last: a copy without one is incomplete. Throws `REFUSED`
+ * where the target is not empty or there is nothing to copy.
  */
 export async function backupDataDir(
   dataDir: string,

@@ -1,5 +1,4 @@
-/** What several processes on the same stores must know of each other. */
-
+/** One process of the service, as the others on the same stores see it. */
 export interface LiveProcess {
   readonly id: string;
   readonly pid: number;
@@ -17,11 +16,15 @@ export interface Lease {
 }
 
 /**
- * - `acquire` takes or renews the lease for `ttlMs` and says whether `holder` has it now: at most one holder
- *   at a time, judged by the store's one writer.
- * - `release` gives it up if `holder` has it.
- * - `report` replaces what is known of the process; `leave` removes it; `live` lists those seen within
- *   `maxAgeMs`.
+ * Leases and live processes.
+ *
+ * - `acquire` takes or renews the lease for `ttlMs` and returns whether `holder` has it now. A lease has at most one
+ *   holder at a time.
+ * - `release` ends the lease if `holder` has it.
+ * - `holder` returns the present lease; `undefined` where it is free.
+ * - `report` replaces what is known of the process; `leave` removes it; `live` lists those that reported within
+ *   `maxAgeMs`, the oldest process first.
+ * - After `close` every call rejects with `STORE_CLOSED`.
  */
 export interface Coordination {
   acquire(lease: string, holder: string, ttlMs: number): Promise<boolean>;

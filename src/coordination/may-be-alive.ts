@@ -1,9 +1,6 @@
 import { hostname } from 'node:os';
 
-/**
- * Whether a process that was seen lately may still run. One of this machine that was killed is known to be gone
- * before its last report grows old.
- */
+/** Whether a process that reported lately may still run. On this machine the operating system knows. */
 export function mayBeAlive(candidate: { readonly host: string; readonly pid: number }): boolean {
   if (candidate.host !== hostname()) return true;
   try {

@@ -1,21 +1,20 @@
 import type { Collection, Db } from 'mongodb';
-import type { CollectionsPlan } from '../mongodb/collections.ts';
 import type { MongoConnection } from '../mongodb/connection.ts';
-import { PreparedCollections, retryUpsert } from '../mongodb/prepared-collections.ts';
+import { type CollectionsPlan, PreparedCollections, retryUpsert } from '../mongodb/prepared-collections.ts';
 import type { Coordination, LiveProcess } from './coordination.ts';
 import { mayBeAlive } from './may-be-alive.ts';
 
-/** Leases last seconds: an answer that comes later than this is of no use to anyone. */
-const ANSWER_MS = 2_000;
-/** Processes that died without a word are forgotten after a day. */
-const FORGOTTEN_AFTER_SECONDS = 86_400;
+/** Leases last for seconds, so a later answer would be useless. */
+const TIMEOUT_MS = 2_000;
+/** For processes that died without `leave`. */
+const EXPIRE_AFTER_SECONDS = 86_400;
 
 const PLAN: CollectionsPlan = {
   name: 'coordination',
   version: 1,
   collections: {
     leases: [],
-    processes: [{ key: { seen_at: 1 }, expireAfterSeconds: FORGOTTEN_AFTER_SECONDS }],
+    processes: [{ key: { seen_at: 1 }, expireAfterSeconds: EXPIRE_AFTER_SECONDS }],
   },
 };
 
@@ -36,14 +35,13 @@ interface ProcessDocument {
 }
 
 /**
- * Leases and processes of all machines that share one MongoDB. Times are judged by the server's clock alone, so
- * that machines whose clocks differ agree on who holds a lease and who lives; `expiresAtMs` and `seenAtMs` are by
- * that clock too. A lease is granted once a majority has it: a failover never gives it to a second holder.
- * `close` leaves the connection to its owner.
+ * Leases and processes of all machines that share one MongoDB. Only the server's clock counts, also in `expiresAtMs`
+ * and `seenAtMs`, since the machines' clocks may differ. A lease is granted once a majority has it, so that a failover
+ * can't give it to a second holder. `close` leaves the connection open.
  */
 export function openMongoCoordination(options: { readonly connection: MongoConnection }): Coordination {
   const collections = new PreparedCollections(options.connection, PLAN);
-  const use = <T>(work: (db: Db) => Promise<T>): Promise<T> => collections.use(ANSWER_MS, work);
+  const use = <T>(work: (db: Db) => Promise<T>): Promise<T> => collections.use(TIMEOUT_MS, work);
   return {
     acquire: (lease, holder, ttlMs) => use((db) => take(leasesOf(db), lease, { holder, ttlMs })),
     async release(lease, holder) {
@@ -76,12 +74,12 @@ function leasesOf(db: Db): Collection<LeaseDocument> {
   return db.collection('leases');
 }
 
-/** A report is repeated every other second, so it need not outlive a failover. */
+/** A report is repeated every two seconds, so it need not survive a failover. */
 function processesOf(db: Db): Collection<ProcessDocument> {
   return db.collection('processes', { writeConcern: { w: 1 } });
 }
 
-/** A lease of another holder is left as it is: then nothing is written. */
+/** A lease of another holder stays as it is, and nothing is written. */
 async function take(
   leases: Collection<LeaseDocument>,
   lease: string,

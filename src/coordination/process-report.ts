@@ -3,13 +3,13 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Coordination } from './coordination.ts';
 
-const LEAST_BETWEEN_MS = 50;
+const MIN_INTERVAL_MS = 50;
 const HEARTBEAT_MS = 2_000;
-/** A process not seen for this long is taken for dead. */
+/** A process that has not reported for this long counts as dead. */
 export const PROCESS_MAX_AGE_MS = 3 * HEARTBEAT_MS;
 
 /**
- * Tells the other processes that this one lives and how far its directory is: at once when the directory has
+ * Reports to the other processes that this one is alive and how far its directory is: at once when the directory has
  * moved (at most every 50 ms), and every 2 s in any case. `fuel … --wait` reads it.
  */
 export class ProcessReport {
@@ -40,7 +40,7 @@ export class ProcessReport {
   directoryMoved(position: number): void {
     if (position === this.#position) return;
     this.#position = position;
-    this.#schedule(Math.max(0, this.#lastAtMs + LEAST_BETWEEN_MS - this.#clock.now()));
+    this.#schedule(Math.max(0, this.#lastAtMs + MIN_INTERVAL_MS - this.#clock.now()));
   }
 
   async stop(): Promise<void> {
@@ -50,7 +50,10 @@ export class ProcessReport {
     try {
       await this.#coordination.leave(this.#self.id);
     } catch (error) {
-      this.#log.warn({ err: error }, 'could not report that this process ends; its last report grows old');
+      this.#log.warn(
+        { err: error },
+        'the process report could not be removed at the end; it expires after 6 s',
+      );
     }
   }
 
@@ -68,7 +71,7 @@ export class ProcessReport {
     try {
       await this.#coordination.report({ ...this.#self, ...place, directoryPosition: this.#position });
     } catch (error) {
-      this.#log.warn({ err: error }, 'could not report that this process lives; trying again');
+      this.#log.warn({ err: error }, 'the process report failed; it is retried in 2 s');
     }
     if (!this.#stopped) this.#schedule(HEARTBEAT_MS);
   }

@@ -11,7 +11,7 @@ const MIGRATIONS = [
    ) STRICT;`,
 ];
 
-/** Leases and processes of one machine, in a small file of their own. */
+/** Leases and processes of one machine, in a separate file. */
 export function openSqliteCoordination(options: {
   readonly path: string;
   readonly clock: Clock;

@@ -1,8 +1,8 @@
 import type { RecordedEvent } from './event-store.ts';
 
 /**
- * Of the events of one batch, as `jsonBytes` counts them. A batch is full once it has reached this: one event is
- * always taken, whatever its size. Several hundred usual events are less.
+ * A batch is full once its events reach this, as `jsonBytes` counts them: it has one event at least, whatever its
+ * size. Several hundred usual events are less.
  */
 export const MAX_BATCH_BYTES = 2 * 1024 * 1024;
 
@@ -15,8 +15,8 @@ export function eventBytes({ data, metadata }: Pick<RecordedEvent, 'data' | 'met
 }
 
 /**
- * About what a JSON value takes in memory: empty arrays take ten times their text. Without recursion, since nothing
- * bounds how deep a stored value nests.
+ * About what a JSON value takes in memory, which may be ten times its text. Without recursion, since a stored value
+ * may nest to any depth.
  */
 export function jsonBytes(value: unknown): number {
   let bytes = 0;

@@ -3,7 +3,7 @@ import { MAX_NESTING, nestsDeeperThan, shortened } from '../domain/values/bounds
 import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
 import { type RecordedEvent, Unreadable } from './event-store.ts';
 
-/** An event brought up to the present version, or why that is not possible. */
+/** An event in the present version of its schema, or why that is not possible. */
 export type Decoded =
   | {
       readonly ok: true;
@@ -14,32 +14,31 @@ export type Decoded =
     }
   | { readonly ok: false; readonly reason: string };
 
-/** Turns the data of one version into that of the next. Pure; may throw on data that never fitted. */
+/** Converts data of one version to the next. Pure; may throw on data that was never valid. */
 export type Upcaster = (data: unknown) => unknown;
 
 export interface SchemaHistory {
   /** The version this code writes and the newest it reads. */
   readonly version: number;
-  /** By event type and the version they start from; where there is none, that step changes nothing. */
+  /** By event type and the version they convert from; without one, the data stays as it is. */
   readonly upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster>>>>;
 }
 
-/** Far beyond what is read, and far below what overflows a stack. */
+/** Far more than any readable event has, far less than overflows a stack. */
 const MAX_PRINTED_NESTING = 1_000;
-const FIRST_VERSION = 1; // also of an event whose metadata does not say
+const FIRST_VERSION = 1; // also of events without a version
 const production: SchemaHistory = { version: SCHEMA_VERSION, upcasters: {} };
 
 /**
- * Reads a stored event: known type, readable, of a version not newer than this code's, older ones brought up
- * step by step. Never throws. The data is not held against its schema: what renders transactions checks each
- * value as it prints it. See `decodeStrict`.
+ * Reads a stored event of a known type; older versions are converted step by step, newer ones are refused. Never
+ * throws. The data is not validated against its schema (see `decodeStrict`): the renderer checks each value itself.
  */
 export function decode(event: RecordedEvent, history: SchemaHistory = production): Decoded {
   const { type, data } = event;
   if (!isKnown(type)) return refuse(`unknown event type ${type}`);
   if (data instanceof Unreadable) return refuse(data.reason);
   if (event.metadata instanceof Unreadable) return refuse(event.metadata.reason);
-  // First of all: what comes after may walk the values by recursion.
+  // Before anything else, which may use recursion.
   if (nestsDeeperThan(data, MAX_NESTING)) return refuse(`data nests deeper than ${MAX_NESTING} levels`);
   if (nestsDeeperThan(event.metadata, MAX_NESTING)) {
     return refuse(`metadata nests deeper than ${MAX_NESTING} levels`);
@@ -55,7 +54,7 @@ export function decode(event: RecordedEvent, history: SchemaHistory = production
     );
   }
   if (version === history.version) return { ok: true, type, data, metadata };
-  const upcast = bringUp(event, version as number, history);
+  const upcast = upcastData(event, version as number, history);
   return upcast.ok ? { ok: true, type, data: upcast.data, metadata } : upcast;
 }
 
@@ -68,14 +67,14 @@ export function decodeStrict(event: RecordedEvent, history: SchemaHistory = prod
   return faults.length === 0 ? decoded : refuse(faults.join('; '));
 }
 
-/** The data as it may be printed: `null` where it is no JSON, or nests so deep that it has no text. */
+/** The data to print: `null` where it is not JSON, or nests too deep to be serialized. */
 export function printableData({ data }: RecordedEvent): unknown {
   return data instanceof Unreadable || nestsDeeperThan(data, MAX_PRINTED_NESTING) ? null : data;
 }
 
 /**
- * When the event happened, ISO 8601 UTC: by the clock of the command that caused it, which a copy of the event
- * keeps, or else by the clock of the store that took it.
+ * When the event happened, ISO 8601 UTC: by the clock of the command that caused it, which survives a copy to another
+ * store, or else by the clock of the store that recorded it.
  */
 export function recordedAt(event: RecordedEvent): string {
   const { at } = membersOf(event.metadata);
@@ -83,7 +82,7 @@ export function recordedAt(event: RecordedEvent): string {
   return formatDateTime(commandMs ?? event.recordedAtMs);
 }
 
-function bringUp(
+function upcastData(
   { type, data }: RecordedEvent,
   from: number,
   { version: to, upcasters }: SchemaHistory,
@@ -96,7 +95,7 @@ function bringUp(
     try {
       upcast = step(upcast);
     } catch (error) {
-      return refuse(`version ${version} of ${type} could not be brought up: ${String(error)}`);
+      return refuse(`version ${version} of ${type} could not be converted: ${String(error)}`);
     }
   }
   return { ok: true, data: upcast };

@@ -7,7 +7,7 @@ import type { EventMetadata } from '../domain/events.ts';
 export type Position = number;
 
 export interface NewEvent {
-  /** UUID. Appending it again at the same place changes nothing. */
+  /** UUID. An event that is appended again at its place is not recorded twice. */
   readonly id: string;
   readonly type: string;
   readonly data: unknown;
@@ -21,14 +21,14 @@ export interface RecordedEvent {
   readonly revision: number;
   readonly id: string;
   readonly type: string;
-  /** What JSON.parse made of it; an `Unreadable` where the stored bytes are not JSON. */
+  /** Parsed JSON; an `Unreadable` where the stored bytes are not JSON. */
   readonly data: unknown;
   readonly metadata: unknown;
-  /** When the store took it, milliseconds. */
+  /** When the store recorded it, milliseconds. */
   readonly recordedAtMs: number;
 }
 
-/** Stands in for data or metadata that is not JSON, so that one bad event never ends a subscription. */
+/** In place of data or metadata that is not JSON, so that one bad event never ends a subscription. */
 export class Unreadable {
   readonly reason: string;
   constructor(reason: string) {
@@ -37,12 +37,11 @@ export class Unreadable {
 }
 
 /**
- * The type of the event that stands for an erasure, in the erased stream, with the revision `ERASED_REVISION`: an
- * engine whose log keeps erased events until it is cleaned up hands it out after them. One that forgets them at
- * once has no such event.
+ * The type of the event that marks the end of an erased stream, with the revision `ERASED_REVISION`. Only an engine
+ * that keeps erased events until its log is cleaned up has such events.
  */
 export const STREAM_ERASED = '$streamDeleted';
-/** Above every revision that an event has. */
+/** Higher than any other revision. */
 export const ERASED_REVISION = Number.MAX_SAFE_INTEGER;
 
 /** `none`: the stream must not exist. `any`: no check. A number: the revision of its last event. */
@@ -51,37 +50,36 @@ export type ExpectedRevision = 'none' | 'any' | number;
 export interface Append {
   readonly stream: string;
   readonly expected: ExpectedRevision;
-  /** At least one; recorded all together or not at all. */
+  /** At least one; all are recorded, or none. */
   readonly events: readonly NewEvent[];
 }
 
 export type AppendResult =
   | { readonly kind: 'appended'; readonly revision: number; readonly position: Position }
-  /** The stream's last revision is another one (`undefined`: the stream does not exist). Nothing was recorded. */
+  /** The stream has another last revision (`undefined`: it does not exist). Nothing was recorded. */
   | { readonly kind: 'conflict'; readonly actual: number | undefined }
   /** The stream was erased and takes no event again. */
   | { readonly kind: 'erased' };
 
 /**
- * One step of a catch-up subscription. `events` may be empty: then it only moves the checkpoint or says that
- * the store is still there.
+ * One step of a catch-up subscription. Without events it moves the checkpoint, or is a heartbeat of the store.
  */
 export interface SubscriptionBatch {
   readonly events: readonly RecordedEvent[];
-  /** Every matching event up to here has been handed over: a checkpoint that is safe to store. */
+  /** Every matching event up to here was in this batch or an earlier one: safe to store as a checkpoint. */
   readonly position: Position;
-  /** No further event was there when this batch was read. */
+  /** The log had no further event when this batch was read. */
   readonly caughtUp: boolean;
 }
 
 export interface SubscribeOptions {
   /** Events of streams whose name starts with one of these; all events where there is none. */
   readonly prefixes: readonly string[];
-  /** Start behind this position; 0 for the very start. */
+  /** Start after this position; 0 for the start of the log. */
   readonly after: Position;
-  /** Ends the iteration quietly. */
+  /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
-  /** Most events in one batch; the adapter has a default. */
+  /** The maximum number of events in one batch; each adapter has a default. */
   readonly batchSize?: number;
 }
 
@@ -89,27 +87,27 @@ export interface SubscribeOptions {
  * The log of everything that happened, with EventStoreDB's semantics.
  *
  * - `append`: each `Append` is atomic; several in one call are independent of each other (one may conflict
- *   while the rest is recorded), faster together, and recorded in the order given. Results stand in the same
- *   order. Appending events whose ids already stand at that very place answers `appended` with their place.
+ *   while the rest is recorded), faster together, and recorded in the order given. Results have the same order.
+ *   Appending events that are already recorded at that place, by their ids, returns `appended` with that place.
  *   It resolves once the events are durable.
  * - `readStream`: in order of revision, from `fromRevision` (default 0). Nothing for a stream that does not
  *   exist or was erased.
- * - `subscribe`: every event behind `after`, in order, without gap, then live. While idle it yields an empty
- *   batch every second or so, whose position is the log's end: whoever needs to know that the store is still
- *   there reads it off that. While the engine is away it waits, tries again and goes on where it was.
- * - `erase`: removes the stream's events for good; the stream takes no event again. An engine may keep the bytes
- *   until its log is cleaned up, and `subscribe` may hand them out until then (see `STREAM_ERASED`).
+ * - `subscribe`: every event after `after`, in order, without a gap, then live. While idle it yields an empty batch
+ *   about every second, with the position of the log's end, as a heartbeat of the store. While the engine is
+ *   unavailable it waits, retries, and continues where it was.
+ * - `erase`: removes the stream's events permanently; the stream takes no event again. An engine may keep the bytes
+ *   until its log is cleaned up, and `subscribe` may return the events until then (see `STREAM_ERASED`).
  * - `head`: the position of the last event that can be read, 0 for an empty store.
- * - `hasReached`: whether the log is that long. Of a position that `subscribe` or `append` told it is true for ever,
- *   also where it lies behind `head`, among the engine's own records; false tells of another log, or an older copy.
- * - While the engine can't be reached the other calls reject with `STORE_UNAVAILABLE`; an append that was
- *   answered so may have been recorded, and is safe to repeat with the same event ids.
+ * - `hasReached`: whether the log is that long. Always true for a position that `subscribe` or `append` has returned,
+ *   even one after `head` among the engine's own records; false means another log, or an older copy of this one.
+ * - While the engine is unavailable the other calls reject with `STORE_UNAVAILABLE`; such an append may have been
+ *   recorded, and is safe to repeat with the same event ids.
  * - After `close` every call rejects with `STORE_CLOSED`.
  */
 export interface EventStore {
   append(appends: readonly Append[]): Promise<AppendResult[]>;
   readStream(stream: string, options?: { readonly fromRevision?: number }): Promise<RecordedEvent[]>;
-  /** The events of many streams at once, in the order asked for. */
+  /** The events of each of these streams, in the order of the names. */
   readStreams(streams: readonly string[]): Promise<RecordedEvent[][]>;
   isErased(stream: string): Promise<boolean>;
   subscribe(options: SubscribeOptions): AsyncIterable<SubscriptionBatch>;
@@ -121,9 +119,9 @@ export interface EventStore {
 
 export interface GroupSettings {
   readonly prefixes: readonly string[];
-  /** An event neither acknowledged, retried nor parked within this time is handed out again. */
+  /** An event that is neither acknowledged, retried nor parked within this time is handed out again. */
   readonly ackTimeoutMs: number;
-  /** An event that was handed out this often without an acknowledgement is parked. */
+  /** An event that was handed out this often and not acknowledged is parked. */
   readonly maxRetries: number;
 }
 
@@ -142,15 +140,14 @@ export interface ParkedEvent {
 /**
  * Competing consumers over the log (EventStoreDB's persistent subscription to `$all`).
  *
- * - `ensureGroup` creates the group at the very start of the log where it is missing and brings its settings
- *   up to date where it is not; it never moves it.
- * - `consume` hands each event to one consumer at a time, at least once, in no guaranteed order; at most
- *   `bufferSize` are out at one consumer. What a consumer that died held is handed out again after
- *   `ackTimeoutMs`.
- * - `ack` ends an event; `retry` hands it out again after `delayMs`; `park` sets it aside with a reason.
- *   Each counts only while this consumer holds the event.
- * - `parked` lists what was parked, oldest first; `replayParked` hands it all out again and says how many.
- * - While the engine is away a consumer waits and goes on by itself.
+ * - `ensureGroup` creates a missing group at the start of the log, and updates the settings of an existing one
+ *   without moving it.
+ * - `consume` hands each event to one consumer at a time, at least once, in no guaranteed order; one consumer has at
+ *   most `bufferSize` unanswered. Those of a consumer that died are handed out again after `ackTimeoutMs`.
+ * - `ack` ends an event; `retry` hands it out again after `delayMs`; `park` parks it with a reason. Each has an
+ *   effect only while this consumer holds the event.
+ * - `parked` lists the parked events, oldest first; `replayParked` hands them all out again and returns how many.
+ * - While the engine is unavailable a consumer waits, and continues automatically.
  */
 export interface PersistentSubscriptions {
   ensureGroup(group: string, settings: GroupSettings): Promise<void>;

@@ -3,17 +3,17 @@ import { type DomainEvent, SCHEMA_VERSION } from '../domain/events.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import type { NewEvent } from './event-store.ts';
 
-/** Who causes an event, and by which command: auditors read it off every event. */
+/** Who causes an event, and by which command; every event's metadata says so. */
 export interface Author {
   readonly actor: string;
   readonly command: string;
-  /** Joins all that one command caused; a new UUID where not given. */
+  /** The same for all events of one command; a new UUID unless given. */
   readonly correlationId?: string;
-  /** The event or command that led to this one; the correlation id where not given. */
+  /** The event or command that led to this one; the correlation id unless given. */
   readonly causationId?: string;
 }
 
-/** An event ready to be appended, with a random id; `atMs` is the command's clock. */
+/** An event to append, with a random id; `atMs` is by the command's clock. */
 export function newEvent({ type, data }: DomainEvent, author: Author, atMs: number): NewEvent {
   const correlationId = author.correlationId ?? randomUUID();
   return {

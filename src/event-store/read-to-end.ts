@@ -1,8 +1,8 @@
 import type { EventStore, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
 
 /**
- * What matches behind `after`, to the end of the log. Rejects with `STORE_UNAVAILABLE` where the engine is away at
- * the beginning, which a subscription would wait for: whoever asks for what there is wants to be told.
+ * What matches after `after`, to the end of the log. Rejects with `STORE_UNAVAILABLE` where the engine is unavailable
+ * at the beginning, instead of waiting for it as a subscription does.
  */
 export async function* readToEnd(
   store: Pick<EventStore, 'head' | 'subscribe'>,

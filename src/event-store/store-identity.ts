@@ -9,9 +9,9 @@ import { newEvent } from './new-event.ts';
 const AUTHOR = { actor: 'system', command: 'store open' };
 
 /**
- * The id of the event store, which its first event of the stream `operations` gives: checkpoints carry it, so
- * that they are never used with another store. A store without a name is given one; of several processes that
- * try, one wins and all return its id. Rejects with `STORE_MISMATCH` when that first event does not name it.
+ * The id of the event store, from the first event of its stream `operations`. Checkpoints carry it, so that they are
+ * never used with another store. A store without an id gets one; where several processes try, all return the id of
+ * the one that wins. Rejects with `STORE_MISMATCH` when that first event is another one.
  */
 export async function storeIdentity(store: EventStore, clock: Clock): Promise<string> {
   const known = await readIdentity(store);
@@ -22,7 +22,7 @@ export async function storeIdentity(store: EventStore, clock: Clock): Promise<st
   if (recorded !== undefined) return recorded;
   throw new FuelError(
     'STORE_MISMATCH',
-    `the stream ${OPERATIONS_STREAM} takes no event that names the store`,
+    `the stream ${OPERATIONS_STREAM} does not accept the event that names the store`,
   );
 }
 
@@ -39,7 +39,7 @@ async function readIdentity(store: EventStore): Promise<string | undefined> {
   );
 }
 
-/** As `assertCheckpoint`, of a view that may have none yet, and for those who must not name a store that has no name. */
+/** As `assertCheckpoint`, for a view that may have no checkpoint. Gives a store without an id none. */
 export async function assertViewFits(
   checkpoint: { readonly storeId: string; readonly position: Position } | undefined,
   store: EventStore,
@@ -51,9 +51,9 @@ export async function assertViewFits(
 }
 
 /**
- * Rejects with `STORE_MISMATCH`, naming the ways out, when a projection's checkpoint was made from another event
- * store or lies ahead of its end, as after an older backup was restored: going on would skip events.
- * `projection` is the name that `fuel projection rebuild` knows it by.
+ * Rejects with `STORE_MISMATCH`, and says what to do, when a projection's checkpoint belongs to another event store or
+ * lies ahead of its end, as after an older backup was restored: to continue would skip events. `projection` is its
+ * name in `fuel projection rebuild`.
  */
 export async function assertCheckpoint(
   checkpoint: { readonly storeId: string; readonly position: Position },

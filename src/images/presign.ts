@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Config } from '../config/config.ts';
 import { HmacSha256 } from '../hmac-sha256.ts';
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
@@ -17,10 +18,10 @@ export interface PhotoStore {
   readonly secretAccessKey: string;
 }
 
-/** URLs issued at one moment. */
+/** URLs issued at the same time. */
 export interface IssuedUrls {
   readonly presign: PresignUrl;
-  /** When they stop working: the issue time, cut to whole seconds, and the validity. */
+  /** When they expire: the issue time, in whole seconds, plus the validity. */
   readonly expiresAtMs: number;
 }
 
@@ -54,10 +55,21 @@ export function createPresigner(store: PhotoStore): Presigner {
   };
 }
 
+/** The presigner of the photo store that the configuration names. */
+export function configuredPresigner(config: Config): Presigner {
+  return createPresigner({
+    endpoint: config.FUEL_IMAGES_ENDPOINT,
+    region: config.FUEL_IMAGES_REGION,
+    bucket: config.FUEL_IMAGES_BUCKET,
+    accessKeyId: config.FUEL_IMAGES_ACCESS_KEY_ID,
+    secretAccessKey: config.FUEL_IMAGES_SECRET_ACCESS_KEY,
+  });
+}
+
 export interface SigningTerms {
   readonly origin: string;
   readonly host: string;
-  /** What stands before the key, URI-encoded: `/` where the host names the bucket, else `/<bucket>/`. */
+  /** The path before the key, URI-encoded: `/` where the host names the bucket, else `/<bucket>/`. */
   readonly pathBefore: string;
   readonly accessKeyId: string;
   /** `YYYYMMDD/<region>/s3/aws4_request`. */
@@ -68,7 +80,7 @@ export interface SigningTerms {
   readonly validForSeconds: number;
 }
 
-/** AWS Signature Version 4 in the query. All that does not depend on the object's key is prepared here, once. */
+/** AWS Signature Version 4 in the query. What does not depend on the object's key is computed once. */
 export function presignUrls(terms: SigningTerms): PresignUrl {
   const query =
     `X-Amz-Algorithm=${ALGORITHM}` +
@@ -107,7 +119,7 @@ function signingKeys(store: PhotoStore): (day: string) => HmacSha256 {
   };
 }
 
-/** RFC 3986 over UTF-8, `/` kept. A half of a surrogate pair, which has no UTF-8, becomes U+FFFD. */
+/** RFC 3986 over UTF-8, except `/`. A lone surrogate, which UTF-8 can not encode, becomes U+FFFD. */
 function encodeKey(key: string): string {
   if (PLAIN_KEY.test(key)) return key;
   return encodeURIComponent(key.toWellFormed())

@@ -8,21 +8,17 @@ import {
   MongoServerError,
 } from 'mongodb';
 import { FuelError } from '../errors.ts';
-import { inTime } from './in-time.ts';
 
-/** To find a server that takes the operation: what asks for a page is answered within 2 s all the same. */
+/** To find a server for an operation; short, so that a page request is answered within 2 s in any case. */
 const SELECTION_MS = 1_200;
-/** A connection on which nothing comes for so long is given up, and what was asked on it. */
+/** A connection without an answer for this long is closed, and its operations fail. */
 const SOCKET_MS = 30_000;
-/**
- * Not master, shutting down, interrupted at shutdown, stepping down (also while it built an index), …: another server
- * will take it, or soon this one.
- */
+/** Not primary, shutting down, stepping down, …: another server will take the operation, or soon this one. */
 const UNAVAILABLE_CODES = new Set([
   6, 7, 43, 64, 89, 91, 133, 134, 189, 262, 276, 9001, 10107, 11600, 11602, 13435, 13436,
 ]);
 const UNAVAILABLE_LABELS = ['RetryableWriteError', 'TransientTransactionError', 'SystemOverloadedError'];
-/** A document that is too large, as sent or as a change would leave it, or that the collection's rules refuse. */
+/** A document that is too large, also after an update, or that fails the collection's validation. */
 const REFUSED_CODES = new Set([121, 10334, 17419, 17420]);
 const UNAVAILABLE_NAMES = new Set([
   'MongoServerSelectionError',
@@ -55,7 +51,7 @@ export class MongoConnection {
       connectTimeoutMS: SELECTION_MS,
       socketTimeoutMS: SOCKET_MS,
       waitQueueTimeoutMS: SELECTION_MS,
-      writeConcern: { w: 'majority' }, // what is acknowledged outlives a failover
+      writeConcern: { w: 'majority' }, // acknowledged writes survive a failover
       ignoreUndefined: true,
     });
     this.#client.on('serverDescriptionChanged', ({ newDescription }) => {
@@ -86,8 +82,8 @@ export class MongoConnection {
   }
 
   /**
-   * Connects once, by itself: a client that connects on the way of an operation and finds no server then is of no
-   * use ever after ("Topology is closed"). From the first time on the driver reconnects alone.
+   * Connects before the first operation. A client that connects as part of an operation, and finds no server, fails
+   * ever after with "Topology is closed". Once connected, the driver reconnects by itself.
    */
   async #connected(): Promise<void> {
     this.#connecting ??= this.#connect();
@@ -99,7 +95,7 @@ export class MongoConnection {
     }
   }
 
-  /** A delivery and the streak of its lane's failures change in one transaction, which a single node does not have. */
+  /** The service needs transactions (0043), which a single node does not have. */
   async #connect(): Promise<void> {
     await this.#client.connect();
     if (this.#isSingleNode) throw singleNode();
@@ -116,7 +112,7 @@ export class MongoConnection {
   }
 }
 
-/** An error of the driver as `errorKind` knows it: unavailable, refused, or the error itself. */
+/** Classifies an error of the driver for `errorKind`: unavailable, refused, or the error itself. */
 function toKnownError(error: unknown): unknown {
   if (isUnavailable(error)) return unavailable(error as Error);
   if (isRefused(error)) {
@@ -128,20 +124,20 @@ function toKnownError(error: unknown): unknown {
 
 function isRefused(error: unknown): boolean {
   if (BSON.BSONError.isBSONError(error) || error instanceof MongoInvalidArgumentError) return true;
-  // What does not fit into the driver's buffer fails as writing to a buffer does.
+  // A document that does not fit into the driver's buffer.
   if (error instanceof RangeError && (error as NodeJS.ErrnoException).code === 'ERR_OUT_OF_RANGE')
     return true;
   return error instanceof MongoServerError && REFUSED_CODES.has(Number(error.code));
 }
 
 function isUnavailable(error: unknown): boolean {
-  // The driver hands some errors of a socket on as they are: writing to one that the server has just closed.
+  // The driver does not wrap every socket error, such as a write to a socket that the server has just closed.
   if (!(error instanceof MongoError)) return SOCKET_CODES.has(String((error as { code?: unknown }).code));
   if (error instanceof MongoNetworkError || UNAVAILABLE_NAMES.has(error.name)) return true;
   if (UNAVAILABLE_LABELS.some((label) => error.hasErrorLabel(label))) return true;
   if (error instanceof MongoServerError) {
     if (UNAVAILABLE_CODES.has(Number(error.code))) return true;
-    const within: unknown = error.errorResponse; // a bulk write hands on an error of its connection as one of the server
+    const within: unknown = error.errorResponse; // a bulk write wraps an error of its connection in one of the server
     if (within instanceof Error && isUnavailable(within)) return true;
   }
   return error.cause !== undefined && isUnavailable(error.cause);
@@ -161,4 +157,20 @@ function singleNode(): FuelError {
 
 function closed(cause?: unknown): FuelError {
   return new FuelError('STORE_CLOSED', 'the connection to MongoDB was closed', { cause });
+}
+
+/**
+ * Rejects with `STORE_UNAVAILABLE` where the work takes longer than `withinMs`; it may still happen then. The driver has
+ * no time-out of its own for a server that has received an operation and does not answer.
+ */
+export async function inTime<T>(withinMs: number, work: () => Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late.reject(new FuelError('STORE_UNAVAILABLE', `MongoDB has not answered within ${withinMs} ms`));
+  }, withinMs);
+  try {
+    return await Promise.race([work(), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

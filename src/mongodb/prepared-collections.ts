@@ -1,19 +1,23 @@
-import { type Db, MongoServerError } from 'mongodb';
+import { type Db, type IndexDescription, MongoServerError } from 'mongodb';
 import { FuelError } from '../errors.ts';
-import { type CollectionsPlan, prepareCollections } from './collections.ts';
-import type { MongoConnection } from './connection.ts';
-import { inTime } from './in-time.ts';
+import { inTime, type MongoConnection } from './connection.ts';
 
-const PREPARED_WITHIN_MS = 10_000;
-/** What the server says of a document whose key another one has. */
+const VERSIONS = 'schema_versions';
+const PREPARE_TIMEOUT_MS = 10_000;
+/** The server's error code. */
 export const DUPLICATE_KEY = 11_000;
 /** An upsert that loses a race finds the winner's document with its next try. */
 const MAX_TRIES = 5;
 
-/**
- * The collections of one adapter: made with the first use, and each use limited in time. The connection is its
- * owner's; closing this leaves it open.
- */
+/** The collections of one adapter, their indexes and their version. */
+export interface CollectionsPlan {
+  /** Names the plan in the collection `schema_versions`. */
+  readonly name: string;
+  readonly version: number;
+  readonly collections: Readonly<Record<string, readonly IndexDescription[]>>;
+}
+
+/** The collections of one adapter, created with the first use. Closing them leaves the connection open. */
 export class PreparedCollections {
   readonly #connection: MongoConnection;
   readonly #plan: CollectionsPlan;
@@ -25,11 +29,7 @@ export class PreparedCollections {
     this.#plan = plan;
   }
 
-  /**
-   * Runs operations on the database. Rejects with `STORE_UNAVAILABLE` where no server takes them or the answer is
-   * not there within `withinMs`: the driver has no limit of its own for a server that took an operation and says
-   * nothing. What was asked may still happen then. Rejects with `STORE_CLOSED` after `close`.
-   */
+  /** As `MongoConnection.use`, limited by `inTime`. Rejects with `STORE_CLOSED` after `close`. */
   async use<T>(withinMs: number, work: (db: Db) => Promise<T>): Promise<T> {
     if (this.#closed)
       throw new FuelError('STORE_CLOSED', `the collections of ${this.#plan.name} were closed`);
@@ -44,7 +44,7 @@ export class PreparedCollections {
   }
 
   async #prepare(): Promise<void> {
-    this.#prepared ??= inTime(PREPARED_WITHIN_MS, () =>
+    this.#prepared ??= inTime(PREPARE_TIMEOUT_MS, () =>
       this.#connection.use((db) => prepareCollections(db, this.#plan)),
     );
     try {
@@ -56,7 +56,30 @@ export class PreparedCollections {
   }
 }
 
-/** Tries an upsert again that another process's upsert of the same document came before. */
+/**
+ * Creates the collections and indexes that are missing; safe when several processes do so at once. Rejects with
+ * `STORE_NEWER` where a newer version of this service wrote them.
+ */
+export async function prepareCollections(db: Db, plan: CollectionsPlan): Promise<void> {
+  const versions = db.collection<{ _id: string; version: number }>(VERSIONS);
+  const found = await versions.findOneAndUpdate(
+    { _id: plan.name },
+    { $max: { version: plan.version } },
+    { upsert: true, returnDocument: 'before' },
+  );
+  if (found !== null && found.version > plan.version) {
+    throw new FuelError(
+      'STORE_NEWER',
+      `the collections of ${plan.name} in MongoDB have version ${found.version}, newer than ${plan.version}, ` +
+        'which this version of the service writes: run the newer version',
+    );
+  }
+  for (const [name, indexes] of Object.entries(plan.collections)) {
+    if (indexes.length > 0) await db.collection(name).createIndexes([...indexes]);
+  }
+}
+
+/** Retries an upsert that failed because another process inserted the same document. */
 export async function retryUpsert<T>(upsert: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

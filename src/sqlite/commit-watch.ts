@@ -3,14 +3,14 @@ import { BroadcastChannel, isMainThread } from 'node:worker_threads';
 import type { Signal } from '../signal.ts';
 import type { Database } from './database.ts';
 
-const POLL_MS = 20; // seen within 25 ms, at half a percent of a core: what costs is waking up, not looking
-/** A thread hears from the main thread; it looks for itself only in case nobody else does. */
+const POLL_MS = 20; // takes half a percent of a core
+/** The main thread notifies the others; they poll only in case it does not watch the file. */
 const THREAD_POLL_MS = 500;
 
 /**
  * Notifies its listeners when something may have been committed to a file: at once for a commit of this process
- * (`notify`, in any thread), within `POLL_MS` for a commit of another process. Only the main thread polls that
- * often, with one timer for all listeners, and notifies the other threads.
+ * (`notify`, in any thread), within `POLL_MS` for one of another process. One timer polls for all listeners; only the
+ * main thread polls that often, and notifies the other threads.
  */
 export class CommitWatch {
   readonly #db: Database;
@@ -20,7 +20,7 @@ export class CommitWatch {
   #timer: NodeJS.Timeout | undefined;
   #version = 0;
 
-  /** `pollMs`: how soon a commit of another process is seen at the latest. */
+  /** `pollMs`: a commit of another process is noticed within this time. */
   constructor(db: Database, { pollMs = POLL_MS } = {}) {
     this.#db = db;
     this.#pollMs = isMainThread ? pollMs : Math.max(pollMs, THREAD_POLL_MS);
@@ -29,12 +29,12 @@ export class CommitWatch {
     this.#threads.unref();
   }
 
-  /** Rejects a closed file with `STORE_CLOSED`. */
+  /** Throws `STORE_CLOSED` where the file is closed. */
   add(listener: Pick<Signal, 'notify'>): void {
     if (this.#timer === undefined) {
       this.#version = this.#db.dataVersion();
       this.#timer = setInterval(() => this.#poll(), this.#pollMs);
-      this.#timer.unref(); // a waiter keeps the process alive, the poll does not
+      this.#timer.unref(); // only the waiter itself keeps the process alive
     }
     this.#listeners.add(listener);
   }
@@ -49,7 +49,7 @@ export class CommitWatch {
     this.#notifyHere();
   }
 
-  /** Wakes whoever waits: the next read finds the file closed. */
+  /** Notifies all listeners: their next read finds the file closed. */
   close(): void {
     this.#stop();
     this.#threads.close();
@@ -70,7 +70,7 @@ export class CommitWatch {
     try {
       version = this.#db.dataVersion();
     } catch {
-      // A timer has nobody to tell: the waiters' own next read meets the fault and reports it.
+      // The timer has no caller to report to: the listeners are notified, and their next read fails with the error.
     }
     if (version === this.#version) return;
     if (version !== undefined) this.#version = version;

@@ -1,39 +1,44 @@
 import { resolve } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { backup, DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, FuelError } from '../errors.ts';
+import { Backoff } from '../retry.ts';
 
 const SQLITE_BUSY = 5;
 /** Locked by another process: busy, locked, the protocol of the write-ahead log. */
 const LOCKED_CODES = new Set([SQLITE_BUSY, 6, 15]);
-/** Of the disk or the memory: interrupted, read-only, an I/O error, full, can't be opened. */
+/** Out of memory, read-only, interrupted, an I/O error, a full disk, a file that can't be opened. */
 const UNAVAILABLE_CODES = new Set([7, 8, 9, 10, 13, 14]);
-/** A value that is too large, breaks a rule of the file, or has another type. */
+/** A value that is too large, violates a constraint, has the wrong type or is out of range. */
 const REFUSED_CODES = new Set([18, 19, 20, 25]);
 /** Malformed, or no database at all. */
 const DAMAGED_CODES = new Set([11, 26]);
-const READ_WAIT_MS = 1_000; // a reader waits only while another process recovers the log after a crash
+const MAX_READ_WAIT_MS = 1_000; // readers wait only while another process recovers the log after a crash
 const MAX_LOCK_WAIT_MS = 30_000;
+const LOCK_BACKOFF = { firstMs: 1, maxMs: 10 } as const;
 const PAGE_BYTES = 8192; // five records a page
 const SMALL_CACHE_MIB = 2; // a process opens a dozen connections
+/** More pages than any file has: a copy in one step, so that a busy writer can't make it start over forever. */
+const ALL_PAGES = 2 ** 31 - 1;
 const CHECKPOINT_PAGES = 2_000; // 16 MB of log between checkpoints
 
 export interface OpenOptions {
-  /** Forward-only steps; how many have run is kept in `user_version`. */
+  /** Forward-only steps; `user_version` counts those that have run. */
   readonly migrations: readonly string[];
-  /** `full`: a commit survives a power cut. `normal`: a commit may be lost by one, the file stays sound. */
+  /** `full`: a commit survives a power cut. `normal`: a commit may be lost by one, but the file stays intact. */
   readonly durability: 'full' | 'normal';
-  /** Pages kept in memory by this connection; the system's own cache stands behind it. Default 2. */
+  /** Pages that this connection keeps in memory, besides the cache of the operating system. Default 2. */
   readonly cacheMiB?: number;
 }
 
 /**
- * One connection to one of the embedded files, shared with other processes in WAL mode: readers never wait
- * for a writer. Statements run on the calling thread.
+ * One connection to one of the embedded files, which other processes may use too. In WAL mode readers never wait for
+ * a writer. Statements run on the calling thread.
  */
 export class Database {
   readonly #db: DatabaseSync;
   readonly #path: string;
+  #dataVersion: StatementSync | undefined;
 
   constructor(path: string, options: OpenOptions) {
     this.#path = path;
@@ -54,6 +59,11 @@ export class Database {
     return this.#db.isOpen;
   }
 
+  /** Throws `STORE_CLOSED` after `close`. */
+  assertOpen(): void {
+    if (!this.#db.isOpen) throw new FuelError('STORE_CLOSED', `${this.#path} is closed`);
+  }
+
   prepare(sql: string): StatementSync {
     this.assertOpen();
     try {
@@ -69,22 +79,23 @@ export class Database {
   }
 
   /**
-   * Runs `work` in one write transaction. Where another process holds the write lock it waits without
-   * blocking the event loop. Rejects with `STORE_BUSY` after 30 s, `STORE_UNAVAILABLE` where the disk is full or
-   * fails, `ITEM_REFUSED` where the file can't take what it is given, and with what `work` throws, rolled back.
+   * Runs `work` in one write transaction. While another process holds the write lock it waits, without blocking the
+   * event loop. Rejects with `STORE_BUSY` after 30 s, `STORE_UNAVAILABLE` where the disk is full or fails,
+   * `ITEM_REFUSED` where the file can't take what it is given, and with what `work` throws, after a rollback.
    */
   async write<T>(work: () => T): Promise<T> {
     const deadline = Date.now() + MAX_LOCK_WAIT_MS;
-    for (let attempt = 0; ; attempt++) {
+    const backoff = new Backoff(LOCK_BACKOFF);
+    for (;;) {
       if (this.#tryBegin()) return this.#finish(work);
       if (Date.now() > deadline) {
         throw new FuelError('STORE_BUSY', `${this.#path} stayed locked for ${MAX_LOCK_WAIT_MS / 1000} s`);
       }
-      await sleep(Math.min(1 + attempt, 10));
+      await sleep(backoff.nextMs());
     }
   }
 
-  /** Runs `work` on one unchanging snapshot. It must be short: a long one keeps the log from being cut. */
+  /** Runs `work` on one snapshot. It must be short: a long one prevents checkpoints of the write-ahead log. */
   read<T>(work: () => T): T {
     this.assertOpen();
     try {
@@ -101,7 +112,6 @@ export class Database {
     this.#dataVersion ??= this.#db.prepare('PRAGMA data_version');
     return this.#dataVersion.get()?.data_version as number;
   }
-  #dataVersion: StatementSync | undefined;
 
   close(): void {
     if (this.#db.isOpen) this.#db.close();
@@ -117,7 +127,7 @@ export class Database {
       if (codeOf(error) === SQLITE_BUSY) return false;
       throw this.#toKnownError(error);
     } finally {
-      this.#db.exec(`PRAGMA busy_timeout = ${READ_WAIT_MS}`);
+      this.#db.exec(`PRAGMA busy_timeout = ${MAX_READ_WAIT_MS}`);
     }
   }
 
@@ -132,7 +142,7 @@ export class Database {
     }
   }
 
-  /** A page that is damaged is found when it is read, which most statements do outside of a transaction of theirs. */
+  /** Most statements run outside of `write` and `read`, and any may find a damaged page. */
   #withKnownErrors(statement: StatementSync): StatementSync {
     for (const name of ['get', 'all', 'run'] as const) {
       const call = statement[name].bind(statement) as (...values: unknown[]) => unknown;
@@ -149,7 +159,7 @@ export class Database {
     return statement;
   }
 
-  /** An error of SQLite as `errorKind` knows it: unavailable, refused, damaged, or the error itself. */
+  /** Classifies an error of SQLite for `errorKind`: unavailable, refused, damaged, or the error itself. */
   #toKnownError(error: unknown): unknown {
     const code = codeOf(error);
     if (code === undefined) return error;
@@ -167,9 +177,9 @@ export class Database {
     this.#db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
     this.#db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     this.#db.exec(`PRAGMA cache_size = -${cacheMiB * 1024}`);
-    this.#db.exec('PRAGMA secure_delete = ON'); // what is removed is overwritten, not left in free pages
+    this.#db.exec('PRAGMA secure_delete = ON'); // deleted rows are overwritten, not left in free pages
     this.#migrate(migrations);
-    this.#db.exec(`PRAGMA busy_timeout = ${READ_WAIT_MS}`);
+    this.#db.exec(`PRAGMA busy_timeout = ${MAX_READ_WAIT_MS}`);
   }
 
   #migrate(migrations: readonly string[]): void {
@@ -188,20 +198,27 @@ export class Database {
       this.#db.exec(`PRAGMA user_version = ${migrations.length}`);
     });
   }
+}
 
-  /** Throws `STORE_CLOSED` after `close`. */
-  assertOpen(): void {
-    if (!this.#db.isOpen) throw new FuelError('STORE_CLOSED', `${this.#path} is closed`);
+/** Writes a consistent copy of an embedded file to `target` while others use the file. */
+export async function backupFile(source: string, target: string): Promise<void> {
+  const db = new DatabaseSync(source, { readOnly: true });
+  try {
+    await backup(db, target, { rate: ALL_PAGES });
+  } catch (error) {
+    throw orDamaged(source, error);
+  } finally {
+    db.close();
   }
 }
 
-/** Whether another process has the file locked at this moment. */
+/** Whether an error of SQLite says that another process has locked the file. */
 export function isLocked(error: unknown): boolean {
   return LOCKED_CODES.has(codeOf(error) ?? 0);
 }
 
-/** `STORE_DAMAGED` where that is what an error of SQLite tells of a file; the error itself otherwise. */
-export function orDamaged(path: string, error: unknown): unknown {
+/** `STORE_DAMAGED` where an error of SQLite says that the file is damaged; the error itself otherwise. */
+function orDamaged(path: string, error: unknown): unknown {
   if (!DAMAGED_CODES.has(codeOf(error) ?? 0)) return error;
   return new FuelError(
     'STORE_DAMAGED',
@@ -211,7 +228,7 @@ export function orDamaged(path: string, error: unknown): unknown {
   );
 }
 
-/** SQLite's own code, without its details; `undefined` for an error of another kind. */
+/** SQLite's primary result code; `undefined` for an error of another kind. */
 function codeOf(error: unknown): number | undefined {
   const code = (error as { readonly errcode?: unknown } | null)?.errcode;
   return typeof code === 'number' ? code & 0xff : undefined;

@@ -100,7 +100,7 @@ describe('an audit', () => {
     });
   });
 
-  test('of an account has its stream, and what names it elsewhere', async () => {
+  test('of an account has its stream, and events of other streams that name it', async () => {
     const { store } = opened();
     await recorded(store);
     expect(await placesOf(store, { accountId: 7 })).toEqual([
@@ -149,7 +149,7 @@ describe('an audit', () => {
     expect(await placesOf(store, { sinceMs: sinceMs + 1, untilMs: untilMs - 1 })).toEqual(places.slice(1, 2));
   });
 
-  test('shows what can not be read or does not say who did it, as far as it is known', async () => {
+  test('shows unreadable events, and events without an actor, as far as they can be read', async () => {
     const { store, path } = opened();
     const db = new DatabaseSync(path);
     const insert = db.prepare(
@@ -166,7 +166,7 @@ describe('an audit', () => {
     expect(await placesOf(store, { accountId: 9, sinceMs: START_MS + 1 })).toEqual([]);
   });
 
-  test('that follows goes on with what is recorded later, until it is aborted', async () => {
+  test('that follows continues with later events until it is aborted', async () => {
     const { store } = opened();
     await store.append([
       { stream: 'account-7', expected: 'none', events: [newEvent(accountOpened(7), AUTHOR, 0)] },

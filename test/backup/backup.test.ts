@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { backupDataDir } from '../../src/backup/backup.ts';
 import { systemClock } from '../../src/clock.ts';
 import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
-import { backupFile } from '../../src/sqlite/backup-file.ts';
+import { backupFile } from '../../src/sqlite/database.ts';
 import { nameOf, record } from '../support/event-store/store-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { within } from '../support/waiting.ts';
@@ -40,7 +40,7 @@ async function dataDir(): Promise<{ folder: string; store: SqliteEventStore }> {
 }
 
 describe('a backup', () => {
-  test('has what was made from the events before the events, then the keys, and no leases', async () => {
+  test('copies what was made from the events before the events, then the keys, and no leases', async () => {
     const { folder } = await dataDir();
     const target = join(temporaryFolder(), 'new', 'backup');
     const files = [
@@ -64,14 +64,14 @@ describe('a backup', () => {
     expect((await eventsIn(target).readStream('account-1')).map(nameOf)).toEqual(['a']);
   });
 
-  test('has the files that there are', async () => {
+  test('has the files that exist', async () => {
     const folder = temporaryFolder();
     await record(eventsIn(folder), 'account-1', 'a');
     const { files } = await backupDataDir(folder, join(temporaryFolder(), 'backup'), MADE_AT);
     expect(files).toEqual(['events.db']);
   });
 
-  test('has all that was committed, and nothing else, while others write', async () => {
+  test('has exactly what was committed, while others write', async () => {
     const { folder, store } = await dataDir();
     await record(store, 'account-1', 'b');
     const writer = new DatabaseSync(join(folder, 'events.db'));
@@ -84,7 +84,7 @@ describe('a backup', () => {
     expect((await eventsIn(target).readStream('account-1')).map(nameOf)).toEqual(['a', 'b']);
   });
 
-  test('that failed on the way has no manifest, and no half of a file under its name', async () => {
+  test('that failed has no manifest, and no incomplete file under its name', async () => {
     const folder = temporaryFolder();
     await record(eventsIn(folder), 'account-1', 'a');
     writeFileSync(join(folder, 'deliveries.db'), 'no database '.repeat(1_000));
@@ -94,7 +94,7 @@ describe('a backup', () => {
     expect(existsSync(join(target, 'deliveries.db'))).toBe(false);
   });
 
-  test('is refused where the target is not empty, which is left as it is', async () => {
+  test('is refused where the target is not empty, which stays as it is', async () => {
     const { folder } = await dataDir();
     const target = temporaryFolder();
     mkdirSync(join(target, 'occupied'));
@@ -102,7 +102,7 @@ describe('a backup', () => {
     expect(readdirSync(target)).toEqual(['occupied']);
   });
 
-  test('is refused where there is no event store, and makes no folder', async () => {
+  test('is refused where there is no event store, and creates no folder', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'master.key'), 'key');
     const target = join(temporaryFolder(), 'backup');
@@ -115,7 +115,7 @@ describe('a backup', () => {
 });
 
 describe('a copied file', () => {
-  test('is whole, however often others write to its source meanwhile', async () => {
+  test('is complete, however often others write to its source meanwhile', async () => {
     const folder = temporaryFolder();
     const writer = database(folder, 'busy.db');
     const insert = writer.prepare('INSERT INTO things VALUES (?)');
@@ -133,7 +133,7 @@ describe('a copied file', () => {
     expect(copy.prepare('SELECT count(*) AS n FROM things').get()?.n).toBeGreaterThanOrEqual(2_000);
   });
 
-  test('is not made of a file that is not there, nor is that one made', async () => {
+  test('is refused for a file that does not exist, which is not created', async () => {
     const folder = temporaryFolder();
     await expect(backupFile(join(folder, 'source.db'), join(folder, 'copy.db'))).rejects.toThrow();
     expect(readdirSync(folder)).toEqual([]);

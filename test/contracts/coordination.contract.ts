@@ -7,9 +7,9 @@ export interface CoordinationUnderTest {
   readonly coordination: Coordination;
   /** As another process opens it. */
   readonly second: () => Coordination;
-  /** Makes so much time pass by the clock that the store goes by. */
+  /** Lets time pass by the store's clock. */
   readonly pass: (ms: number) => Promise<void>;
-  /** What that clock shows, within a second. */
+  /** The time of that clock, within a second. */
   readonly nowMs: () => number;
 }
 
@@ -24,14 +24,14 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
   }
 
   describe('a lease', () => {
-    test('that is free goes to who asks, and to nobody else while it lasts', async () => {
+    test('that is free is granted, and to no other holder while it lasts', async () => {
       const { coordination, other } = await opened();
       expect(await coordination.acquire('projector', 'a', 10_000)).toBe(true);
       expect(await other.acquire('projector', 'b', 10_000)).toBe(false);
       expect(await other.acquire('another', 'b', 10_000)).toBe(true);
     });
 
-    test('that many ask for at once, for the first time or when it has ended, goes to one of them', async () => {
+    test('that many ask for at once, for the first time or when it has ended, is granted to one of them', async () => {
       const { coordination, other, pass } = await opened();
       for (let round = 0; round < 3; round++) {
         const asked = Array.from({ length: 12 }, (_, n) =>
@@ -42,7 +42,7 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
       }
     });
 
-    test('ends after its time, but for one who renews it in time', async () => {
+    test('ends after its time unless its holder renews it', async () => {
       const { coordination, other, pass } = await opened();
       await coordination.acquire('projector', 'a', 10_000);
       await pass(8_000);
@@ -63,7 +63,7 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
       expect(await other.acquire('projector', 'b', 10_000)).toBe(true);
     });
 
-    test('tells who holds it until when, whatever the holder is called, and nothing once it has ended', async () => {
+    test('has a holder and an end, whatever the holder’s name, and none once it has ended', async () => {
       const { coordination, other, pass, nowMs } = await opened();
       expect(await coordination.holder('projector')).toBeUndefined();
       await coordination.acquire('projector', '$holder', 10_000);
@@ -87,7 +87,7 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
       ...overrides,
     });
 
-    test('are told as they last reported, the oldest first, until they leave', async () => {
+    test('are listed as they last reported, the oldest first, until they leave', async () => {
       const { coordination, other, nowMs } = await opened();
       const seenAtMs = nowMs();
       await coordination.report(reported('b', { seenAtMs, startedAtMs: 2_000 }));
@@ -104,7 +104,7 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
       expect((await other.live(5_000)).map(({ id }) => id)).toEqual(['z', 'b']);
     });
 
-    test('are those seen lately', async () => {
+    test('are those that reported lately', async () => {
       const { coordination, pass, nowMs } = await opened();
       await coordination.report(reported('a', { seenAtMs: nowMs() }));
       await pass(4_000);
@@ -124,7 +124,7 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
       expect((await coordination.live(5_000)).map(({ id }) => id)).toEqual(['this']);
     });
 
-    test('can be changed by who asked without changing what is kept', async () => {
+    test('can be changed by the caller without changing what is stored', async () => {
       const { coordination, nowMs } = await opened();
       await coordination.report(reported('a', { seenAtMs: nowMs() }));
       for (const { roles } of await coordination.live(5_000)) (roles as string[]).push('notices');

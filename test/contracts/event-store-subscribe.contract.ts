@@ -23,7 +23,7 @@ export function subscribeContract(
       return store.subscribe(all)[Symbol.asyncIterator]();
     };
 
-    test('hands over everything in order, then what is recorded later', async () => {
+    test('yields everything in order, then what is recorded later', async () => {
       const store = await opened();
       await record(store, 'account-1', 'a', 'b');
       const batches = subscribed(store);
@@ -33,7 +33,7 @@ export function subscribeContract(
       expect((await collect(batches, (names) => names.length === 1)).names).toEqual(['c']);
     });
 
-    test('resumes behind any of its positions without a gap or a repetition', async () => {
+    test('resumes after any of its positions without a gap or a repetition', async () => {
       const store = await opened();
       const expected = Array.from({ length: 7 }, (_, index) => `e${index}`);
       for (const name of expected) await record(store, `account-${name}`, name);
@@ -51,7 +51,7 @@ export function subscribeContract(
       }
     });
 
-    test('resumes after each position that it ever reported, whatever stands between the events', async () => {
+    test('resumes after each position that it ever reported, whatever records are between the events', async () => {
       const store = await opened();
       const engineNoise = (await noiseOf?.(store)) ?? (async () => undefined);
       const noises = [
@@ -90,7 +90,7 @@ export function subscribeContract(
       expect((await reading).names).toEqual(Array.from({ length: 20 }, () => ['a', 'b', 'c']).flat());
     });
 
-    test('hands over only streams with one of its prefixes', async () => {
+    test('yields only events of streams with one of its prefixes', async () => {
       const store = await opened();
       await record(store, 'account-1', 'account');
       await record(store, 'transaction-1', 'transaction');
@@ -105,7 +105,7 @@ export function subscribeContract(
       expect(await read()).toEqual(['account', 'transaction', 'operation', 'other']);
     });
 
-    test('moves its position over stretches that do not match', async () => {
+    test('moves its position over ranges that do not match', async () => {
       const store = await opened();
       await record(store, 'account-1', 'a');
       const end = await record(store, 'transaction-1', 'b', 'c');
@@ -116,7 +116,7 @@ export function subscribeContract(
       expect((await collect(batches, (_, last) => last.position >= later)).names).toEqual([]);
     });
 
-    test('hands over large events in batches of a few MiB, and leaves none out', async () => {
+    test('yields large events in batches of a few MiB, and leaves none out', async () => {
       const store = await opened();
       const expected = Array.from({ length: 60 }, (_, index) => `${index} ${'x'.repeat(100_000)}`);
       const following = subscribed(store);
@@ -130,7 +130,7 @@ export function subscribeContract(
       expect(largest).toBeLessThan(MAX_BATCH_BYTES + 101_000);
     });
 
-    test('says when it has caught up, also on an empty store, and that it is alive while idle', async () => {
+    test('reports when it has caught up, also on an empty store, and sends heartbeats while idle', async () => {
       const store = await opened();
       const end = await store.head();
       const batches = subscribed(store);
@@ -147,7 +147,7 @@ export function subscribeContract(
       }
     });
 
-    test('says that it has not caught up while more is there', async () => {
+    test('reports that it has not caught up while there are more events', async () => {
       const store = await opened();
       await record(store, 'account-1', 'a', 'b', 'c');
       const batches = subscribed(store, { batchSize: 2 });
@@ -166,7 +166,7 @@ export function subscribeContract(
       expect(rest.batches.every(({ events }) => events.length <= 2)).toBe(true);
     });
 
-    test('ends quietly and at once when it is aborted, before, while waiting and between batches', async () => {
+    test('ends without an error, and at once, when it is aborted before, while waiting and between batches', async () => {
       const store = await opened();
       expect(await subscribed(store, { signal: AbortSignal.abort() }).next()).toMatchObject({ done: true });
       const waiting = new AbortController();

@@ -5,15 +5,15 @@ import { subscribeContract } from './event-store-subscribe.contract.ts';
 
 export interface EventStoreContractOptions {
   /**
-   * The log has events that the store given does not show, such as those of other tests: then it is not empty, and
+   * The log has events that the given store does not show, such as those of other tests: then it is not empty, and
    * grows by itself.
    */
   readonly sharedLog?: boolean;
-  /** What the engine writes into its log for itself, made to happen: given where it does so. */
+  /** Makes the engine write its own records into the log; given where it has such records. */
   readonly noiseOf?: (store: EventStore) => Promise<Noise>;
 }
 
-/** Puts something into the log that a subscription to accounts does not match. */
+/** Puts a record into the log that a subscription to accounts does not match. */
 export type Noise = () => Promise<void>;
 
 /** What every event store must do. `open` gives an empty one; the suite closes it. */
@@ -47,7 +47,7 @@ export function eventStoreContract(
       expect(second).toMatchObject({ position: positions[2] });
     });
 
-    test('lets one of several writers win that expect the same revision', async () => {
+    test('lets one of several writers win who expect the same revision', async () => {
       const store = await opened();
       await record(store, 'account-1', 'first');
       const results = await Promise.all(
@@ -102,7 +102,7 @@ export function eventStoreContract(
       expect(names).toEqual([...(expected === 'none' ? [] : ['first']), 'a', 'b', 'later']);
     });
 
-    test('conflicts when only a part of its events stands there', async () => {
+    test('conflicts when only some of its events are recorded there', async () => {
       const store = await opened();
       const a = named('a');
       await store.append([{ stream: 'account-1', expected: 'none', events: [a] }]);
@@ -118,7 +118,7 @@ export function eventStoreContract(
       expect(await store.readStream('account-1')).toHaveLength(2);
     });
 
-    test('knows its events again only in the stream that has them', async () => {
+    test('recognises repeated events only in the stream that has them', async () => {
       const store = await opened();
       const append = { expected: 'any', events: [named('a')] } as const;
       await record(store, 'account-2', 'first');
@@ -131,7 +131,7 @@ export function eventStoreContract(
   });
 
   describe('reading', () => {
-    test('gives back what was appended', async () => {
+    test('returns what was appended', async () => {
       const store = await opened();
       const event = named('Δ "quoted" \u{1F69A}');
       await store.append([{ stream: 'account-1', expected: 'none', events: [event] }]);
@@ -142,7 +142,7 @@ export function eventStoreContract(
       else expect(read?.position).toBe(end);
     });
 
-    test('knows which positions the log has reached', async () => {
+    test('reports which positions the log has reached', async () => {
       const store = await opened();
       const position = await record(store, 'account-1', 'a');
       expect(await store.hasReached(0)).toBe(true);
@@ -150,7 +150,7 @@ export function eventStoreContract(
       expect(await store.hasReached((await store.head()) + 1_000_000)).toBe(false);
     });
 
-    test('starts a stream where it is told to', async () => {
+    test('starts a stream at the given revision', async () => {
       const store = await opened();
       await record(store, 'account-1', 'a', 'b', 'c');
       expect((await store.readStream('account-1', { fromRevision: 1 })).map(nameOf)).toEqual(['b', 'c']);
@@ -158,7 +158,7 @@ export function eventStoreContract(
       expect(await store.readStream('account-9')).toEqual([]);
     });
 
-    test('answers many streams in the order asked for', async () => {
+    test('returns many streams in the order of the names', async () => {
       const store = await opened();
       await record(store, 'account-1', 'a');
       await record(store, 'account-2', 'b', 'c');
@@ -166,7 +166,7 @@ export function eventStoreContract(
       expect(streams.map((events) => events.map(nameOf))).toEqual([['b', 'c'], [], ['a']]);
     });
 
-    test('hands out results that can be changed without changing the store', async () => {
+    test('returns results that can be changed without changing the store', async () => {
       const store = await opened();
       const event = named('a');
       const append = store.append([{ stream: 'account-1', expected: 'none', events: [event] }]);
@@ -177,11 +177,11 @@ export function eventStoreContract(
       expect((await store.readStream('account-1')).map(nameOf)).toEqual(['a']);
     });
 
-    test.runIf(!sharedLog)('says 0 for the end of an empty store', async () => {
+    test.runIf(!sharedLog)('returns 0 as the end of an empty store', async () => {
       expect(await (await opened()).head()).toBe(0);
     });
 
-    test('says the position of what was recorded last for the end', async () => {
+    test('returns the position of the last event as the end', async () => {
       const store = await opened();
       const before = await store.head();
       const position = await record(store, 'account-1', 'a');

@@ -6,7 +6,7 @@ import type { SubscriptionsUnderTest } from './persistent-subscriptions.contract
 
 const SETTINGS = { prefixes: ['transaction-'], maxRetries: 2 };
 
-/** What consumers rely on beside each other, in one group and in several. `open` as in the contract itself. */
+/** What several consumers rely on, in one group and in several. `open` as in the contract itself. */
 export function persistentSubscriptionsBufferContract(open: () => Promise<SubscriptionsUnderTest>): void {
   const opened = async (...groups: string[]) => {
     const { store, subscriptions, pass, unitMs = 1_000, quietMs = 60 } = await open();
@@ -23,7 +23,7 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
   const names = (events: readonly GroupEvent[]): string[] => events.map(({ event }) => nameOf(event)).sort();
 
   describe('consumers of a persistent subscription', () => {
-    test('are left alone with an event on its last try as long as it is theirs', async () => {
+    test('keep an event on its last try as long as they hold it', async () => {
       const { store, subscriptions, pass, unitMs, consume } = await opened('g');
       await record(store, 'transaction-1', 'a');
       const puller = consume('g');
@@ -37,7 +37,7 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
       expect(await puller.isQuiet()).toBe(true);
     });
 
-    test('are handed again what they did not end in time themselves, though their buffer was full', async () => {
+    test('are handed again an event that they did not answer in time, although their buffer was full', async () => {
       const { store, pass, ackTimeoutMs, consume } = await opened('g');
       await record(store, 'transaction-1', 'a');
       const only = consume('g', 1);
@@ -46,7 +46,7 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
       expect(await only.next()).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
     });
 
-    test('are not handed more than their buffer takes where some are new and some come again', async () => {
+    test('are not handed more than their buffer size of new and retried events', async () => {
       const { store, consume } = await opened('g');
       await record(store, 'transaction-1', 'a', 'b', 'c', 'd', 'e');
       const puller = consume('g', 2);
@@ -59,15 +59,15 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
     });
   });
 
-  describe('events that are large', () => {
-    test('are all handed out, and again where they were given back', async () => {
+  describe('large events', () => {
+    test('are all handed out, and again where they are retried', async () => {
       const { store, consume } = await opened('g');
       const expected = Array.from({ length: 60 }, (_, index) => `${index} ${'x'.repeat(100_000)}`);
       for (const [index, name] of expected.entries()) await record(store, `transaction-${index}`, name);
       const puller = consume('g', 100);
       const retried = new Set<string>();
       const ended = new Set<string>();
-      // At least once: what waits on the connection for longer than its time-out comes again.
+      // At least once: an event that waits on the connection for longer than its time-out comes again.
       while (ended.size < expected.length) {
         const event = await puller.next();
         const name = nameOf(event.event);
@@ -84,7 +84,7 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
   });
 
   describe('a replay', () => {
-    test('hands out what was parked, as if it had never been tried, and nothing that a consumer holds', async () => {
+    test('hands out parked events with a retry count of 0, and no event that a consumer holds', async () => {
       const { store, subscriptions, consume } = await opened('g');
       await record(store, 'transaction-1', 'parked');
       const puller = consume('g');
@@ -100,7 +100,7 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
   });
 
   describe('two persistent subscriptions', () => {
-    test('know nothing of each other', async () => {
+    test('are independent of each other', async () => {
       const { store, subscriptions, pass, ackTimeoutMs, consume } = await opened('g', 'h');
       await record(store, 'transaction-1', 'a', 'b', 'c');
       const [one, other] = [consume('g'), consume('h')];

@@ -15,13 +15,13 @@ export interface SubscriptionsUnderTest {
   readonly subscriptions: PersistentSubscriptions;
   /** Lets time pass for both. */
   readonly pass: (ms: number) => Promise<void>;
-  /** How much time the suite's shortest delay is; five of them are the groups' ack timeout. 1 s unless given. */
+  /** The shortest delay of the suite; five of them are the groups' ack timeout. 1 s unless given. */
   readonly unitMs?: number;
-  /** How long a consumer is watched before it counts as having been handed nothing. 60 ms unless given. */
+  /** How long a consumer must be handed nothing to count as quiet. 60 ms unless given. */
   readonly quietMs?: number;
-  /** When what was parked or replayed shows at the latest; at once unless given. */
+  /** How late a parked or replayed event may show; at once unless given. */
   readonly lagMs?: number;
-  /** Waits until what was acknowledged outlives a change of the group's settings; it does at once unless given. */
+  /** Waits until acknowledgements survive a change of the group's settings; they do at once unless given. */
   readonly settled?: (group: string) => Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
   const names = (events: readonly GroupEvent[]): string[] => events.map(({ event }) => nameOf(event)).sort();
 
   describe('a persistent subscription', () => {
-    test('begins at the very start of the log and goes on with what is recorded later', async () => {
+    test('begins at the start of the log and continues with what is recorded later', async () => {
       const { store, consume } = await opened();
       await record(store, 'transaction-1', 'a', 'b');
       const puller = consume();
@@ -95,7 +95,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(names(seen)).toEqual(expected);
     });
 
-    test('keeps at most its buffer out at a consumer until it acknowledges', async () => {
+    test('hands at most its buffer size to a consumer until it acknowledges', async () => {
       const { store, consume } = await opened();
       await record(store, 'transaction-1', 'a', 'b', 'c', 'd', 'e');
       const puller = consume(2);
@@ -105,7 +105,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(names([...first, ...(await puller.take(2))])).toEqual(['a', 'b', 'c', 'd']);
     });
 
-    test('hands out again what its consumer did not end in time, to another', async () => {
+    test('hands out again, to another consumer, an event that was not answered in time', async () => {
       const { store, pass, unitMs, ackTimeoutMs, consume } = await opened();
       await record(store, 'transaction-1', 'a');
       const dead = consume();
@@ -118,7 +118,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(await other.next()).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
     });
 
-    test('ignores what a consumer says of an event that another holds by now', async () => {
+    test('ignores the answer of a consumer to an event that another one holds', async () => {
       const { store, pass, ackTimeoutMs, consume, parked } = await opened();
       await record(store, 'transaction-1', 'a');
       const slow = consume();
@@ -158,7 +158,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(await puller.next()).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
     });
 
-    test('parks an event with the reason, and goes on with the others', async () => {
+    test('parks an event with the reason, and continues with the others', async () => {
       const { store, pass, consume, parked } = await opened();
       await record(store, 'transaction-1', 'a', 'b', 'c');
       const puller = consume();
@@ -174,7 +174,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(await puller.isQuiet()).toBe(true);
     });
 
-    test('replays what was parked, as new', async () => {
+    test('replays parked events as new ones', async () => {
       const { store, subscriptions, consume, parked } = await opened();
       await record(store, 'transaction-1', 'a', 'b', 'c');
       const puller = consume();
@@ -201,7 +201,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(await parked(1)).toMatchObject([{ event: { data: { name: 'a' } }, reason: 'failure 2' }]);
     });
 
-    test('parks an event whose consumers die again and again', async () => {
+    test('parks an event whose consumers die repeatedly', async () => {
       const { store, pass, ackTimeoutMs, consume, parked } = await opened({ maxRetries: 2 });
       await record(store, 'transaction-1', 'a');
       for (let time = 0; time < 2; time++) {
@@ -214,7 +214,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(await parked(1)).toMatchObject([{ event: { data: { name: 'a' } } }]);
     });
 
-    test('never moves when it is ensured again, and takes the new settings', async () => {
+    test('keeps its position when it is ensured again, and takes the new settings', async () => {
       const { store, subscriptions, pass, unitMs, consume, settled } = await opened();
       await record(store, 'transaction-1', 'a');
       const puller = consume();
@@ -229,7 +229,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(await consume().next()).toMatchObject({ event: { data: { name: 'b' } }, retryCount: 1 });
     });
 
-    test('leaves out what was erased before it was handed out again', async () => {
+    test('leaves out events that were erased before they are handed out again', async () => {
       const { store, subscriptions, consume, parked } = await opened();
       await record(store, 'transaction-1', 'a');
       await record(store, 'transaction-2', 'b');
@@ -243,7 +243,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(await puller.isQuiet()).toBe(true);
     });
 
-    test('ends quietly when it is aborted while waiting', async () => {
+    test('ends without an error when it is aborted while waiting', async () => {
       const { subscriptions } = await opened();
       const end = new AbortController();
       const consumer = subscriptions.consume(GROUP, { bufferSize: 1, signal: end.signal });

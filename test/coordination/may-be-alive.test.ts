@@ -5,13 +5,13 @@ import { mayBeAlive } from '../../src/coordination/may-be-alive.ts';
 
 const here = hostname();
 
-test('a process of this machine is alive as long as the system knows it', () => {
+test('a process of this machine is alive as long as the operating system has it', () => {
   const { pid } = spawnSync('true');
   expect(mayBeAlive({ host: here, pid: process.pid })).toBe(true);
   expect(mayBeAlive({ host: here, pid })).toBe(false);
 });
 
-test('a process of another machine may be alive, whatever this one knows of its id', () => {
+test('a process of another machine may be alive, whatever its id means on this one', () => {
   const { pid } = spawnSync('true');
   expect(mayBeAlive({ host: 'elsewhere', pid })).toBe(true);
 });

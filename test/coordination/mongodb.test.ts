@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 
 function coordinationIn(database = freshDatabase()) {
   const connection = mongodb(database);
-  /** Time passes: all that the server dated grows older. */
+  /** Lets time pass: all that the server has dated grows older. */
   const pass = (ms: number): Promise<void> =>
     connection.use(async (db) => {
       const earlier = (field: string) => [{ $set: { [field]: { $subtract: [`$${field}`, ms] } } }];
@@ -68,24 +68,27 @@ describeWithMongodb('coordination on MongoDB', () => {
   test.each([
     ['an hour behind', -HOUR_MS],
     ['an hour ahead', HOUR_MS],
-  ])('tells who lives by the server’s clock, also to a process whose clock is %s', async (_, apartMs) => {
-    const { coordination, pass } = coordinationIn();
-    onTestFinished(() => coordination.close());
-    const place = { pid: 1, host: 'elsewhere', roles: [], startedAtMs: 0, directoryPosition: 5 };
-    setApart(apartMs);
-    await coordination.report({ ...place, id: 'p', seenAtMs: Date.now() });
-    for (const ms of [0, apartMs]) {
-      setApart(ms);
-      expect((await coordination.live(5_000)).map(({ id }) => id)).toEqual(['p']);
-    }
-    await pass(5_000);
-    for (const ms of [0, apartMs]) {
-      setApart(ms);
-      expect(await coordination.live(5_000)).toEqual([]);
-    }
-  });
+  ])(
+    'lists live processes by the server’s clock, also for a process whose clock is %s',
+    async (_, apartMs) => {
+      const { coordination, pass } = coordinationIn();
+      onTestFinished(() => coordination.close());
+      const place = { pid: 1, host: 'elsewhere', roles: [], startedAtMs: 0, directoryPosition: 5 };
+      setApart(apartMs);
+      await coordination.report({ ...place, id: 'p', seenAtMs: Date.now() });
+      for (const ms of [0, apartMs]) {
+        setApart(ms);
+        expect((await coordination.live(5_000)).map(({ id }) => id)).toEqual(['p']);
+      }
+      await pass(5_000);
+      for (const ms of [0, apartMs]) {
+        setApart(ms);
+        expect(await coordination.live(5_000)).toEqual([]);
+      }
+    },
+  );
 
-  test('goes by the server’s clock, whatever a process says of when it was seen', async () => {
+  test('uses the server’s clock, whatever time a process reports', async () => {
     const { coordination, pass } = coordinationIn();
     onTestFinished(() => coordination.close());
     const roles: string[] = [];
@@ -97,7 +100,7 @@ describeWithMongodb('coordination on MongoDB', () => {
     expect(await coordination.live(5_000)).toEqual([]);
   });
 
-  test('lets the server forget processes that died a day ago', async () => {
+  test('lets the server delete processes that died a day ago', async () => {
     const { coordination, connection } = coordinationIn();
     onTestFinished(() => coordination.close());
     await coordination.live(5_000);
@@ -120,7 +123,7 @@ describeWithMongodb('coordination on MongoDB', () => {
     expect(profiled).toMatchObject([{ command: { writeConcern: { w: 'majority' } } }]);
   });
 
-  test('says within three seconds that MongoDB does not answer', async () => {
+  test('rejects within three seconds where MongoDB does not answer', async () => {
     const url = new URL(mongodbUrl());
     const port = await CuttablePort.open({ port: 0, target: Number(url.port) });
     url.port = String(port.port);
@@ -138,7 +141,7 @@ describeWithMongodb('coordination on MongoDB', () => {
     expect(performance.now() - startMs).toBeLessThan(3_000); // while the lease still lasts
   });
 
-  test('leaves a lease of another holder unwritten', async () => {
+  test('does not write to a lease of another holder', async () => {
     const { coordination, connection } = coordinationIn();
     onTestFinished(() => coordination.close());
     await coordination.acquire('projector', 'a', 10_000);

@@ -31,7 +31,7 @@ async function started(change: (coordination: Coordination) => Partial<Coordinat
     await coordination.close();
   });
   const live = () => coordination.live(PROCESS_MAX_AGE_MS);
-  /** How far others know the directory to be, and when they heard of it: milliseconds since the start. */
+  /** The directory's position that others see, and when it was reported: milliseconds since the start. */
   const seen = async () => (await live()).map((p) => [p.directoryPosition, p.seenAtMs - STARTED]);
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
   await pass(1);
@@ -39,7 +39,7 @@ async function started(change: (coordination: Coordination) => Partial<Coordinat
 }
 
 describe('a process', () => {
-  test('tells the others at once who it is', async () => {
+  test('reports itself at once', async () => {
     const { live } = await started();
     expect(await live()).toEqual([
       {
@@ -54,7 +54,7 @@ describe('a process', () => {
     ]);
   });
 
-  test('tells that it lives every 2 s', async () => {
+  test('reports every 2 s that it is alive', async () => {
     const { seen, pass } = await started();
     await pass(1_998);
     expect(await seen()).toEqual([[null, 0]]);
@@ -64,7 +64,7 @@ describe('a process', () => {
     expect(await seen()).toEqual([[null, 4_000]]);
   });
 
-  test('tells at once where its directory has moved to, but at most every 50 ms', async () => {
+  test('reports a move of its directory at once, but at most every 50 ms', async () => {
     const { report, seen, pass } = await started();
     await pass(99);
     report.directoryMoved(5);
@@ -79,7 +79,7 @@ describe('a process', () => {
     expect(await seen()).toEqual([[7, 150]]);
   });
 
-  test('tells no second time of a place that its directory has not left', async () => {
+  test('does not report the same position of its directory twice', async () => {
     const { report, seen, pass } = await started();
     report.directoryMoved(5);
     await pass(99);
@@ -89,7 +89,7 @@ describe('a process', () => {
     expect(await seen()).toEqual(before);
   });
 
-  test('that ends is gone at once, and never tells of itself again', async () => {
+  test('that ends is removed at once, and never reports again', async () => {
     const { report, live, pass } = await started();
     report.directoryMoved(5);
     await report.stop();
@@ -99,7 +99,7 @@ describe('a process', () => {
     expect(await live()).toEqual([]);
   });
 
-  test('that ends while it reports is gone all the same', async () => {
+  test('that ends while it reports is removed too', async () => {
     const { promise: told, resolve } = Promise.withResolvers<void>();
     const { report, live } = await started((coordination) => ({
       report: async (process) => {
@@ -111,15 +111,15 @@ describe('a process', () => {
     resolve();
     await stopped;
     expect(await live()).toEqual([]);
-    expect(vi.getTimerCount()).toBe(0); // one that is left would keep the process from ending
+    expect(vi.getTimerCount()).toBe(0); // a timer would keep the process alive
   });
 
-  test('that could not report tries again 2 s later, and says so in the log', async () => {
+  test('whose report failed retries it 2 s later, and logs so', async () => {
     let failures = 1;
     const { seen, pass, logLines } = await started((coordination) => ({
       report: (process) =>
         failures-- > 0
-          ? Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'))
+          ? Promise.reject(new FuelError('STORE_UNAVAILABLE', 'unavailable'))
           : coordination.report(process),
     }));
     expect(logLines).toEqual([expect.objectContaining({ level: 40 })]);
@@ -128,9 +128,9 @@ describe('a process', () => {
     expect(await seen()).toEqual([[null, 2_000]]);
   });
 
-  test('that can not say that it ends, ends all the same', async () => {
+  test('whose removal fails ends too, and logs so', async () => {
     const { report, logLines } = await started(() => ({
-      leave: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')),
+      leave: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'unavailable')),
     }));
     await report.stop();
     expect(logLines).toEqual([expect.objectContaining({ level: 40 })]);

@@ -14,18 +14,18 @@ const IMPORTED = [500, 2_500] as const;
 const PAUSE_MS = [200, 1_000] as const;
 /** A command that is killed at random is killed this long after its start. */
 const KILLED_AFTER_MS = [100, 1_500] as const;
-/** A point is reached, or the command is done, before an operator gives up. */
+/** Within this time a command reaches its point, or is done. */
 const MAX_RUNS = 200;
-/** What a command says that an engine kept from its work. */
+/** The error of a command that failed because an engine was unavailable. */
 const UNAVAILABLE = /EventStoreDB|MongoDB|being built|stayed locked/;
 
-/** How one command is run, and killed. */
+/** One command, and how it is killed. */
 interface Run {
   readonly args: readonly string[];
   readonly points: Iterator<string, never>;
 }
 
-/** An operator at the command line, whose commands are killed and given again until they are done. */
+/** An operator at the command line, whose commands are killed and repeated until they are done. */
 export class Commands {
   readonly #stage: Stage;
   readonly #workload: Workload;
@@ -47,7 +47,7 @@ export class Commands {
     };
   }
 
-  /** Gives commands until the signal aborts; resolves when the last one is done. */
+  /** Runs commands until the signal aborts; resolves when the last one is done. */
   async run(signal: AbortSignal): Promise<void> {
     const random = this.#random;
     while (!signal.aborted) {
@@ -89,7 +89,7 @@ export class Commands {
     await this.#done({ args, points: this.#points.rebuild });
   }
 
-  /** Runs it until it ends with 0. What kills it, if anything, is drawn once for each run. */
+  /** Repeats it until it ends with 0. What kills it, if anything, is drawn for each run. */
   async #done(run: Run): Promise<CommandResult> {
     for (let runs = 1; runs <= MAX_RUNS; runs++) {
       const result = await this.#once(run);

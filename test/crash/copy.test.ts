@@ -14,15 +14,15 @@ import type { Stage } from './stage.ts';
 
 const MEMBERS = 2;
 const SECONDS = 30;
-/** More than the copies that are killed while they append come to. */
+/** More than the copies append that are killed meanwhile. */
 const IMPORTED = 8_000;
-/** Into a copy, an engine is killed so much later. */
+/** How long after the start of a copy an engine is killed. */
 const ENGINE_KILLED_AFTER_MS = [300, 2_000] as const;
 const DEAD_MS = 500;
 const UNAVAILABLE = /EventStoreDB|MongoDB/;
 
 describeWithMongodb('a copy of a store whose processes were killed, and that is killed itself', () => {
-  it('is complete in the end: the service works on the engines as it did, and sends nothing twice', async () => {
+  it('is complete in the end: the service works on the engines as before, and sends nothing twice', async () => {
     const engines = await startEngines(inject('mongodBinary') ?? '');
     try {
       await crashRounds({
@@ -38,7 +38,7 @@ describeWithMongodb('a copy of a store whose processes were killed, and that is 
   }, 900_000);
 });
 
-/** Copies the store, killed at each point and with its engines killed, and works on there. */
+/** Copies the store, killed at each point and with its engines killed, and continues the work there. */
 async function moved({ stage, workload, seed }: EndedRun, engines: Engines): Promise<void> {
   const random = new Random(seed);
   stage.doing = 'copying';
@@ -63,7 +63,7 @@ async function moved({ stage, workload, seed }: EndedRun, engines: Engines): Pro
   for (const member of stage.members) await member.stop();
 }
 
-/** An engine is killed while it is copied into. That the copy is killed too keeps it from being done too soon. */
+/** An engine is killed during the copy. The copy is killed too, so that it is not done before. */
 async function killedMeanwhile(
   stage: Stage,
   engines: Engines,

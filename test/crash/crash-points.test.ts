@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { crashingAt } from './environment.ts';
 import { CRASH_SITES, readPoint } from './points.ts';
 
-it('every named point of a crash is where the source has it', () => {
+it('every named crash point exists in the source', () => {
   const root = fileURLToPath(new URL('../../', import.meta.url));
   const files = [...new Set(CRASH_SITES.map(({ file }) => file))];
   const program = files.map((file) => `await import('./${file}');`).join('');

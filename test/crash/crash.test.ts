@@ -5,12 +5,12 @@ import { EMBEDDED_POINTS, ENGINE_POINTS } from './point-lists.ts';
 import { crashRounds, roundsTimeoutMs } from './rounds.ts';
 
 const MEMBERS = 3;
-/** Their start takes longer, and the engines need their share of the machine too. */
+/** Engines take longer to start, and need part of the machine too. */
 const MEMBERS_ON_ENGINES = 2;
 
 describe('processes that work on one embedded store and are killed at any time', () => {
   it(
-    'lose nothing, send nothing that is not owed, and serve nobody who is switched off',
+    'lose nothing, send nothing that is not owed, and serve no key that is switched off',
     () => crashRounds({ start: async () => EMBEDDED, members: MEMBERS, points: EMBEDDED_POINTS }),
     roundsTimeoutMs(),
   );
@@ -18,7 +18,7 @@ describe('processes that work on one embedded store and are killed at any time',
 
 describeWithMongodb('processes, EventStoreDB and MongoDB that are killed at any time', () => {
   it(
-    'lose nothing, send nothing that is not owed, and serve nobody who is switched off',
+    'lose nothing, send nothing that is not owed, and serve no key that is switched off',
     () =>
       crashRounds({
         start: () => startEngines(inject('mongodBinary') ?? ''),

@@ -10,14 +10,14 @@ import { MongodSet } from '../support/engines/mongod-set.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import type { Env } from '../support/service/service-process.ts';
 
-/** As test/e2e-engines has it: starts a node on a folder and prints `{"url": …, "pid": …}` once it answers. */
+/** As in test/e2e-engines: starts a node on a folder and prints `{"url": …, "pid": …}` once it answers. */
 const REAL = process.env.FUEL_TEST_EVENTSTORE ?? '';
 const DOUBLE = fileURLToPath(new URL('./double-node.ts', import.meta.url));
 
 /** A server that is killed while the service works on it. */
 export interface Engine {
   readonly name: string;
-  /** SIGKILL; what it has on disk stays. */
+  /** SIGKILL; its files stay. */
   kill(): Promise<void>;
   /** On the same port and files; resolves when it answers. */
   start(): Promise<void>;
@@ -26,7 +26,7 @@ export interface Engine {
 /** The engines of a run, started. */
 export interface Engines {
   readonly name: string;
-  /** What tells the service of them. */
+  /** The settings that name them. */
   readonly env: Env;
   readonly list: readonly Engine[];
   remove(): Promise<void>;
@@ -66,7 +66,7 @@ export async function startEngines(mongodBinary: string): Promise<Engines> {
   };
 }
 
-/** A node of an event store in a process of its own, which a program starts. */
+/** A node of an event store in a separate process, which a program starts. */
 class EventStoreProcess implements Engine {
   readonly name = 'EventStoreDB';
   readonly #command: readonly string[];
@@ -94,7 +94,7 @@ class EventStoreProcess implements Engine {
   async kill(): Promise<void> {
     const child = this.#child;
     process.kill(this.#pid, 'SIGKILL');
-    // A program may have left the node to itself: then there is nothing of it to wait for.
+    // A program may have detached the node: then it is not our child, and can not be waited for.
     if (child?.pid === this.#pid && child.exitCode === null && child.signalCode === null)
       await once(child, 'exit');
   }

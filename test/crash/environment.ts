@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import type { Env } from '../support/service/service-process.ts';
 
 const PRELOAD = new URL('./crash-points.ts', import.meta.url).href;
-/** Of modules that the preload changes: apart from everybody else's, and kept from run to run. */
+/** The compile cache of modules that the preload changes: separate from the usual one, and kept between runs. */
 const COMPILE_CACHE = join(tmpdir(), `fuel-crash-compiled-${userInfo().uid}`);
 const DEFAULT_SECONDS = 15;
 
-/** What makes a process of the service kill itself at a point, such as `after-enqueue:3`. */
+/** The environment in which a process of the service kills itself at a point, such as `after-enqueue:3`. */
 export function crashingAt(point: string): Env {
-  // Otherwise the first two processes might both make it, and one of them would go without.
+  // Otherwise the first two processes might both create it, and one of them would run without it.
   mkdirSync(COMPILE_CACHE, { recursive: true, mode: 0o700 });
   return {
     FUEL_CRASH_POINT: point,
@@ -19,13 +19,13 @@ export function crashingAt(point: string): Env {
   };
 }
 
-/** What repeats a run: `FUEL_CRASH_SEED`, else a random one. */
+/** The seed of the run: `FUEL_CRASH_SEED`, else a random one. */
 export function crashSeed(): number {
   const given = process.env.FUEL_CRASH_SEED;
   return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
 }
 
-/** How long processes are killed: `FUEL_CRASH_SECONDS`. */
+/** For how long processes are killed: `FUEL_CRASH_SECONDS`. */
 export function crashSeconds(): number {
   return Number(process.env.FUEL_CRASH_SECONDS ?? DEFAULT_SECONDS);
 }

@@ -16,7 +16,7 @@ function bytesOf(file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0); // a log whose last reader ended
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0); // a write-ahead log whose last reader has ended
     throw error;
   }
 }

@@ -5,9 +5,9 @@ import type { SeenDelivery } from './receivers.ts';
 import type { Kill, Stage } from './stage.ts';
 import type { Workload } from './workload.ts';
 
-/** From the request of an attempt until its outcome is on record, on a busy machine. */
+/** From the request of an attempt until its outcome is recorded, on a busy machine. */
 const RECORDED_WITHIN_MS = 3_000;
-/** The test notices a kill so much after it happened. */
+/** How late the test may notice a kill. */
 const NOTICED_WITHIN_MS = 500;
 const OFF = /^(the key was switched off|the key is switched off|the webhook (was|is) disabled)/;
 
@@ -18,7 +18,7 @@ interface Parts {
   readonly engines: Engines;
 }
 
-/** What arrived against what the events call for; returns how many requests no attempt on record stands for. */
+/** Compares what arrived with what the events require; returns the number of requests without a recorded attempt. */
 export async function judgeDeliveries(stage: Stage, parts: Parts): Promise<number> {
   judgeOwed(stage, parts);
   judgeSilences(stage, parts.workload);
@@ -28,7 +28,7 @@ export async function judgeDeliveries(stage: Stage, parts: Parts): Promise<numbe
   return repeats;
 }
 
-/** Each transaction that is owed has one delivery, and that arrived unless it was voided or its key is off. */
+/** Each owed transaction has one delivery, which arrived unless the transaction was voided or the key is off. */
 function judgeOwed(stage: Stage, { workload, model, deliveries }: Parts): void {
   const logged = new Map(deliveries.map((delivery) => [delivery.transactionId, delivery]));
   for (const { id, account, isOwed, isVisible } of model.transactions.values()) {
@@ -70,7 +70,7 @@ function judgeSilences(stage: Stage, { silences }: Workload): void {
   }
 }
 
-/** A transaction comes under one id, in one text, and as one delivery of the log. */
+/** A transaction arrives under one id, with one text, and is one delivery in the log. */
 function judgeIdentity(stage: Stage, { deliveries }: Parts): void {
   const ids = new Map<string, string>();
   const logged = new Set(deliveries.map(({ id }) => id));
@@ -85,7 +85,7 @@ function judgeIdentity(stage: Stage, { deliveries }: Parts): void {
 }
 
 /**
- * A request that no attempt on record stands for was under way when something was killed: one for each kill.
+ * A request without a recorded attempt was under way when a process or engine was killed: one for each kill.
  */
 async function judgeRepeats(stage: Stage, seen: SeenDelivery, engines: Engines): Promise<number> {
   if (!seen.arrived && seen.timesMs.length === 0) return 0;
@@ -103,7 +103,7 @@ async function judgeRepeats(stage: Stage, seen: SeenDelivery, engines: Engines):
   return repeats;
 }
 
-/** Whether the outcome of an attempt whose request came then may be lost by the kill. */
+/** Whether the kill may have lost the outcome of an attempt whose request arrived then. */
 function hides({ fromMs, untilMs }: Kill, requestMs: number): boolean {
   return requestMs > fromMs - RECORDED_WITHIN_MS && requestMs < untilMs + NOTICED_WITHIN_MS;
 }

@@ -17,21 +17,21 @@ const SETTLED_WITHIN_MS = 120_000;
 const SETTLED_CHECK_MS = 250;
 const MAX_NAMED = 5;
 const REDELIVERED_AT_ONCE = 200;
-/** On a busy machine an answer may take longer than the half second that it has, three times in a row. */
+/** On a busy machine an answer may exceed its half second, three times in a row. */
 const REDELIVERY_ROUNDS = 8;
 
-/** What a run came to, beside its faults. */
+/** The results of a run, besides its faults. */
 export interface Figures {
   readonly transactions: number;
   readonly deliveries: number;
-  /** Requests that no attempt on record stands for. */
+  /** Requests without a recorded attempt. */
   readonly repeats: number;
   readonly redelivered: number;
 }
 
 /**
- * Holds everything against the events, when nothing is killed any more: what each process shows, who is refused, what
- * arrived. Whatever is not as it should be becomes a fault of the stage.
+ * Compares everything with the events, when nothing is killed any more: what each process shows, which keys it refuses,
+ * what arrived. Each difference becomes a fault of the stage.
  */
 export async function judge(stage: Stage, workload: Workload): Promise<Figures> {
   stage.doing = 'waiting for every process';
@@ -64,7 +64,7 @@ export async function judge(stage: Stage, workload: Workload): Promise<Figures> 
   }
 }
 
-/** What was acknowledged is in the log, and nothing else. */
+/** The log has exactly what was acknowledged. */
 function judgeLog(stage: Stage, { known }: Workload, { transactions, faults }: Model): void {
   for (const fault of faults) stage.fault(fault);
   for (const [id, { state, line }] of known) {
@@ -81,7 +81,7 @@ function judgeLog(stage: Stage, { known }: Workload, { transactions, faults }: M
   }
 }
 
-/** Each process shows every page of an account as the events have it; one whose key is off is refused. */
+/** Each process shows every page of an account as the events require; a key that is off is refused. */
 async function judgeProcess(
   stage: Stage,
   {
@@ -111,7 +111,7 @@ async function judgeProcess(
   );
 }
 
-/** Every record, page after page, without its `expires_at`; or what went wrong. */
+/** Every record, page by page, without its `expires_at`; or the error. */
 async function pulled(member: Member, key: string): Promise<string[] | string> {
   const records: string[] = [];
   const page = pageOfAll();
@@ -140,7 +140,7 @@ async function applied(engines: Engines): Promise<void> {
   }
 }
 
-/** Waits until nothing is on its way to a receiver any more, nor to the delivery log. */
+/** Waits until no delivery or outcome is under way any more. */
 async function settled(stage: Stage, model: Model, engines: Engines): Promise<void> {
   const deadlineMs = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {
@@ -159,7 +159,7 @@ async function settled(stage: Stage, model: Model, engines: Engines): Promise<vo
   }
 }
 
-/** As an operator does: what ended while its key or webhook was off goes out after all, now that it is on. */
+/** Redelivers, as an operator does, what ended while its key or webhook was off. */
 async function redeliverFailed(stage: Stage, model: Model, engines: Engines): Promise<number> {
   const isDue = ({ state, accountId, transactionId }: DeliverySummary): boolean =>
     state === 'failed' &&
@@ -191,7 +191,7 @@ async function judgeParked(stage: Stage, engines: Engines): Promise<void> {
   }
 }
 
-/** By the service's own proof too. */
+/** The service's own proof agrees too. */
 async function judgeByCommand(stage: Stage): Promise<void> {
   const { json, stderr } = await done(stage, ['verify', '--json']).catch((error) => {
     stage.fault(String(error));

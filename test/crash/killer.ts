@@ -7,21 +7,21 @@ import type { Stage } from './stage.ts';
 
 /** The share of processes that are asked to end instead. */
 const IN_ORDER = 0.1;
-/** The share of lives that are to end at a point. */
+/** The share of lives that end at a point. */
 const ARMED = 0.75;
 const EVERY_MS = [200, 1_400] as const;
-/** Where engines are killed too. */
+/** The same where engines are killed too. */
 const EVERY_BESIDE_ENGINES_MS = [500, 3_000] as const;
-/** A process that is to kill itself gets so long to come to its point, from when it listens, and longer if little is done. */
+/** How long a process has, from when it listens, to reach the point where it kills itself; longer if little is done. */
 const REACHED_WITHIN_MS = { atLeast: 5_000, atMost: 30_000, done: 40 };
-/** How many of the kills that meet a process in its start are made: on a busy machine none would get through else. */
+/** The share of the kills of starting processes that are made: on a busy machine none would ever start otherwise. */
 const AT_START = 0.06;
-/** An engine is dead this long; then so many pieces of the workload are done, and so long it lives on. */
+/** An engine is dead this long; then it lives for so many pieces of the workload, and this long. */
 const DEAD_MS = [0, 2_000] as const;
 const DONE_BETWEEN = 8;
 const DONE_WITHIN_MS = 20_000;
 const ENGINE_EVERY_MS = [500, 4_000] as const;
-/** The share of engines' deaths that are those of all at once. */
+/** The share of kills that hit all engines at once. */
 const ALL = 0.15;
 
 /** Kills processes of the service and engines while the workload runs: at random, and at points. */
@@ -29,7 +29,7 @@ export class Killer {
   readonly #stage: Stage;
   readonly #points: PointLists['serve'];
   readonly #seed: number;
-  /** What was done when somebody last found the process starting. */
+  /** The pieces of work that were done when the process was last found starting. */
   readonly #doneAtStart = new Map<Member, number>();
 
   constructor(stage: Stage, { points, seed }: { readonly points: PointLists; readonly seed: number }) {
@@ -38,7 +38,7 @@ export class Killer {
     this.#seed = seed;
   }
 
-  /** Kills until the signal aborts; resolves when no process is left that is to kill itself, and every engine is up. */
+  /** Kills until the signal aborts; resolves when no process has a point left, and every engine is up. */
   async run(signal: AbortSignal): Promise<void> {
     const { members } = this.#stage;
     for (const [index, member] of members.entries()) {
@@ -81,14 +81,14 @@ export class Killer {
     return !isArmed || forMs > atMost || (forMs > atLeast && done > REACHED_WITHIN_MS.done);
   }
 
-  /** Whatever is killed, the workload gets on. */
+  /** The workload makes progress, whatever is killed. */
   async #progress(signal: AbortSignal): Promise<void> {
     const enough = this.#stage.done + DONE_BETWEEN;
     const latestMs = Date.now() + DONE_WITHIN_MS;
     while (this.#stage.done < enough && Date.now() < latestMs && !signal.aborted) await pause(50, signal);
   }
 
-  /** One after the other, and both at once now and then. */
+  /** One after the other, and sometimes both at once. */
   async #killEngines(random: Random, signal: AbortSignal): Promise<void> {
     const { list } = this.#stage.engines;
     while (list.length > 0) {

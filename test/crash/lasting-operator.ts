@@ -2,7 +2,7 @@ import { type Engines, openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
 import { Operator } from '../support/service/operator.ts';
 
-/** An operator who keeps the connections to the engines, whatever is killed at the other end. */
+/** An operator who keeps the connections to the engines while these are killed. */
 export class LastingOperator extends Operator {
   #engines: Promise<Engines> | undefined;
 

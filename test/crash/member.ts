@@ -26,7 +26,7 @@ interface Life {
   /** Where it kills itself; `undefined`: nowhere. */
   readonly point: string | undefined;
   listeningSinceMs?: number;
-  /** What the test asked for: SIGKILL, SIGTERM. */
+  /** The signal that the test has sent: SIGKILL, SIGTERM. */
   end?: 'kill' | 'stop';
 }
 
@@ -34,7 +34,7 @@ export interface MemberOptions {
   readonly name: string;
   readonly dataDir: string;
   readonly env: Env;
-  /** Called when it was killed: at the point of that life, or from outside. */
+  /** Called when it was killed, at the point of that life or by the test. */
   readonly onKilled: (point: string | undefined) => void;
   readonly onFault: (fault: string) => void;
 }
@@ -56,14 +56,14 @@ export class Member {
     this.#options = options;
   }
 
-  /** Since when it has listened, as far as anybody looked; `undefined`: it is still starting. */
+  /** Since when it listens, as far as the test has checked; `undefined` while it starts. */
   get listeningSinceMs(): number | undefined {
     const life = this.#life;
     if (life?.command.stdout().includes('"msg":"listening"')) life.listeningSinceMs ??= Date.now();
     return life?.listeningSinceMs;
   }
 
-  /** Whether it is to kill itself. */
+  /** Whether it will kill itself at a point. */
   get isArmed(): boolean {
     return this.#life?.point !== undefined;
   }
@@ -84,7 +84,7 @@ export class Member {
     this.#end('stop');
   }
 
-  /** SIGTERM, for good. Resolves when it has ended; how, `onFault` hears where it was not as it should. */
+  /** SIGTERM, without another life. Resolves when it has ended; `onFault` is called where it ended with an error. */
   async stop(): Promise<void> {
     this.#isOver = true;
     this.#end('stop');
@@ -92,7 +92,7 @@ export class Member {
     await within(this.#living, ENDED_WITHIN_MS, late);
   }
 
-  /** SIGKILL, for good. */
+  /** SIGKILL, without another life. */
   async abandon(): Promise<void> {
     this.#isOver = true;
     this.#life?.command.child.kill('SIGKILL');
@@ -100,7 +100,7 @@ export class Member {
     await this.#agent?.destroy();
   }
 
-  /** What the API answers; `undefined` where it does not. */
+  /** The API's answer; `undefined` where there is none. */
   ask(path: string, key: string): Promise<Answer | undefined> {
     return this.#fetch(`https://127.0.0.1:${this.#ports?.api}${BASE_PATH}${path}`, { 'X-API-Key': key });
   }
@@ -154,7 +154,7 @@ export class Member {
     return this.#life;
   }
 
-  /** Whatever is killed around it, a process has nothing to wake anybody for. */
+  /** A process logs no error, whatever is killed around it. */
   #lookThrough({ stdout, stderr }: CommandResult): void {
     const lines = stdout.split('\n').slice(0, -1);
     for (const line of lines) {
@@ -178,12 +178,12 @@ export class Member {
       this.#agent = new Agent({ connect: { ca: readFileSync(certificate, 'utf8') } });
     }
     if (this.#agent === undefined) return undefined;
-    // A process that is killed answers nobody: that is no fault.
+    // A process that was killed does not answer: that is no fault.
     return fetchAnswer(url, { method: 'GET', headers, dispatcher: this.#agent }).catch(() => undefined);
   }
 }
 
-/** Asked to stop, it ends with 0; before its first word it has nothing to put in order yet. */
+/** After SIGTERM it ends with 0; before its first output it may end by the signal. */
 function isInOrder({ end }: Life, { code, stdout, stderr }: CommandResult): boolean {
   if (end !== 'stop') return false;
   return code === 0 || (code === null && stdout + stderr === '');

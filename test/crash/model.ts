@@ -5,7 +5,7 @@ import { expectedRecord } from '../support/transactions/record-oracle.ts';
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** A transaction as its stream has it. */
+/** A transaction by its stream. */
 export interface Modelled {
   readonly id: number;
   readonly account: number;
@@ -16,10 +16,10 @@ export interface Modelled {
   isVisible: boolean;
 }
 
-/** What the events say, read in the order of the log by rules of its own: no projection of the service is used. */
+/** The state by the events, in the order of the log, by separate rules: no projection of the service is used. */
 export class Model {
   readonly transactions = new Map<number, Modelled>();
-  /** What no log may hold. */
+  /** Contradictions in the log. */
   readonly faults: string[] = [];
   /** Accounts whose key is off at the end of the log. */
   readonly #keyOff = new Set<number>();

@@ -1,12 +1,12 @@
 import type { Random } from '../../tools/demo/random.ts';
 import { type CrashPoint, pointText } from './points.ts';
 
-/** A side of a site, and the last of the times that it may be drawn with. */
+/** A side of a site, and the highest number that it may be drawn with. */
 type Drawn = readonly [side: CrashPoint['side'], name: string, times: number];
 
-/** Which points are drawn from, and when. */
+/** The points to draw from, and when. */
 export interface PointLists {
-  /** Of a first start, on an empty store. */
+  /** During a first start, on an empty store. */
   readonly start: readonly Drawn[];
   readonly serve: readonly Drawn[];
   readonly import: readonly Drawn[];
@@ -75,7 +75,7 @@ export const ENGINE_POINTS: PointLists = {
   ],
 };
 
-/** Of `fuel store copy` into the engines, in the order in which it comes to them: before events are appended. */
+/** During `fuel store copy` into the engines, in its order: before events are appended. */
 export const COPY_POINTS_BEFORE_EVENTS: readonly Drawn[] = [
   'name-target',
   'adopt-log',
@@ -93,12 +93,12 @@ export const COPY_POINTS: readonly Drawn[] = [
   'end-copy',
 ].flatMap((name) => bothSides(name, 1));
 
-/** The point's text, with a time drawn. */
+/** The point's text, with a number drawn. */
 export function draw([side, name, times]: Drawn, random: Random): string {
   return pointText({ side, name, time: random.between([1, times]) });
 }
 
-/** Points of a list for ever, each of them once before any comes again. */
+/** Points of a list, endlessly; each is drawn once before any is repeated. */
 export function* drawAll(list: readonly Drawn[], random: Random): Generator<string, never> {
   for (;;) {
     const left = [...list];

@@ -1,9 +1,9 @@
 /**
- * A place in the source where a process can be made to kill itself: before a call, or after what it returns is
- * there. `crash-points.ts` wraps it; nothing in `src` knows of it.
+ * A place in the source where a process can be made to kill itself: before a call, or after it has returned or
+ * resolved. `crash-points.ts` wraps it; `src` has no code for it.
  */
 export interface CrashSite {
-  /** The same work of each engine's adapter has one name. */
+  /** The same for each engine's adapter. */
   readonly name: string;
   /** From the project's root. */
   readonly file: string;
@@ -14,7 +14,7 @@ export interface CrashSite {
     | { readonly fn: string };
 }
 
-/** Which call of which site: `before enqueue`, the third time that a thread of the process comes there. */
+/** Which call of which site: `before enqueue`, the third time that a thread of the process reaches it. */
 export interface CrashPoint {
   readonly name: string;
   readonly side: 'before' | 'after';
@@ -33,7 +33,7 @@ const made = (name: string, file: string, ofFactory: string, method: string): Cr
 });
 const fn = (name: string, file: string, fn: string): CrashSite => ({ name, file, target: { fn } });
 
-/** What every adapter of a port has under the same name. */
+/** A method that every adapter of a port has under the same name. */
 const ADAPTERS: readonly CrashSite[] = [
   ...(
     [
@@ -79,9 +79,9 @@ const ADAPTERS: readonly CrashSite[] = [
 export const CRASH_SITES: readonly CrashSite[] = [
   ...ADAPTERS,
   made('send', 'src/deliveries/sender/sender.ts', 'createSender', 'send'),
-  /** What a write transaction of an embedded file does; after it, and before its commit. */
+  /** The write transaction of an embedded file; the point before the commit is after its work. */
   method('commit', 'src/sqlite/database.ts', 'Database', 'write'),
-  /** A snapshot's chunk is stored after its seal; `seal`: all of them are there, nothing names them yet. */
+  /** A snapshot's chunk is stored after `seal-chunk`; before `seal` all chunks are stored, and nothing names them yet. */
   method('seal-chunk', 'src/accounts/directory/snapshots/chunks.ts', 'Sealing', 'add'),
   method('seal', 'src/accounts/directory/snapshots/chunks.ts', 'Sealing', 'seal'),
   /** A rebuild in MongoDB: a new generation, the switch to it, the former ones dropped, indexes at the end. */
@@ -105,12 +105,12 @@ export const CRASH_SITES: readonly CrashSite[] = [
   fn('end-copy', 'src/store-copy/unfinished-copy.ts', 'endCopy'),
 ];
 
-/** As it stands in `FUEL_CRASH_POINT`. */
+/** The text for `FUEL_CRASH_POINT`. */
 export function pointText({ side, name, time }: CrashPoint): string {
   return `${side}-${name}:${time}`;
 }
 
-/** Reads what `pointText` wrote; throws for anything else, and for a site that does not exist. */
+/** Parses a text of `pointText`; throws for any other text, and for a site that does not exist. */
 export function readPoint(text: string): CrashPoint {
   const [, side, name = '', time] = /^(before|after)-([a-z-]+):([1-9]\d*)$/.exec(text) ?? [];
   if (CRASH_SITES.some((site) => site.name === name)) {

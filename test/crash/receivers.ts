@@ -10,7 +10,7 @@ import {
 const REFUSES_ONE_IN = 16;
 const MAX_MS = 120;
 
-/** What receivers saw of one delivery. */
+/** What the receivers got of one delivery. */
 export interface SeenDelivery {
   readonly id: string;
   readonly transactionId: number;
@@ -19,11 +19,11 @@ export interface SeenDelivery {
   readonly timesMs: number[];
   /** Whether one of them was answered 200. */
   arrived: boolean;
-  /** Of the body without image URLs: more than one means that the body changed. */
+  /** Hashes of the body without image URLs: more than one means that the body changed. */
   readonly texts: Set<string>;
 }
 
-/** The customers' receivers: slow, or refusing once, as the delivery's id has it; and what they saw. */
+/** The customers' receivers, which are slow or refuse once, depending on the delivery's id; and what they got. */
 export class Receivers {
   readonly seen = new Map<string, SeenDelivery>();
   readonly #receiver: WebhookReceiver;
@@ -36,7 +36,7 @@ export class Receivers {
   /** The URL of a receiver that answers from now on. */
   open(path: string): string {
     this.#receiver.answer(path, (response, hook) => {
-      this.#receiver.hooks.length = 0; // hours of them would not fit
+      this.#receiver.hooks.length = 0; // those of hours would not fit in memory
       const delivery = this.#note(hook);
       const byte = createHash('sha256').update(delivery.id).digest()[0] ?? 0;
       const isRefused = delivery.timesMs.length === 1 && byte % REFUSES_ONE_IN === 0;

@@ -7,15 +7,15 @@ import { crashSeconds, crashSeed } from './environment.ts';
 import { crashRun, type Run, type RunOptions } from './run.ts';
 import type { Kill } from './stage.ts';
 
-/** The longest that one run works on one store before it is judged. */
+/** How long one run works on one store at most before it is judged. */
 const ROUND_SECONDS = 90;
-/** Start, what is left to be delivered, the judgement, and the stop of one run, on a machine that is busy. */
+/** The start, the remaining deliveries, the judgement and the stop of one run, on a busy machine. */
 const AROUND_SECONDS = 500;
-/** Between the seeds of two rounds, each of which uses some that follow it. */
+/** Between the seeds of two rounds: each round uses some that follow its own. */
 const SEED_STEP = 100_000;
 
 export interface RoundsOptions extends Pick<RunOptions, 'members' | 'points' | 'next'> {
-  /** Engines of their own for each round, started. */
+  /** Starts separate engines for each round. */
   readonly start: () => Promise<Engines>;
   /** Of all rounds; `FUEL_CRASH_SECONDS` unless given. */
   readonly seconds?: number;
@@ -28,8 +28,8 @@ export function roundsTimeoutMs(): number {
 }
 
 /**
- * Runs as long as `FUEL_CRASH_SECONDS` says, in rounds of an empty store each, and prints what was killed and what came
- * of it. Fails at the first round that has a fault, and names the seed that repeats it.
+ * Runs for `FUEL_CRASH_SECONDS`, in rounds that each begin with an empty store, and prints what was killed and the
+ * results. Fails at the first round that has a fault, and names the seed that repeats it.
  */
 export async function crashRounds(options: RoundsOptions): Promise<void> {
   const kills: Kill[] = [];
@@ -69,7 +69,7 @@ async function round(
   }
 }
 
-/** How often what was killed where, a line each. */
+/** A line for each place: what was killed there, and how often. */
 function killsByPoint(kills: readonly Kill[]): string {
   const counts = new Map<string, number>();
   for (const { what, how } of kills) {

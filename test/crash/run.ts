@@ -9,22 +9,22 @@ import { type Kill, Stage } from './stage.ts';
 import { Workload } from './workload.ts';
 
 const TOLD_EVERY_MS = 30_000;
-/** What was begun when the time is up ends within this, however busy the machine. */
+/** Work that is under way when the time is up ends within this, even on a busy machine. */
 const ENDED_WITHIN_MS = 150_000;
 
 export interface RunOptions {
   readonly engines: Engines;
   readonly members: number;
   readonly points: PointLists;
-  /** Repeats the run, as far as the operating system lets it. */
+  /** Repeats the run, as far as the operating system's scheduling allows. */
   readonly seed: number;
-  /** How long processes are killed. */
+  /** For how long processes are killed. */
   readonly seconds: number;
-  /** What follows when all processes have ended. */
+  /** Runs when all processes have ended. */
   readonly next?: (run: EndedRun) => Promise<void>;
 }
 
-/** A run that is judged, with nothing of it left running. */
+/** A run that was judged, of which nothing is left running. */
 export interface EndedRun {
   readonly stage: Stage;
   readonly workload: Workload;
@@ -54,8 +54,8 @@ export async function crashRun(options: RunOptions): Promise<Run> {
     await options.next?.({ stage, workload, seed });
     return { ...figures, faults: stage.faults, kills: stage.kills };
   } catch (error) {
-    const told = [(error as Error).message, progressOf(stage), ...stage.faults];
-    throw new Error(told.join('\n'), { cause: error });
+    const lines = [(error as Error).message, progressOf(stage), ...stage.faults];
+    throw new Error(lines.join('\n'), { cause: error });
   } finally {
     clearInterval(telling);
     await stage.abandon();
@@ -67,11 +67,11 @@ function progressOf({ doing, kills, done, retries, lastRefusal, faults }: Stage)
   return `${doing}: ${kills.length} kills, ${done} done${refused}, ${faults.length} faults`;
 }
 
-/** Ends all of it when the time is up, or one part fails; rejects with what that rejects with. */
+/** Ends all parts when the time is up, or when one fails; rejects with its error. */
 async function during(seconds: number, begin: (signal: AbortSignal) => Promise<void>[]): Promise<void> {
   const over = new AbortController();
   const parts = begin(over.signal);
   await Promise.race([sleep(seconds * 1_000), ...parts.map((part) => part.catch(() => undefined))]);
   over.abort();
-  await within(Promise.all(parts), ENDED_WITHIN_MS, 'the work that was begun does not come to an end');
+  await within(Promise.all(parts), ENDED_WITHIN_MS, 'the work under way does not end');
 }

@@ -11,11 +11,11 @@ import { Member } from './member.ts';
 import { drawAll, type PointLists } from './point-lists.ts';
 import { Receivers } from './receivers.ts';
 
-/** Long: the machine may be busy, and each process starts again until it gets through. */
+/** Long: the machine may be busy, and each process is restarted until it is ready. */
 const READY_WITHIN_MS = 90_000;
 const FIRST_LIVES_ARMED = 0.7;
 
-/** What an account is for. Each has a key; what is done to its access differs. */
+/** The purpose of an account. Each has a key; the changes of its access differ. */
 export type Purpose = 'steady' | 'key' | 'webhook' | 'integration' | 'bulk';
 
 const ACCOUNTS: readonly (readonly [account: number, purpose: Purpose])[] = [
@@ -33,11 +33,11 @@ export interface Customer {
   readonly purpose: Purpose;
   readonly key: string;
   readonly prefix: string;
-  /** Where the webhook leads at the receivers; `undefined` without one. */
+  /** The webhook's path at the receivers; `undefined` without one. */
   readonly path: string | undefined;
 }
 
-/** Something that was killed. */
+/** A process or engine that was killed. */
 export interface Kill {
   readonly what: string;
   /** A point, or `at random`. */
@@ -55,10 +55,10 @@ export interface StageOptions {
 const open = new Set<Stage>();
 
 atEndOfFile(async () => {
-  for (const stage of open) await stage.abandon(); // a test that ran out of time has left it
+  for (const stage of open) await stage.abandon(); // left by a test that timed out
 });
 
-/** Everything of one run: processes of the service on one store, customers and their receivers, and what happens. */
+/** One run: processes of the service on one store, customers and their receivers, kills and faults. */
 export class Stage {
   readonly dataDir = join(folder(), 'data');
   readonly kills: Kill[] = [];
@@ -69,11 +69,11 @@ export class Stage {
   #engines: Engines = EMBEDDED;
   #lasting: LastingOperator | undefined;
   #members: readonly Member[] = [];
-  /** What the run is at, for whoever watches it. */
+  /** What the run does at the moment, to be shown. */
   doing = 'starting';
-  /** Pieces of the workload that are done: whoever kills engines waits for some in between. */
+  /** Pieces of the workload that are done: some are to be done between two kills of an engine. */
   done = 0;
-  /** How often a piece had to be repeated, since a store was unavailable; and what it said last. */
+  /** How often a piece had to be repeated since a store was unavailable, and the last error. */
   retries = 0;
   lastRefusal = '';
 
@@ -103,18 +103,18 @@ export class Stage {
     return this.#members;
   }
 
-  /** What every process and command runs with, the data directory apart. */
+  /** The environment of every process and command, except the data directory. */
   get env(): Env {
     return { ...this.#engines.env, ...this.#pushEnv };
   }
 
-  /** From here on on these engines, with processes of their own: those of before have ended. */
+  /** From now on the run uses these engines, with new processes: the former ones have ended. */
   moveTo({ engines, members }: StageOptions): void {
     this.#engines = engines;
     this.#members = Array.from({ length: members }, (_, index) => this.#member(`process ${index + 1}`));
   }
 
-  /** Starts the processes, whose first lives may end at points of their start, and sets the customers up. */
+  /** Starts the processes, whose first lives may end at points of their start, and creates the customers. */
   async start({
     points,
     seed,
@@ -135,7 +135,7 @@ export class Stage {
     for (const [account, purpose] of ACCOUNTS) this.customers.push(await this.#customer(account, purpose));
   }
 
-  /** Ends whatever still lives. */
+  /** Ends all that still runs. */
   async abandon(): Promise<void> {
     open.delete(this);
     await Promise.all(this.members.map((member) => member.abandon()));
@@ -143,8 +143,8 @@ export class Stage {
   }
 
   /**
-   * Of the embedded files each call opens them anew, so that there are moments at which nobody has them open; the
-   * connections to engines last.
+   * Each call opens the embedded files again, so that there are times at which no process has them open; connections
+   * to engines are kept.
    */
   get operator(): Operator {
     const env = { ...this.env, FUEL_DATA_DIR: this.dataDir };

@@ -19,24 +19,24 @@ const DAY_MS = 86_400_000;
 const AUTHOR = { actor: 'test', command: 'test' };
 const BATCH = [1, 25] as const;
 const PAUSE_MS = [30, 300] as const;
-/** One in so many transactions is kept for erasure: nothing else happens to it. */
+/** One in so many transactions is kept for erasure: it is not changed otherwise. */
 const ERASED_ONE_IN = 10;
-/** Of two accounts whose keys are switched off and on one ends with its key off. */
+/** Of two accounts whose keys are switched off and on, one ends with its key off. */
 const LEFT_OFF = 12;
 /** Ids of accounts that are opened meanwhile, from this one on. */
 const LARGE_ACCOUNTS = 1_000;
 const CORPORATES = 1_000;
-/** Attempts that began before everybody knew have reached their receivers after this. */
+/** Attempts that began before every process knew have reached their receivers after this. */
 const LAST_ATTEMPTS_MS = 1_500;
 
-/** A transaction as whoever recorded it knows it. */
+/** A transaction as the operator who recorded it knows it. */
 export interface Known {
   readonly account: number;
   readonly line: EventLine;
   state: 'visible' | 'hidden' | 'erased';
 }
 
-/** A time in which nothing may go out to a webhook, since every process knew that it may not. */
+/** A time in which nothing may be sent to a webhook, since every process knew so. */
 export interface Silence {
   readonly path: string | undefined;
   readonly why: string;
@@ -44,7 +44,7 @@ export interface Silence {
   readonly untilMs: number;
 }
 
-/** What people do while processes are killed: each repeats what it does until the outcome is known. */
+/** The operators' work while processes are killed: each piece is repeated until its outcome is known. */
 export class Workload {
   readonly known = new Map<number, Known>();
   readonly silences: Silence[] = [];
@@ -57,7 +57,7 @@ export class Workload {
     this.#seed = seed;
   }
 
-  /** Works until the signal aborts; resolves when the outcome of everything that was begun is known. */
+  /** Works until the signal aborts; resolves when the outcome of all pieces is known. */
   async run(signal: AbortSignal): Promise<void> {
     const switched = this.#stage.withPurpose('key', 'webhook', 'integration');
     await Promise.all([
@@ -69,7 +69,7 @@ export class Workload {
     ]);
   }
 
-  /** The transactions that are to be erased and are not yet, oldest first. */
+  /** The transactions that are still to be erased, oldest first. */
   erasable(): number[] {
     const isErasable = ([id, { state }]: [number, Known]): boolean =>
       id % ERASED_ONE_IN === 0 && state === 'visible';
@@ -80,7 +80,7 @@ export class Workload {
     return [...this.known].filter(([, { state }]) => state === 'erased').map(([id]) => id);
   }
 
-  /** New transactions of the account, made now; known once they are recorded. */
+  /** Records new transactions of the account, which are known once they are recorded. */
   make(account: number, count: number, random: Random): EventLine[] {
     return Array.from({ length: count }, () => {
       this.#lastId += 1;
@@ -99,7 +99,7 @@ export class Workload {
     }
   }
 
-  /** As an operator does: again, while a store that is unavailable leaves the outcome unknown. */
+  /** Repeats the work, as an operator does, while an unavailable store leaves the outcome unknown. */
   async untilKnown<T>(work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -131,13 +131,13 @@ export class Workload {
       } else if (dice < 0.9) {
         await this.#end(count, random);
       } else {
-        await this.#import(last); // it is there already, and stays as it is
+        await this.#import(last); // it is recorded already, and stays as it is
       }
       await sleep(random.between(PAUSE_MS));
     }
   }
 
-  /** Voids or cancels some, the latest rather than others: they may be on their way to a receiver. */
+  /** Voids or cancels some of the latest: they may be on their way to a receiver. */
   async #end(count: number, random: Random): Promise<void> {
     const open = [...this.known].filter(([id, { state }]) => state === 'visible' && id % ERASED_ONE_IN !== 0);
     const ended = open.slice(-2 * count).filter(() => random.chance(0.4));
@@ -161,7 +161,7 @@ export class Workload {
     }
   }
 
-  /** Off, and on again, again and again. Once everybody knows, off holds for every process. */
+  /** Switches off and on, repeatedly. Once every process knows, it is off for all of them. */
   async #switch(customer: Customer, random: Random, signal: AbortSignal): Promise<void> {
     const { off, on } = switches(customer);
     while (!signal.aborted) {
@@ -204,7 +204,7 @@ export class Workload {
     );
   }
 
-  /** Whether every live process has applied what is recorded; false where one did not come to it in time. */
+  /** Whether every live process has applied what is recorded; false where one did not in time. */
   async #applied(): Promise<boolean> {
     try {
       await this.untilKnown(() =>

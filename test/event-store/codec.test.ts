@@ -34,11 +34,11 @@ describe('decode', () => {
     expect(decode(recorded())).toEqual({ ok: true, type: 'AccountOpened', data, metadata });
   });
 
-  test.each([undefined, null, {}, { actor: 'someone' }])('takes metadata %j for version 1', (metadata) => {
+  test.each([undefined, null, {}, { actor: 'someone' }])('treats metadata %j as version 1', (metadata) => {
     expect(decode(recorded({ metadata }))).toMatchObject({ ok: true, data: { account_id: 7 } });
   });
 
-  test('refuses what it can not know, with a reason that says why', () => {
+  test('refuses an unknown type or a newer version, with the reason', () => {
     expect(reasonOf({ type: 'AccountPainted' })).toBe('unknown event type AccountPainted');
     expect(reasonOf({ type: 'toString' })).toBe('unknown event type toString');
     expect(reasonOf({ data: new Unreadable('data is not JSON: x') })).toBe('data is not JSON: x');
@@ -50,7 +50,7 @@ describe('decode', () => {
     expect(reasonOf({ metadata: { schema_version } })).toContain('schema_version must be an integer from 1');
   });
 
-  test('does not hold the data against its schema', () => {
+  test('does not validate the data against its schema', () => {
     expect(decode(recorded({ data: { anything: true } }))).toMatchObject({
       ok: true,
       data: { anything: true },
@@ -58,10 +58,10 @@ describe('decode', () => {
   });
 });
 
-describe('what nests deeper than anything needs', () => {
-  test('is refused, in the data and in the metadata, whatever its depth', () => {
+describe('an event that nests too deep', () => {
+  test('is refused, in its data and in its metadata, at any depth', () => {
     for (const levels of [64, 65, 5_000, 200_000]) {
-      // The data is a level of its own, and so is the metadata.
+      // The data is a level itself, and so is the metadata.
       const deep = { account_id: 7, name: 'North', extra: nested(levels) };
       for (const read of [decode, decodeStrict]) {
         expect(reasonOf({ data: deep }, read)).toBe('data nests deeper than 64 levels');
@@ -76,7 +76,7 @@ describe('what nests deeper than anything needs', () => {
     });
   });
 
-  test('is not printed where it has no text', () => {
+  test('is not printed where it can not be serialized', () => {
     expect(printableData(recorded({ data: nested(200_000) }))).toBeNull();
     expect(printableData(recorded({ data: new Unreadable('not JSON') }))).toBeNull();
     const readable = { extra: nested(500) };
@@ -84,7 +84,7 @@ describe('what nests deeper than anything needs', () => {
   });
 });
 
-test('a reason that quotes the event is short, and one that can not quote it is given all the same', () => {
+test('a reason that quotes the event is shortened, and there is one even where the event can not be quoted', () => {
   expect(reasonOf({ type: 'x'.repeat(100_000) })).toHaveLength(1_000);
   expect(reasonOf({ metadata: { schema_version: 'x'.repeat(100_000) } })).toHaveLength(1_000);
   const name = Array.from({ length: 100_000 }, () => 'x');
@@ -105,34 +105,34 @@ describe('older versions', () => {
     },
   };
 
-  test('are brought up step by step, past versions that changed nothing', () => {
+  test('are converted step by step, also over versions that changed nothing', () => {
     const data = { account_id: 7, title: ' North ' };
     const expected = { account_id: 7, title: ' North ', name: 'North', steps: '1, 3' };
     expect(decode(recorded({ data }), history)).toMatchObject({ ok: true, data: expected });
     expect(data).toEqual({ account_id: 7, title: ' North ' });
   });
 
-  test('are brought up from the version they have', () => {
+  test('are converted from the version that they have', () => {
     const event = recorded({ metadata: { schema_version: 3 }, data: { name: 'North' } });
     expect(decode(event, history)).toMatchObject({ ok: true, data: { name: 'North', steps: '1, 3' } });
     const present = recorded({ metadata: { schema_version: 4 }, data: { name: 'North' } });
     expect(decode(present, history)).toMatchObject({ ok: true, data: { name: 'North' } });
   });
 
-  test('of another type are left as they are', () => {
+  test('of another type stay as they are', () => {
     const event = recorded({ type: 'IntegrationEnabled', data: { account_id: 7 } });
     expect(decode(event, history)).toMatchObject({ ok: true, data: { account_id: 7 } });
   });
 
-  test('that can not be brought up are refused, and nothing is thrown', () => {
+  test('that can not be converted are refused, and nothing is thrown', () => {
     const decoded = decode(recorded({ data: { account_id: 7 } }), history);
     expect(decoded).toMatchObject({
       ok: false,
-      reason: expect.stringContaining('version 1 of AccountOpened could not be brought up'),
+      reason: expect.stringContaining('version 1 of AccountOpened could not be converted'),
     });
   });
 
-  test('are held against the present schema only when they are brought up', () => {
+  test('are validated against the present schema only after the conversion', () => {
     expect(decodeStrict(recorded({ data: { account_id: 7, title: 'North' } }), history)).toMatchObject({
       ok: true,
     });
@@ -140,7 +140,7 @@ describe('older versions', () => {
 });
 
 describe('decodeStrict', () => {
-  test('accepts what fits its schema, unknown fields included', () => {
+  test('accepts data that fits its schema, also with unknown fields', () => {
     const data = { account_id: 7, name: 'North', colour: 'green' };
     expect(decodeStrict(recorded({ data }))).toMatchObject({ ok: true, data });
   });

@@ -16,7 +16,7 @@ function openAt(path: string): SqliteEventStore {
 }
 
 describe('storeIdentity', () => {
-  test('names a new store once, by an event', async () => {
+  test('gives a new store an id once, by an event', async () => {
     const store = openAt(join(temporaryFolder(), 'events.db'));
     const storeId = await storeIdentity(store, clock);
     expect(storeId).toMatch(/^[0-9a-f-]{36}$/);
@@ -30,7 +30,7 @@ describe('storeIdentity', () => {
     ]);
   });
 
-  test('is the same for all that open the store at once', async () => {
+  test('is the same for all processes that open the store at once', async () => {
     const path = join(temporaryFolder(), 'events.db');
     const stores = [openAt(path), openAt(path), openAt(path)];
     const ids = await Promise.all(stores.map((store) => storeIdentity(store, clock)));
@@ -44,7 +44,7 @@ describe('storeIdentity', () => {
     expect(await storeIdentity(one, clock)).not.toBe(await storeIdentity(other, clock));
   });
 
-  test('is refused where the stream begins with something else', async () => {
+  test('is refused where the stream begins with another event', async () => {
     const store = openAt(join(temporaryFolder(), 'events.db'));
     await record(store, 'operations', 'not a name');
     await expect(storeIdentity(store, clock)).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
@@ -81,14 +81,14 @@ describe('newEvent', () => {
   const named = { type: 'StoreNamed', data: { store_id: 'x' } } as const;
   const author = { actor: 'sam', command: 'store open' };
 
-  test('says who, when, by which command and in which version', () => {
+  test('records who, when, by which command and in which version', () => {
     expect(newEvent(named, author, Date.UTC(2026, 8, 3))).toMatchObject({
       ...named,
       metadata: { schema_version: 1, at: '2026-09-03T00:00:00.000Z', ...author },
     });
   });
 
-  test('begins a correlation of its own, which also is its cause, where none is given', () => {
+  test('starts a new correlation, which also is its cause, where none is given', () => {
     const { id, metadata } = newEvent(named, author, 0);
     expect(metadata.causation_id).toBe(metadata.correlation_id);
     const other = newEvent(named, author, 0);

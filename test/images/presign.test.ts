@@ -2,7 +2,13 @@ import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createPresigner, deriveSigningKey, presignUrls } from '../../src/images/presign.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import {
+  configuredPresigner,
+  createPresigner,
+  deriveSigningKey,
+  presignUrls,
+} from '../../src/images/presign.ts';
 
 const store = {
   region: 'eu-central-1',
@@ -11,7 +17,7 @@ const store = {
 };
 const issuedAtMs = Date.parse('2026-09-03T08:15:30.987Z');
 
-/** What the AWS SDK makes of the same terms, without the parameters that only it adds. */
+/** The URL of the AWS SDK for the same terms, without the parameters that only the SDK adds. */
 function sdkUrl(endpoint: string, key: string, signedAtMs = issuedAtMs): Promise<string> {
   const client = new S3Client({
     endpoint,
@@ -49,7 +55,7 @@ function sorted(url: string): { path: string; query: string[] } {
 }
 
 describe('a presigned URL', () => {
-  test('is the published example of AWS for the published terms', () => {
+  test('equals the published example of AWS', () => {
     const presign = presignUrls({
       origin: 'https://examplebucket.s3.amazonaws.com',
       host: 'examplebucket.s3.amazonaws.com',
@@ -89,7 +95,7 @@ describe('a presigned URL', () => {
     }
   });
 
-  test('stops working a whole number of seconds after its issue, cut to whole seconds', () => {
+  test('expires a whole number of seconds after its issue, which is cut to whole seconds', () => {
     const presigner = createPresigner({ ...store, endpoint: 'https://photos.example.com', bucket: 'b' });
     const issued = presigner.at(issuedAtMs, 3600);
     expect(issued.expiresAtMs).toBe(Date.parse('2026-09-03T09:15:30.000Z'));
@@ -106,7 +112,7 @@ describe('a presigned URL', () => {
     }
   });
 
-  test('stands below the path of the endpoint, with or without a slash at its end, and the escaped bucket', () => {
+  test('has the endpoint’s path, with or without a slash at its end, and the escaped bucket', () => {
     for (const endpoint of ['https://s3.example/store', 'https://s3.example/store/']) {
       const presigner = createPresigner({ ...store, endpoint, bucket: 'fuel photos' });
       const [address] = presigner.at(issuedAtMs, 60).presign('k').split('?');
@@ -128,11 +134,33 @@ describe('a presigned URL', () => {
     );
   });
 
-  test('of a key with half a surrogate pair is made all the same', () => {
+  test('of a key with a lone surrogate is valid too', () => {
     const { presign } = createPresigner({ ...store, endpoint: 'https://photos.example.com', bucket: 'b' }).at(
       0,
       60,
     );
     expect(presign('a\ud800b')).toContain('/b/a%EF%BF%BDb?');
   });
+});
+
+test('photos are presigned for the store that the settings name, with its keys', () => {
+  const config = loadConfig(
+    {
+      FUEL_IMAGES_ENDPOINT: 'https://s3.example.net:9000',
+      FUEL_IMAGES_REGION: 'eu-central-1',
+      FUEL_IMAGES_BUCKET: 'pictures',
+      FUEL_IMAGES_ACCESS_KEY_ID: 'AKIATEST',
+      FUEL_IMAGES_SECRET_ACCESS_KEY: 'the secret of the test',
+    },
+    'command',
+  );
+  const expected = createPresigner({
+    endpoint: 'https://s3.example.net:9000',
+    region: 'eu-central-1',
+    bucket: 'pictures',
+    accessKeyId: 'AKIATEST',
+    secretAccessKey: 'the secret of the test',
+  });
+  const atMs = Date.parse('2026-09-03T08:15:30.987Z');
+  expect(configuredPresigner(config).at(atMs, 60).presign('k')).toBe(expected.at(atMs, 60).presign('k'));
 });

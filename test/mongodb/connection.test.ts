@@ -39,7 +39,7 @@ const errorNamed = (name: string) => Object.defineProperty(new MongoError(name),
 const serverError = (code: number) => new MongoServerError({ message: 'said no', code });
 
 describeWithMongodb('a connection to MongoDB', () => {
-  test('hands on what the server refuses as it is', async () => {
+  test('passes on an error of the server as it is', async () => {
     const connection = mongodb();
     const insert = () => connection.use((db) => db.collection<Item>('items').insertOne({ _id: 1 }));
     await insert();
@@ -67,7 +67,7 @@ describeWithMongodb('a connection to MongoDB', () => {
     expect(written).toMatchObject([{ command: { writeConcern: { w: 'majority' } } }]);
   });
 
-  test('rejects a ping within two seconds where the server says nothing', async () => {
+  test('rejects a ping within two seconds where the server does not answer', async () => {
     const { port, connection } = await freezable();
     await connection.ping();
     port.freeze();
@@ -86,7 +86,7 @@ describeWithMongodb('a connection to MongoDB', () => {
     await expect.poll(() => connection.ping().catch(() => 'unavailable')).toBeUndefined();
   });
 
-  test('rejects with STORE_CLOSED once it is closed, also what was under way', async () => {
+  test('rejects with STORE_CLOSED once it is closed, also for operations under way', async () => {
     const { port, connection } = await freezable();
     await connection.ping();
     port.freeze();
@@ -105,7 +105,7 @@ describeWithMongodb('a connection to MongoDB', () => {
 });
 
 describe.runIf(inject('mongodBinary') !== undefined)('a single node', () => {
-  test('is refused with what to type, by a command too', async () => {
+  test('is refused with what to type, also by a command', async () => {
     const mongod = new Mongod({ binary: inject('mongodBinary') ?? '', replicaSet: false });
     onTestFinished(() => mongod.remove());
     await mongod.start();
@@ -123,7 +123,7 @@ describe.runIf(inject('mongodBinary') !== undefined)('a single node', () => {
 });
 
 describeWithMongodb('an error of the driver', () => {
-  /** What `use` makes of an error that its operation throws. */
+  /** What `use` rejects with when its operation throws this error. */
   const codeOf = async (error: unknown): Promise<unknown> => {
     const connection = mongodb();
     return connection.use(() => Promise.reject(error)).catch((thrown) => thrown.code ?? thrown);
@@ -140,7 +140,7 @@ describeWithMongodb('an error of the driver', () => {
     expect(await codeOf(serverError(code))).toBe('ITEM_REFUSED');
   });
 
-  test.each([8_000, 13, 18, 50, 11_000])('with the server’s code %i is none of that', async (code) => {
+  test.each([8_000, 13, 18, 50, 11_000])('with the server’s code %i is passed on as it is', async (code) => {
     expect(await codeOf(serverError(code))).toBe(code);
   });
 
@@ -163,7 +163,7 @@ describeWithMongodb('an error of the driver', () => {
     expect(await codeOf(error)).toBe('STORE_UNAVAILABLE');
   });
 
-  test('that means something else is handed on, whatever caused it', async () => {
+  test('of another kind is passed on, whatever its cause', async () => {
     const errors = [
       new MongoError('of another', { cause: serverError(121) }),
       Object.assign(new Error('no such file'), { code: 'ENOENT' }),

@@ -36,7 +36,7 @@ const WRITES: readonly [string, (connection: MongoConnection) => Promise<unknown
 ];
 
 describeWithMongodb('a write to MongoDB whose connection is cut', () => {
-  it.each(WRITES)('is never taken for done, and is STORE_UNAVAILABLE: %s', async (_, write) => {
+  it.each(WRITES)('never counts as done, and rejects with STORE_UNAVAILABLE: %s', async (_, write) => {
     const { port, connection } = await cuttable();
     port.freeze();
     const writing = write(connection);

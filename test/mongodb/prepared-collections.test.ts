@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoServerError } from 'mongodb';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type CollectionsPlan, prepareCollections } from '../../src/mongodb/collections.ts';
-import { MongoConnection } from '../../src/mongodb/connection.ts';
-import { inTime } from '../../src/mongodb/in-time.ts';
-import { PreparedCollections, retryUpsert } from '../../src/mongodb/prepared-collections.ts';
+import { inTime, MongoConnection } from '../../src/mongodb/connection.ts';
+import {
+  type CollectionsPlan,
+  PreparedCollections,
+  prepareCollections,
+  retryUpsert,
+} from '../../src/mongodb/prepared-collections.ts';
 import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/engines/mongodb.ts';
 import { CuttablePort } from '../support/event-store/eventstoredb-double/cuttable-port.ts';
 
@@ -23,7 +26,7 @@ describeWithMongodb('the collections of an adapter', () => {
     return indexes.map(({ key, unique }) => ({ key, unique }));
   };
 
-  test('are made with their indexes by the first use, and not again by later ones', async () => {
+  test('are created with their indexes by the first use only', async () => {
     const connection = mongodb();
     const collections = new PreparedCollections(connection, PLAN);
     const things = (db: Db) => db.collection('things').insertOne({});
@@ -35,7 +38,7 @@ describeWithMongodb('the collections of an adapter', () => {
     expect(await versionIn(connection)).toBeUndefined();
   });
 
-  test('are made by several processes at once', async () => {
+  test('are created by several processes at once', async () => {
     const database = freshDatabase();
     const uses = Array.from({ length: 4 }, () =>
       new PreparedCollections(mongodb(database), PLAN).use(10_000, (db) => db.command({ ping: 1 })),
@@ -43,7 +46,7 @@ describeWithMongodb('the collections of an adapter', () => {
     expect(await Promise.all(uses)).toHaveLength(4);
   });
 
-  test('of an older version are brought up, of a newer one refused and left as they are', async () => {
+  test('of an older version are upgraded; those of a newer one are refused and stay as they are', async () => {
     const connection = mongodb();
     const prepare = (version: number) => connection.use((db) => prepareCollections(db, { ...PLAN, version }));
     for (const version of [1, 2, 2]) await prepare(version);
@@ -57,7 +60,7 @@ describeWithMongodb('the collections of an adapter', () => {
     }
   });
 
-  test('that could not be made are made by a later use', async () => {
+  test('that could not be created are created by a later use', async () => {
     const url = new URL(mongodbUrl());
     const port = await CuttablePort.open({ port: 0, target: Number(url.port) });
     url.port = String(port.port);
@@ -82,7 +85,7 @@ describeWithMongodb('the collections of an adapter', () => {
     expect(await versionIn(connection)).toBe(2);
   });
 
-  test('answer in time or not at all', async () => {
+  test('answer in time or reject', async () => {
     const collections = new PreparedCollections(mongodb(), PLAN);
     await collections.use(5_000, (db) => db.command({ ping: 1 }));
     const startMs = performance.now();
@@ -92,7 +95,7 @@ describeWithMongodb('the collections of an adapter', () => {
     expect(performance.now() - startMs).toBeLessThan(2_000);
   });
 
-  test('are closed by themselves: the connection stays open', async () => {
+  test('leave the connection open when they are closed', async () => {
     const connection = mongodb();
     const collections = new PreparedCollections(connection, PLAN);
     collections.close();
@@ -108,7 +111,7 @@ describeWithMongodb('the collections of an adapter', () => {
 
 describe('an upsert', () => {
   const duplicate = () => new MongoServerError({ message: 'E11000 duplicate key', code: 11_000 });
-  /** Fails so often, and counts how often it is tried. */
+  /** Fails this often, and counts the tries. */
   const failing = (times: number, error: () => Error) => {
     const upsert = Object.assign(
       async () => {
@@ -121,14 +124,14 @@ describe('an upsert', () => {
     return upsert;
   };
 
-  test('that others came before is tried again, five times in all', async () => {
+  test('that loses a race is retried, up to five tries', async () => {
     const [four, five] = [failing(4, duplicate), failing(5, duplicate)];
     expect(await retryUpsert(four)).toBe('done');
     await expect(retryUpsert(five)).rejects.toMatchObject({ code: 11_000 });
     expect([four.tries, five.tries]).toEqual([5, 5]);
   });
 
-  test('that fails otherwise is not tried again', async () => {
+  test('that fails for another reason is not retried', async () => {
     for (const error of [new RangeError('own'), new MongoServerError({ message: 'no', code: 121 })]) {
       const upsert = failing(1, () => error);
       await expect(retryUpsert(upsert)).rejects.toBe(error);
@@ -137,8 +140,8 @@ describe('an upsert', () => {
   });
 });
 
-describe('a limit in time', () => {
-  test('leaves an answer, or a failure, as it is', async () => {
+describe('inTime', () => {
+  test('passes on an answer, or a failure, as it is', async () => {
     expect(await inTime(1_000, async () => 'answer')).toBe('answer');
     await expect(inTime(1_000, () => Promise.reject(new RangeError('own')))).rejects.toThrow('own');
   });

@@ -15,10 +15,10 @@ const SOURCE = join(import.meta.dirname, '../../src');
 const THREAD = join(import.meta.dirname, '../support/event-store/watch-in-thread.ts');
 const POLL_MS = 20;
 
-class CountingBell {
-  rings = 0;
+class CountingListener {
+  count = 0;
   notify(): void {
-    this.rings++;
+    this.count++;
   }
 }
 
@@ -29,7 +29,7 @@ function useFakeIntervals(): void {
   });
 }
 
-/** A file, and what commits to it as another process does. */
+/** A file, and a connection that commits to it as another process does. */
 function file() {
   const path = join(temporaryFolder(), 'watched.db');
   const openings: Database[] = [];
@@ -52,71 +52,71 @@ function file() {
 }
 
 describe('a commit of another process', () => {
-  test('rings every wakeUp at the next look, once', () => {
+  test('notifies every listener at the next poll, once', () => {
     useFakeIntervals();
     const { watch, commitElsewhere } = file();
-    const bells = [new CountingBell(), new CountingBell()];
-    for (const wakeUp of bells) watch.add(wakeUp);
+    const listeners = [new CountingListener(), new CountingListener()];
+    for (const listener of listeners) watch.add(listener);
     vi.advanceTimersByTime(5 * POLL_MS);
-    expect(bells.map(({ rings }) => rings)).toEqual([0, 0]); // what was there before is nothing new
+    expect(listeners.map(({ count }) => count)).toEqual([0, 0]); // earlier commits are not reported
     commitElsewhere();
     vi.advanceTimersByTime(POLL_MS - 1);
-    expect(bells.map(({ rings }) => rings)).toEqual([0, 0]);
+    expect(listeners.map(({ count }) => count)).toEqual([0, 0]);
     vi.advanceTimersByTime(1);
-    expect(bells.map(({ rings }) => rings)).toEqual([1, 1]);
+    expect(listeners.map(({ count }) => count)).toEqual([1, 1]);
     vi.advanceTimersByTime(5 * POLL_MS);
-    expect(bells.map(({ rings }) => rings)).toEqual([1, 1]);
+    expect(listeners.map(({ count }) => count)).toEqual([1, 1]);
   });
 
-  test('is passed on to the other threads, which look for themselves but seldom', async () => {
+  test('is reported to the other threads, which poll less often', async () => {
     const { watch, watchOf, commitElsewhere } = file();
-    const far = new CountingBell();
+    const far = new CountingListener();
     watchOf({ pollMs: 60_000 }).add(far);
-    watch.add(new CountingBell());
+    watch.add(new CountingListener());
     commitElsewhere();
-    await until(async () => far.rings > 0, 5_000);
+    await until(async () => far.count > 0, 5_000);
   });
 
-  test('is noticed by a thread also where nobody passes it on', async () => {
+  test('is noticed by a thread also where the main thread does not report it', async () => {
     const { path, commitElsewhere } = file();
     const thread = new Worker(THREAD, { workerData: { path } });
     onTestFinished(async () => {
       await thread.terminate();
     });
     expect(await once(thread, 'message')).toEqual(['ready']);
-    const rung = once(thread, 'message');
+    const notified = once(thread, 'message');
     commitElsewhere();
-    expect(await within(rung, 3_000, 'the thread was not rung')).toEqual(['rung']);
+    expect(await within(notified, 3_000, 'the thread was not notified')).toEqual(['notified']);
   });
 });
 
 describe('a commit of this process', () => {
-  test('rings every wakeUp at once, and those of other threads', async () => {
+  test('notifies every listener at once, also in other threads', async () => {
     const { watch, watchOf } = file();
-    const [near, far] = [new CountingBell(), new CountingBell()];
+    const [near, far] = [new CountingListener(), new CountingListener()];
     watch.add(near);
     watchOf({ pollMs: 60_000 }).add(far);
     watch.notify();
-    expect(near.rings).toBe(1);
-    await until(async () => far.rings === 1, 5_000);
+    expect(near.count).toBe(1);
+    await until(async () => far.count === 1, 5_000);
   });
 
-  test('rings nobody who watches another file', async () => {
+  test('does not notify listeners of another file', async () => {
     const [one, other] = [file(), file()];
-    const [wakeUp, same] = [new CountingBell(), new CountingBell()];
-    other.watch.add(wakeUp);
+    const [listener, same] = [new CountingListener(), new CountingListener()];
+    other.watch.add(listener);
     one.watchOf({ pollMs: 60_000 }).add(same);
     one.watch.notify();
-    await until(async () => same.rings === 1, 5_000);
-    expect(wakeUp.rings).toBe(0);
+    await until(async () => same.count === 1, 5_000);
+    expect(listener.count).toBe(0);
   });
 });
 
-describe('the look for commits', () => {
-  test('is one for all bells, ends with the last of them and begins anew with the next', () => {
+describe('the poll for commits', () => {
+  test('is one for all listeners, stops with the last and starts again with the next', () => {
     useFakeIntervals();
     const { watch, commitElsewhere } = file();
-    const [one, other] = [new CountingBell(), new CountingBell()];
+    const [one, other] = [new CountingListener(), new CountingListener()];
     expect(vi.getTimerCount()).toBe(0);
     watch.add(one);
     watch.add(other);
@@ -128,35 +128,35 @@ describe('the look for commits', () => {
     commitElsewhere();
     watch.add(other);
     vi.advanceTimersByTime(POLL_MS);
-    expect(other.rings).toBe(0); // it was there before
+    expect(other.count).toBe(0); // it was committed before
     commitElsewhere();
     vi.advanceTimersByTime(POLL_MS);
-    expect([one.rings, other.rings]).toEqual([0, 1]);
+    expect([one.count, other.count]).toEqual([0, 1]);
   });
 
-  test('wakes whoever waits where the file can not be read any more', () => {
+  test('notifies the listeners where the file can not be read any more', () => {
     useFakeIntervals();
     const { watch, openings } = file();
-    const wakeUp = new CountingBell();
-    watch.add(wakeUp);
+    const listener = new CountingListener();
+    watch.add(listener);
     openings[0]?.close();
     vi.advanceTimersByTime(POLL_MS);
-    expect(wakeUp.rings).toBe(1);
+    expect(listener.count).toBe(1);
   });
 
-  test('ends when it is closed, which wakes whoever waits', async () => {
+  test('stops when the watch is closed, which notifies the listeners', async () => {
     useFakeIntervals();
     const { watch, watchOf, commitElsewhere } = file();
-    const wakeUp = new CountingBell();
-    watch.add(wakeUp);
+    const listener = new CountingListener();
+    watch.add(listener);
     watch.close();
-    expect(wakeUp.rings).toBe(1);
+    expect(listener.count).toBe(1);
     expect(vi.getTimerCount()).toBe(0);
     commitElsewhere();
     watchOf().notify();
     await nextTurn();
     await nextTurn();
-    expect(wakeUp.rings).toBe(1);
+    expect(listener.count).toBe(1);
   });
 
   test('keeps no process alive', async () => {
@@ -175,6 +175,8 @@ describe('the look for commits', () => {
   test('of a closed file is refused', () => {
     const { watch, openings } = file();
     openings[0]?.close();
-    expect(() => watch.add(new CountingBell())).toThrow(expect.objectContaining({ code: 'STORE_CLOSED' }));
+    expect(() => watch.add(new CountingListener())).toThrow(
+      expect.objectContaining({ code: 'STORE_CLOSED' }),
+    );
   });
 });

@@ -2,8 +2,7 @@ import { closeSync, openSync, statSync, truncateSync, writeFileSync, writeSync }
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FuelError } from '../../src/errors.ts';
-import { backupFile } from '../../src/sqlite/backup-file.ts';
-import { Database } from '../../src/sqlite/database.ts';
+import { backupFile, Database } from '../../src/sqlite/database.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -62,7 +61,7 @@ describe('a file', () => {
     expect(message).toContain('docs/operations.md');
   });
 
-  test('that is damaged is named by its backup too', async () => {
+  test('that is damaged is named in the error of its backup too', async () => {
     writeFileSync(path, 'a letter to the operator'.repeat(1_000));
     await expect(backupFile(path, `${path}.copy`)).rejects.toMatchObject({
       code: 'STORE_DAMAGED',

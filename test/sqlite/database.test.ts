@@ -21,7 +21,7 @@ function opened(options: Partial<OpenOptions> = {}): { path: string; db: Databas
   return { path, db: openAt(path, options) };
 }
 
-/** Another process's connection. */
+/** The connection of another process. */
 function outsider(path: string): DatabaseSync {
   const db = new DatabaseSync(path);
   onTestFinished(() => db.close());
@@ -47,7 +47,7 @@ const namesIn = (db: Database) =>
     .map(({ name }) => name);
 
 describe('a write', () => {
-  test('waits for another process that writes, and lets everything else run meanwhile', async () => {
+  test('waits for another process that writes, without blocking the event loop', async () => {
     const { path, db } = opened();
     const other = outsider(path);
     other.exec("BEGIN IMMEDIATE; INSERT INTO things VALUES ('theirs')");
@@ -63,7 +63,7 @@ describe('a write', () => {
     expect(namesIn(db)).toEqual(['ours', 'theirs']);
   });
 
-  test('holds the write lock from its beginning, so that what it read still holds when it writes', async () => {
+  test('holds the write lock from its beginning, so that what it has read is still true when it writes', async () => {
     const { path, db } = opened();
     const other = outsider(path);
     await db.write(() => {
@@ -103,7 +103,7 @@ describe('a write', () => {
     await db.write(() => add(db, 'later'));
   });
 
-  test('that throws is undone, and the next one works', async () => {
+  test('that throws is rolled back, and the next one works', async () => {
     const { db } = opened();
     const failing = db.write(() => {
       add(db, 'half');
@@ -115,7 +115,7 @@ describe('a write', () => {
     expect(namesIn(db)).toEqual(['whole']);
   });
 
-  test('rejects with what is wrong where it can not begin, rather than wait', async () => {
+  test('rejects with the error where it can not begin, instead of waiting', async () => {
     const { db } = opened();
     db.exec('BEGIN');
     await expect(db.write(() => add(db, 'nested'))).rejects.toThrow('within a transaction');
@@ -124,7 +124,7 @@ describe('a write', () => {
 });
 
 describe('a read', () => {
-  test('sees one state of the file to its end, and does not wait for a writer', async () => {
+  test('sees one snapshot of the file, and does not wait for a writer', async () => {
     const { path, db } = opened();
     await db.write(() => add(db, 'a'));
     const other = outsider(path);
@@ -164,7 +164,7 @@ describe('migrations', () => {
   const second = "INSERT INTO things VALUES ('of the second step')";
   const versionOf = (path: string) => outsider(path).prepare('PRAGMA user_version').get()?.user_version;
 
-  test('run once each, also those that came later', () => {
+  test('run once each, also those added later', () => {
     const { path } = opened();
     expect(versionOf(path)).toBe(1);
     for (let time = 0; time < 2; time++) {
@@ -181,7 +181,7 @@ describe('migrations', () => {
     expect(namesIn(openAt(path))).toEqual([]);
   });
 
-  test('wait for another process that is at it, and leave what it has made', async () => {
+  test('wait for another process that is migrating, and keep its result', async () => {
     const path = join(temporaryFolder(), 'things.db');
     const slow = new Worker(SLOW_OPENER, { eval: true, workerData: { path, migration: MIGRATIONS[0] } });
     onTestFinished(async () => {
@@ -193,7 +193,7 @@ describe('migrations', () => {
     expect(namesIn(db)).toEqual([]);
   });
 
-  test('of a newer program are refused, and what to do is named', () => {
+  test('of a newer program are refused, with what to do', () => {
     const { path } = opened();
     outsider(path).exec('PRAGMA user_version = 2');
     expect(() => openAt(path)).toThrow(
@@ -209,12 +209,12 @@ describe('migrations', () => {
 describe('a file', () => {
   const pragma = (db: Database, name: string) => Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0];
 
-  test('is synced with every commit only where a commit must survive a power cut', () => {
+  test('is synced with every commit only where commits must survive a power cut', () => {
     expect(pragma(opened({ durability: 'full' }).db, 'synchronous')).toBe(2);
     expect(pragma(opened({ durability: 'normal' }).db, 'synchronous')).toBe(1);
   });
 
-  test('keeps its log short, however much is written', async () => {
+  test('keeps its write-ahead log short, however much is written', async () => {
     const { path, db } = opened();
     const text = 'x'.repeat(1_000_000);
     for (let n = 0; n < 32; n++) await db.write(() => add(db, `${n} ${text}`));
@@ -222,7 +222,7 @@ describe('a file', () => {
     expect(readFileSync(path).readUInt16BE(16)).toBe(8_192); // the page size, by which the limits are counted
   });
 
-  test('that was closed throws STORE_CLOSED whatever is asked of it, and can be closed again', async () => {
+  test('that was closed throws STORE_CLOSED from every method, and can be closed again', async () => {
     const { path, db } = opened();
     expect(db.isOpen).toBe(true);
     db.close();

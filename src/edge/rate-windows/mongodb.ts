@@ -1,9 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import type { Collection, Document } from 'mongodb';
 import type { Clock } from '../../clock.ts';
-import type { CollectionsPlan } from '../../mongodb/collections.ts';
 import type { MongoConnection } from '../../mongodb/connection.ts';
-import { PreparedCollections, retryUpsert } from '../../mongodb/prepared-collections.ts';
+import {
+  type CollectionsPlan,
+  PreparedCollections,
+  retryUpsert,
+} from '../../mongodb/prepared-collections.ts';
 import { type RateVerdict, type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
 
 /** The API must answer 503 within 2 s while MongoDB is unavailable. */

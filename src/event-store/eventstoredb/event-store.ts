@@ -13,18 +13,17 @@ import type {
 import { EventStoreDbConnection } from './driver/connection.ts';
 import { EventStoreDbSubscriptions } from './groups/subscriptions.ts';
 import { EventStoreDbAppends } from './log/append.ts';
-import { readHiddenEnd } from './log/hidden-end.ts';
-import { inParallel, readHead, readRange } from './log/reads.ts';
+import { inParallel, readHead, readHiddenEnd, readRange } from './log/reads.ts';
 import { subscribe } from './log/subscribe.ts';
 
 /** Streams that `readStreams` reads at the same time. */
-const READS_IN_FLIGHT = 64;
-const PING_MS = 1_500;
+const MAX_READS_AT_ONCE = 64;
+const PING_TIMEOUT_MS = 1_500;
 
 export interface EventStoreDbOptions {
   /** `esdb://…` or `esdb+discover://…`; credentials, TLS and the nodes come from it. */
   readonly url: string;
-  /** By which retried events of a group fall due. The server stamps events with its own. */
+  /** Decides when retried events of a group are due. The server stamps events by its own clock. */
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -34,7 +33,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStoreDb {
   return new EventStoreDb(options);
 }
 
-/** Events in EventStoreDB. Positions are commit positions of `$all`, which the server's own events move too. */
+/** Events in EventStoreDB. Positions are commit positions of `$all`; those of the server's own events are among them. */
 export class EventStoreDb implements EventStore {
   readonly #connection: EventStoreDbConnection;
   readonly #appends: EventStoreDbAppends;
@@ -48,7 +47,7 @@ export class EventStoreDb implements EventStore {
     this.#log = log;
   }
 
-  /** Competing consumers over the same connection; closing them leaves the store open. */
+  /** Competing consumers on the same connection; closing them leaves the store open. */
   subscriptions(): EventStoreDbSubscriptions {
     return new EventStoreDbSubscriptions({
       connection: this.#connection,
@@ -69,11 +68,11 @@ export class EventStoreDb implements EventStore {
 
   async readStreams(streams: readonly string[]): Promise<RecordedEvent[][]> {
     this.#connection.assertOpen();
-    return await inParallel(streams, READS_IN_FLIGHT, (stream) => this.readStream(stream));
+    return await inParallel(streams, MAX_READS_AT_ONCE, (stream) => this.readStream(stream));
   }
 
   async isErased(stream: string): Promise<boolean> {
-    return (await readRange(this.#connection, stream, { most: 1 })) === 'erased';
+    return (await readRange(this.#connection, stream, { maxCount: 1 })) === 'erased';
   }
 
   subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch, void, undefined> {
@@ -84,14 +83,14 @@ export class EventStoreDb implements EventStore {
     return readHead(this.#connection);
   }
 
-  /** The server's own records that `$all` does not show take places in the log too. */
+  /** Records of the server that `$all` does not show (0049) have positions too. */
   async hasReached(position: Position): Promise<boolean> {
     return position <= (await this.head()) || position <= (await readHiddenEnd(this.#connection));
   }
 
   /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */
   async ping(): Promise<void> {
-    await readHead(this.#connection, { answerMs: PING_MS, retryForMs: 0 });
+    await readHead(this.#connection, { timeoutMs: PING_TIMEOUT_MS, retryForMs: 0 });
   }
 
   /** The server keeps the events' bytes until it is scavenged. */

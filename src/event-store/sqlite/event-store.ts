@@ -4,7 +4,6 @@ import type { Clock } from '../../clock.ts';
 import { Signal } from '../../signal.ts';
 import { CommitWatch } from '../../sqlite/commit-watch.ts';
 import { Database } from '../../sqlite/database.ts';
-import { MAX_BATCH_BYTES } from '../batch-bytes.ts';
 import type {
   Append,
   AppendResult,
@@ -18,9 +17,9 @@ import type {
 import {
   EVENT_COLUMNS,
   type EventRow,
+  firstBatch,
   type ReadAllOptions,
   SqliteLogReader,
-  textBytes,
   toRecorded,
 } from './log-reader.ts';
 
@@ -39,7 +38,7 @@ const migrations = [
      metadata TEXT NOT NULL,
      UNIQUE (stream, revision)
    ) STRICT;
-   -- Lets who follows accounts and operations skip the millions of transaction events.
+   -- Subscribers to accounts and operations skip the millions of transaction events.
    CREATE INDEX other_events ON events (position) WHERE stream NOT GLOB 'transaction-*';
    CREATE TABLE erased_streams (stream TEXT PRIMARY KEY, erased_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
    CREATE TRIGGER events_never_change BEFORE UPDATE ON events
@@ -56,14 +55,14 @@ export interface SqliteEventStoreOptions {
   readonly clock: Clock;
 }
 
-/** Opens the embedded event store, making the file where there is none. Several processes may share it. */
+/** Opens the embedded event store; creates the file where it is missing. Several processes may share it. */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): SqliteEventStore {
   return new SqliteEventStore(options);
 }
 
 /** The event store on one SQLite file. A commit survives a power cut. */
 export class SqliteEventStore implements EventStore {
-  /** Rings when an event may have been recorded, by this process or another. */
+  /** Notifies when an event may have been recorded, by this process or another. */
   readonly commits: CommitWatch;
   readonly #db: Database;
   readonly #clock: Clock;
@@ -129,7 +128,7 @@ export class SqliteEventStore implements EventStore {
     return this.#stateOf(stream).erased;
   }
 
-  /** Every stream that was erased, by name. */
+  /** The names of all erased streams. */
   async erasedStreams(): Promise<readonly string[]> {
     const rows = this.#db.prepare('SELECT stream FROM erased_streams ORDER BY stream').all();
     return rows.map((row) => row.stream as string);
@@ -137,28 +136,28 @@ export class SqliteEventStore implements EventStore {
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch, void, undefined> {
     const { prefixes, signal, batchSize: limit = BATCH_SIZE } = options;
-    const wakeUp = new Signal();
-    const notify = (): void => wakeUp.notify();
+    const changed = new Signal();
+    const notify = (): void => changed.notify();
     signal.addEventListener('abort', notify);
     try {
-      if (!signal.aborted) this.commits.add(wakeUp);
+      if (!signal.aborted) this.commits.add(changed);
       let position = options.after;
-      let heardAtMs = Number.NEGATIVE_INFINITY; // so that the first batch comes at once, be it empty
+      let yieldedAtMs = Number.NEGATIVE_INFINITY; // so that the first batch comes at once, even an empty one
       while (!signal.aborted) {
-        wakeUp.reset();
+        changed.reset();
         const batch = this.readAll({ prefixes, after: position, limit });
-        if (batch.position > position || performance.now() - heardAtMs >= HEARTBEAT_MS) {
+        if (batch.position > position || performance.now() - yieldedAtMs >= HEARTBEAT_MS) {
           position = batch.position;
           yield batch;
-          heardAtMs = performance.now();
+          yieldedAtMs = performance.now();
         }
         if (signal.aborted) return;
-        if (batch.caughtUp) await wakeUp.wait(Math.max(0, heardAtMs + HEARTBEAT_MS - performance.now()));
-        else await nextTurn(); // reading is synchronous: let others have their turn between two batches
+        if (batch.caughtUp) await changed.wait(Math.max(0, yieldedAtMs + HEARTBEAT_MS - performance.now()));
+        else await nextTurn(); // reading is synchronous: give the event loop a turn between two batches
       }
     } finally {
       signal.removeEventListener('abort', notify);
-      this.commits.remove(wakeUp);
+      this.commits.remove(changed);
     }
   }
 
@@ -170,24 +169,16 @@ export class SqliteEventStore implements EventStore {
 
   /** The events at these positions, read on the calling thread; those that were erased are left out. */
   readAt(positions: readonly Position[]): RecordedEvent[] {
-    const rows = this.#db.read(() => positions.map((position) => this.#readAt.get(position)));
-    return (rows as unknown as (EventRow | undefined)[]).filter((row) => row !== undefined).map(toRecorded);
+    return this.#db.read(() => [...this.#rowsAt(positions)]).flatMap((row) => (row ? [toRecorded(row)] : []));
   }
 
-  /** As `readAt`, of as many of the positions as make one batch; says how many those were. */
-  readSomeAt(positions: readonly Position[]): { readonly events: RecordedEvent[]; readonly looked: number } {
-    return this.#db.read(() => {
-      const events: RecordedEvent[] = [];
-      let bytes = 0;
-      for (const [index, position] of positions.entries()) {
-        const row = this.#readAt.get(position) as unknown as EventRow | undefined;
-        if (row === undefined) continue;
-        events.push(toRecorded(row));
-        bytes += textBytes(row);
-        if (bytes >= MAX_BATCH_BYTES) return { events, looked: index + 1 };
-      }
-      return { events, looked: positions.length };
-    });
+  /** As `readAt`, for as many of the first positions as make one batch: `positionCount`. */
+  readSomeAt(positions: readonly Position[]): {
+    readonly events: RecordedEvent[];
+    readonly positionCount: number;
+  } {
+    const { events, rowCount } = this.#db.read(() => firstBatch(this.#rowsAt(positions)));
+    return { events, positionCount: rowCount };
   }
 
   async head(): Promise<Position> {
@@ -211,7 +202,7 @@ export class SqliteEventStore implements EventStore {
         .run(stream, this.#clock.now());
       this.#db.prepare('DELETE FROM events WHERE stream = ?').run(stream);
     });
-    // The write-ahead log still holds the old pages: cut it now rather than some day.
+    // The write-ahead log still holds the old pages: truncate it now.
     this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
@@ -225,9 +216,9 @@ export class SqliteEventStore implements EventStore {
     if (erased) return { kind: 'erased' };
     const next = last === undefined ? 0 : last + 1;
     const start =
-      expected === 'none' ? 0 : expected === 'any' ? this.#repeatedAt(stream, events, next) : expected + 1;
+      expected === 'none' ? 0 : expected === 'any' ? this.#recordedFrom(stream, events, next) : expected + 1;
     if (start !== next)
-      return this.#alreadyThere(stream, events, start) ?? { kind: 'conflict', actual: last };
+      return this.#findRecorded(stream, events, start) ?? { kind: 'conflict', actual: last };
     let position = 0;
     let revision = start;
     for (const { id, type, data, metadata } of events) {
@@ -237,15 +228,15 @@ export class SqliteEventStore implements EventStore {
     return { kind: 'appended', revision: revision - 1, position };
   }
 
-  /** Where in the stream one of these events stands already; `next` where none does. */
-  #repeatedAt(stream: string, events: readonly EventText[], next: number): number {
+  /** The revision of the first of these events that is recorded already; `next` where none is. */
+  #recordedFrom(stream: string, events: readonly EventText[], next: number): number {
     if (next === 0) return 0;
     const ids = JSON.stringify(events.map(({ id }) => id));
     return (this.#findId.get(stream, ids)?.revision as number | null) ?? next;
   }
 
-  /** The place of the last event when exactly these events stand from `start` on. */
-  #alreadyThere(stream: string, events: readonly EventText[], start: number): AppendResult | undefined {
+  /** The result of an earlier append of exactly these events from revision `start` on. */
+  #findRecorded(stream: string, events: readonly EventText[], start: number): AppendResult | undefined {
     const rows = this.#readIds.all(stream, start, events.length) as unknown as EventRow[];
     const last = rows.at(-1);
     if (last === undefined || rows.length !== events.length) return undefined;
@@ -256,6 +247,10 @@ export class SqliteEventStore implements EventStore {
   #stateOf(stream: string): { last: number | undefined; erased: boolean } {
     const row = this.#lookUp.get(stream) as { last: number | null; erased: number };
     return { last: row.last ?? undefined, erased: row.erased === 1 };
+  }
+
+  *#rowsAt(positions: readonly Position[]): Generator<EventRow | undefined, void> {
+    for (const position of positions) yield this.#readAt.get(position) as unknown as EventRow | undefined;
   }
 
   #rowsOf(stream: string, fromRevision: number): EventRow[] {

@@ -11,13 +11,13 @@ export interface SqliteGroupConsumerOptions {
   readonly clock: Clock;
   readonly bufferSize: number;
   readonly signal: AbortSignal;
-  /** Whatever may bring work: the event store's commits and those of the group's own file. */
+  /** Commits that may bring work: to the event store, and to the group's file. */
   readonly watches: readonly CommitWatch[];
-  /** A due time is noticed this late at the latest where the clock does not run with real time. */
+  /** The clock may not run with real time: it is read this often at least. */
   readonly lookAtClockMs: number;
-  /** Called when other consumers of this process may find work. */
+  /** Called when events were returned that other consumers of this process may claim. */
   readonly onReturned: () => void;
-  /** Whether the stores behind it can still be used. */
+  /** Whether the group's file is open. */
   readonly isOpen: () => boolean;
 }
 
@@ -25,7 +25,7 @@ export interface SqliteGroupConsumerOptions {
 export class SqliteGroupConsumer implements GroupConsumer {
   readonly #options: SqliteGroupConsumerOptions;
   readonly #holder = randomUUID();
-  readonly #wakeUp = new Signal();
+  readonly #changed = new Signal();
 
   constructor(options: SqliteGroupConsumerOptions) {
     this.#options = options;
@@ -33,13 +33,13 @@ export class SqliteGroupConsumer implements GroupConsumer {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupEvent, void, undefined> {
     const { group, bufferSize, signal, watches } = this.#options;
-    const notify = (): void => this.#wakeUp.notify();
+    const notify = (): void => this.#changed.notify();
     const waiting: GroupEvent[] = [];
     signal.addEventListener('abort', notify);
     try {
-      if (!signal.aborted) for (const watch of watches) watch.add(this.#wakeUp);
+      if (!signal.aborted) for (const watch of watches) watch.add(this.#changed);
       while (!signal.aborted) {
-        this.#wakeUp.reset();
+        this.#changed.reset();
         const claim = await group.claim(this.#holder, bufferSize);
         for (const event of claim.events) waiting.push(event);
         yield* this.#handOut(waiting, claim.leasedUntilMs);
@@ -49,7 +49,7 @@ export class SqliteGroupConsumer implements GroupConsumer {
       }
     } finally {
       signal.removeEventListener('abort', notify);
-      for (const watch of watches) watch.remove(this.#wakeUp);
+      for (const watch of watches) watch.remove(this.#changed);
       if (waiting.length > 0 && this.#options.isOpen()) {
         await group.release(this.#holder, waiting);
         this.#options.onReturned();
@@ -59,7 +59,7 @@ export class SqliteGroupConsumer implements GroupConsumer {
 
   async ack(events: readonly GroupEvent[]): Promise<void> {
     await this.#options.group.ack(this.#holder, events);
-    this.#wakeUp.notify(); // there is room for more
+    this.#changed.notify(); // there is capacity for more
   }
 
   async retry(
@@ -72,10 +72,10 @@ export class SqliteGroupConsumer implements GroupConsumer {
 
   async park(event: GroupEvent, reason: string): Promise<void> {
     await this.#options.group.park(this.#holder, event, reason);
-    this.#wakeUp.notify();
+    this.#changed.notify();
   }
 
-  /** Leaves out what waited so long for its turn that another consumer may have it by now. */
+  /** Leaves out events whose lease has ended while they waited: another consumer may have them. */
   *#handOut(waiting: GroupEvent[], leasedUntilMs: number): Generator<GroupEvent, void, undefined> {
     const { clock, signal } = this.#options;
     while (!signal.aborted) {
@@ -85,11 +85,11 @@ export class SqliteGroupConsumer implements GroupConsumer {
     }
   }
 
-  /** Waits for a notify, or until the clock says that something falls due. */
+  /** Waits for a notification, or until `dueMs` by the clock. */
   async #waitUntil(dueMs: number): Promise<void> {
     const { clock, lookAtClockMs } = this.#options;
     do {
-      await this.#wakeUp.wait(Math.min(Math.max(1, dueMs - clock.now()), lookAtClockMs));
-    } while (!this.#wakeUp.isNotified && clock.now() < dueMs);
+      await this.#changed.wait(Math.min(Math.max(1, dueMs - clock.now()), lookAtClockMs));
+    } while (!this.#changed.isNotified && clock.now() < dueMs);
   }
 }

@@ -1,4 +1,3 @@
-import type { StatementSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import { FuelError } from '../../errors.ts';
 import type { Database } from '../../sqlite/database.ts';
@@ -12,14 +11,14 @@ export interface SqliteGroupOptions {
   readonly group: string;
 }
 
-/** What one look for work brought. */
+/** What one claim has found. */
 export interface Claim {
   readonly events: readonly GroupEvent[];
-  /** The clock's time at which the lease on these events ends. */
+  /** When the lease on these events ends, by the clock. */
   readonly leasedUntilMs: number;
-  /** The clock's time at which something falls due again; infinite where nothing is out or waits. */
+  /** When the next message is due, by the clock; infinite where there is none. */
   readonly nextDueMs: number;
-  /** More can be claimed at once. */
+  /** More can be claimed right away. */
   readonly more: boolean;
 }
 
@@ -30,11 +29,11 @@ interface MessageRow {
 
 interface Due {
   readonly events: readonly GroupEvent[];
-  /** Nothing more has fallen due, or there is no room for it. */
-  readonly isWhole: boolean;
+  /** No further message is due, or there is no capacity for it. */
+  readonly isComplete: boolean;
 }
 
-const NOTHING_DUE: Due = { events: [], isWhole: true };
+const NOTHING_DUE: Due = { events: [], isComplete: true };
 
 interface GroupRow {
   readonly prefixes: string;
@@ -49,9 +48,9 @@ export const subscriptionMigrations = [
      prefixes TEXT NOT NULL,        -- JSON array
      ack_timeout_ms INTEGER NOT NULL,
      max_retries INTEGER NOT NULL,
-     position INTEGER NOT NULL      -- every matching event up to here was handed out or has a message
+     position INTEGER NOT NULL      -- every matching event up to here was acknowledged or has a message
    ) STRICT, WITHOUT ROWID;
-   -- What was handed out and not ended yet; an acknowledged event has no row.
+   -- Events that were handed out; an acknowledged one has no row.
    CREATE TABLE messages (
      group_name TEXT NOT NULL,
      position INTEGER NOT NULL,
@@ -66,7 +65,7 @@ export const subscriptionMigrations = [
    CREATE INDEX messages_due ON messages (group_name, due_at) WHERE due_at IS NOT NULL;`,
 ];
 
-/** One group's messages. Each method is one write transaction, so that competing processes never share an event. */
+/** One group's messages. Each method is one write transaction, so that two processes never claim the same event. */
 export class SqliteGroup {
   readonly #db: Database;
   readonly #store: SqliteEventStore;
@@ -82,28 +81,28 @@ export class SqliteGroup {
     this.#statements = prepareStatements(db);
   }
 
-  /** Takes what has fallen due and then new events, so that at most `bufferSize` are out at `holder`. */
+  /** Claims messages that are due, then new events, so that `holder` has at most `bufferSize`. */
   claim(holder: string, bufferSize: number): Promise<Claim> {
     return this.#db.write(() => {
       const group = this.#settings();
       const nowMs = this.#clock.now();
       const leasedUntilMs = nowMs + group.ack_timeout_ms;
       this.#parkExhausted(group, nowMs);
-      const room = bufferSize - this.#held(holder, nowMs);
-      const due = room > 0 ? this.#takeDue({ holder, nowMs, leasedUntilMs, room }) : NOTHING_DUE;
-      const wanted = due.isWhole ? room - due.events.length : 0;
+      const capacity = bufferSize - this.#held(holder, nowMs);
+      const due = capacity > 0 ? this.#takeDue({ holder, nowMs, leasedUntilMs, capacity }) : NOTHING_DUE;
+      const wanted = due.isComplete ? capacity - due.events.length : 0;
       const fresh = wanted > 0 ? this.#takeNew(group, { holder, leasedUntilMs, wanted }) : undefined;
       const nextDueMs = (this.#statements.nextDue.get(this.#name)?.due_at as number | null) ?? Infinity;
       return {
         events: [...due.events, ...(fresh?.events ?? []).map((event) => ({ event, retryCount: 0 }))],
         leasedUntilMs,
         nextDueMs,
-        more: !due.isWhole || fresh?.caughtUp === false,
+        more: !due.isComplete || fresh?.caughtUp === false,
       };
     });
   }
 
-  /** Gives back what was claimed and not handed to the caller, as if it had never been claimed. */
+  /** Returns events that were claimed and not handed out, as if they had never been claimed. */
   release(holder: string, events: readonly GroupEvent[]): Promise<void> {
     return this.#db.write(() => {
       for (const { event, retryCount } of events) {
@@ -153,20 +152,20 @@ export class SqliteGroup {
     this.#statements.parkExhausted.run(reason, nowMs, this.#name, nowMs, max_retries);
   }
 
-  /** As many as make one batch. A message whose event was erased meanwhile ends here. */
+  /** Claims one batch of the messages that are due. Those of erased events are deleted. */
   #takeDue(lease: {
     readonly holder: string;
     readonly nowMs: number;
     readonly leasedUntilMs: number;
-    readonly room: number;
+    readonly capacity: number;
   }): Due {
-    const { holder, nowMs, leasedUntilMs, room } = lease;
-    const due = this.#statements.due.all(this.#name, nowMs, room) as unknown as MessageRow[];
+    const { holder, nowMs, leasedUntilMs, capacity } = lease;
+    const due = this.#statements.due.all(this.#name, nowMs, capacity) as unknown as MessageRow[];
     if (due.length === 0) return NOTHING_DUE;
-    const { events: found, looked } = this.#store.readSomeAt(due.map(({ position }) => position));
+    const { events: found, positionCount } = this.#store.readSomeAt(due.map(({ position }) => position));
     const byPosition = new Map(found.map((event) => [event.position, event]));
     const events: GroupEvent[] = [];
-    for (const { position, retry_count: retryCount } of due.slice(0, looked)) {
+    for (const { position, retry_count: retryCount } of due.slice(0, positionCount)) {
       const event = byPosition.get(position);
       if (event === undefined) {
         this.#statements.forget.run(this.#name, position);
@@ -175,14 +174,14 @@ export class SqliteGroup {
       this.#statements.take.run(retryCount, holder, leasedUntilMs, this.#name, position);
       events.push({ event, retryCount });
     }
-    return { events, isWhole: looked === due.length };
+    return { events, isComplete: positionCount === due.length };
   }
 
   #takeNew(
     group: GroupRow,
     lease: { readonly holder: string; readonly leasedUntilMs: number; readonly wanted: number },
   ): SubscriptionBatch {
-    const after = this.#placeIn(group);
+    const after = this.#positionOf(group);
     const prefixes = JSON.parse(group.prefixes) as string[];
     const batch = this.#store.readAll({ prefixes, after, limit: lease.wanted });
     for (const { position } of batch.events) {
@@ -193,17 +192,17 @@ export class SqliteGroup {
   }
 
   /**
-   * A group ahead of the log's end belongs to a log that an older backup has replaced. It starts over: its
-   * consumers stand every event twice, and would miss what is recorded from now on.
+   * The log ends before the group's position where an older backup of it was restored. The group then starts over:
+   * otherwise it would skip what is recorded from now on, and handling an event twice changes nothing.
    */
-  #placeIn(group: GroupRow): Position {
+  #positionOf(group: GroupRow): Position {
     if (group.position <= this.#store.end()) return group.position;
     this.#statements.forgetAll.run(this.#name);
     return 0;
   }
 }
 
-function prepareStatements(db: Database): Record<StatementName, StatementSync> {
+function prepareStatements(db: Database) {
   const end = "WHERE group_name = ? AND position = ? AND state = 'out' AND holder = ?";
   const parked = "SET state = 'parked', due_at = NULL, holder = NULL, reason = ?, parked_at = ?";
   return {
@@ -244,19 +243,3 @@ function prepareStatements(db: Database): Record<StatementName, StatementSync> {
     park: db.prepare(`UPDATE messages ${parked} ${end}`),
   };
 }
-
-type StatementName =
-  | 'group'
-  | 'move'
-  | 'held'
-  | 'due'
-  | 'nextDue'
-  | 'take'
-  | 'insert'
-  | 'parkExhausted'
-  | 'forget'
-  | 'forgetAll'
-  | 'release'
-  | 'ack'
-  | 'retry'
-  | 'park';

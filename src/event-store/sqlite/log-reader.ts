@@ -6,9 +6,9 @@ import { type Position, type RecordedEvent, type SubscriptionBatch, Unreadable }
 
 export const EVENT_COLUMNS = 'position, stream, revision, id, type, recorded_at, data, metadata';
 
-// A read looks at no more places than this, so that a filter that matches little never holds up the loop.
-const SCAN_EVENTS = 10_000;
-const SCAN_OTHER_EVENTS = 100_000; // most places are transaction events, which the index leaves out
+// How many positions one read scans, so that a filter that matches little does not block the event loop.
+const MAX_SCANNED = 10_000;
+const MAX_SCANNED_BY_INDEX = 100_000; // the index leaves out transaction events, which most are
 
 export interface EventRow {
   readonly position: number;
@@ -25,11 +25,11 @@ export interface ReadAllOptions {
   /** As in `SubscribeOptions`. */
   readonly prefixes: readonly string[];
   readonly after: Position;
-  /** Most events to return. */
+  /** The maximum number of events to return. */
   readonly limit: number;
 }
 
-/** Reads the log in order of position, on the calling thread, in reads of bounded length. */
+/** Reads the log in order of position, on the calling thread, in bounded steps. */
 export class SqliteLogReader {
   readonly #db: Database;
   readonly #head: StatementSync;
@@ -37,7 +37,7 @@ export class SqliteLogReader {
 
   constructor(db: Database) {
     this.#db = db;
-    // The counter, not the largest position: erasing the last stream must not move the end backwards.
+    // Not the largest position: erasing the last stream must not move the end backwards.
     this.#head = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'");
   }
 
@@ -45,14 +45,16 @@ export class SqliteLogReader {
     return (this.#head.get()?.seq as number | undefined) ?? 0;
   }
 
-  /** The matching events behind `after`; `position` and `caughtUp` as in `SubscriptionBatch`. */
+  /** The matching events after `after`; `position` and `caughtUp` as in `SubscriptionBatch`. */
   readAll({ prefixes, after, limit }: ReadAllOptions): SubscriptionBatch {
     const others = leavesOutTransactions(prefixes);
     const statement = this.#statement(prefixes.length, others);
     const { events, isFull, scannedTo, head } = this.#db.read(() => {
       const end = this.head();
-      const to = Math.min(after + (others ? SCAN_OTHER_EVENTS : SCAN_EVENTS), end);
-      const read = eventsOf(statement.iterate(after, to, ...prefixes, limit));
+      const to = Math.min(after + (others ? MAX_SCANNED_BY_INDEX : MAX_SCANNED), end);
+      const read = firstBatch(
+        statement.iterate(after, to, ...prefixes, limit) as unknown as Iterable<EventRow>,
+      );
       return { ...read, scannedTo: to, head: end };
     });
     const last = isFull || events.length === limit ? events.at(-1) : undefined;
@@ -70,24 +72,29 @@ export class SqliteLogReader {
   }
 }
 
-/** What the event takes as text: quicker to tell than what it takes in memory, which is ten times that at most. */
-export function textBytes({ data, metadata }: Pick<EventRow, 'data' | 'metadata'>): number {
-  return data.length + metadata.length;
-}
-
-/** Row by row: the text of a row that is left for the next batch is never read. */
-function eventsOf(rows: Iterable<unknown>): { readonly events: RecordedEvent[]; readonly isFull: boolean } {
+/**
+ * The events of as many rows as make one batch; further ones are not read. `undefined` stands for a row that does not
+ * exist. Counts the text, which is quicker than `eventBytes`; memory takes ten times that at most.
+ */
+export function firstBatch(rows: Iterable<EventRow | undefined>): {
+  readonly events: RecordedEvent[];
+  readonly rowCount: number;
+  readonly isFull: boolean;
+} {
   const events: RecordedEvent[] = [];
+  let rowCount = 0;
   let bytes = 0;
   for (const row of rows) {
-    events.push(toRecorded(row as EventRow));
-    bytes += textBytes(row as EventRow);
-    if (bytes >= MAX_BATCH_BYTES) return { events, isFull: true };
+    rowCount++;
+    if (row === undefined) continue;
+    events.push(toRecorded(row));
+    bytes += row.data.length + row.metadata.length;
+    if (bytes >= MAX_BATCH_BYTES) return { events, rowCount, isFull: true };
   }
-  return { events, isFull: false };
+  return { events, rowCount, isFull: false };
 }
 
-/** Parameters: after, up to, the prefixes, limit. `others`: by the index that has no transaction event. */
+/** Parameters: after, up to, the prefixes, limit. `others`: by the index without transaction events. */
 export function readAllSql(prefixCount: number, others: boolean): string {
   const matches = Array.from({ length: prefixCount }, () => 'instr(stream, ?) = 1').join(' OR ');
   return (
@@ -125,6 +132,6 @@ function parse(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return new Unreadable(`${what} is not JSON`); // the error itself quotes what may be personal
+    return new Unreadable(`${what} is not JSON`); // the error's own message quotes personal data
   }
 }

@@ -13,16 +13,16 @@ import { SqliteGroup, subscriptionMigrations } from './group.ts';
 import { SqliteGroupConsumer } from './group-consumer.ts';
 
 export interface SqliteSubscriptionsOptions {
-  /** A file of its own: it holds positions, the events stay in the store. */
+  /** A separate file, with positions; the events stay in the store. */
   readonly path: string;
   readonly store: SqliteEventStore;
   readonly clock: Clock;
-  /** How long a consumer sleeps at most before it looks at the clock again; shorter in tests that move it. */
+  /** How often a waiting consumer reads the clock at least; shorter in tests that move it. */
   readonly lookAtClockMs?: number;
 }
 
-/** What another process gives back or replays is noticed within this time; new events at once. */
-const SLEEP_MS = 1_000;
+/** Events that another process returns or replays are noticed within this time; new events at once. */
+const POLL_MS = 1_000;
 
 /** Opens the embedded persistent subscriptions. Consumers of several processes may compete for a group. */
 export function openSqliteSubscriptions(options: SqliteSubscriptionsOptions): SqliteSubscriptions {
@@ -38,12 +38,12 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
   readonly #lookAtClockMs: number;
 
   constructor({ path, store, clock, lookAtClockMs }: SqliteSubscriptionsOptions) {
-    // A commit that a power cut takes back hands its events out again, which every consumer must stand anyway.
+    // A commit that is lost in a power cut hands its events out again, which consumers must be able to handle anyway.
     this.#db = new Database(path, { migrations: subscriptionMigrations, durability: 'normal' });
     this.#store = store;
     this.#clock = clock;
-    this.#lookAtClockMs = lookAtClockMs ?? SLEEP_MS;
-    this.#commits = new CommitWatch(this.#db, { pollMs: SLEEP_MS });
+    this.#lookAtClockMs = lookAtClockMs ?? POLL_MS;
+    this.#commits = new CommitWatch(this.#db, { pollMs: POLL_MS });
   }
 
   async ensureGroup(group: string, { prefixes, ackTimeoutMs, maxRetries }: GroupSettings): Promise<void> {
@@ -87,7 +87,7 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
       this.#store.readAt(rows.map(({ position }) => position)).map((event) => [event.position, event]),
     );
     return rows.flatMap(({ position, reason, parked_at: parkedAtMs }) => {
-      const event = events.get(position); // gone where its stream was erased
+      const event = events.get(position); // missing where its stream was erased
       return event === undefined ? [] : [{ event, reason, parkedAtMs }];
     });
   }

@@ -16,7 +16,7 @@ import { systemScheduler } from '../../deliveries/queue/scheduler.ts';
 import { startRetention } from '../../deliveries/retention.ts';
 import { configuredSender } from '../../deliveries/sender/configured-sender.ts';
 import type { Sender } from '../../deliveries/sender/sender-port.ts';
-import { configuredPresigner } from '../../images/configured-presigner.ts';
+import { configuredPresigner } from '../../images/presign.ts';
 import type { Log } from '../../log.ts';
 import { EVENT_STORE } from '../../ops/engine-health.ts';
 

@@ -10,7 +10,7 @@ import { BASE_PATH, createApi } from '../../http/app.ts';
 import { createCursors } from '../../http/cursor.ts';
 import { certificateFiles, readCertificate, watchCertificate } from '../../http/server/certificate.ts';
 import { createServer } from '../../http/server/server.ts';
-import { configuredPresigner } from '../../images/configured-presigner.ts';
+import { configuredPresigner } from '../../images/presign.ts';
 import { urlHost } from '../../listen.ts';
 import type { Log } from '../../log.ts';
 import type { Availability } from '../../ops/availability.ts';

@@ -18,7 +18,7 @@ import {
 } from '../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-/** How long nothing is to happen. */
+/** For how long nothing must happen. */
 const QUIET_MS = 250;
 
 async function started(options: DoubleOptions = {}) {
@@ -42,7 +42,7 @@ async function namesIn(client: EventStoreDBClient, stream: string): Promise<unkn
   return names.map((data) => (data as { readonly name: unknown }).name);
 }
 
-/** The streams of all events, with their places. */
+/** The streams of all events, with their positions. */
 async function placesOf(client: EventStoreDBClient): Promise<Map<string | undefined, bigint | undefined>> {
   const places = new Map<string | undefined, bigint | undefined>();
   for await (const { event } of client.readAll()) places.set(event?.streamId, event?.position?.commit);
@@ -50,7 +50,7 @@ async function placesOf(client: EventStoreDBClient): Promise<Map<string | undefi
 }
 
 describe('the double of EventStoreDB', () => {
-  test('cuts every connection when it is stopped, and goes on where it was at the same place', async () => {
+  test('cuts every connection when it is stopped, and continues on the same port and files', async () => {
     const folder = temporaryFolder();
     const { double, stop } = await started({ folder });
     const { port } = double;
@@ -72,7 +72,7 @@ describe('the double of EventStoreDB', () => {
     expect(second.position?.commit).toBeGreaterThan(first.position?.commit ?? 0n);
   });
 
-  test('forgets ids when it is stopped, as the real one does: a repetition without a revision is recorded', async () => {
+  test('forgets ids when it is stopped, as the real one does: a repeated append without a revision is recorded again', async () => {
     const folder = temporaryFolder();
     const { double, stop } = await started({ folder });
     const event = named('a');
@@ -84,7 +84,7 @@ describe('the double of EventStoreDB', () => {
     expect(await namesIn(client, 'account-1')).toEqual(['a', 'a']);
   });
 
-  test('keeps its groups, what they parked and how far they were', async () => {
+  test('keeps its groups, their parked events and their checkpoints', async () => {
     const folder = temporaryFolder();
     const { double, stop } = await started({ folder });
     const client = openClient(double.url);
@@ -105,7 +105,7 @@ describe('the double of EventStoreDB', () => {
     await expect.poll(info).toMatchObject({ parkedMessageCount: 1n, lastCheckpointedEventPosition: {} });
     const position = (await info()).lastCheckpointedEventPosition;
     await setTimeout(QUIET_MS);
-    expect((await info()).lastCheckpointedEventPosition).toEqual(position); // it does not follow its own writing
+    expect((await info()).lastCheckpointedEventPosition).toEqual(position); // its own checkpoint does not move it
     await stop();
     const { double: again } = await started({ folder });
     const later = openClient(again.url);
@@ -171,7 +171,7 @@ describe('the double of EventStoreDB', () => {
     expect(Buffer.from(events[0]?.metadata as Uint8Array)).toEqual(bytes.metadata);
   });
 
-  test('takes many appends at once, each answered with its own place', async () => {
+  test('takes many appends at once, and answers each with its own position', async () => {
     const { double } = await started();
     const client = openClient(double.url);
     const streams = Array.from({ length: 200 }, () => unique('transaction'));

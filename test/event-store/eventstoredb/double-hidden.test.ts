@@ -48,7 +48,7 @@ class Streams {
   }
 }
 
-/** A group that records how far it is every tenth of a second. */
+/** A group that writes a checkpoint every tenth of a second. */
 class CheckpointedGroup {
   readonly name = unique('group');
   readonly checkpoints = `$persistentsubscription-$all::${this.name}-checkpoint`;
@@ -70,12 +70,12 @@ class CheckpointedGroup {
     await client.createPersistentSubscriptionToAll(this.name, this.#settings, options);
   }
 
-  /** As a node that starts does it: the group continues from what it has recorded. */
+  /** As after a restart of the node: the group continues from its checkpoint. */
   async reload(): Promise<void> {
     await this.#streams.client.updatePersistentSubscriptionToAll(this.name, this.#settings);
   }
 
-  /** Acknowledges all that it is handed, until the event of this name has come; returns the names of wanted ones. */
+  /** Acknowledges all events up to the one of this name; returns the names of those wanted. */
   async takeUntil(last: string): Promise<string[]> {
     const names: string[] = [];
     const consumer = this.#streams.client.subscribeToPersistentSubscriptionToAll(this.name, {
@@ -91,7 +91,7 @@ class CheckpointedGroup {
     return names;
   }
 
-  /** What a consumer acknowledges right before it ends may not arrive. */
+  /** An acknowledgement sent right before the consumer ends may not arrive. */
   async #hasAcknowledged(): Promise<void> {
     const inFlight = async () => {
       const { stats } = await this.#streams.client.getPersistentSubscriptionToAllInfo(this.name);
@@ -100,7 +100,7 @@ class CheckpointedGroup {
     await expect.poll(inFlight, { timeout: 10_000 }).toBe(0);
   }
 
-  /** Waits until the group has recorded that it is at this event, or after it. */
+  /** Waits until the group's checkpoint is at this event, or after it. */
   async hasPassed(stream: string): Promise<Place> {
     const { client } = this.#streams;
     const passed = await lastOf(client, stream);
@@ -129,7 +129,7 @@ async function lastOf(client: EventStoreDBClient, stream: string): Promise<Resol
 }
 
 describeBoth('a record that reads of the log do not show', (open) => {
-  /** Where a group has just recorded how far it is. */
+  /** The position of a checkpoint that a group has just written. */
   async function hiddenPlace(streams: Streams): Promise<Place> {
     const group = new CheckpointedGroup(streams);
     await group.create({ isFiltered: true });
@@ -138,7 +138,7 @@ describeBoth('a record that reads of the log do not show', (open) => {
     return group.hasPassed(`${streams.wanted}-before`);
   }
 
-  test('takes a place in the log', async () => {
+  test('takes a position in the log', async () => {
     const streams = new Streams(open);
     const fromPosition = await hiddenPlace(streams);
     await streams.record('after');
@@ -182,7 +182,7 @@ describeBoth('a group that is loaded again', (open) => {
     expect(await group.takeUntil('d')).not.toContain('b');
   });
 
-  test('with a filter, loses what waited for a client when another event was left out', async () => {
+  test('with a filter, loses events that wait for a client when another event is left out', async () => {
     const streams = new Streams(open);
     const group = new CheckpointedGroup(streams);
     await group.create({ isFiltered: true });

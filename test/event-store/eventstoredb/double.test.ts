@@ -18,7 +18,7 @@ import { describeBoth, unique } from '../../support/event-store/eventstoredb-dou
 type Name = 'a' | 'b' | 'c' | 'd';
 
 const batched = {};
-/** With credentials of its own a call is not batched. */
+/** With credentials of its own a call is not a batch append. */
 const single = { credentials: { username: 'nobody', password: 'none' } };
 
 /** Event ids that are the same for the same name, within one stream. */
@@ -30,7 +30,7 @@ function eventsOf(stream: string, names: readonly Name[]): ReturnType<typeof jso
   });
 }
 
-/** The outcome in words, so that both engines can be held to it. */
+/** The outcome in words, the same for both engines. */
 async function append(
   client: EventStoreDBClient,
   stream: string,
@@ -87,7 +87,7 @@ describeBoth('appending', (client) => {
       [2n, ['c'], 'conflict, last is 1'],
       [7n, ['b'], 'conflict, last is 1'],
     ])(
-      'behind a and b, with expected revision %s, %j stands %s',
+      'after a and b, with expected revision %s, the result of appending %j is: %s',
       async (expectedRevision, names, outcome) => {
         const [engine, stream] = [client(), unique('account')];
         await engine.appendToStream(stream, eventsOf(stream, ['a', 'b']));
@@ -95,7 +95,7 @@ describeBoth('appending', (client) => {
       },
     );
 
-    test('a stream that does not exist takes any and no_stream alone', async () => {
+    test('a stream that does not exist accepts only any and no_stream', async () => {
       const engine = client();
       const outcome = (expectedRevision: AppendExpectedRevision): Promise<string> =>
         append(engine, unique('account'), ['a'], { ...options, expectedRevision });
@@ -105,14 +105,14 @@ describeBoth('appending', (client) => {
       expect(await outcome(0n)).toBe('conflict, last is no_stream');
     });
 
-    test('a repetition is known whatever came after it', async () => {
+    test('a repeated append is recognised, whatever was appended after it', async () => {
       const [engine, stream] = [client(), unique('account')];
       for (const name of ['a', 'b', 'c'] as const) await append(engine, stream, [name], options);
       expect(await append(engine, stream, ['a'], options)).toBe('at 0');
       expect(await append(engine, stream, ['b'], { ...options, expectedRevision: 0n })).toBe('at 1');
     });
 
-    test('an id is known in its own stream alone', async () => {
+    test('an id is recognised in its own stream alone', async () => {
       const [engine, stream, other] = [client(), unique('account'), unique('account')];
       await engine.appendToStream(stream, eventsOf(stream, ['a']), options);
       await engine.appendToStream(other, eventsOf(stream, ['a']), options);
@@ -135,7 +135,7 @@ describeBoth('appending', (client) => {
     });
   });
 
-  test('a stream that was deleted softly may be written again, behind its old events', async () => {
+  test('a stream that was deleted softly may be written again, after its old events', async () => {
     const [engine, stream] = [client(), unique('account')];
     await append(engine, stream, ['a', 'b']);
     await engine.deleteStream(stream);
@@ -162,7 +162,7 @@ describeBoth('reading', (client) => {
     await expect(read(engine.readStream(unique('account')))).rejects.toThrow(StreamNotFoundError);
   });
 
-  test('what is not JSON is handed over as it is', async () => {
+  test('data that is not JSON is returned as it is', async () => {
     const [engine, stream] = [client(), unique('account')];
     const metadata = Uint8Array.from([0xff, 0x7b]);
     await engine.appendToStream(stream, jsonEvent({ type: 'Odd', data: {}, metadata }));
@@ -171,7 +171,7 @@ describeBoth('reading', (client) => {
     expect(Buffer.from(event?.metadata as Uint8Array)).toEqual(Buffer.from(metadata));
   });
 
-  test('the log is read from an event on, and backwards from before it', async () => {
+  test('the log is read forwards from an event, and backwards from before it', async () => {
     const [engine, stream] = [client(), unique('account')];
     await append(engine, stream, ['a', 'b', 'c', 'd']);
     const [, b, c] = await read(engine.readStream(stream));
@@ -203,7 +203,7 @@ describeBoth('reading', (client) => {
 });
 
 describeBoth('a subscription to the log', (client) => {
-  /** What the subscription says, in order; an event by its name. */
+  /** What the subscription reports, in order; an event by its name. */
   function follow(
     engine: EventStoreDBClient,
     { from, prefix }: { readonly from: ResolvedEvent | undefined; readonly prefix: string },
@@ -225,7 +225,7 @@ describeBoth('a subscription to the log', (client) => {
     return { said, end: () => subscription.unsubscribe() };
   }
 
-  test('hands over what matches, tells checkpoints between, and that it has caught up', async () => {
+  test('sends what matches, checkpoints in between, and that it has caught up', async () => {
     const [engine, prefix, other] = [client(), unique('account'), unique('transaction')];
     await append(engine, `${prefix}-1`, ['a']);
     await append(engine, `${prefix}-2`, ['b']);
@@ -236,7 +236,7 @@ describeBoth('a subscription to the log', (client) => {
     const places = (await read(engine.readStream(other))).map(placeOf);
     const { said, end } = follow(engine, { from, prefix });
     await expect.poll(() => said.at(-1)).toBe('caught up');
-    // Pages of ten: b and nine others, then tens of others; every second one tells where it began.
+    // Pages of ten: b and nine others, then ten others each; every second page reports where it began.
     expect(said).toEqual([
       'confirmed',
       'b',
@@ -250,7 +250,7 @@ describeBoth('a subscription to the log', (client) => {
     await end();
   });
 
-  test('tells a checkpoint while it is live only after so many events', async () => {
+  test('sends a checkpoint while it is live only after the interval', async () => {
     const [engine, prefix, other] = [client(), unique('account'), unique('transaction')];
     await append(engine, `${prefix}-1`, ['a']);
     const [from] = await read(engine.readStream(`${prefix}-1`));

@@ -15,7 +15,7 @@ const realUrl = inject('eventstoreUrl');
 describe('on the double', () => {
   const node = { folder: '', running: undefined as EventStoreDbDouble | undefined };
 
-  /** Started again in the same place it records that it leads. */
+  /** A node that starts records that it is the leader. */
   async function start(port?: number): Promise<EventStoreDbDouble> {
     const { folder } = node;
     node.running = await startEventStoreDbDouble({ folder, ...(port === undefined ? {} : { port }) });
@@ -65,7 +65,7 @@ describe('a subscription that has caught up', () => {
     return { double, store, signal: ending.signal };
   }
 
-  it('is told its position by an event that does not match, long before its next heartbeat', async () => {
+  it('reports its position with an event that does not match, long before its next heartbeat', async () => {
     const store = await eventStoreDbOnDouble();
     const ending = new AbortController();
     const batches = store
@@ -86,7 +86,7 @@ describe('a subscription that has caught up', () => {
 
   const urls = realUrl === undefined ? ['the double'] : ['the double', realUrl];
   it.each(urls)(
-    'has reached every position that it was told, also among the records of groups, on %s',
+    'has reached every position that it reported, also among the records of groups, on %s',
     async (url) => {
       const store = url === realUrl ? eventStoreDbAt(url) : await eventStoreDbOnDouble();
       const ending = new AbortController();
@@ -116,7 +116,7 @@ describe('a subscription that has caught up', () => {
     20_000,
   );
 
-  it('comes to know of an event that does not match and came before the server listened', async () => {
+  it('reports the position of an event that does not match and was recorded before the server listened', async () => {
     const { double, store, signal } = await following();
     await record(store, 'account-1', 'a');
     let unheard = 0;
@@ -128,10 +128,10 @@ describe('a subscription that has caught up', () => {
     for await (const { position } of store.subscribe({ prefixes: ['account-'], after: 0, signal })) {
       if (unheard > 0 && position >= unheard) break;
     }
-    expect(performance.now() - startMs).toBeLessThan(6_000); // two looks at the end of the log
+    expect(performance.now() - startMs).toBeLessThan(6_000); // two reads of the log's end
   }, 10_000);
 
-  it('is handed what matches and came before the server listened, once', async () => {
+  it('yields once what matches and was recorded before the server listened', async () => {
     const { double, store, signal } = await following();
     await record(store, 'account-1', 'a');
     double.beforeListening(
@@ -143,7 +143,7 @@ describe('a subscription that has caught up', () => {
     expect(names).toEqual(['a', 'b', 'c']);
   });
 
-  it('has reached the record of the node that became the leader, which nothing follows', async () => {
+  it('has reached the record of a new leader at the end of the log', async () => {
     const folder = temporaryFolder();
     const first = await startEventStoreDbDouble({ folder });
     const { port, url } = first;

@@ -7,34 +7,9 @@ import {
   Unreadable,
 } from '../../../src/event-store/event-store.ts';
 import type { EventStoreDb } from '../../../src/event-store/eventstoredb/event-store.ts';
-import {
-  type EventStoreDbDouble,
-  startEventStoreDbDouble,
-} from '../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
-import { eventStoreDbAt } from '../../support/event-store/eventstoredb-under-test.ts';
+import { restartableNode } from '../../support/event-store/eventstoredb-under-test.ts';
 import { collect, named, nameOf, record } from '../../support/event-store/store-events.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until, within } from '../../support/waiting.ts';
-
-/** A node that can be stopped and started again at the same place, and the adapter on it. */
-async function node(): Promise<{
-  double: EventStoreDbDouble;
-  store: EventStoreDb;
-  restart: () => Promise<void>;
-}> {
-  const folder = temporaryFolder();
-  const running = { double: await startEventStoreDbDouble({ folder }) };
-  const { port } = running.double;
-  const store = eventStoreDbAt(running.double.url);
-  onTestFinished(async () => {
-    await store.close();
-    await running.double.stop();
-  });
-  const restart = async (): Promise<void> => {
-    running.double = await startEventStoreDbDouble({ folder, port });
-  };
-  return { double: running.double, store, restart };
-}
 
 function subscribed(
   store: EventStoreDb,
@@ -46,9 +21,9 @@ function subscribed(
   return store.subscribe(all)[Symbol.asyncIterator]();
 }
 
-describe('while a node is away', () => {
-  test('a subscription waits and goes on without a gap or a repetition', async () => {
-    const { double, store, restart } = await node();
+describe('while a node is unavailable', () => {
+  test('a subscription waits and continues without a gap or a repetition', async () => {
+    const { double, store, restart } = await restartableNode();
     await record(store, 'account-1', 'a', 'b');
     const batches = subscribed(store);
     const before = await collect(batches, (names, last) => names.length === 2 && last.caughtUp);
@@ -60,8 +35,8 @@ describe('while a node is away', () => {
     expect([...before.names, ...(await next).names]).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 
-  test('a subscription says nothing, and ends at once when it is aborted', async () => {
-    const { double, store } = await node();
+  test('a subscription yields nothing, and ends at once when it is aborted', async () => {
+    const { double, store } = await restartableNode();
     const end = new AbortController();
     const batches = subscribed(store, { signal: end.signal });
     await batches.next();
@@ -74,7 +49,7 @@ describe('while a node is away', () => {
   });
 
   test('an append waits for it, and is recorded once', async () => {
-    const { double, store, restart } = await node();
+    const { double, store, restart } = await restartableNode();
     await record(store, 'account-1', 'a');
     await double.stop();
     const appended = store.append([{ stream: 'account-1', expected: 0, events: [named('b')] }]);
@@ -84,7 +59,7 @@ describe('while a node is away', () => {
   });
 
   test('reads and a ping reject with STORE_UNAVAILABLE', async () => {
-    const { double, store } = await node();
+    const { double, store } = await restartableNode();
     await record(store, 'account-1', 'a');
     await double.stop();
     const unavailable = { code: 'STORE_UNAVAILABLE' };
@@ -95,8 +70,8 @@ describe('while a node is away', () => {
     ]);
   });
 
-  test('a node that hangs is left after seconds, and found again', async () => {
-    const { double, store } = await node();
+  test('a node that hangs is abandoned after seconds, and found again', async () => {
+    const { double, store } = await restartableNode();
     const batches = subscribed(store);
     await batches.next();
     double.freeze();
@@ -108,7 +83,7 @@ describe('while a node is away', () => {
 });
 
 test('an append that was recorded and not answered is recorded once, whatever it expected', async () => {
-  const { double, store } = await node();
+  const { double, store } = await restartableNode();
   await record(store, 'account-2', 'first');
   await record(store, 'account-3', 'first');
   const appends = (['none', 'any', 0] as const).map((expected, index) => ({
@@ -131,14 +106,14 @@ test('an append that was recorded and not answered is recorded once, whatever it
 });
 
 test('an append with any revision whose answer is lost in a restart of the node is recorded once', async () => {
-  const { double, store, restart } = await node();
+  const { double, store, restart } = await restartableNode();
   await record(store, 'account-1', 'first');
   double.leaveUnanswered(1);
   const appending = store.append([
     { stream: 'account-1', expected: 'any', events: [named('a'), named('b')] },
   ]);
   await until(async () => (await store.readStream('account-1')).length === 3, 2_000);
-  await double.stop(); // with it goes what the node knew of the ids
+  await double.stop(); // the node forgets the ids
   await restart();
   const [result] = await within(appending, 2_000, 'it waited for an answer on the connection that was cut');
   const events = await store.readStream('account-1');
@@ -146,11 +121,11 @@ test('an append with any revision whose answer is lost in a restart of the node 
   expect(result).toEqual({ kind: 'appended', revision: 2, position: events.at(-1)?.position });
 });
 
-describe('what is in the log', () => {
+describe('an event of the log', () => {
   const bytes = (text: string): Uint8Array => Buffer.from(text);
 
-  test('and is not JSON is handed over as unreadable, and ends nothing', async () => {
-    const { double, store } = await node();
+  test('that is not JSON is returned as unreadable, and ends no subscription', async () => {
+    const { double, store } = await restartableNode();
     const type = 'AccountOpened';
     await double.record('account-1', { type, isJson: true, data: bytes('{"broken'), metadata: bytes('{}') });
     await double.record('account-1', { type, isJson: true, data: bytes('{}'), metadata: bytes('{"broken') });
@@ -167,8 +142,8 @@ describe('what is in the log', () => {
     }
   });
 
-  test('of an erased stream ends with the event that stands for it', async () => {
-    const { store } = await node();
+  test('is followed, in an erased stream, by the event that marks the erasure', async () => {
+    const { store } = await restartableNode();
     await record(store, 'transaction-1', 'a');
     await store.erase('transaction-1');
     const batches = subscribed(store, { prefixes: ['transaction-'] });
@@ -180,8 +155,8 @@ describe('what is in the log', () => {
     expect(events.at(-1)?.position).toBeLessThanOrEqual(await store.head());
   });
 
-  test('and does not match soon moves the position of an idle subscription', async () => {
-    const { store } = await node();
+  test('that does not match soon moves the position of an idle subscription', async () => {
+    const { store } = await restartableNode();
     await record(store, 'account-1', 'a');
     const batches = subscribed(store, { prefixes: ['account-'] });
     await collect(batches, (_, last) => last.caughtUp);

@@ -23,7 +23,7 @@ function openAt(path: string): SqliteEventStore {
   return store;
 }
 
-/** A second connection, as an outsider with the file would have. */
+/** Another connection to the file. */
 function outsider(path: string): DatabaseSync {
   const db = new DatabaseSync(path);
   onTestFinished(() => db.close());
@@ -39,7 +39,7 @@ eventStoreContract(async () =>
 );
 
 describe('the embedded event store', () => {
-  test('refuses to change or delete an event, whoever asks', async () => {
+  test('refuses to change or delete an event, on any connection', async () => {
     const path = join(temporaryFolder(), 'events.db');
     const store = openAt(path);
     await record(store, 'account-1', 'a');
@@ -63,7 +63,7 @@ describe('the embedded event store', () => {
     expect(traces()).toBe(false);
   });
 
-  test('hands over text that is not JSON as unreadable', async () => {
+  test('returns text that is not JSON as unreadable', async () => {
     const path = join(temporaryFolder(), 'events.db');
     const store = openAt(path);
     outsider(path).exec(
@@ -96,7 +96,7 @@ describe('the embedded event store', () => {
     expect(times).toEqual([clock.now() - 5, clock.now()]);
   });
 
-  test('keeps a commit through a power cut: it is on disk before it is answered', () => {
+  test('keeps a commit through a power cut: it is on disk before the append resolves', () => {
     const opening = vi.spyOn(DatabaseSync.prototype, 'exec');
     onTestFinished(() => opening.mockRestore());
     openAt(join(temporaryFolder(), 'events.db'));
@@ -104,7 +104,7 @@ describe('the embedded event store', () => {
     expect(connection.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2 }); // FULL
   });
 
-  test('lets an append with any revision conflict where only a later one of its events stands', async () => {
+  test('reports a conflict for an append with any revision of which only a later event is recorded', async () => {
     const store = openAt(join(temporaryFolder(), 'events.db'));
     const known = named('known');
     await store.append([{ stream: 'account-1', expected: 'none', events: [known] }]);
@@ -113,7 +113,7 @@ describe('the embedded event store', () => {
     expect((await store.readStream('account-1')).map(nameOf)).toEqual(['known']);
   });
 
-  test('says how far it has read, over what does not match and never backwards', async () => {
+  test('reports how far it has read, also over events that do not match, and never backwards', async () => {
     const store = openAt(join(temporaryFolder(), 'events.db'));
     await record(store, 'account-1', 'a');
     const end = await record(store, 'transaction-1', 'b', 'c');
@@ -130,7 +130,7 @@ describe('the embedded event store', () => {
     });
   });
 
-  test('reads over ten times as many places where it can leave out transactions', () => {
+  test('scans ten times as many positions where it can leave out transactions', () => {
     const path = join(temporaryFolder(), 'events.db');
     const store = openAt(path);
     outsider(path).exec(
@@ -146,7 +146,7 @@ describe('the embedded event store', () => {
     expect(last).toMatchObject({ events: [{ stream: 'account-1' }], position: 100_001, caughtUp: true });
   });
 
-  test('reads on in bounded steps where nothing matches', async () => {
+  test('reads in bounded steps where nothing matches', async () => {
     const store = openAt(join(temporaryFolder(), 'events.db'));
     const events = Array.from({ length: 10_500 }, () => named('a'));
     await store.append([{ stream: 'transaction-1', expected: 'none', events }]);
@@ -158,7 +158,7 @@ describe('the embedded event store', () => {
 });
 
 describe('the index without transaction events', () => {
-  test('is what a subscription to other streams reads by', () => {
+  test('is used by a subscription to other streams', () => {
     const path = join(temporaryFolder(), 'events.db');
     openAt(path);
     const plan = outsider(path)
@@ -187,7 +187,7 @@ describe('subscriptions on the embedded event store', () => {
     return store.subscribe({ prefixes: [], after: 0, signal, ...(batchSize && { batchSize }) });
   };
 
-  test('say where they stand at once, and while idle once a second, whatever wakes them', async () => {
+  test('report their position at once, and once a second while idle, whatever notifies them', async () => {
     const store = openAt(join(temporaryFolder(), 'events.db'));
     const batches = subscribed(store);
     const startMs = performance.now();
@@ -196,12 +196,12 @@ describe('subscriptions on the embedded event store', () => {
     const idleMs = performance.now();
     const next = batches.next();
     await sleep(50);
-    store.commits.notify(); // of something that is no event
+    store.commits.notify(); // without an event
     await next;
     expect(performance.now() - idleMs).toBeGreaterThan(900);
   });
 
-  test('read only when something may have come', async () => {
+  test('read only when an event may have been recorded', async () => {
     const store = openAt(join(temporaryFolder(), 'events.db'));
     const batches = subscribed(store);
     await batches.next();
@@ -213,7 +213,7 @@ describe('subscriptions on the embedded event store', () => {
     expect(reading.mock.calls.length).toBeLessThan(5);
   });
 
-  test('let others have their turn between two batches', async () => {
+  test('give the event loop a turn between two batches', async () => {
     const store = openAt(join(temporaryFolder(), 'events.db'));
     await record(store, 'account-1', ...Array.from({ length: 20 }, (_, n) => `${n}`));
     let turns = 0;
@@ -224,7 +224,7 @@ describe('subscriptions on the embedded event store', () => {
     turns = 1_000;
   });
 
-  test('hand over hundreds of events at a time, not all that there are', async () => {
+  test('yield hundreds of events at a time, not the whole log', async () => {
     const store = openAt(join(temporaryFolder(), 'events.db'));
     await record(store, 'account-1', ...Array.from({ length: 1_201 }, (_, n) => `${n}`));
     const { batches } = await collect(subscribed(store), (names) => names.length === 1_201);

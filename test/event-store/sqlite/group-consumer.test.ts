@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { within } from '../../support/waiting.ts';
 
 describe('a consumer of an embedded group', () => {
-  test('is handed at once what another gives back', async () => {
+  test('is handed at once what another consumer retries', async () => {
     const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
     await subscriptions.ensureGroup('g', SETTINGS);
     await record(store, 'transaction-1', 'a', 'b');
@@ -31,7 +31,7 @@ describe('a consumer of an embedded group', () => {
     await second.return(undefined);
   });
 
-  test('is handed the next event as soon as it ends one, by whatever ends it', async () => {
+  test('is handed the next event as soon as it acknowledges, retries or parks one', async () => {
     const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
     await subscriptions.ensureGroup('g', SETTINGS);
     await record(store, 'transaction-1', 'a', 'b', 'c');
@@ -40,7 +40,7 @@ describe('a consumer of an embedded group', () => {
     const events = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
     const a = (await events.next()).value;
     const afterPark = events.next();
-    await sleep(30); // it waits for room by now
+    await sleep(30); // it waits for capacity by now
     await consumer.park(a, 'parked');
     const b = (await afterPark).value;
     const afterAck = events.next();
@@ -88,7 +88,7 @@ describe('a consumer of an embedded group', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('looks further at once over long stretches that do not match', async () => {
+  test('continues at once over long ranges without a match', async () => {
     const folder = temporaryFolder();
     const { store, subscriptions } = openForTest(folder, new FakeClock(), 60_000);
     await subscriptions.ensureGroup('g', { ...SETTINGS, prefixes: ['transaction-7'] });
@@ -124,7 +124,7 @@ describe('a consumer of an embedded group', () => {
   });
 });
 
-test('what has fallen due is claimed a few MiB at a time, as what is new', async () => {
+test('due events are claimed a few MiB at a time, as new ones are', async () => {
   const folder = temporaryFolder();
   const clock = new FakeClock();
   const { store, subscriptions } = openForTest(folder, clock);

@@ -27,9 +27,9 @@ persistentSubscriptionsContract(underTest);
 persistentSubscriptionsBufferContract(underTest);
 
 describe('the embedded persistent subscriptions', () => {
-  test('hand over what a killed process held once its lease has ended', async () => {
+  test('hand out the events of a killed process once its lease has ended', async () => {
     const folder = temporaryFolder();
-    // The other process lives by the system's clock; this one can pass its lease at will.
+    // The other process uses the system's clock; the clock of this one can be moved past the lease.
     let aheadMs = 0;
     const { store, subscriptions } = openForTest(folder, { now: () => Date.now() + aheadMs });
     await subscriptions.ensureGroup('g', { ...SETTINGS, ackTimeoutMs: 60_000 });
@@ -44,7 +44,7 @@ describe('the embedded persistent subscriptions', () => {
     await events.return(undefined);
   });
 
-  test('share a group between two openings of the files without handing anything out twice', async () => {
+  test('share a group between two openings of the files, and hand out no event twice', async () => {
     const folder = temporaryFolder();
     const clock = new FakeClock();
     const openings = [openForTest(folder, clock), openForTest(folder, clock)];
@@ -66,7 +66,7 @@ describe('the embedded persistent subscriptions', () => {
     expect(seen.sort()).toEqual(expected.sort());
   });
 
-  test('give back at once what a consumer took and did not hand out before it was stopped', async () => {
+  test('return at once the events that a stopped consumer has claimed and not handed out', async () => {
     const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
     await subscriptions.ensureGroup('g', SETTINGS);
     await record(store, 'transaction-1', 'a', 'b', 'c');
@@ -83,7 +83,7 @@ describe('the embedded persistent subscriptions', () => {
     await second.return(undefined);
   });
 
-  test('do not hand out what waited in the buffer until its lease ended', async () => {
+  test('do not hand out buffered events whose lease has ended', async () => {
     const clock = new FakeClock();
     const { store, subscriptions } = openForTest(temporaryFolder(), clock);
     await subscriptions.ensureGroup('g', SETTINGS);
@@ -100,7 +100,7 @@ describe('the embedded persistent subscriptions', () => {
     await other.return(undefined);
   });
 
-  test('hand out new events beside erased ones that have fallen due, which take no room', async () => {
+  test('hand out new events although erased ones are due, which take no capacity', async () => {
     const clock = new FakeClock();
     const { store, subscriptions } = openForTest(temporaryFolder(), clock);
     await subscriptions.ensureGroup('g', SETTINGS);
@@ -116,7 +116,7 @@ describe('the embedded persistent subscriptions', () => {
     await second.return(undefined);
   });
 
-  test('hand out what fell due first before what fell due later', async () => {
+  test('hand out events in the order in which they are due', async () => {
     const clock = new FakeClock();
     const { store, subscriptions } = openForTest(temporaryFolder(), clock);
     await subscriptions.ensureGroup('g', SETTINGS);
@@ -135,7 +135,7 @@ describe('the embedded persistent subscriptions', () => {
     await later.return(undefined);
   });
 
-  test('leave to others what waited in the buffer of a consumer that is stopped after its lease', async () => {
+  test('do not return the buffered events of a stopped consumer whose lease has ended', async () => {
     const clock = new FakeClock();
     const { store, subscriptions } = openForTest(temporaryFolder(), clock);
     await subscriptions.ensureGroup('g', SETTINGS);
@@ -146,7 +146,7 @@ describe('the embedded persistent subscriptions', () => {
     const other = consume(subscriptions);
     for (let time = 0; time < 2; time++) await other.next();
     slow.end();
-    await slow.next(); // gives back what it has not handed out
+    await slow.next(); // returns what it has not handed out
     const third = consume(subscriptions);
     const next = third.next();
     await sleep(60);
@@ -155,7 +155,7 @@ describe('the embedded persistent subscriptions', () => {
     await other.return(undefined);
   });
 
-  test('list what was parked at the same moment in the order of the log', async () => {
+  test('list events parked at the same time in the order of the log', async () => {
     const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
     await subscriptions.ensureGroup('g', SETTINGS);
     await record(store, 'transaction-1', 'a', 'b', 'c');
@@ -167,7 +167,7 @@ describe('the embedded persistent subscriptions', () => {
     await events.return(undefined);
   });
 
-  test('take new settings for what comes from then on, and never move', async () => {
+  test('apply new settings from then on, and keep the group’s position', async () => {
     const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
     await subscriptions.ensureGroup('g', SETTINGS);
     await record(store, 'transaction-1', 'a');
@@ -185,12 +185,12 @@ describe('the embedded persistent subscriptions', () => {
     await after.return(undefined);
   });
 
-  test('refuse to consume a group that was never made', async () => {
+  test('refuse to consume a group that does not exist', async () => {
     const { subscriptions } = openForTest(temporaryFolder(), new FakeClock());
     await expect(consume(subscriptions).next()).rejects.toMatchObject({ code: 'REFUSED' });
   });
 
-  test('start over where an older backup of the store was restored, rather than skip events', async () => {
+  test('start over after an older backup of the store was restored, instead of skipping events', async () => {
     const folder = temporaryFolder();
     const { store, subscriptions } = openIn(folder, new FakeClock());
     for (const group of ['g', 'behind']) await subscriptions.ensureGroup(group, SETTINGS);

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The engines of the black-box suites where no others are named: a double of EventStoreDB of its own for each data
- * directory, and a database of its own in the MongoDB of `FUEL_TEST_MONGODB`. Run with a data directory as its
- * argument it prints their settings; the double runs on in the background until the directory is gone.
+ * The engines of the black-box suites where no others are named: for each data directory a separate double of
+ * EventStoreDB, and a separate database in the MongoDB of `FUEL_TEST_MONGODB`. Run with a data directory as its
+ * argument it prints their settings; the double runs in the background until the directory is removed.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -14,7 +14,7 @@ import { startEventStoreDbDouble } from '../event-store/eventstoredb-double/even
 
 const SERVE = '--serve';
 const LOOK_MS = 2_000;
-/** A test makes its folder before it asks for engines, or a moment later. */
+/** A test creates its folder before it asks for engines, or a moment later. */
 const APPEARS_WITHIN_MS = 60_000;
 
 async function serve(dataDir: string): Promise<void> {

@@ -5,7 +5,7 @@ const MONGODB_WAYS = 'set MONGODB_URL or MONGOD_BINARY, or put mongod on the PAT
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** `undefined` where there is none: then what needs it is left out, and says so. */
+    /** `undefined` where there is none: then its tests are skipped, which a line says. */
     mongodbUrl: string | undefined;
     mongodBinary: string | undefined;
     eventstoreUrl: string | undefined;
@@ -22,7 +22,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const mongod =
     given === undefined && binary !== undefined ? await new Mongod({ binary }).start() : undefined;
   project.provide('mongodbUrl', given ?? mongod?.url);
-  process.env.FUEL_TEST_MONGODB = given ?? mongod?.url ?? ''; // for the program that gives engines
+  process.env.FUEL_TEST_MONGODB = given ?? mongod?.url ?? ''; // for the program that starts engines
   project.provide('mongodBinary', binary);
   project.provide('eventstoreUrl', process.env.EVENTSTORE_URL);
   if (given === undefined && mongod === undefined && process.env.FUEL_TEST_REQUIRE_MONGODB === 'true') {

@@ -5,7 +5,7 @@ import { until } from '../waiting.ts';
 import { Mongod } from './mongod.ts';
 
 const MEMBERS = 3;
-/** Another primary is elected so soon when the present one is dead. */
+/** How soon another primary is elected when the present one is dead. */
 const ELECTION_MS = 2_000;
 const STARTED_WITHIN_MS = 60_000;
 const ASK_MS = 1_000;

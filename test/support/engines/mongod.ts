@@ -31,7 +31,7 @@ function runs(binary: string): boolean {
 
 export interface MongodOptions {
   readonly binary: string;
-  /** The folder of its files; one of its own that is removed at the end unless given. */
+  /** The folder of its files; a new one, which is removed at the end, unless given. */
   readonly folder?: string;
   readonly port?: number;
   /** A replica set of one (the default), a single node without transactions, or a member that others initiate. */
@@ -81,7 +81,7 @@ export class Mongod {
     await ended;
   }
 
-  /** Kills it and removes its files, where they are its own. */
+  /** Kills it and removes its files, unless their folder was given. */
   async remove(): Promise<void> {
     await this.kill();
     if (this.#options.folder === undefined) rmSync(this.folder, { recursive: true, force: true });
@@ -98,8 +98,8 @@ export class Mongod {
   }
 
   /**
-   * Whether it takes writes; of a member of a set, whether it is up. With a client of its own: one that was made
-   * before the server listened may never find it.
+   * Whether it takes writes; of a member of a set, whether it is up. With a new client each time: one that was
+   * created before the server listened may never find it.
    */
   async #answers(replicaSet: NonNullable<MongodOptions['replicaSet']>): Promise<boolean> {
     const client = new MongoClient(this.url, { serverSelectionTimeoutMS: 500, connectTimeoutMS: 500 });
@@ -110,7 +110,7 @@ export class Mongod {
       if (hello === undefined) return false;
       if (replicaSet === 'others initiate it') return true;
       if (replicaSet && hello.setName === undefined) {
-        await admin.command({ replSetInitiate: { _id: 'rs0', members } }).catch(() => undefined); // begun before
+        await admin.command({ replSetInitiate: { _id: 'rs0', members } }).catch(() => undefined); // under way already
       }
       return hello.isWritablePrimary === true;
     } finally {

@@ -25,7 +25,7 @@ export function mongodbUrl(): string {
   return url;
 }
 
-/** The name of a database of its own, which is dropped when the tests of the file are over. */
+/** The name of a new database, which is dropped when the tests of the file are over. */
 export function freshDatabase(): string {
   const name = `fuel-test-${randomUUID().slice(0, 8)}`;
   databases.add(name);

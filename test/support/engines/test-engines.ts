@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 
-/** The program that gives each data directory engines of its own; `undefined`: everything is embedded. */
+/** The program that starts separate engines for each data directory; empty: everything is embedded. */
 const PROGRAM = process.env.FUEL_TEST_ENGINES ?? '';
 
 /** Whether the black-box suites run on servers instead of the embedded files: tests of these files are left out then. */
@@ -13,7 +13,7 @@ const given = new Map<string, Env>();
 /**
  * The settings of a process that uses this data directory, the engines' among them. `FUEL_TEST_ENGINES` is run once
  * for each directory, with it as its argument, and prints one JSON document of `EVENTSTORE_URL`, `MONGODB_URL` and
- * `MONGODB_DATABASE`: empty engines that nobody else uses, which it may stop once the directory's folder is gone.
+ * `MONGODB_DATABASE`: empty engines for this directory alone, which it may stop once the directory is removed.
  * A test that names engines itself keeps them.
  */
 export function withEngines(dataDir: string, env: Env): Env {

@@ -2,7 +2,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
 import { record } from './store-events.ts';
 
-// Run as a process of its own: appends COUNT events to STREAM of the store at PATH, one after another.
+// Run as a separate process: appends COUNT events to STREAM of the store at PATH, one after another.
 const [path, stream, count] = process.argv.slice(2);
 if (path === undefined || stream === undefined) throw new Error('usage: append-events.ts PATH STREAM COUNT');
 const store = openSqliteEventStore({ path, clock: systemClock });

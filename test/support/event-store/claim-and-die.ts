@@ -2,7 +2,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
 import { openSqliteSubscriptions } from '../../../src/event-store/sqlite/subscriptions.ts';
 
-// Run as a process of its own: takes one event of GROUP and is killed before it can acknowledge.
+// Run as a separate process: takes one event of GROUP and is killed before it can acknowledge.
 const [events, subscriptions, group] = process.argv.slice(2);
 if (events === undefined || subscriptions === undefined || group === undefined) {
   throw new Error('usage: claim-and-die.ts EVENTS SUBSCRIPTIONS GROUP');

@@ -36,7 +36,7 @@ export function openForTest(...options: Parameters<typeof openIn>): ReturnType<t
   return opened;
 }
 
-/** One consumer of the group `g`, pulled by hand. */
+/** One consumer of the group `g`; the test asks for each event. */
 export function consume(
   subscriptions: SqliteSubscriptions,
   bufferSize = 10,

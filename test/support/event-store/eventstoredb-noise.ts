@@ -9,7 +9,7 @@ import type { Noise } from '../../contracts/event-store.contract.ts';
 import { until } from '../waiting.ts';
 import { unique } from './eventstoredb-double/engines-under-test.ts';
 
-/** Makes the server record how far a group is, in a stream that the log does not show. */
+/** Makes the server write a group's checkpoint, in a stream that the log does not show. */
 export async function groupNoise(url: string): Promise<Noise> {
   const client = EventStoreDBClient.connectionString(url);
   const group = unique('noise');
@@ -36,7 +36,7 @@ export async function groupNoise(url: string): Promise<Noise> {
   };
 }
 
-/** Where the last event of a stream stands; -1 where there is none. */
+/** The position of the last event of a stream; -1 where there is none. */
 async function endOf(client: EventStoreDBClient, stream: string): Promise<bigint> {
   const last = client.readStream(stream, { direction: 'backwards', fromRevision: 'end', maxCount: 1 });
   let end = -1n;

@@ -5,8 +5,12 @@ import { systemClock } from '../../../src/clock.ts';
 import { type EventStoreDb, openEventStoreDb } from '../../../src/event-store/eventstoredb/event-store.ts';
 import type { Log } from '../../../src/log.ts';
 import type { SubscriptionsUnderTest } from '../../contracts/persistent-subscriptions.contract.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { until } from '../waiting.ts';
-import { startEventStoreDbDouble } from './eventstoredb-double/eventstoredb-double.ts';
+import {
+  type EventStoreDbDouble,
+  startEventStoreDbDouble,
+} from './eventstoredb-double/eventstoredb-double.ts';
 import { ScopedStore, scopedSubscriptions } from './scoped-store.ts';
 
 export const silent: Log = pino({ level: 'silent' });
@@ -16,11 +20,31 @@ export function eventStoreDbAt(url: string, log: Log = silent): EventStoreDb {
   return openEventStoreDb({ url, clock: systemClock, log });
 }
 
-/** The adapter on a double of its own, which stops with the test. */
+/** The adapter on a separate double, which stops with the test. */
 export async function eventStoreDbOnDouble(): Promise<EventStoreDb> {
   const double = await startEventStoreDbDouble();
   onTestFinished(() => double.stop());
   return eventStoreDbAt(double.url);
+}
+
+/** A double that can be stopped and restarted on the same port and files, and the adapter on it. */
+export async function restartableNode(): Promise<{
+  double: EventStoreDbDouble;
+  store: EventStoreDb;
+  restart: () => Promise<void>;
+}> {
+  const folder = temporaryFolder();
+  const running = { double: await startEventStoreDbDouble({ folder }) };
+  const { port, url } = running.double;
+  const store = eventStoreDbAt(url);
+  onTestFinished(async () => {
+    await store.close();
+    await running.double.stop();
+  });
+  const restart = async (): Promise<void> => {
+    running.double = await startEventStoreDbDouble({ folder, port });
+  };
+  return { double: running.double, store, restart };
 }
 
 export async function groupsOnDouble(): Promise<SubscriptionsUnderTest> {
@@ -30,7 +54,7 @@ export async function groupsOnDouble(): Promise<SubscriptionsUnderTest> {
   return { ...realTime(200), store, subscriptions: store.subscriptions(), settled: checkpointOf(double.url) };
 }
 
-/** Groups of this test on a node that others use too; they are deleted when the test is over. */
+/** Groups of this test on a shared node; they are deleted when the test is over. */
 export async function groupsAt(url: string): Promise<SubscriptionsUnderTest> {
   const whole = eventStoreDbAt(url);
   const store = await ScopedStore.open(whole);

@@ -8,8 +8,8 @@ import type {
 } from '../../../src/event-store/event-store.ts';
 
 /**
- * A part of a store that others use too, as if it were a store of its own: its streams have names that nobody
- * else has, and its log begins where it was opened.
+ * A part of a shared store, which behaves like a separate one: its streams have unique names, and its log begins
+ * where it was opened.
  */
 export class ScopedStore implements EventStore {
   readonly #store: EventStore;
@@ -61,7 +61,7 @@ export class ScopedStore implements EventStore {
   }
 }
 
-/** The same for groups: each has a name of its own. */
+/** The same for groups: each has a unique name. */
 export function scopedSubscriptions(
   subscriptions: PersistentSubscriptions,
   store: ScopedStore,

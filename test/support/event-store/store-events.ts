@@ -8,12 +8,12 @@ import { newEvent } from '../../../src/event-store/new-event.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 
-/** An event whose data tells it from others. */
+/** An event with this name in its data. */
 export function named(name: string): NewEvent {
   return newEvent({ type: 'AccountOpened', data: { account_id: 1, name } }, AUTHOR, 0);
 }
 
-/** Appends one event for each name, whatever stands in the stream, and says where the last one stands. */
+/** Appends one event for each name, at any revision; returns the position of the last one. */
 export async function record(store: EventStore, stream: string, ...names: string[]): Promise<Position> {
   const [result] = await store.append([{ stream, expected: 'any', events: names.map(named) }]);
   if (result?.kind !== 'appended') throw new Error(`not appended: ${JSON.stringify(result)}`);
@@ -24,7 +24,7 @@ export function nameOf(event: { readonly data: unknown }): string {
   return (event.data as { name: string }).name;
 }
 
-/** Reads on until `enough` says so. */
+/** Reads until `enough` returns true. */
 export async function collect(
   batches: AsyncIterator<SubscriptionBatch>,
   enough: (names: readonly string[], last: SubscriptionBatch) => boolean,

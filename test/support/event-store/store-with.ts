@@ -1,6 +1,6 @@
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 
-/** The store, except for the methods given. */
+/** The store with these methods replaced. */
 export function storeWith(store: EventStore, methods: Partial<EventStore>): EventStore {
   return new Proxy(store, {
     get(target, name) {

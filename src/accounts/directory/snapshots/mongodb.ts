@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
-import type { CollectionsPlan } from '../../../mongodb/collections.ts';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
-import { isDuplicateKey, PreparedCollections } from '../../../mongodb/prepared-collections.ts';
+import {
+  type CollectionsPlan,
+  isDuplicateKey,
+  PreparedCollections,
+} from '../../../mongodb/prepared-collections.ts';
 import { type Chunk, cutIntoChunks, joinChunks, type Seal, Sealing } from './chunks.ts';
 import type { DirectorySnapshots, SnapshotHeader } from './snapshots.ts';
 

@@ -5,8 +5,7 @@ import {
   type ObjectId,
   type OptionalUnlessRequiredId,
 } from 'mongodb';
-import type { CollectionsPlan } from '../../../mongodb/collections.ts';
-import { DUPLICATE_KEY } from '../../../mongodb/prepared-collections.ts';
+import { type CollectionsPlan, DUPLICATE_KEY } from '../../../mongodb/prepared-collections.ts';
 import type { DeliveryState, NewDelivery } from '../delivery-queue.ts';
 
 /** A delivery with its record and attempts. All times are milliseconds; what does not apply is absent. */

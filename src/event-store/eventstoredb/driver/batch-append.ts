@@ -4,32 +4,30 @@ import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { ExpectedRevision, Position } from '../../event-store.ts';
-import { AppendRefused, EndedByServer } from './errors.ts';
+import { itemRefused, storeUnavailable } from './errors.ts';
 import { toSafe } from './events.ts';
-
-/** An event as it is sent: data and metadata are JSON. */
-export interface EventBytes {
-  readonly id: string;
-  readonly type: string;
-  readonly data: Uint8Array;
-  readonly metadata: Uint8Array;
-}
 
 export interface BatchAppend {
   readonly stream: string;
   readonly expected: ExpectedRevision;
-  readonly events: readonly EventBytes[];
+  /** `data` and `metadata` are JSON. */
+  readonly events: readonly {
+    readonly id: string;
+    readonly type: string;
+    readonly data: Uint8Array;
+    readonly metadata: Uint8Array;
+  }[];
 }
 
 export type BatchAnswer =
-  /** `position` is missing where the server does not find it at once, after a repeated append. */
+  /** The server may leave the position out of the answer to a repeated append. */
   | { readonly kind: 'recorded'; readonly revision: number; readonly position: Position | undefined }
   | { readonly kind: 'conflict'; readonly actual: number | undefined }
   | { readonly kind: 'erased' };
 
 type Call = ReturnType<streamsGrpc.StreamsClient['batchAppend']>;
 
-/** What the driver's client offers its own methods: a call that `dispose` ends, on a connection that it renews. */
+/** The driver's private transport: it opens a call on the current connection, which `dispose` ends. */
 interface Transport {
   GRPCStreamCreator(
     service: typeof streamsGrpc.StreamsClient,
@@ -43,9 +41,9 @@ interface Transport {
 }
 
 /**
- * Appends over one call to the server, many in flight. It stands in for the driver's own `appendToStream`, which
- * gets the actual revision of a conflict wrong, and ends the process by a rejection out of reach when the
- * connection breaks while it waits to write.
+ * Replaces `appendToStream` of @eventstore/db-client 6.2.1. There, a write that waits while the connection breaks
+ * rejects a promise that no caller can reach, which ends the process; and a conflict that is not thrown is reported
+ * with revision 1, whatever the stream has.
  */
 export class EventStoreDbBatchAppend {
   readonly #transport: Transport;
@@ -56,12 +54,12 @@ export class EventStoreDbBatchAppend {
   }
 
   /**
-   * Rejects where the connection breaks: then the events may have been recorded. Waits until `givenUp` aborts;
-   * nothing is sent after that, since another try may be under way.
+   * Rejects where the connection breaks: then the events may have been recorded. Nothing is sent once `cancelled`
+   * has aborted, since the next try may be under way.
    */
-  async append(append: BatchAppend, givenUp: AbortSignal): Promise<BatchAnswer> {
+  async append(append: BatchAppend, cancelled: AbortSignal): Promise<BatchAnswer> {
     const call = await this.#openCall();
-    return await call.append(append, givenUp);
+    return await call.append(append, cancelled);
   }
 
   #openCall(): Promise<BatchCall> {
@@ -85,7 +83,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** One call, and who waits for an answer on it. */
+/** One bidirectional call, and the appends that wait for an answer on it. */
 class BatchCall {
   readonly #stream: Call;
   readonly #waiting = new Map<string, Waiting>();
@@ -101,24 +99,24 @@ class BatchCall {
     };
     stream.on('data', (response: streamsPb.BatchAppendResp) => this.#settle(response));
     stream.on('error', end);
-    stream.on('end', () => end(new EndedByServer('the call of the appends')));
+    stream.on('end', () => end(storeUnavailable('the server ended the call of the appends')));
   }
 
-  append(append: BatchAppend, givenUp: AbortSignal): Promise<BatchAnswer> {
+  append(append: BatchAppend, cancelled: AbortSignal): Promise<BatchAnswer> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) throw this.#ended;
-      givenUp.throwIfAborted();
+      cancelled.throwIfAborted();
       const correlationId = randomUUID();
       this.#waiting.set(correlationId, { resolve, reject });
-      givenUp.addEventListener('abort', () => this.#waiting.delete(correlationId));
-      this.#stream.write(requestOf(append, correlationId)); // how much is in flight is the callers' limit
+      cancelled.addEventListener('abort', () => this.#waiting.delete(correlationId));
+      this.#stream.write(requestOf(append, correlationId)); // callers limit how many are in flight
     });
   }
 
   #settle(response: streamsPb.BatchAppendResp): void {
     const correlationId = response.getCorrelationId()?.getString() ?? '';
     const waiting = this.#waiting.get(correlationId);
-    if (waiting === undefined) return; // given up: a repetition is answered on its own
+    if (waiting === undefined) return; // cancelled: the next try has an id of its own
     this.#waiting.delete(correlationId);
     try {
       waiting.resolve(answerOf(response));
@@ -177,18 +175,13 @@ function answerOf(response: streamsPb.BatchAppendResp): BatchAnswer {
       return { kind: 'erased' };
     case 'MaximumAppendSizeExceeded':
     case 'BadRequest':
-      throw new AppendRefused(`${name} ${error?.getMessage() ?? ''}`);
+      throw itemRefused(`${name} ${error?.getMessage() ?? ''}`);
     case 'Timeout':
     case 'Empty': // not ready, too busy, or not the leader
-      throw new BatchRefusal(error?.getMessage() || 'the server timed out');
+      throw storeUnavailable(error?.getMessage() || 'the server timed out');
     default:
       throw new Error(`EventStoreDB did not take an append: ${name} ${error?.getMessage() ?? ''}`);
   }
-}
-
-/** The server could not take the append just then. */
-export class BatchRefusal extends Error {
-  readonly code = 14; // unavailable, as gRPC has it
 }
 
 function uuid(text: string): sharedPb.UUID {

@@ -6,47 +6,26 @@ const UNAVAILABLE_CODES = new Set([1, 4, 10, 13, 14]);
 const INVALID_ARGUMENT_CODE = 3;
 const UNAVAILABLE_TEXT = /^Failed to discover|Channel has been shut down|Server Is (?:Not Ready|Busy)/;
 
-/** No node answered in time. */
-export class NoAnswer extends Error {
-  constructor(afterMs: number) {
-    super(`no answer within ${afterMs} ms`);
-    this.name = 'NoAnswer';
-  }
+/** No node can do it now. */
+export function storeUnavailable(reason: string, cause?: unknown): FuelError {
+  return new FuelError('STORE_UNAVAILABLE', `EventStoreDB can not be reached: ${reason}`, { cause });
 }
 
-/** The server ended what it had begun, a subscription say, without an error. */
-export class EndedByServer extends Error {
-  constructor(what: string) {
-    super(`the server ended ${what}`);
-    this.name = 'EndedByServer';
-  }
+/** The server can not take this event, however often it is given. */
+export function itemRefused(reason: string, cause?: unknown): FuelError {
+  return new FuelError('ITEM_REFUSED', `EventStoreDB does not take it: ${reason}`, { cause });
 }
 
-/** The server says that an event can't be appended, whatever else happens. */
-export class AppendRefused extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'AppendRefused';
-  }
-}
-
-/** An error of the driver as `errorKind` knows it: unavailable, refused, or the error itself. */
+/** Classifies an error of the driver for `errorKind`: unavailable, refused, or the error itself. */
 export function toKnownError(error: unknown): unknown {
   if (error instanceof FuelError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  if (isUnavailable(error)) {
-    return new FuelError('STORE_UNAVAILABLE', `EventStoreDB can not be reached: ${reason}`, { cause: error });
-  }
-  if (isRefused(error)) {
-    return new FuelError('ITEM_REFUSED', `EventStoreDB does not take it: ${reason}`, { cause: error });
-  }
-  return error;
+  if (isUnavailable(error)) return storeUnavailable(reason, error);
+  return isRefused(error) ? itemRefused(reason, error) : error;
 }
 
 function isUnavailable(error: unknown): boolean {
-  if (error instanceof NoAnswer || error instanceof EndedByServer || error instanceof NotLeaderError) {
-    return true;
-  }
+  if (error instanceof NotLeaderError) return true;
   const code = codeOf(error);
   if (code !== undefined && UNAVAILABLE_CODES.has(code)) return true;
   return error instanceof Error && UNAVAILABLE_TEXT.test(error.message);
@@ -56,7 +35,6 @@ function isRefused(error: unknown): boolean {
   return (
     error instanceof MaxAppendSizeExceededError ||
     error instanceof InvalidArgumentError ||
-    error instanceof AppendRefused ||
     codeOf(error) === INVALID_ARGUMENT_CODE
   );
 }

@@ -15,38 +15,33 @@ import {
 /** Every stream but the server's own. */
 const USER_STREAMS = '^[^\\$]';
 /**
- * How many events the server looks at before it says how far it got: many while it reads what is stored, so that
- * its readers are kept busy; each one while events come as they are recorded.
+ * How many events the server looks at before it reports a checkpoint: many while it reads what is stored, so that it
+ * works in large steps; one while it is live, so that the position follows each event of the log (0044).
  */
 const SEARCH_WINDOW = { stored: 2_000, live: 1 } as const;
 
 export interface FilterOptions {
   /** As in `SubscribeOptions`. */
   readonly prefixes: readonly string[];
-  readonly checkpointReached?: Filter['checkpointReached'];
-  /** Which the subscription is for; `stored` unless given. */
-  readonly pace?: keyof typeof SEARCH_WINDOW;
+  readonly phase: keyof typeof SEARCH_WINDOW;
+  readonly checkpointReached: NonNullable<Filter['checkpointReached']>;
 }
 
 /** The server's own filter for these streams. */
-export function filterOf({ prefixes, checkpointReached, pace = 'stored' }: FilterOptions): Filter {
-  const rest = {
-    maxSearchWindow: SEARCH_WINDOW[pace],
-    checkpointInterval: 1,
-    ...(checkpointReached === undefined ? {} : { checkpointReached }),
-  };
+export function filterOf({ prefixes, phase, checkpointReached }: FilterOptions): Filter {
+  const rest = { maxSearchWindow: SEARCH_WINDOW[phase], checkpointInterval: 1, checkpointReached };
   return prefixes.length === 0
     ? streamNameFilter({ regex: USER_STREAMS, ...rest })
     : streamNameFilter({ prefixes: [...prefixes], ...rest });
 }
 
-/** Whether the stream is one of those that `prefixes` stand for in `SubscribeOptions`, judged on this side. */
+/** As `filterOf`, decided by this process: whether `prefixes` select the stream. */
 export function isWanted(stream: string, prefixes: readonly string[]): boolean {
   if (prefixes.length === 0) return !stream.startsWith('$');
   return prefixes.some((prefix) => stream.startsWith(prefix));
 }
 
-/** Undefined where the server did not say it: it does so for a link whose event it can no longer find. */
+/** Undefined for a link whose event is gone: the server sends the link alone. */
 export function recordedOf({ event }: Pick<AllStreamResolvedEvent, 'event'>): RecordedEvent | undefined {
   return event === undefined ? undefined : toRecorded(event);
 }
@@ -78,8 +73,8 @@ export function toSafe(value: bigint | string): number {
 }
 
 /**
- * The driver hands out bytes for what was not appended as JSON, and the text itself where it can not be parsed.
- * The data of this service's events is an object, never a text.
+ * The driver returns bytes for what was not appended as JSON, and the text itself where it can not be parsed. Data of
+ * this service's events is always an object.
  */
 function readable({ isJson, data }: StoredEvent): unknown {
   if (!isJson) return new Unreadable('data is not JSON: it was appended as bytes');
@@ -91,7 +86,7 @@ function readableMetadata(metadata: unknown): unknown {
   return metadata instanceof Uint8Array ? new Unreadable('metadata is not JSON') : (metadata ?? null);
 }
 
-/** Where the server keeps how far a group is, or what it has parked. */
+/** The stream in which the server keeps a group's checkpoint, or links to what it has parked. */
 export function groupStream(group: string, record: 'checkpoint' | 'parked'): string {
   return `$persistentsubscription-$all::${group}-${record}`;
 }

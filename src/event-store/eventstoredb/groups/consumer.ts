@@ -5,18 +5,18 @@ import { Retry } from '../../../retry.ts';
 import { Signal } from '../../../signal.ts';
 import { type GroupConsumer, type GroupEvent, type RecordedEvent, STREAM_ERASED } from '../../event-store.ts';
 import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from '../driver/connection.ts';
-import { NoAnswer, toKnownError } from '../driver/errors.ts';
+import { storeUnavailable, toKnownError } from '../driver/errors.ts';
 import { isWanted, recordedOf } from '../driver/events.ts';
 import { readRange } from '../log/reads.ts';
-import { type Ended, EventStoreDbHandedEvents, type ServerEvent } from './handed-events.ts';
-import { EventStoreDbGroupLink } from './link.ts';
+import { EventStoreDbGroupSource } from './group-source.ts';
+import { EventStoreDbInFlightEvents, type Message, type ToPark } from './in-flight-events.ts';
 import { limitsOf, notEnsured } from './settings.ts';
 
-/** Events that a consumer holds back for a later try, besides those in its buffer; further ones are parked. */
-const MAX_HELD = 1_000;
-const CONFIRMATION_MS = 5_000;
-/** How long the clock is not looked at, at most. */
-const SLEEP_MS = 1_000;
+/** Events that wait at one consumer for their retry, besides those in its buffer; further ones are parked. */
+const MAX_DELAYED = 1_000;
+const CONFIRMATION_TIMEOUT_MS = 5_000;
+/** The clock may not run with real time: it is read this often at least. */
+const MAX_WAIT_MS = 1_000;
 
 export interface GroupConsumerOptions {
   readonly connection: EventStoreDbConnection;
@@ -34,15 +34,15 @@ export interface GroupConsumerOptions {
 /** One of the consumers that compete for a group's events. */
 export class EventStoreDbGroupConsumer implements GroupConsumer {
   readonly #options: GroupConsumerOptions;
-  readonly #wakeUp = new Signal();
-  readonly #handed: EventStoreDbHandedEvents;
+  readonly #changed = new Signal();
+  readonly #inFlight: EventStoreDbInFlightEvents;
   readonly #ended: AbortSignal;
   readonly #retry: Retry;
-  #link: EventStoreDbGroupLink | undefined;
+  #source: EventStoreDbGroupSource | undefined;
 
   constructor(options: GroupConsumerOptions) {
     this.#options = options;
-    this.#handed = new EventStoreDbHandedEvents(options.bufferSize);
+    this.#inFlight = new EventStoreDbInFlightEvents(options.bufferSize);
     const { log, group, signal, closed } = options;
     this.#ended = AbortSignal.any([signal, closed]);
     this.#retry = new Retry({
@@ -56,13 +56,13 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
 
   /** Rejects with `REFUSED` where there is no such group. */
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupEvent, void, undefined> {
-    const notify = (): void => this.#wakeUp.notify();
+    const notify = (): void => this.#changed.notify();
     this.#ended.addEventListener('abort', notify);
     try {
       while (!this.#options.signal.aborted) {
         this.#assertOpen();
         try {
-          yield* this.#connected(this.#ended);
+          yield* this.#connected();
         } catch (error) {
           await this.#retry.waitAfter(toKnownError(error));
         }
@@ -75,11 +75,11 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   async ack(events: readonly GroupEvent[]): Promise<void> {
     this.#assertOpen();
     const nowMs = this.#options.clock.now();
-    const deliveries = events
-      .map((event) => this.#handed.end(event, nowMs))
-      .filter((delivery) => delivery !== undefined);
-    if (deliveries.length > 0) await this.#link?.ack(deliveries);
-    this.#wakeUp.notify(); // there is room for more
+    const messages = events
+      .map((event) => this.#inFlight.end(event, nowMs))
+      .filter((message) => message !== undefined);
+    if (messages.length > 0) await this.#source?.ack(messages);
+    this.#changed.notify(); // there is capacity for more
   }
 
   async retry(
@@ -88,75 +88,79 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   ): Promise<void> {
     this.#assertOpen();
     const nowMs = this.#options.clock.now();
-    await this.#park(this.#handed.hold(event, { reason, delayMs, nowMs, most: MAX_HELD }));
-    this.#wakeUp.notify();
+    await this.#park(this.#inFlight.delay(event, { reason, delayMs, nowMs, maxDelayed: MAX_DELAYED }));
+    this.#changed.notify();
   }
 
   async park(event: GroupEvent, reason: string): Promise<void> {
     this.#assertOpen();
-    const delivery = this.#handed.end(event, this.#options.clock.now());
-    await this.#park(delivery && { delivery, reason });
-    this.#wakeUp.notify();
+    const message = this.#inFlight.end(event, this.#options.clock.now());
+    await this.#park(message && { message, reason });
+    this.#changed.notify();
   }
 
-  /** Hands events out over one connection. Ends when it is asked to; rejects when the connection breaks. */
-  async *#connected(ended: AbortSignal): AsyncGenerator<GroupEvent, void, undefined> {
+  /** Hands out events of one subscription. Ends when `signal` or `closed` aborts; rejects when the subscription breaks. */
+  async *#connected(): AsyncGenerator<GroupEvent, void, undefined> {
     const { connection, group, prefixes, bufferSize, clock } = this.#options;
     if (prefixes === undefined) throw notEnsured(group);
-    this.#handed.limits = await limitsOf(connection, group, ended);
-    const link = new EventStoreDbGroupLink(connection, {
+    this.#inFlight.limits = await limitsOf(connection, group, this.#ended);
+    const source = new EventStoreDbGroupSource(connection, {
       group,
-      bufferSize: bufferSize + MAX_HELD,
-      wakeUp: this.#wakeUp,
+      bufferSize: bufferSize + MAX_DELAYED,
+      changed: this.#changed,
     });
-    this.#link = link;
-    const confirmUntilMs = performance.now() + CONFIRMATION_MS;
+    this.#source = source;
+    const confirmUntilMs = performance.now() + CONFIRMATION_TIMEOUT_MS;
     try {
-      while (!ended.aborted) {
-        this.#wakeUp.reset();
-        await this.#receive(link, prefixes);
-        const next = this.#handed.next(clock.now());
+      while (!this.#ended.aborted) {
+        this.#changed.reset();
+        await this.#receive(source, prefixes);
+        const next = this.#inFlight.next(clock.now());
         if (next !== undefined) {
           yield next;
-        } else if (link.error !== undefined) {
-          throw link.error;
+        } else if (source.error !== undefined) {
+          throw source.error;
         } else {
-          if (link.isConfirmed) this.#retry.succeeded();
-          else if (performance.now() > confirmUntilMs) throw new NoAnswer(CONFIRMATION_MS);
-          await this.#wakeUp.wait(Math.min(this.#handed.quietMs(clock.now()), SLEEP_MS));
+          if (source.isConfirmed) this.#retry.succeeded();
+          else if (performance.now() > confirmUntilMs)
+            throw storeUnavailable(`no answer within ${CONFIRMATION_TIMEOUT_MS} ms`);
+          await this.#changed.wait(Math.min(this.#inFlight.idleMs(clock.now()), MAX_WAIT_MS));
         }
       }
     } finally {
-      link.close();
-      this.#link = undefined;
-      this.#handed.disconnected();
+      source.close();
+      this.#source = undefined;
+      this.#inFlight.disconnected();
     }
   }
 
-  /** Takes in what has arrived, up to one batch. What the group is not for ends here. */
-  async #receive(link: EventStoreDbGroupLink, prefixes: readonly string[]): Promise<void> {
-    const ended: ServerEvent[] = [];
-    while (!this.#handed.isFull) {
-      const delivery = link.take();
-      if (delivery === undefined) break;
-      const event = isFor(prefixes, delivery) ? await this.#eventOf(delivery) : undefined;
-      if (event === undefined || event.type === STREAM_ERASED) ended.push(delivery);
-      else await this.#park(this.#handed.arrive(event, delivery, this.#options.clock.now()));
+  /** Receives up to one batch. Events that the group is not for are acknowledged at once: it has no filter (0049). */
+  async #receive(source: EventStoreDbGroupSource, prefixes: readonly string[]): Promise<void> {
+    const unwanted: Message[] = [];
+    while (!this.#inFlight.isFull) {
+      const message = source.take();
+      if (message === undefined) break;
+      const event = isFor(prefixes, message) ? await this.#eventOf(message) : undefined;
+      if (event === undefined || event.type === STREAM_ERASED) unwanted.push(message);
+      else await this.#park(this.#inFlight.receive(event, message, this.#options.clock.now()));
     }
-    if (ended.length > 0) await link.ack(ended);
+    if (unwanted.length > 0) await source.ack(unwanted);
   }
 
-  /** What was replayed comes by a link, whose position is not the event's; undefined where it was erased. */
-  async #eventOf(delivery: ServerEvent): Promise<RecordedEvent | undefined> {
-    const event = recordedOf(delivery);
-    if (event === undefined || delivery.link === undefined) return event;
-    const place = { fromRevision: event.revision, most: 1 };
+  /**
+   * A replayed event comes with the link of the parked stream, and without its own position in `$all`: it is read from
+   * its stream. Undefined where it was erased.
+   */
+  async #eventOf(message: Message): Promise<RecordedEvent | undefined> {
+    const event = recordedOf(message);
+    if (event === undefined || message.link === undefined) return event;
+    const place = { fromRevision: event.revision, maxCount: 1 };
     const found = await readRange(this.#options.connection, event.stream, place);
     return found === 'erased' ? undefined : found[0];
   }
 
-  async #park(ended: Ended | undefined): Promise<void> {
-    if (ended !== undefined) await this.#link?.park(ended);
+  async #park(toPark: ToPark | undefined): Promise<void> {
+    if (toPark !== undefined) await this.#source?.park(toPark);
   }
 
   #assertOpen(): void {
@@ -167,7 +171,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   }
 }
 
-/** A link whose event is gone has no event. */
-function isFor(prefixes: readonly string[], { event }: ServerEvent): boolean {
+/** A link whose event was erased comes without the event. */
+function isFor(prefixes: readonly string[], { event }: Message): boolean {
   return event !== undefined && isWanted(event.streamId, prefixes);
 }

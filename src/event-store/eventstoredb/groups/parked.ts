@@ -2,23 +2,25 @@ import type { ResolvedEvent } from '@eventstore/db-client';
 import type { ParkedEvent } from '../../event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { groupStream, toRecorded, toSafe } from '../driver/events.ts';
-import { all, knownStream, readEnd } from '../log/reads.ts';
+import { collect, readEnd, unlessErased } from '../log/reads.ts';
 
-/** What the server puts before the reason that a consumer gives. */
-const BY_CONSUMER = "Client explicitly NAK'ed message.\n";
+/** The server puts this before the reason that a consumer gives. */
+const REASON_PREFIX = "Client explicitly NAK'ed message.\n";
 
-/** What a group has parked, oldest first, without what was erased since. */
+/** What a group has parked, oldest first, without events that were erased since. */
 export async function readParked(connection: EventStoreDbConnection, group: string): Promise<ParkedEvent[]> {
   const stream = groupStream(group, 'parked');
-  const links = await knownStream(() =>
-    connection.use((client, givenUp) => all(client.readStream(stream, { resolveLinkTos: true }), givenUp)),
+  const links = await unlessErased(() =>
+    connection.use((client, cancelled) =>
+      collect(client.readStream(stream, { resolveLinkTos: true }), cancelled),
+    ),
   );
   return links === 'erased' ? [] : links.flatMap(parkedOf);
 }
 
 /**
- * The revision of the first or the last link in the server's own list of what a group has parked; undefined where it
- * is empty. The server cuts the list off after what was replayed, and leaves no gap in it.
+ * The revision of the first or the last link in the group's parked stream; undefined where that is empty. A replay
+ * truncates the stream, and it has no gaps.
  */
 export async function parkedLinkAt(
   connection: EventStoreDbConnection,
@@ -26,7 +28,7 @@ export async function parkedLinkAt(
   end: 'first' | 'last',
 ): Promise<number | undefined> {
   const stream = groupStream(group, 'parked');
-  const link = await connection.use((client, givenUp) => readEnd(client, { stream, end }, givenUp));
+  const link = await connection.use((client, cancelled) => readEnd(client, { stream, end }, cancelled));
   return link === undefined ? undefined : toSafe(link.revision);
 }
 
@@ -36,7 +38,7 @@ function parkedOf({ event, link }: ResolvedEvent): ParkedEvent[] {
   return [
     {
       event: toRecorded(event),
-      reason: reason.startsWith(BY_CONSUMER) ? reason.slice(BY_CONSUMER.length) : reason,
+      reason: reason.startsWith(REASON_PREFIX) ? reason.slice(REASON_PREFIX.length) : reason,
       parkedAtMs: link.created.getTime(),
     },
   ];

@@ -17,40 +17,38 @@ import { readEnd } from '../log/reads.ts';
 import { readParked } from './parked.ts';
 
 const MAX_RETRIES = 2 ** 31 - 1; // the server counts them in 32 bits
-/** Where the server keeps the groups' filters, which it tells nowhere else. */
+/** The only place where the server shows the filters of its groups. */
 const CONFIGURATION_STREAM = '$persistentSubscriptionConfig';
-
-/** While the streams of a deleted group are waited for. */
-const DELETED_LOOK_MS = 20;
+const DELETED_POLL_MS = 20;
 
 /** Settings that are the same for every group. */
 const FIXED = {
   startFrom: START,
   resolveLinkTos: false, // there are no links among the events
-  extraStatistics: false, // a measurement of each event, kept in memory
-  // What was acknowledged is handed out again after a restart unless a checkpoint covers it: one a second, be it
-  // for a single event, and one at least for every thousand.
+  extraStatistics: false, // they take memory for each event
+  // After a restart the server sends acknowledged events again unless a checkpoint covers them. It writes one every
+  // second, even for a single event, and one for every thousand events.
   checkPointAfter: 1_000,
   checkPointLowerBound: 1,
   checkPointUpperBound: 1_000,
   maxSubscriberCount: UNBOUNDED, // as many processes as there are
-  // Read in pages that are worth a round trip, with several ahead of the consumers.
+  // The server reads large pages, and several of them ahead of the consumers.
   readBatchSize: 500,
   historyBufferSize: 5_000,
   liveBufferSize: 5_000,
-  consumerStrategyName: ROUND_ROBIN, // no event needs a certain consumer, and none may wait for a busy one
+  consumerStrategyName: ROUND_ROBIN, // any consumer may take any event
 } as const;
 
 export interface GroupLimits {
   readonly ackTimeoutMs: number;
-  /** How often an event is handed out at most. */
+  /** An event that was handed out this often is parked. */
   readonly maxRetries: number;
 }
 
 /**
- * As `PersistentSubscriptions.ensureGroup`. The group has no filter on the server: with one, the server would lose
- * events when it loads the group again (0049). So `settings.prefixes` are applied by the consumers, and a group that
- * an earlier version made with a filter is replaced.
+ * As `PersistentSubscriptions.ensureGroup`. The group has no filter on the server, which would lose events when it
+ * loads the group again (0049): consumers apply `settings.prefixes`. A group that an earlier version created with a
+ * filter is replaced.
  */
 export async function ensureGroup(
   connection: EventStoreDbConnection,
@@ -61,14 +59,14 @@ export async function ensureGroup(
   const present = await connection.use((client) => settingsAt(client, group));
   if (present === undefined) {
     await connection.use((client) => create(client, group, wanted));
-  } else if (await connection.use((client, givenUp) => hasFilter(client, group, givenUp))) {
+  } else if (await connection.use((client, cancelled) => hasFilter(client, group, cancelled))) {
     await replace(connection, group, wanted);
   } else if (differs(present, wanted)) {
     await connection.use((client) => client.updatePersistentSubscriptionToAll(group, wanted));
   }
 }
 
-/** What the group's consumers go by. Rejects with `REFUSED` where there is no such group. */
+/** The limits that the group's consumers apply. Rejects with `REFUSED` where there is no such group. */
 export async function limitsOf(
   connection: EventStoreDbConnection,
   group: string,
@@ -115,7 +113,7 @@ async function create(
   }
 }
 
-/** Where to start counts only when a group is made. */
+/** `startFrom` is left out: it matters only when a group is created. */
 function differs(
   present: PersistentSubscriptionToAllSettings,
   { startFrom: _, ...wanted }: PersistentSubscriptionToAllSettings,
@@ -123,9 +121,13 @@ function differs(
   return Object.entries(wanted).some(([name, value]) => present[name as keyof typeof wanted] !== value);
 }
 
-/** Where the server does not show its own record of its groups, there is taken to be none. */
-async function hasFilter(client: EventStoreDBClient, group: string, givenUp: AbortSignal): Promise<boolean> {
-  const last = await readEnd(client, { stream: CONFIGURATION_STREAM, end: 'last' }, givenUp);
+/** False where the server does not show its configuration stream. */
+async function hasFilter(
+  client: EventStoreDBClient,
+  group: string,
+  cancelled: AbortSignal,
+): Promise<boolean> {
+  const last = await readEnd(client, { stream: CONFIGURATION_STREAM, end: 'last' }, cancelled);
   const { entries = [] } = (last?.data ?? {}) as GroupConfiguration;
   const entry = entries.find(({ stream, group: name }) => stream === '$all' && name === group);
   return entry?.filter !== undefined && entry.filter !== null;
@@ -140,9 +142,9 @@ interface GroupConfiguration {
 }
 
 /**
- * Makes the group again, without a filter, from the first event that may not have ended: what its consumers are
- * handed twice changes nothing. A crash in between leaves no group, and the next call makes it from the start of the
- * log.
+ * Deletes the group and creates it without a filter, from the first event that may not have been acknowledged: its
+ * consumers handle the others twice, which changes nothing. After a crash in between there is no group, and the next
+ * call creates it from the start of the log.
  */
 async function replace(
   connection: EventStoreDbConnection,
@@ -150,19 +152,19 @@ async function replace(
   wanted: PersistentSubscriptionToAllSettings,
 ): Promise<void> {
   const checkpoint = (): Promise<StoredEvent | undefined> =>
-    connection.use((client, givenUp) =>
-      readEnd(client, { stream: groupStream(group, 'checkpoint'), end: 'last' }, givenUp),
+    connection.use((client, cancelled) =>
+      readEnd(client, { stream: groupStream(group, 'checkpoint'), end: 'last' }, cancelled),
     );
   const parked = (await readParked(connection, group)).map(({ event }) => BigInt(event.position));
   const first = [checkpointIn((await checkpoint())?.data), ...parked].reduce((a, b) => (b < a ? b : a));
   await connection.use((client) => client.deletePersistentSubscriptionToAll(group));
-  // The server answers before the group's streams are gone: a group that still found them would go by them.
-  while ((await checkpoint()) !== undefined) await pause(DELETED_LOOK_MS, connection.closed);
+  // The server answers before it has deleted the group's streams, and a new group would use what it still finds.
+  while ((await checkpoint()) !== undefined) await pause(DELETED_POLL_MS, connection.closed);
   const startFrom = first === 0n ? START : { commit: first, prepare: first };
   await connection.use((client) => create(client, group, { ...wanted, startFrom }));
 }
 
-/** The place in the server's own record of how far a group is: `C:<commit>/P:<prepare>`. 0 where there is none. */
+/** The commit position of a group's checkpoint, `C:<commit>/P:<prepare>`; 0 where there is none. */
 function checkpointIn(data: unknown): bigint {
   return BigInt(/^C:(\d+)\//.exec(String(data))?.[1] ?? 0);
 }

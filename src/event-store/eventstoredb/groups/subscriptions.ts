@@ -13,10 +13,10 @@ import { EventStoreDbGroupConsumer } from './consumer.ts';
 import { parkedLinkAt, readParked } from './parked.ts';
 import { ensureGroup } from './settings.ts';
 
-/** A group that the server is still loading ignores a replay: it is asked again. */
+/** The server ignores a replay of a group that it is still loading, so it is asked again. */
 const REPLAY_AGAIN_MS = 1_000;
-const REPLAY_WITHIN_MS = 10_000;
-const LOOK_MS = 50;
+const REPLAY_TIMEOUT_MS = 10_000;
+const REPLAY_POLL_MS = 50;
 
 export interface EventStoreDbSubscriptionsOptions {
   /** The event store's; it is not closed with the subscriptions. */
@@ -26,13 +26,13 @@ export interface EventStoreDbSubscriptionsOptions {
 }
 
 /**
- * Groups are EventStoreDB's persistent subscriptions to `$all`. What is told to the server is not answered: an
- * event that was parked shows in `parked` a moment later, and an acknowledgement is lost with its connection.
+ * Groups are EventStoreDB's persistent subscriptions to `$all`. The server confirms neither acknowledgements nor
+ * parking: an acknowledgement may be lost with its connection, and a parked event shows in `parked` a moment later.
  */
 export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   readonly #options: EventStoreDbSubscriptionsOptions;
   readonly #closing = new AbortController();
-  /** Which streams each ensured group is for: the server is not told, see `EventStoreDbGroupConsumer`. */
+  /** The prefixes of each ensured group, which its consumers apply: the server's group has no filter. */
   readonly #prefixes = new Map<string, readonly string[]>();
 
   constructor(options: EventStoreDbSubscriptionsOptions) {
@@ -55,7 +55,7 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
     return new EventStoreDbGroupConsumer({ ...this.#options, group, prefixes, bufferSize, signal, closed });
   }
 
-  /** Reading it needs the rights of an administrator, where the server asks for any. */
+  /** On a server with access control only an administrator may read it. */
   async parked(group: string): Promise<ParkedEvent[]> {
     this.#assertOpen();
     return await readParked(this.#options.connection, group);
@@ -69,7 +69,7 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
       parkedLinkAt(connection, group, 'last'),
     ]);
     if (first === undefined || last === undefined) return 0;
-    const endMs = performance.now() + REPLAY_WITHIN_MS;
+    const endMs = performance.now() + REPLAY_TIMEOUT_MS;
     let askAtMs = 0;
     for (;;) {
       if (performance.now() >= askAtMs) {
@@ -79,9 +79,12 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
       const left = await parkedLinkAt(connection, group, 'first');
       if (left === undefined || left > last) return last - first + 1;
       if (performance.now() > endMs) {
-        throw new FuelError('STORE_UNAVAILABLE', `EventStoreDB does not replay what ${group} parked`);
+        throw new FuelError(
+          'STORE_UNAVAILABLE',
+          `EventStoreDB has not replayed the parked events of ${group} in time`,
+        );
       }
-      await pause(LOOK_MS, this.#closing.signal);
+      await pause(REPLAY_POLL_MS, this.#closing.signal);
       this.#assertOpen();
     }
   }

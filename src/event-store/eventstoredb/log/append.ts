@@ -1,21 +1,17 @@
 import type { Append, AppendResult } from '../../event-store.ts';
-import {
-  type BatchAnswer,
-  type BatchAppend,
-  BatchRefusal,
-  EventStoreDbBatchAppend,
-} from '../driver/batch-append.ts';
+import { type BatchAnswer, type BatchAppend, EventStoreDbBatchAppend } from '../driver/batch-append.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
+import { storeUnavailable } from '../driver/errors.ts';
 import { inParallel, readRange } from './reads.ts';
 
-/** Streams of one call that are appended to at the same time; more gain nothing, and wait in memory. */
-const IN_FLIGHT = 128;
-/** One try; the server itself gives up after two seconds. */
-const ANSWER_MS = 3_000;
-/** A node that is started anew, or another one that is elected, is there within this time. */
-const PATIENCE_MS = 10_000;
+/** Streams of one call that are appended to at the same time; more are no faster, and take memory. */
+const MAX_STREAMS_AT_ONCE = 128;
+/** Of one try; the server itself gives up after two seconds. */
+const TIMEOUT_MS = 3_000;
+/** A node has restarted, or another one is the leader, within this time. */
+const RETRY_FOR_MS = 10_000;
 
-/** Appends with the port's guarantees, which hold across lost connections too. */
+/** Appends with the guarantees of the port, also when a connection breaks before the answer. */
 export class EventStoreDbAppends {
   readonly #connection: EventStoreDbConnection;
   readonly #batch: EventStoreDbBatchAppend;
@@ -29,7 +25,7 @@ export class EventStoreDbAppends {
     const prepared = appends.map(toBytes); // at once: the caller may change its events after the call
     const byStream = Map.groupBy(prepared.entries(), ([, { stream }]) => stream);
     const results = new Array<AppendResult>(prepared.length);
-    await inParallel([...byStream.values()], IN_FLIGHT, async (ofStream) => {
+    await inParallel([...byStream.values()], MAX_STREAMS_AT_ONCE, async (ofStream) => {
       for (const [index, append] of ofStream) results[index] = await this.#appendOne(append);
     });
     return results;
@@ -38,33 +34,36 @@ export class EventStoreDbAppends {
   #appendOne(append: BatchAppend): Promise<AppendResult> {
     let tried = false;
     return this.#connection.use(
-      async (_, givenUp) => {
-        // A repetition is known by its revision; with `any` only as long as the node is up.
-        const known = tried && append.expected === 'any' ? await this.#standing(append) : undefined;
+      async (_, cancelled) => {
+        // The server recognises a repeated append by its revision. With `any` it needs the ids, which it forgets when it
+        // restarts.
+        const existing = tried && append.expected === 'any' ? await this.#findRecorded(append) : undefined;
         tried = true;
-        return known ?? (await this.#resultOf(append, await this.#batch.append(append, givenUp)));
+        return existing ?? (await this.#resultOf(append, await this.#batch.append(append, cancelled)));
       },
-      { answerMs: ANSWER_MS, retryForMs: PATIENCE_MS },
+      { timeoutMs: TIMEOUT_MS, retryForMs: RETRY_FOR_MS },
     );
   }
 
+  /** The server may answer a repeated append without its position, or as a conflict: then its events are looked up. */
   async #resultOf(append: BatchAppend, answer: BatchAnswer): Promise<AppendResult> {
     if (answer.kind === 'erased') return answer;
     if (answer.kind === 'recorded' && answer.position !== undefined) {
       return { kind: 'appended', revision: answer.revision, position: answer.position };
     }
-    if (answer.kind === 'conflict' && !mayStand(append, answer.actual)) return answer;
-    const known = await this.#standing(append);
-    if (known === undefined && answer.kind === 'recorded') {
-      throw new BatchRefusal('the server does not find a repeated append yet');
+    if (answer.kind === 'conflict' && !mayBeRecorded(append, answer.actual)) return answer;
+    const existing = await this.#findRecorded(append);
+    if (existing === undefined && answer.kind === 'recorded') {
+      throw storeUnavailable('the server does not find a repeated append yet');
     }
-    return known ?? { kind: 'conflict', actual: answer.kind === 'conflict' ? answer.actual : undefined };
+    return existing ?? { kind: 'conflict', actual: answer.kind === 'conflict' ? answer.actual : undefined };
   }
 
-  /** Where exactly these events stand already; undefined where they do not. */
-  async #standing({ stream, expected, events }: BatchAppend): Promise<AppendResult | undefined> {
-    const range = expected === 'any' ? {} : { fromRevision: firstRevision(expected), most: events.length };
-    const found = await readRange(this.#connection, stream, range, { retryForMs: 0 }); // whoever asks has its own
+  /** The result of an earlier append of exactly these events at their place; undefined where there was none. */
+  async #findRecorded({ stream, expected, events }: BatchAppend): Promise<AppendResult | undefined> {
+    const range =
+      expected === 'any' ? {} : { fromRevision: firstRevision(expected), maxCount: events.length };
+    const found = await readRange(this.#connection, stream, range, { retryForMs: 0 }); // the append itself retries
     if (found === 'erased') return { kind: 'erased' };
     const first = found.findIndex(({ id }) => id === events[0]?.id);
     const place = first < 0 ? [] : found.slice(first, first + events.length);
@@ -75,8 +74,8 @@ export class EventStoreDbAppends {
   }
 }
 
-/** Whether the stream is long enough for these events to stand at their place. */
-function mayStand({ expected, events }: BatchAppend, actual: number | undefined): boolean {
+/** Whether the stream is long enough to hold these events at their place. */
+function mayBeRecorded({ expected, events }: BatchAppend, actual: number | undefined): boolean {
   if (actual === undefined) return false;
   return expected === 'any' || actual >= firstRevision(expected) + events.length - 1;
 }

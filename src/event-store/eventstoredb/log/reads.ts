@@ -11,48 +11,62 @@ import {
 } from '@eventstore/db-client';
 import type { Position, RecordedEvent } from '../../event-store.ts';
 import type { EventStoreDbConnection, UseOptions } from '../driver/connection.ts';
-import { toPosition, toRecorded } from '../driver/events.ts';
+import { groupStream, toPosition, toRecorded } from '../driver/events.ts';
+
+/** Written by each node that becomes the leader. */
+const EPOCHS = '$epoch-information';
+/** Streams of a group that `$all` does not show. */
+const GROUP_RECORDS = ['checkpoint', 'parked'] as const;
+const GRPC_NOT_FOUND = 5;
 
 export interface StreamRange {
   /** The first revision to read; 0 unless given. */
   readonly fromRevision?: number;
   /** All unless given. */
-  readonly most?: number;
+  readonly maxCount?: number;
 }
 
 /** The stream's events in order; `erased` where it takes no more. Nothing for a stream that does not exist. */
 export async function readRange(
   connection: EventStoreDbConnection,
   stream: string,
-  { fromRevision = 0, most }: StreamRange = {},
+  { fromRevision = 0, maxCount }: StreamRange = {},
   options?: UseOptions,
 ): Promise<RecordedEvent[] | 'erased'> {
   const range = {
     direction: FORWARDS,
     fromRevision: fromRevision === 0 ? START : BigInt(fromRevision),
-    ...(most === undefined ? {} : { maxCount: most }),
+    ...(maxCount === undefined ? {} : { maxCount }),
   } as const;
-  return await knownStream(() =>
-    connection.use(async (client, givenUp) => {
-      const events = await all(client.readStream(stream, range), givenUp);
+  return await unlessErased(() =>
+    connection.use(async (client, cancelled) => {
+      const events = await collect(client.readStream(stream, range), cancelled);
       return events.flatMap(({ event }) => (event === undefined ? [] : [toRecorded(event)]));
     }, options),
   );
 }
 
-/** The position of the last event of all, the server's own included; 0 where there is none. */
+/** The position of the last event in `$all`, including those of the server; 0 where there is none. */
 export function readHead(connection: EventStoreDbConnection, options?: UseOptions): Promise<Position> {
   const last = { direction: BACKWARDS, fromPosition: END, maxCount: 1 } as const;
-  return connection.use(async (client, givenUp) => {
-    const [found] = await all(client.readAll(last), givenUp);
+  return connection.use(async (client, cancelled) => {
+    const [found] = await collect(client.readAll(last), cancelled);
     return found?.event === undefined ? 0 : toPosition(found.event.position.commit);
   }, options);
 }
 
+/** The position of the last record that `$all` does not show to its readers (0049); 0 where there is none. */
+export async function readHiddenEnd(connection: EventStoreDbConnection): Promise<Position> {
+  const groups = await connection.use(groupNames);
+  const streams = groups.flatMap((group) => GROUP_RECORDS.map((record) => groupStream(group, record)));
+  const ends = await Promise.all([EPOCHS, ...streams].map((stream) => lastPositionOf(connection, stream)));
+  return ends.reduce((last, end) => Math.max(last, end), 0);
+}
+
 /**
- * The position of the last event up to this one that `$all` shows; 0 where there is none. After this one, and no
- * other, a subscription leaves nothing out: at any other position the server takes the next event for the one that
- * its caller has seen.
+ * The position of the last event up to this one that `$all` shows; 0 where there is none. Only after such a position
+ * does a subscription leave nothing out: the server takes the event that it finds from there on for the one that the
+ * caller has seen (0049).
  */
 export async function lastShownUpTo(
   connection: EventStoreDbConnection,
@@ -61,10 +75,10 @@ export async function lastShownUpTo(
 ): Promise<Position> {
   if (position === 0) return 0;
   const at = { fromPosition: { commit: BigInt(position), prepare: BigInt(position) }, maxCount: 1 };
-  return connection.use(async (client, givenUp) => {
-    const [found] = await all(client.readAll({ ...at, direction: FORWARDS }), givenUp);
+  return connection.use(async (client, cancelled) => {
+    const [found] = await collect(client.readAll({ ...at, direction: FORWARDS }), cancelled);
     if (found?.event !== undefined && toPosition(found.event.position.commit) === position) return position;
-    const [before] = await all(client.readAll({ ...at, direction: BACKWARDS }), givenUp);
+    const [before] = await collect(client.readAll({ ...at, direction: BACKWARDS }), cancelled);
     return before?.event === undefined ? 0 : toPosition(before.event.position.commit);
   }, options);
 }
@@ -73,31 +87,33 @@ export async function lastShownUpTo(
 export async function readEnd(
   client: EventStoreDBClient,
   { stream, end }: { readonly stream: string; readonly end: 'first' | 'last' },
-  givenUp: AbortSignal,
+  cancelled: AbortSignal,
 ): Promise<StoredEvent | undefined> {
   const from =
     end === 'first'
       ? ({ direction: FORWARDS, fromRevision: START } as const)
       : ({ direction: BACKWARDS, fromRevision: END } as const);
-  const found = await knownStream(() => all(client.readStream(stream, { ...from, maxCount: 1 }), givenUp));
+  const found = await unlessErased(() =>
+    collect(client.readStream(stream, { ...from, maxCount: 1 }), cancelled),
+  );
   return found === 'erased' ? undefined : found[0]?.event;
 }
 
-/** What a read brings, to its end. */
-export function all<E>(read: StreamingRead<E>, givenUp: AbortSignal): Promise<E[]> {
+/** All that a read returns. */
+export function collect<E>(read: StreamingRead<E>, cancelled: AbortSignal): Promise<E[]> {
   return new Promise((resolve, reject) => {
     const found: E[] = [];
     read.on('data', (event) => found.push(event));
     read.on('end', () => resolve(found));
     read.on('error', reject);
-    givenUp.addEventListener('abort', () => {
+    cancelled.addEventListener('abort', () => {
       read.cancel().catch(reject);
     });
   });
 }
 
-/** `[]` for a stream that is not there, `erased` for one that was. */
-export async function knownStream<T>(read: () => Promise<T[]>): Promise<T[] | 'erased'> {
+/** `[]` for a stream that does not exist, `erased` for one that was erased. */
+export async function unlessErased<T>(read: () => Promise<T[]>): Promise<T[] | 'erased'> {
   try {
     return await read();
   } catch (error) {
@@ -120,4 +136,20 @@ export async function inParallel<T, R>(
   };
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
   return results;
+}
+
+async function groupNames(client: EventStoreDBClient): Promise<string[]> {
+  try {
+    return (await client.listPersistentSubscriptionsToAll()).map(({ groupName }) => groupName);
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code === GRPC_NOT_FOUND) return []; // there is no group at all
+    throw error;
+  }
+}
+
+async function lastPositionOf(connection: EventStoreDbConnection, stream: string): Promise<Position> {
+  const last = await connection.use((client, cancelled) =>
+    readEnd(client, { stream, end: 'last' }, cancelled),
+  );
+  return last?.position === undefined ? 0 : toPosition(last.position.commit);
 }

@@ -5,15 +5,18 @@ import type { Signal } from '../../../signal.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../batch-bytes.ts';
 import type { Position, RecordedEvent, SubscriptionBatch } from '../../event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
-import { EndedByServer } from '../driver/errors.ts';
+import { storeUnavailable } from '../driver/errors.ts';
 import { filterOf, recordedOf } from '../driver/events.ts';
 
-/** Events that are fetched ahead of who reads them, besides their bytes; further ones wait at the server. */
-const BUFFER = 1_000;
-/** Events that the driver holds, which it does not bound by bytes. */
+/** Events that are buffered here, unless their bytes reach the limit first; further ones wait at the server. */
+const MAX_BUFFERED = 1_000;
+/** The driver limits its buffer by the number of events alone, so it is kept small. */
 const DRIVER_BUFFER = 8;
 
-/** What stands among the events in the buffer, so that its order to them is kept. */
+/**
+ * A place among the buffered events. The driver (6.2.1) reports `caughtUp` and checkpoints ahead of events that it
+ * still buffers, so they are put into its buffer behind those.
+ */
 interface Marker {
   readonly marker: 'caughtUp' | Position;
 }
@@ -27,43 +30,43 @@ export interface SourceOptions {
   /** As in `SubscribeOptions`. */
   readonly prefixes: readonly string[];
   readonly after: Position;
-  /** `live` tells its position with each event of the log, and is slow where much is stored behind `after`. */
-  readonly pace: 'stored' | 'live';
-  /** Rung when there may be something to take, or an error. */
-  readonly wakeUp: Pick<Signal, 'notify'>;
+  /** `live` reports its position with each event of the log, which is slow while much is stored after `after`. */
+  readonly phase: 'stored' | 'live';
+  /** Notified when there may be something to take, or an error. */
+  readonly changed: Pick<Signal, 'notify'>;
 }
 
 /** One subscription on the server, until it breaks. */
 export class EventStoreDbSource {
   readonly #subscription: AllStreamSubscription;
-  /** What was taken from the driver, in its order; at most one batch by its bytes. */
+  /** Taken from the driver, in its order; at most one batch by its bytes. */
   readonly #fetched: (Fetched | Marker)[] = [];
   #fetchedBytes = 0;
   #live = false;
   #error: Error | undefined;
 
-  constructor({ client }: EventStoreDbConnection, { prefixes, after, pace, wakeUp }: SourceOptions) {
+  constructor({ client }: EventStoreDbConnection, { prefixes, after, phase, changed }: SourceOptions) {
     const mark = (marker: Marker['marker']): void => {
       this.#subscription.push({ marker });
     };
     this.#subscription = client.subscribeToAll(
       {
         fromPosition: after === 0 ? START : { commit: BigInt(after), prepare: BigInt(after) },
-        filter: filterOf({ prefixes, pace, checkpointReached: (_, { commit }) => mark(Number(commit)) }),
+        filter: filterOf({ prefixes, phase, checkpointReached: (_, { commit }) => mark(Number(commit)) }),
       },
       { highWaterMark: DRIVER_BUFFER },
     );
     const end = (error: Error): void => {
       this.#error ??= error;
-      wakeUp.notify();
+      changed.notify();
     };
     this.#subscription.on('caughtUp', () => mark('caughtUp'));
     this.#subscription.on('readable', () => {
       this.#fetch();
-      wakeUp.notify();
+      changed.notify();
     });
     this.#subscription.on('error', end);
-    this.#subscription.on('end', () => end(new EndedByServer('the subscription')));
+    this.#subscription.on('end', () => end(storeUnavailable('the server ended the subscription')));
   }
 
   /** Set once it has broken; what arrived before can still be taken. */
@@ -71,14 +74,14 @@ export class EventStoreDbSource {
     return this.#error;
   }
 
-  /** The server has told all that there was when it was subscribed to, and it was taken. */
+  /** Whether all that was stored when the subscription began has been taken. */
   get isLive(): boolean {
     return this.#live;
   }
 
   /**
-   * Waits while each turn of the event loop brings more, up to `limit`: events arrive one by one, many to a packet,
-   * and cost their reader much less in batches.
+   * Waits while each turn of the event loop brings more, up to `limit`: events of one packet arrive one by one, and
+   * batches cost their reader much less.
    */
   async gather(limit: number): Promise<void> {
     for (let had = 0; ; ) {
@@ -118,9 +121,9 @@ export class EventStoreDbSource {
     return { events, position, caughtUp: this.#live && this.isDrained };
   }
 
-  /** Takes what the driver has, until it makes one batch: what is left with the driver holds up the server. */
+  /** Takes what the driver has, up to one batch: what stays in the driver's buffer makes the server wait. */
   #fetch(): void {
-    while (this.#fetched.length < BUFFER && this.#fetchedBytes < MAX_BATCH_BYTES) {
+    while (this.#fetched.length < MAX_BUFFERED && this.#fetchedBytes < MAX_BATCH_BYTES) {
       const next: AllStreamResolvedEvent | Marker | null = this.#subscription.read();
       if (next === null) return;
       if ('marker' in next) {
@@ -136,7 +139,6 @@ export class EventStoreDbSource {
   }
 
   close(): void {
-    // Its answer is of no interest: where there is no connection there is nothing to end.
-    this.#subscription.unsubscribe().catch(() => undefined);
+    this.#subscription.unsubscribe().catch(() => undefined); // rejects where there is no connection to end it on
   }
 }

@@ -9,7 +9,6 @@ import { lastShownUpTo, readHead } from './reads.ts';
 import { EventStoreDbSource } from './source.ts';
 
 const BATCH_SIZE = 500;
-/** While nothing comes. */
 const HEARTBEAT_MS = 1_000;
 
 export interface CatchUpOptions extends SubscribeOptions {
@@ -17,16 +16,16 @@ export interface CatchUpOptions extends SubscribeOptions {
 }
 
 /**
- * The port's `subscribe`, across lost connections: each time from where the last one ended. A reader that was slow for
- * long is cut off by the server, and continues in the same way.
+ * The port's `subscribe`: when a connection breaks it continues on the next one, after the last batch. So it does when
+ * the server ends the subscription of a reader that is too slow (`TimeoutError`).
  */
 export async function* subscribe(
   connection: EventStoreDbConnection,
   options: CatchUpOptions,
 ): AsyncGenerator<SubscriptionBatch, void, undefined> {
   const { prefixes, signal, log } = options;
-  const wakeUp = new Signal();
-  const notify = (): void => wakeUp.notify();
+  const changed = new Signal();
+  const notify = (): void => changed.notify();
   const until = AbortSignal.any([signal, connection.closed]);
   const retry = new Retry({
     log,
@@ -40,7 +39,7 @@ export async function* subscribe(
   try {
     while (!signal.aborted) {
       connection.assertOpen();
-      const catchUp = new CatchUp(connection, { ...options, after: position }, wakeUp);
+      const catchUp = new CatchUp(connection, { ...options, after: position }, changed);
       try {
         for await (const batch of catchUp.batches()) {
           retry.succeeded();
@@ -59,21 +58,20 @@ export async function* subscribe(
 }
 
 /**
- * Follows the log by two server subscriptions, one after the other: one that reads what is stored, and, once that
- * has caught up, one that tells its position with each event of the log. So nothing waits for a match to know how
- * far it is.
+ * Follows the log by two server subscriptions, one after the other: one that reads what is stored, and, once that has
+ * caught up, one that reports its position with each event of the log, also where nothing matches (0044).
  */
 class CatchUp {
   readonly #connection: EventStoreDbConnection;
   readonly #options: CatchUpOptions;
-  readonly #wakeUp: Signal;
+  readonly #changed: Signal;
   #source: EventStoreDbSource | undefined;
-  #pace: 'stored' | 'live' = 'stored';
+  #phase: 'stored' | 'live' = 'stored';
 
-  constructor(connection: EventStoreDbConnection, options: CatchUpOptions, wakeUp: Signal) {
+  constructor(connection: EventStoreDbConnection, options: CatchUpOptions, changed: Signal) {
     this.#connection = connection;
     this.#options = options;
-    this.#wakeUp = wakeUp;
+    this.#changed = changed;
   }
 
   /** Ends when the signal aborts; rejects when a subscription breaks. */
@@ -81,33 +79,33 @@ class CatchUp {
     const { signal, after, batchSize = BATCH_SIZE } = this.#options;
     let position = after;
     let source = await this.#open(position);
-    let lookAtMs = performance.now() + HEARTBEAT_MS;
-    let missing: Position | undefined;
+    let checkAtMs = performance.now() + HEARTBEAT_MS;
+    let unreported: Position | undefined;
     while (!signal.aborted) {
       this.#connection.assertOpen();
-      this.#wakeUp.reset();
+      this.#changed.reset();
       await source.gather(batchSize);
       const batch = source.take(batchSize, position);
       if (batch !== undefined) {
-        const caughtUp = batch.caughtUp && this.#pace === 'live';
+        const caughtUp = batch.caughtUp && this.#phase === 'live';
         if (batch.position > position || caughtUp) yield { ...batch, caughtUp };
         position = batch.position;
-        lookAtMs = performance.now() + HEARTBEAT_MS;
+        checkAtMs = performance.now() + HEARTBEAT_MS;
       } else if (source.error !== undefined) {
         throw source.error;
-      } else if (source.isLive && this.#pace === 'stored') {
-        this.#pace = 'live';
+      } else if (source.isLive && this.#phase === 'stored') {
+        this.#phase = 'live';
         source = await this.#open(position);
-      } else if (performance.now() < lookAtMs) {
-        await this.#wakeUp.wait(lookAtMs - performance.now());
+      } else if (performance.now() < checkAtMs) {
+        await this.#changed.wait(checkAtMs - performance.now());
       } else {
         const end = await readHead(this.#connection, { retryForMs: 0, signal });
-        lookAtMs = performance.now() + HEARTBEAT_MS;
-        if (!source.isLive || !source.isDrained) continue; // but the node is there
+        checkAtMs = performance.now() + HEARTBEAT_MS;
+        if (!source.isLive || !source.isDrained) continue; // the node answers, that is enough
         if (end <= position) yield { events: [], position, caughtUp: true };
-        // What came between its reading and its listening is told only if it matches.
-        else if (end === missing) source = await this.#open(position);
-        missing = end;
+        // Events recorded before the server listens move no checkpoint unless they match: subscribe again after them.
+        else if (end === unreported) source = await this.#open(position);
+        unreported = end;
       }
     }
   }
@@ -116,13 +114,18 @@ class CatchUp {
     this.#source?.close();
   }
 
-  /** In the place of the subscription before, if any. A position may be that of a record which `$all` does not show. */
+  /** Replaces the present subscription, if any. */
   async #open(position: Position): Promise<EventStoreDbSource> {
     const { prefixes, signal } = this.#options;
-    const pace = this.#pace;
+    const phase = this.#phase;
     const after = await lastShownUpTo(this.#connection, position, { retryForMs: 0, signal });
     this.#source?.close();
-    this.#source = new EventStoreDbSource(this.#connection, { prefixes, after, pace, wakeUp: this.#wakeUp });
+    this.#source = new EventStoreDbSource(this.#connection, {
+      prefixes,
+      after,
+      phase,
+      changed: this.#changed,
+    });
     return this.#source;
   }
 }

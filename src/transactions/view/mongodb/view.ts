@@ -4,9 +4,8 @@ import type { Clock } from '../../../clock.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
 import { FuelError } from '../../../errors.ts';
 import { ERASED_REVISION } from '../../../event-store/event-store.ts';
-import type { CollectionsPlan } from '../../../mongodb/collections.ts';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
-import { PreparedCollections } from '../../../mongodb/prepared-collections.ts';
+import { type CollectionsPlan, PreparedCollections } from '../../../mongodb/prepared-collections.ts';
 import type { ViewChange } from '../../project-event.ts';
 import type {
   Checkpoint,

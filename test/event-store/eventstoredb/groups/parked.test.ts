@@ -9,7 +9,7 @@ import { nameOf, record } from '../../../support/event-store/store-events.ts';
 /** How long a consumer works on an event before it parks it. */
 const WORK_MS = 30;
 
-/** A group with these events parked, the last one last. */
+/** A group with these events parked, in this order. */
 async function groupWithParked(...names: string[]) {
   const double = await startEventStoreDbDouble();
   const store = eventStoreDbAt(double.url);
@@ -45,13 +45,13 @@ async function groupWithParked(...names: string[]) {
   return { store, subscriptions, events, park, parked };
 }
 
-describe('what a group has parked', () => {
-  test('is nothing for a group that never parked', async () => {
+describe('the parked events of a group', () => {
+  test('are none for a group that never parked', async () => {
     const { parked } = await groupWithParked();
     expect(await parked()).toEqual({ events: [], count: 0, firstLink: undefined, lastLink: undefined });
   });
 
-  test('is listed oldest first, with the reason of the consumer and when it was parked', async () => {
+  test('are listed oldest first, with the consumer’s reason and the time of parking', async () => {
     const { store, parked } = await groupWithParked('b', 'a');
     const { events, ...links } = await parked();
     expect(events.map(({ event, reason }) => [nameOf(event), reason])).toEqual([
@@ -66,7 +66,7 @@ describe('what a group has parked', () => {
     expect(await store.readStream('transaction-a')).toEqual([events[1]?.event]);
   });
 
-  test('still counts, and has the place of, an event that was erased', async () => {
+  test('include, in their count and links, one that was erased', async () => {
     const { store, subscriptions, parked } = await groupWithParked('a', 'b', 'c');
     await store.erase('transaction-a');
     await store.erase('transaction-c');
@@ -76,7 +76,7 @@ describe('what a group has parked', () => {
     expect(await subscriptions.replayParked('g')).toBe(3);
   });
 
-  test('begins behind what was replayed', async () => {
+  test('start after those that were replayed', async () => {
     const { subscriptions, events, park, parked } = await groupWithParked('a', 'b');
     expect(await subscriptions.replayParked('g')).toBe(2);
     expect(await parked()).toMatchObject({ count: 0, firstLink: undefined });

@@ -52,7 +52,7 @@ describe('a group on EventStoreDB', () => {
     return { running, store, subscriptions, consumer, next, restart };
   }
 
-  test('goes on by itself when its node was killed and is back', async () => {
+  test('continues automatically after its node was killed and restarted', async () => {
     const { store, consumer, next, restart } = await opened();
     await record(store, 'transaction-1', 'a');
     await consumer.ack([await next()]);
@@ -64,7 +64,7 @@ describe('a group on EventStoreDB', () => {
     expect(nameOf(event.event)).toBe('b');
   });
 
-  test('holds an event for longer than its time-out, once, and lets the others through', async () => {
+  test('delays an event for longer than its time-out, hands it out once, and hands out the others meanwhile', async () => {
     const { store, consumer, next } = await opened();
     await record(store, 'transaction-1', 'late');
     const startMs = performance.now();
@@ -81,7 +81,7 @@ describe('a group on EventStoreDB', () => {
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(2_190);
   });
 
-  test('has its last acknowledgements arrive when it ends right after them, however many they are', async () => {
+  test('sends all acknowledgements of a consumer that ends right after them', async () => {
     const { store, subscriptions } = await opened();
     await subscriptions.ensureGroup('ending', { ...SETTINGS, ackTimeoutMs: 60_000 });
     for (let round = 0; round < 5; round++) {
@@ -101,7 +101,7 @@ describe('a group on EventStoreDB', () => {
     }
   });
 
-  test('takes other prefixes, and is not moved by them', async () => {
+  test('takes other prefixes, and keeps its position', async () => {
     const { store, subscriptions, consumer, next } = await opened();
     await record(store, 'account-1', 'before');
     await record(store, 'transaction-1', 'a');
@@ -118,7 +118,7 @@ describe('a group on EventStoreDB', () => {
     }
   });
 
-  test('that an earlier version made with a filter has none any more, and loses nothing', async () => {
+  test('that an earlier version created with a filter is replaced by one without, and loses nothing', async () => {
     const { store, subscriptions, running } = await opened();
     const client = openClient(running.double.url);
     const filter = streamNameFilter({ prefixes: ['transaction-'] });
@@ -164,14 +164,14 @@ describe('a group on EventStoreDB', () => {
     });
   });
 
-  test('that was never made is refused', async () => {
+  test('that does not exist is refused', async () => {
     const { subscriptions } = await opened();
     const { signal } = new AbortController();
     const consumer = subscriptions.consume('other', { bufferSize: 1, signal });
     await expect(consumer[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'REFUSED' });
   });
 
-  test('does not hand out the event that stands for an erasure', async () => {
+  test('does not hand out the event that marks an erasure', async () => {
     const { store, next } = await opened();
     await store.erase('transaction-1');
     await record(store, 'transaction-2', 'b');

@@ -4,32 +4,11 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EventStoreDbBatchAppend } from '../../../../src/event-store/eventstoredb/driver/batch-append.ts';
 import type { EventStoreDb } from '../../../../src/event-store/eventstoredb/event-store.ts';
-import {
-  type EventStoreDbDouble,
-  startEventStoreDbDouble,
-} from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
-import { eventStoreDbAt } from '../../../support/event-store/eventstoredb-under-test.ts';
+import { restartableNode } from '../../../support/event-store/eventstoredb-under-test.ts';
 import { named, nameOf, record } from '../../../support/event-store/store-events.ts';
-import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
-/** How much faster than real time the clock runs by which an append is tried again. */
+/** How much faster than real time the clock runs that limits the retries of an append. */
 const FASTER = 10;
-
-async function node() {
-  const folder = temporaryFolder();
-  const running = { double: await startEventStoreDbDouble({ folder }) };
-  const { port, url } = running.double;
-  const store = eventStoreDbAt(url);
-  onTestFinished(async () => {
-    await store.close();
-    await running.double.stop();
-  });
-  const restart = async (): Promise<void> => {
-    running.double = await startEventStoreDbDouble({ folder, port });
-  };
-  const double: EventStoreDbDouble = running.double;
-  return { double, store, restart };
-}
 
 /** Three appends of two events each, which expect no stream, anything, and a revision. */
 async function appends(store: EventStoreDb) {
@@ -44,9 +23,9 @@ async function appends(store: EventStoreDb) {
 
 describe('an append', () => {
   test.each(['timed out', 'without position', 'conflict', 'busy'] as const)(
-    'that is answered as %s is recorded once, and its place is found',
+    'that is answered as %s is recorded once, and its position is found',
     async (fault) => {
-      const { double, store } = await node();
+      const { double, store } = await restartableNode();
       const tried = await appends(store);
       double.failAppends(fault, fault, fault);
       const results = await store.append(tried);
@@ -63,8 +42,8 @@ describe('an append', () => {
     },
   );
 
-  test('waits for those to the same stream that were given before it, also while a node is unavailable', async () => {
-    const { double, store, restart } = await node();
+  test('waits for earlier appends to the same stream, also while the node is unavailable', async () => {
+    const { double, store, restart } = await restartableNode();
     await record(store, 'account-1', 'first');
     await double.stop();
     const names = Array.from({ length: 8 }, (_, n) => `e${n}`);
@@ -77,13 +56,13 @@ describe('an append', () => {
   });
 
   test('without events is refused', async () => {
-    const { store } = await node();
+    const { store } = await restartableNode();
     const append = { stream: 'account-1', expected: 'any', events: [] } as const;
     await expect(store.append([append])).rejects.toThrow('at least one event');
   });
 
   test('rejects with STORE_UNAVAILABLE once no node has answered for ten seconds', async () => {
-    const { double, store } = await node();
+    const { double, store } = await restartableNode();
     await record(store, 'account-1', 'first');
     await double.stop();
     const now = performance.now.bind(performance);
@@ -93,8 +72,8 @@ describe('an append', () => {
     const append = { stream: 'account-1', expected: 0, events: [named('b')] } as const;
     await expect(store.append([append])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     const waitedMs = performance.now() - startMs;
-    expect(waitedMs).toBeGreaterThan(8_900); // no further try ends within the ten
-    expect(waitedMs).toBeLessThan(25_000); // a pause between two tries lasts as long as ever
+    expect(waitedMs).toBeGreaterThan(8_900); // a further try would end after the ten seconds
+    expect(waitedMs).toBeLessThan(25_000); // the pauses between tries run in real time
   });
 });
 
@@ -107,22 +86,22 @@ describe('the call that appends go through', () => {
   const to = (stream: string) => ({ stream, expected: 'any', events: [event()] }) as const;
 
   async function client(): Promise<{ client: EventStoreDBClient; store: EventStoreDb }> {
-    const { double, store } = await node();
+    const { double, store } = await restartableNode();
     const opened = EventStoreDBClient.connectionString(double.url);
     onTestFinished(() => opened.dispose());
     return { client: opened, store };
   }
 
-  test('does not carry an append that was given up before its turn', async () => {
+  test('does not send an append that was cancelled before', async () => {
     const { client: driver, store } = await client();
     const batch = new EventStoreDbBatchAppend(driver);
-    const givenUp = AbortSignal.abort(new Error('given up'));
-    await expect(batch.append(to('account-1'), givenUp)).rejects.toThrow('given up');
+    const givenUp = AbortSignal.abort(new Error('cancelled'));
+    await expect(batch.append(to('account-1'), givenUp)).rejects.toThrow('cancelled');
     expect(await batch.append(to('account-2'), NEVER)).toMatchObject({ kind: 'recorded' });
     expect(await store.readStreams(['account-1', 'account-2'])).toMatchObject([[], [{ type: 'Named' }]]);
   });
 
-  test('is opened again after it could not be opened, and after the server ended it', async () => {
+  test('is reopened after it could not be opened, and after the server ended it', async () => {
     const { client: driver, store } = await client();
     const opened: EventEmitter[] = [];
     let failures = 1;

@@ -9,7 +9,7 @@ export interface ReadContext {
   readonly log: DoubleLog;
   /** The subscriptions that are live. */
   readonly followers: Set<ReadCall>;
-  /** Called when a subscription has read the log to its end and does not listen yet. */
+  /** Called when a subscription has read the log to its end and is not live yet. */
   readonly atEndOfLog: () => Promise<void>;
 }
 
@@ -17,9 +17,9 @@ export interface ReadContext {
 const PAGE = 32;
 
 /**
- * A subscription to `$all`: catch-up in pages, `CaughtUp`, then live. With a filter it tells checkpoints every
- * `interval × window` events that it looked at, and at the end of a page while it catches up: none comes merely
- * because the log's end was reached.
+ * A subscription to `$all`: catch-up in pages, `CaughtUp`, then live. With a filter it sends checkpoints every
+ * `interval × window` events that it looked at, and at the end of a page while it catches up: not merely because it
+ * has reached the log's end.
  */
 export async function followAll(
   { log, followers, atEndOfLog }: ReadContext,
@@ -53,7 +53,7 @@ export async function followAll(
     next += page.looked;
   }
   await atEndOfLog();
-  // What came before it listens it reads once more, and tells no checkpoint of it.
+  // It reads once more what was recorded meanwhile, and sends no checkpoint for it.
   for (let record = log.index.records[next]; record !== undefined; record = log.index.records[++next]) {
     if (passes(record)) await sendEvent(record);
   }
@@ -69,7 +69,7 @@ export async function followAll(
 }
 
 /**
- * The place after the first event that `$all` shows at or after the position. The server takes that event for the one
+ * The index after the first event that `$all` shows at or after the position. The server takes that event for the one
  * which the subscriber has seen: where the position is a hidden record's, it is another one, which is never sent.
  */
 function startOf(log: DoubleLog, options: streams.ReadReq.Options.AllOptions | undefined): number {
@@ -112,7 +112,7 @@ export function dropAsTooSlow(call: ReadCall): void {
   call.emit('error', fault(status.ABORTED, `Operation timed out: ${why}`));
 }
 
-/** Every event from the place on as it is written, until the caller leaves. */
+/** Every event from the index on as it is written, until the caller leaves. */
 async function* liveFrom(log: DoubleLog, call: ReadCall, from: number): AsyncGenerator<LogRecord> {
   let notify = (): void => undefined;
   const wake = (): void => notify();

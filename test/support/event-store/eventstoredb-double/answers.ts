@@ -15,7 +15,7 @@ export type SubscriptionCall = ServerDuplexStream<persistent.ReadReq, persistent
 
 const TICKS_PER_MS = 10_000;
 
-/** An error as the server words it; the client goes by `exception` in the trailers. */
+/** An error in the server's words; the client reads `exception` in the trailers. */
 export function fault(
   code: status,
   details: string,
@@ -33,7 +33,7 @@ export function streamDeleted(stream: string): ServiceError {
   });
 }
 
-/** Errors about a persistent subscription to `$all`, as the client tells them apart. */
+/** Errors about a persistent subscription to `$all`, as the client distinguishes them. */
 const GROUP_FAULTS = {
   'persistent-subscription-does-not-exist': [status.NOT_FOUND, 'does not exist.'],
   'persistent-subscription-exists': [status.ALREADY_EXISTS, 'exists.'],
@@ -67,7 +67,7 @@ export function toReadEvent({ event, link }: Resolved): streams.ReadResp.ReadEve
   return answer;
 }
 
-/** In a persistent subscription: a replayed event is said to stand where its link does. */
+/** In a persistent subscription: a replayed event has its link's position. */
 export function toSubscriptionEvent(
   { event, link }: Resolved,
   retryCount: number,
@@ -81,7 +81,7 @@ export function toSubscriptionEvent(
   return answer.setCommitPosition(position);
 }
 
-/** Writes no faster than the caller reads. Says whether the caller is still there. */
+/** Writes no faster than the caller reads. Returns whether the caller is still connected. */
 export async function send<Answer>(
   call: ServerWritableStream<unknown, Answer> | ServerDuplexStream<unknown, Answer>,
   answer: Answer,

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A port of its own in front of another, so that connections can be cut or held as when a node dies or hangs. */
+/** A port in front of another one, whose connections can be cut or frozen as when a node dies or hangs. */
 export class CuttablePort {
   /** 0 until it listens. */
   port = 0;
   readonly #server: Server;
   readonly #target: number;
-  /** Each connection with its other half. */
+  /** Each connection with its counterpart. */
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #isFrozen = false;
 
@@ -31,7 +31,7 @@ export class CuttablePort {
     return front;
   }
 
-  /** No byte passes any more; new connections are accepted and hear nothing. */
+  /** No byte passes any more; new connections are accepted and get no answer. */
   freeze(): void {
     this.#isFrozen = true;
     for (const [near, far] of this.#pairs) {
@@ -63,7 +63,7 @@ export class CuttablePort {
       this.#pairs.delete(pair);
       for (const socket of pair) socket.destroy();
     };
-    // A connection that breaks on one side is to break on the other: that is all there is to an error here.
+    // A connection that breaks on one side must break on the other.
     for (const socket of pair) socket.on('error', end).on('close', end).setNoDelay(true);
     if (this.#isFrozen) return;
     near.pipe(far);

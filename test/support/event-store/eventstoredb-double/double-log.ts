@@ -23,14 +23,14 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** As an event stands in the embedded store. */
+/** An event in the embedded store. */
 interface Envelope {
   readonly is_json: boolean;
   readonly data: string;
   readonly metadata: string;
 }
 
-/** The event's own metadata stands in its envelope. */
+/** The event's own metadata is in its envelope. */
 const METADATA: NewEvent['metadata'] = {
   schema_version: 1,
   at: '2026-01-01T00:00:00.000Z',
@@ -40,11 +40,11 @@ const METADATA: NewEvent['metadata'] = {
   causation_id: 'none',
 };
 const PAGE = 1_000;
-/** Positions look like places in a file of bytes, so that nobody relies on counting them. */
+/** Positions look like byte offsets, so that nobody relies on counting them. */
 const BYTES_PER_EVENT = 1_000;
 const FIRST_BYTE = 2_137;
 
-/** The log on an embedded event store, which it alone writes; all of it is in memory too. */
+/** The log on an embedded event store with no other writer; all of it is in memory too. */
 export class DoubleLog {
   readonly index = new StreamIndex();
   readonly #store: SqliteEventStore;
@@ -122,7 +122,7 @@ export class DoubleLog {
   }
 
   async #commitAll(): Promise<void> {
-    await Promise.resolve(); // so that what is asked for in one turn shares a commit
+    await Promise.resolve(); // so that requests of one turn share a commit
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
@@ -134,7 +134,7 @@ export class DoubleLog {
         for (const { reject } of batch) reject(error);
       }
     }
-    this.#committing = undefined; // at once: whoever was answered may write before a `finally` would run
+    this.#committing = undefined; // at once: a caller that was answered may write before a `finally` would run
   }
 
   async #commit(requests: readonly WriteRequest[]): Promise<WriteResult[]> {
@@ -168,7 +168,7 @@ export class DoubleLog {
     const last = results.at(-1);
     const isInStep = last === undefined || (last.kind === 'appended' && last.position === this.#sequence);
     if (results.some(({ kind }) => kind !== 'appended') || !isInStep) {
-      throw new Error('somebody else writes the store of the EventStoreDB double');
+      throw new Error('another process writes to the store of the EventStoreDB double');
     }
   }
 

@@ -2,12 +2,12 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, inject, onTestFinished } from 'vitest';
 import { type EventStoreDbDouble, startEventStoreDbDouble } from './eventstoredb-double.ts';
 
-/** Gives a client of the engine that the test is for, disposed when the test is over. */
+/** Opens a client of the engine under test, which is disposed when the test is over. */
 export type OpenClient = () => EventStoreDBClient;
 
 /**
- * Runs the same tests against the double and, where there is one, against a real server: what they expect holds
- * for both, which keeps the double honest. Streams' names are to be unique: the real server's log is shared.
+ * Runs the same tests on the double and, where there is one, on a real server, so that the double behaves like it.
+ * Streams must have unique names: the real server's log is shared.
  */
 export function describeBoth(name: string, tests: (client: OpenClient) => void): void {
   describe(`${name}, by the double`, () => {

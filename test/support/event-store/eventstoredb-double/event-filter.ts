@@ -4,7 +4,7 @@ import type { LogRecord } from './log-record.ts';
 
 export type EventFilter = (record: LogRecord) => boolean;
 
-/** A filter as it stands in the configuration of the server's groups. */
+/** A filter in the configuration of the server's groups. */
 export interface FilterSettings {
   readonly context: 'streamid' | 'eventtype';
   readonly type: 'prefix' | 'regex';
@@ -28,7 +28,7 @@ export function filterSettings(options: FilterMessage): FilterSettings | undefin
   return { context, type: 'prefix', data, isAllStream: true };
 }
 
-/** The server's own streams that no read of `$all` shows, filtered or not. They take places in the log all the same. */
+/** The server's own streams that no read of `$all` shows. Their events take positions in the log. */
 const HIDDEN = /^(\$epoch-information|\$persistentsubscription-\$all::.*-(checkpoint|parked))$/s;
 
 export function isHidden({ stream }: LogRecord): boolean {

@@ -12,13 +12,13 @@ import { type ProposedRecord, systemRecord } from './log-record.ts';
 import { createGrpcServer } from './services.ts';
 import type { AppendFault } from './writes.ts';
 
-/** A node that becomes the leader, as each one does that starts alone, records so in this stream. */
+/** A node that becomes the leader writes to this stream; a single node does so at each start. */
 const EPOCHS = '$epoch-information';
 
 export interface DoubleOptions {
-  /** Where the log stands; a temporary folder that `stop` removes where not given. */
+  /** The folder of the log; a temporary one that `stop` removes unless given. */
   readonly folder?: string;
-  /** A free one where not given. */
+  /** A free one unless given. */
   readonly port?: number;
   /** How often groups look for events that were not answered in time. The real server does so each second. */
   readonly tickMs?: number;
@@ -42,9 +42,8 @@ export async function startEventStoreDbDouble(options: DoubleOptions = {}): Prom
 
 /**
  * Speaks EventStoreDB 23.10's gRPC protocol, as far as the project's adapter uses it, over an embedded event
- * store. It answers as the real server does; where both were asked the same is in
- * test/event-store/eventstoredb/double.test.ts. Not there: access control, streams' subscriptions, scavenges,
- * projections.
+ * store. It answers as the real server does; test/event-store/eventstoredb/double.test.ts runs on both. It has no
+ * access control, subscriptions to streams, scavenges or projections.
  */
 export class EventStoreDbDouble {
   readonly #log: DoubleLog;
@@ -87,7 +86,7 @@ export class EventStoreDbDouble {
     this.#front = await CuttablePort.open({ port, target });
   }
 
-  /** As a killed node: connections are cut. What was answered is on disk, for another start in the folder. */
+  /** As a killed node: connections are cut. What was answered is on disk, for the next start in the folder. */
   async stop(): Promise<void> {
     await this.#front?.close();
     this.#server.forceShutdown();
@@ -96,7 +95,7 @@ export class EventStoreDbDouble {
     if (this.#temporary !== undefined) rmSync(this.#temporary, { recursive: true, force: true });
   }
 
-  /** As a node that hangs: it accepts connections and says nothing, not even to keep-alives. */
+  /** As a node that hangs: it accepts connections and answers nothing, not even keep-alives. */
   freeze(): void {
     this.#front?.freeze();
   }
@@ -110,24 +109,24 @@ export class EventStoreDbDouble {
     this.failAppends(...Array.from({ length: appends }, () => 'unanswered' as const));
   }
 
-  /** What goes wrong with the next appends, one after the other. */
+  /** The faults of the next appends, one after the other. */
   failAppends(...faults: readonly AppendFault[]): void {
     this.#faults.push(...faults);
   }
 
-  /** Each is done when a subscription, one after the other, has read the log to its end and does not listen yet. */
+  /** One is run for each subscription that has read the log to its end and does not listen yet. */
   beforeListening(...works: readonly (() => Promise<unknown>)[]): void {
     this.#atEndOfLog.push(...works);
   }
 
-  /** Ends the live subscriptions to the log as those of consumers that are too slow. Says how many there were. */
+  /** Ends the live subscriptions to the log as those of too slow consumers. Returns how many there were. */
   dropFollowers(): number {
     const followers = [...this.#followers];
     for (const follower of followers) dropAsTooSlow(follower);
     return followers.length;
   }
 
-  /** Records an event as its bytes are, be they JSON or not, whatever stands in the stream. */
+  /** Records an event with these bytes, JSON or not, at any revision. */
   record(stream: string, event: Omit<ProposedRecord, 'id'>): Promise<WriteResult> {
     const events = [{ id: crypto.randomUUID(), ...event }];
     return this.#log.write({ stream, expected: 'any', events });

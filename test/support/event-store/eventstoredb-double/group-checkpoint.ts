@@ -2,15 +2,15 @@ import type { DoubleLog } from './double-log.ts';
 import { type GroupSettings, parsePosition, positionText } from './group-settings.ts';
 import { jsonOf, type LogRecord, systemRecord } from './log-record.ts';
 
-/** How far a group has come, kept in a stream of its own: every event up to there has ended. */
+/** A group's checkpoint, in a separate stream: every event up to it was answered. */
 export class GroupCheckpoint {
   readonly #log: DoubleLog;
   readonly #settings: GroupSettings;
   readonly #stream: string;
-  /** Positions by sequence, behind the checkpoint. */
+  /** Positions by sequence, after the checkpoint. */
   readonly #positions: number[] = [];
   #position: number | undefined;
-  /** Sequences up to this one are behind the checkpoint. */
+  /** Sequences up to this one are covered by the checkpoint. */
   #marked = -1;
   #markedAtMs = 0;
 
@@ -23,18 +23,18 @@ export class GroupCheckpoint {
     this.#position = last === undefined ? undefined : parsePosition(String(jsonOf(last)));
   }
 
-  /** Where it stands; `undefined` where nothing was written yet. */
+  /** Its position; `undefined` where none was written yet. */
   get position(): number | undefined {
     return this.#position;
   }
 
-  /** Counts an event that the group has read, be it handed out or filtered. */
+  /** Counts an event that the group has read, handed out or filtered. */
   looked({ position }: LogRecord): number {
     this.#positions.push(position);
     return this.#marked + this.#positions.length;
   }
 
-  /** Writes the place before `lowest`, the first event that has not ended, if that is far or long enough away. */
+  /** Writes the position before `lowest`, the first unanswered event, if enough events or time have passed. */
   mark(lowest: number, { isTick }: { readonly isTick: boolean }): void {
     const ended = Math.min(lowest - 1, this.#marked + this.#positions.length) - this.#marked;
     const { checkPointAfter, minCheckPointCount, maxCheckPointCount } = this.#settings;

@@ -6,7 +6,7 @@ export interface GroupSettings {
   readonly stream: '$all';
   readonly group: string;
   readonly filter: FilterSettings | undefined;
-  /** Where it begins without a checkpoint, the event there included. */
+  /** Where it begins without a checkpoint, including the event there. */
   readonly startPosition: string;
   readonly resolveLinkTos: boolean;
   readonly extraStatistics: boolean;
@@ -22,7 +22,7 @@ export interface GroupSettings {
   readonly namedConsumerStrategy: string;
 }
 
-/** What a group counts, for its information. */
+/** The counters in a group's information. */
 export interface GroupStatistics {
   readonly clients: readonly { readonly name: string; readonly inFlight: number; readonly room: number }[];
   readonly sent: number;

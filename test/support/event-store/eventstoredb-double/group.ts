@@ -7,13 +7,13 @@ import { type GroupSettings, type GroupStatistics, parsePosition } from './group
 import type { LogRecord, Resolved } from './log-record.ts';
 import { ParkedStream } from './parked-stream.ts';
 
-/** An event on its way to a consumer and back. */
+/** An event that is handed out, or waits to be. */
 interface Message {
-  /** Of the event, or of the link where it is replayed: what consumers answer with. */
+  /** The event's, or the link's where it is replayed: the id that consumers answer with. */
   readonly id: string;
   readonly resolved: Resolved;
   readonly retryCount: number;
-  /** Its number among the events that the group has looked at; none for a replayed one. */
+  /** Its number among the events that the group has read; none for a replayed one. */
   readonly sequence: number | undefined;
   readonly sentTo: GroupClient | undefined;
   readonly expiresMs: number;
@@ -30,7 +30,7 @@ export type Nack = 'park' | 'retry' | 'skip';
 
 /**
  * One persistent subscription to `$all`: hands events to its clients in turn, counts retries and times out as the
- * server does. Where the server fills a buffer ahead of its clients, it reads the log as they take.
+ * server does. The server fills a buffer ahead of its clients; this reads the log only as they take events.
  */
 export class Group {
   readonly settings: GroupSettings;
@@ -43,9 +43,9 @@ export class Group {
   readonly #out = new Map<string, Message>();
   #retry: Message[] = [];
   #clients: GroupClient[] = [];
-  /** The next record to read, by its place in the log. */
+  /** The next record to read, by its index in the log. */
   #next: number;
-  /** The next record to be told of as it is written. */
+  /** The next record whose writing is to be counted. */
   #nextLive: number;
   /** Never handed out: see `#firstOfPage`. */
   readonly #skipped: LogRecord | undefined;
@@ -70,14 +70,14 @@ export class Group {
     this.#push();
   }
 
-  /** What it held is handed out again at once, whatever its retries. */
+  /** Its unanswered events are handed out again at once, whatever their retry counts. */
   remove(client: GroupClient): void {
     this.#clients = this.#clients.filter((other) => other !== client);
     for (const message of this.#out.values()) if (message.sentTo === client) this.#again(message);
     this.#push();
   }
 
-  /** As on the server, any client may end what another holds. */
+  /** As on the server, any client may answer another one's event. */
   ack(ids: readonly string[]): void {
     for (const id of ids) this.#end(id);
     this.#settle();
@@ -114,7 +114,7 @@ export class Group {
     return { clients, ...counts, parked: this.#parked.count(), checkpoint, known };
   }
 
-  /** Stops handing out; `isDropped` tells the clients so. */
+  /** Stops handing out; clients see it by `isDropped`. */
   close({ isDropped }: { readonly isDropped: boolean }): void {
     clearInterval(this.#timer);
     this.#forgetLog();
@@ -170,7 +170,7 @@ export class Group {
         const expiresMs = Date.now() + this.settings.messageTimeout;
         this.#out.set(message.id, { ...message, sentTo: client, expiresMs });
         client.inFlight++;
-      } // of two events with one id, both are handed out and one is waited for
+      } // of two events with the same id both are handed out, and one answer is expected
       const event = toSubscriptionEvent(message.resolved, message.retryCount);
       client.call.write(new persistent.ReadResp().setEvent(event));
     }
@@ -198,7 +198,7 @@ export class Group {
     else this.#park(message, `Reached retry count of ${maxRetryCount}`);
   }
 
-  /** In the order of the log; replayed ones behind. */
+  /** In the order of the log; replayed ones last. */
   #again(message: Message): void {
     this.#end(message.id);
     const again = { ...message, retryCount: message.retryCount + 1 };
@@ -230,7 +230,7 @@ export class Group {
     this.#push();
   }
 
-  /** The first event that is out or waits to be. */
+  /** The first event that is handed out or waits to be. */
   #lowest(): number {
     const sequences = [...this.#out.values(), ...this.#retry].map(({ sequence }) => sequence ?? Infinity);
     return Math.min(...sequences);

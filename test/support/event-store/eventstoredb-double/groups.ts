@@ -9,7 +9,7 @@ import { jsonOf, systemRecord } from './log-record.ts';
 const CONFIGURATION = '$persistentSubscriptionConfig';
 const ACTIONS: Readonly<Record<number, Nack>> = { 0: 'retry', 1: 'park', 2: 'retry', 3: 'skip', 4: 'skip' };
 
-/** The persistent subscriptions to `$all`. Their settings stand in the log, so that they outlive the double. */
+/** The persistent subscriptions to `$all`. Their settings are in the log, so that they survive a restart. */
 export class Groups {
   readonly #log: DoubleLog;
   readonly #timing: { readonly tickMs: number };
@@ -35,7 +35,7 @@ export class Groups {
     await this.#save();
   }
 
-  /** Consumers are dropped; the filter stays, and the place where there is a checkpoint. */
+  /** Drops the consumers; keeps the filter and the checkpoint, if any. */
   async update(options: persistent.UpdateReq.Options | undefined): Promise<void> {
     const old = this.#find(options?.getGroupName());
     const { group, filter } = old.settings;
@@ -63,14 +63,14 @@ export class Groups {
     return infoOf(this.#find(options?.getGroupName()));
   }
 
-  /** Where there is none at all, the server says so as of a group without a name, and names none. */
+  /** Where there is no group at all, the server answers with the error for a missing group without a name. */
   list(): persistent.SubscriptionInfo[] {
     if (this.#groups.size === 0) throw noGroups();
     return [...this.#groups.values()].map(infoOf);
   }
 
   /**
-   * Serves one consumer until it leaves. An error goes to the call: to throw while reading it would end it without
+   * Serves one consumer until it leaves. Errors are passed to the call: throwing while it is read would end it without
    * an answer.
    */
   read(call: SubscriptionCall): void {
@@ -100,7 +100,7 @@ export class Groups {
     return group;
   }
 
-  /** As when the process dies: nothing more is handed out or written. */
+  /** As when the process dies: hands out and writes nothing more. */
   close(): void {
     for (const group of this.#groups.values()) group.close({ isDropped: false });
   }

@@ -1,4 +1,4 @@
-/** One event as the double keeps it: the bytes as they came, so that what is not JSON stays so. */
+/** One event as the double keeps it, with its original bytes, which may not be JSON. */
 export interface LogRecord {
   /** Commit and prepare position in one: they are equal for events that are written at once. */
   readonly position: number;
@@ -14,7 +14,7 @@ export interface LogRecord {
 
 export type ProposedRecord = Pick<LogRecord, 'id' | 'type' | 'isJson' | 'data' | 'metadata'>;
 
-/** What is handed out: an event, the link that was resolved to it, or a link whose event is gone. */
+/** An event, with the link that was resolved to it, or a link whose event is gone. */
 export interface Resolved {
   readonly event: LogRecord | undefined;
   readonly link: LogRecord | undefined;

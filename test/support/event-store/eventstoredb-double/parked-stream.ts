@@ -4,7 +4,7 @@ import { type Resolved, systemRecord } from './log-record.ts';
 /** Who may read and write the parked stream; written with its truncation. */
 const ACL = { $r: '$admins', $w: '$admins', $d: '$admins', $mr: '$admins', $mw: '$admins' };
 
-/** What a group parked: a stream of links, truncated when they are replayed. */
+/** A group's parked events: a stream of links, truncated when they are replayed. */
 export class ParkedStream {
   readonly #log: DoubleLog;
   readonly #name: string;
@@ -14,7 +14,7 @@ export class ParkedStream {
     this.#name = `$persistentsubscription-$all::${group}-parked`;
   }
 
-  /** Parks the event, not the link by which it was replayed; of a link whose event is gone, the link's target. */
+  /** Parks the event, not the link by which it was replayed; for a link whose event is gone, the link's target. */
   async add({ event, link }: Resolved, reason: string): Promise<void> {
     const target = event === undefined ? Buffer.from(link?.data ?? []) : `${event.revision}@${event.stream}`;
     const number = Number((link ?? event)?.revision);
@@ -25,7 +25,7 @@ export class ParkedStream {
     await this.#log.write({ stream: this.#name, expected: 'any', events: [parked] });
   }
 
-  /** Hands over what stands before `stopAt` and truncates it. */
+  /** Returns the links before `stopAt` and truncates them. */
   async takeAll(stopAt: bigint | undefined): Promise<Resolved[]> {
     const stream = this.#log.index.readable(this.#name);
     if (stream.kind !== 'found') return [];

@@ -66,7 +66,7 @@ async function readStream(
   await hand(call, { ...limit, records });
 }
 
-/** Forwards from the position on; backwards from what stands before it. */
+/** Forwards from the position; backwards from the event before it. */
 function allFrom(
   log: DoubleLog,
   options: streams.ReadReq.Options.AllOptions,

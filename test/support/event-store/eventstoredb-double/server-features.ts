@@ -22,7 +22,7 @@ const SERVICES: Readonly<Record<string, Readonly<Record<string, readonly string[
   'server_features.serverfeatures': { getsupportedmethods: [] },
 };
 
-/** What EventStoreDB 23.10 says that it can do, as far as the double can. */
+/** The features that EventStoreDB 23.10 reports, as far as the double has them. */
 export function supportedMethods(): features.SupportedMethods {
   const methods = Object.entries(SERVICES).flatMap(([service, byName]) =>
     Object.entries(byName).map(([name, list]) =>

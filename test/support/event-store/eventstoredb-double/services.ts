@@ -24,7 +24,7 @@ import { type AppendFault, append, batchAppend, remove } from './writes.ts';
 export interface Backend extends ReadContext {
   readonly groups: Groups;
   readonly nextFault: () => AppendFault | undefined;
-  /** Where the node says that it is. */
+  /** The address that the node reports. */
   readonly port: () => number;
 }
 

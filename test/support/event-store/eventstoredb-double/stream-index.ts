@@ -4,7 +4,7 @@ export type Expected = 'any' | 'no_stream' | 'stream_exists' | bigint;
 
 export type Decision =
   | { readonly kind: 'write'; readonly softDeleted: boolean }
-  /** These events stand there already; `last` is the last of them. */
+  /** These events are recorded there already; `last` is the last of them. */
   | { readonly kind: 'idempotent'; readonly last: LogRecord }
   /** `current` is -1 where there is no stream. */
   | { readonly kind: 'wrong'; readonly current: bigint }
@@ -27,7 +27,7 @@ const SOFT_DELETED = Number(TOMBSTONE_REVISION);
 export class StreamIndex {
   readonly records: LogRecord[] = [];
   readonly #streams = new Map<string, LogRecord[]>();
-  /** As in the server, only events written since the start are known by their id alone, each by its first place. */
+  /** As in the server, only events written since the start are found by id alone, each at its first place. */
   readonly #recent = new Map<string, LogRecord>();
 
   add(record: LogRecord, { isRecent }: { readonly isRecent: boolean }): void {
@@ -43,7 +43,7 @@ export class StreamIndex {
     return this.#streams.get(stream) ?? [];
   }
 
-  /** What a reader of the stream sees. */
+  /** The events that a reader of the stream gets. */
   readable(stream: string): Readable {
     const records = this.all(stream);
     const last = records.at(-1);
@@ -65,7 +65,7 @@ export class StreamIndex {
   }
 
   /**
-   * The place in `records` of the event at the position, or their end where it lies behind all. As the server
+   * The index in `records` of the event at the position, or their length where it lies after all. As the server
    * does, it reads nowhere but where an event begins.
    */
   indexAt(position: number): number | undefined {
@@ -74,7 +74,7 @@ export class StreamIndex {
     return found === undefined || found.position === position ? place : undefined;
   }
 
-  /** The place in `records` of the first event at or behind the position. */
+  /** The index in `records` of the first event at or after the position. */
   indexFrom(position: number): number {
     let low = 0;
     let high = this.records.length;
@@ -119,7 +119,7 @@ export class StreamIndex {
     return { kind: 'idempotent', last };
   }
 
-  /** The event that a link (`revision@stream`) points at; `undefined` where it can't be read any more. */
+  /** The event that a link (`revision@stream`) points to; `undefined` where it can't be read any more. */
   #linked(link: LogRecord): LogRecord | undefined {
     const text = Buffer.from(link.data).toString('utf8');
     const at = text.indexOf('@');

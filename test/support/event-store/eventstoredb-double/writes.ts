@@ -10,8 +10,8 @@ import type { ProposedRecord } from './log-record.ts';
 import type { Expected } from './stream-index.ts';
 
 /**
- * What goes wrong with an append: it is recorded and not answered, or answered with a time-out, without its
- * position, or as a conflict; or it is refused by a node that is busy, and not recorded.
+ * A fault of an append: it is recorded and not answered, or answered with a time-out, without its position, or as a
+ * conflict; or it is refused by a node that is busy, and not recorded.
  */
 export type AppendFault = 'unanswered' | 'timed out' | 'without position' | 'conflict' | 'busy';
 
@@ -27,7 +27,7 @@ const NO_EVENTS = 'an append without events';
 const MAX_APPEND_BYTES = 1024 * 1024;
 const EXPECTED_NUMBERS = { any: -2n, no_stream: -1n, stream_exists: -4n } as const;
 
-/** Streams.Append: one stream of messages for each append. `undefined`, with any fault, is never answered. */
+/** Streams.Append: one call for each append. `undefined`, as with any fault, is never answered. */
 export async function append(
   { log, nextFault }: AppendContext,
   call: ServerReadableStream<streams.AppendReq, streams.AppendResp>,
@@ -47,7 +47,7 @@ export async function append(
   return nextFault() === undefined ? toAppendResp(result, expected) : undefined;
 }
 
-/** Streams.BatchAppend: many appends on one call, told apart by correlation id. */
+/** Streams.BatchAppend: many appends on one call, matched by correlation id. */
 export async function batchAppend(
   context: AppendContext,
   call: ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>,
@@ -66,7 +66,7 @@ export async function batchAppend(
   }
 }
 
-/** Streams.Tombstone and Streams.Delete: the position of what was written, or the error. */
+/** Streams.Tombstone and Streams.Delete: the position of the written event, or the error. */
 export async function remove(
   log: DoubleLog,
   options: streams.TombstoneReq.Options | streams.DeleteReq.Options | undefined,
