@@ -56,7 +56,7 @@ describe('SQLite', () => {
     await db.write(() => insert.run(2, 'c'));
   });
 
-  test('is unavailable while its disk is full, and goes on when there is room', async () => {
+  test('is unavailable while its disk is full, and continues when there is space', async () => {
     const db = opened();
     const insert = db.prepare('INSERT INTO items (id, text) VALUES (?, ?)');
     db.exec('PRAGMA max_page_count = 4');

@@ -139,7 +139,7 @@ describeWithMongodb('roles on several machines', () => {
 });
 
 /** Needs a MongoDB that the test may kill. */
-describe.runIf(inject('mongodBinary') !== undefined)('while an engine is away', () => {
+describe.runIf(inject('mongodBinary') !== undefined)('while an engine is unavailable', () => {
   it('without MongoDB the API answers 503 within 2 s, killed or frozen; then everything continues, nothing is duplicated', async () => {
     const mongod = await ownMongod();
     const { env } = await engines(mongod.url);

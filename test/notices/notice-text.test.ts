@@ -85,7 +85,7 @@ describe('what to do', () => {
       .split('\n\n')
       .at(-1);
 
-  test('is told to the customer in words about the receiver and the API, never with a command', () => {
+  test('is given to the customer in words about the receiver and the API, never with a command', () => {
     expect(last('failing', 'customer')).toMatch(/2xx status within 500 ms.*50 failed deliveries.*3 days/s);
     expect(last('disabled', 'customer')).toMatch(/ask us to switch the webhook on again.*through the API/s);
     expect(last('enabled', 'customer')).toMatch(/not sent later.*fetch them through the API/s);
@@ -94,7 +94,7 @@ describe('what to do', () => {
     }
   });
 
-  test('is told to the operator as the commands to run', () => {
+  test('is given to the operator as the commands to run', () => {
     expect(last('failing', 'operator')).toContain('fuel delivery list --key abcdefghij --state failed');
     expect(last('disabled', 'operator')).toMatch(
       /fuel webhook enable abcdefghij, then fuel webhook test abcdefghij/,

@@ -73,7 +73,7 @@ describeWithMongodb('rate windows on MongoDB', () => {
   });
 });
 
-describe.runIf(inject('mongodBinary') !== undefined)('while MongoDB is away', () => {
+describe.runIf(inject('mongodBinary') !== undefined)('while MongoDB is unavailable', () => {
   let mongod: Mongod;
   let connection: MongoConnection;
   beforeAll(async () => {

@@ -98,8 +98,8 @@ describe('a subscription that has caught up', () => {
       const scope = `${crypto.randomUUID().slice(0, 8)}.`;
       await record(store, `${scope}account-1`, 'a');
       const batches = store.subscribe({ prefixes: [scope], after: await store.head(), signal });
-      const told = batches[Symbol.asyncIterator]();
-      await told.next();
+      const iterator = batches[Symbol.asyncIterator]();
+      await iterator.next();
       const groups = store.subscriptions();
       await groups.ensureGroup(scope, { prefixes: [scope], ackTimeoutMs: 5_000, maxRetries: 10 });
       const consumer = groups.consume(scope, { bufferSize: 10, signal });
@@ -108,7 +108,7 @@ describe('a subscription that has caught up', () => {
         break;
       }
       let position = 0;
-      do position = (await told.next()).value?.position ?? 0;
+      do position = (await iterator.next()).value?.position ?? 0;
       while (position <= (await store.head())); // the group's checkpoint follows
       expect(await store.hasReached(position)).toBe(true);
       expect(await store.hasReached(position + 1_000_000)).toBe(false);

@@ -30,7 +30,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     return { connection, view, collectionNames };
   }
 
-  test('rows of an older rendering are not served and have no checkpoint to go on from', async () => {
+  test('rows of an older rendering are not served and have no checkpoint to continue from', async () => {
     const { connection, view } = opened();
     const { generation } = await view.reset('store-1', 0);
     await connection.use((db) =>

@@ -139,7 +139,7 @@ describe('the transactions view on SQLite', () => {
     expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 3 });
   });
 
-  test('rows of an older rendering are not served and have no checkpoint to go on from', async () => {
+  test('rows of an older rendering are not served and have no checkpoint to continue from', async () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
     const { generation } = await view.reset('store-1', 0);
