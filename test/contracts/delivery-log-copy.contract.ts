@@ -222,7 +222,7 @@ async function inEveryState(queue: DeliveryQueue): Promise<readonly NewDelivery[
     if (found === undefined) throw new Error(`transaction ${transaction} was not claimed`);
     return found;
   };
-  const { id, lease } = claimOf(8);
+  const { id, leaseToken } = claimOf(8);
   const unknownHost = { ok: false, kind: 'dns', detail: 'none', answer: null } as const;
   const attempt = { ...attemptOf(claimOf(8), 2_000, unknownHost), durationMs: 0.125 };
   await queue.report([
@@ -230,7 +230,7 @@ async function inEveryState(queue: DeliveryQueue): Promise<readonly NewDelivery[
     held(claimOf(2)),
     failed(claimOf(3), 2_000),
     retryAt(claimOf(4), 2_000, 32_000),
-    { kind: 'failed', id, lease, attempt, reason: 'x' },
+    { kind: 'failed', id, leaseToken, attempt, reason: 'x' },
   ]);
   await queue.enqueue(of(5, 7));
   await queue.withdraw(5, 2_500);

@@ -240,8 +240,8 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
     expect(await ringsOf(queue.report([held(first)]))).toBe(0);
     expect(await ringsOf(queue.resume(7, nowMs))).toBe(1);
     expect(await ringsOf(queue.resume(7, nowMs))).toBe(0);
-    const [{ id, lease }] = (await claim(nowMs)) as [ClaimedDelivery];
-    expect(await ringsOf(queue.report([{ kind: 'released', id, lease }]))).toBeGreaterThan(0);
+    const [{ id, leaseToken }] = (await claim(nowMs)) as [ClaimedDelivery];
+    expect(await ringsOf(queue.report([{ kind: 'released', id, leaseToken }]))).toBeGreaterThan(0);
   });
 
   test('a closed log rejects every call', async () => {
@@ -251,7 +251,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.logId(),
       (closed) => closed.enqueue([newDelivery(2)]),
       (closed) => closed.claim(claimOptions(1_000)),
-      (closed) => closed.report([{ kind: 'held', id: one.id, lease: 'x' }]),
+      (closed) => closed.report([{ kind: 'held', id: one.id, leaseToken: 'x' }]),
       (closed) => closed.resume(7, 1_000),
       (closed) => closed.endLane(one.prefix, 'x', 1_000),
       (closed) => closed.withdraw(1, 1_000),

@@ -222,10 +222,10 @@ function reportOf(
   kind: typeof reportKind extends fc.Arbitrary<infer T> ? T : never,
   nowMs: number,
 ): DeliveryReport {
-  const { id, lease } = claim;
+  const { id, leaseToken } = claim;
   if (kind === 'delivered') return delivered(claim, nowMs);
   if (kind === 'retry') return retryAt(claim, nowMs, nowMs + 30_000);
   if (kind === 'failed') return failed(claim, nowMs);
-  if (kind === 'ended') return { kind: 'failed', id, lease, attempt: null, reason: 'off' };
-  return kind === 'held' ? held(claim) : { kind: 'released', id, lease };
+  if (kind === 'ended') return { kind: 'failed', id, leaseToken, attempt: null, reason: 'off' };
+  return kind === 'held' ? held(claim) : { kind: 'released', id, leaseToken };
 }

@@ -182,7 +182,7 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       expect(await queue.redeliver(one.id, { force: false, dueAtMs: 5_000 })).toBe('due');
       expect(await claim(4_999)).toEqual([]);
       const again = await claimOne(5_000);
-      expect(again).toEqual({ ...one, cycle: 2, attemptNumber: 1, lease: expect.any(String) });
+      expect(again).toEqual({ ...one, cycle: 2, attemptNumber: 1, leaseToken: expect.any(String) });
       await queue.report([delivered(again, 5_000)]);
       const found = await queue.find(one.id);
       expect(found).toMatchObject({ state: 'delivered', reason: null, cycle: 2, attemptsInCycle: 1 });

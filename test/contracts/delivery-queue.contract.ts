@@ -36,7 +36,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       });
       expect(await claim(one.createdAtMs - 1)).toEqual([]);
       expect(await claim(one.createdAtMs)).toEqual([
-        { ...one, cycle: 1, attemptNumber: 1, lease: expect.any(String) },
+        { ...one, cycle: 1, attemptNumber: 1, leaseToken: expect.any(String) },
       ]);
     });
 
@@ -57,7 +57,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       const laneCapacity = (prefix: string) => (prefix === one.prefix ? 2 : 0);
       const claimed = await queue.enqueue([...batch, other], claimOptions(1_000, { laneCapacity }));
       expect(claimed.map(({ id }) => id)).toEqual([batch[0]?.id, batch[1]?.id]);
-      expect(claimed[0]).toEqual({ ...one, cycle: 1, attemptNumber: 1, lease: expect.any(String) });
+      expect(claimed[0]).toEqual({ ...one, cycle: 1, attemptNumber: 1, leaseToken: expect.any(String) });
       expect(ids(await claim(5_999)).sort()).toEqual(ids([...batch.slice(2), other]).sort());
       expect(ids(await claim(6_000)).sort()).toEqual(ids(batch.slice(0, 2)).sort());
     });
@@ -119,12 +119,12 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       const first = await claimOne(1_000);
       expect(await claim(5_999)).toEqual([]);
       const again = await claimOne(6_000);
-      expect(again).toEqual({ ...first, lease: expect.any(String) });
-      expect(again.lease).not.toBe(first.lease);
+      expect(again).toEqual({ ...first, leaseToken: expect.any(String) });
+      expect(again.leaseToken).not.toBe(first.leaseToken);
       await queue.report([
         failed(first, 1_000),
-        { kind: 'held', id: first.id, lease: first.lease },
-        { kind: 'released', id: first.id, lease: first.lease },
+        { kind: 'held', id: first.id, leaseToken: first.leaseToken },
+        { kind: 'released', id: first.id, leaseToken: first.leaseToken },
         retryAt(first, 1_000, 2_000),
       ]);
       expect(await queue.find(one.id)).toMatchObject({ state: 'pending', attempts: [], dueAtMs: 11_000 });
@@ -241,15 +241,15 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
 
     test('of an unknown delivery changes nothing', async () => {
       const { queue } = await opened();
-      const unknown = { ...one, cycle: 1, attemptNumber: 1, lease: 'x' };
+      const unknown = { ...one, cycle: 1, attemptNumber: 1, leaseToken: 'x' };
       expect(await queue.report([delivered(unknown, 1_000), failed(unknown, 1_000)])).toEqual(new Map());
       expect(await queue.find(one.id)).toBeUndefined();
     });
 
     test('gives back a released delivery at once, untouched', async () => {
       const { queue, claim, claimOne } = await opened(one);
-      const { id, lease } = await claimOne(1_000);
-      await queue.report([{ kind: 'released', id, lease }]);
+      const { id, leaseToken } = await claimOne(1_000);
+      await queue.report([{ kind: 'released', id, leaseToken }]);
       const dueAtMs = (await queue.nextDueAtMs()) as number;
       expect(await claim(dueAtMs)).toMatchObject([{ id, attemptNumber: 1 }]);
     });

@@ -52,9 +52,9 @@ export function webhookHealthContract(open: () => Promise<QueueUnderTest>): void
 
     test('does not count what ended without an attempt', async () => {
       const { queue, claimOne } = await opened(one);
-      const { id, lease } = await claimOne(1_000);
+      const { id, leaseToken } = await claimOne(1_000);
       expect(
-        await queue.report([{ kind: 'failed', id, lease, attempt: null, reason: 'the key is off' }]),
+        await queue.report([{ kind: 'failed', id, leaseToken, attempt: null, reason: 'the key is off' }]),
       ).toEqual(new Map());
       expect(await queue.find(id)).toMatchObject({ state: 'failed', reason: 'the key is off', attempts: [] });
     });

@@ -64,7 +64,7 @@ async function start() {
       durationMs: 1,
       outcome: { ok: false, kind: 'status', detail: '500', answer: ANSWER },
     };
-    const report = { id, lease: claimed?.lease ?? '' };
+    const report = { id, leaseToken: claimed?.leaseToken ?? '' };
     await queue.report([
       kind === 'failed'
         ? { kind, ...report, attempt, reason: '500' }
@@ -142,7 +142,7 @@ describe('redelivering by id', () => {
     const [claimed] = await queue.claim({
       ...{ nowMs: clock.now(), holder: 'test', leaseMs: 5_000, limit: 1, laneCapacity: () => 1 },
     });
-    await queue.report([{ kind: 'held', id: claimed?.id ?? '', lease: claimed?.lease ?? '' }]);
+    await queue.report([{ kind: 'held', id: claimed?.id ?? '', leaseToken: claimed?.leaseToken ?? '' }]);
     const before = await store.readStream('account-7');
     expect(await redeliverByIds([due, held], true, options)).toEqual({
       redelivered: 0,

@@ -149,8 +149,8 @@ function answerOf(outcome: AttemptOutcome): string {
   return outcome.ok ? '' : `${outcome.kind}: ${outcome.detail}`;
 }
 
-function claimOf({ id, lease }: ClaimedDelivery): { readonly id: string; readonly lease: string } {
-  return { id, lease };
+function claimOf({ id, leaseToken }: ClaimedDelivery): { readonly id: string; readonly leaseToken: string } {
+  return { id, leaseToken };
 }
 
 function linesOf({ id, prefix, transactionId }: ClaimedDelivery): Readonly<Record<string, unknown>> {

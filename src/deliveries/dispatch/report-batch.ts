@@ -8,8 +8,8 @@ import type {
   DeliveryReport,
   WebhookHealth,
 } from '../queue/delivery-queue.ts';
+import { withoutWords } from '../queue/next-state.ts';
 import type { Scheduler } from '../queue/scheduler.ts';
-import { withoutWords } from '../queue/withdrawal.ts';
 
 const TOGETHER_MS = 2;
 const MAX_TOGETHER = 200;

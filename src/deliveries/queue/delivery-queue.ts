@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { RenderedRecord } from '../../../projections/transactions.ts';
 import type { Position } from '../../event-store/event-store.ts';
 
@@ -77,32 +78,42 @@ export interface ClaimedDelivery extends NewDelivery {
   readonly cycle: number;
   /** The attempt to make now: one more than those recorded in this cycle. */
   readonly attemptNumber: number;
-  /** Proves the claim: what is recorded under another token changes nothing. */
-  readonly lease: string;
+  /** Proves the claim: what is reported under another token changes nothing. */
+  readonly leaseToken: string;
+}
+
+/** A token that no other claim has; it names the holder for whoever reads the log. */
+export function newLeaseToken(holder: string): string {
+  return `${holder}/${randomUUID()}`;
 }
 
 /** What is recorded of a claimed delivery. */
 export type DeliveryReport =
-  | { readonly kind: 'delivered'; readonly id: string; readonly lease: string; readonly attempt: Attempt }
+  | {
+      readonly kind: 'delivered';
+      readonly id: string;
+      readonly leaseToken: string;
+      readonly attempt: Attempt;
+    }
   | {
       readonly kind: 'retry';
       readonly id: string;
-      readonly lease: string;
+      readonly leaseToken: string;
       readonly attempt: Attempt;
       readonly dueAtMs: number;
     }
   | {
       readonly kind: 'failed';
       readonly id: string;
-      readonly lease: string;
+      readonly leaseToken: string;
       /** `null` where it ended without a last attempt: the key is off, the webhook removed or disabled. */
       readonly attempt: Attempt | null;
       readonly reason: string;
     }
   /** Access checks 4 or 5 fail: no attempt was made, and none is until `resume`. */
-  | { readonly kind: 'held'; readonly id: string; readonly lease: string }
+  | { readonly kind: 'held'; readonly id: string; readonly leaseToken: string }
   /** Given back untouched, due at once: the dispatcher stops. */
-  | { readonly kind: 'released'; readonly id: string; readonly lease: string };
+  | { readonly kind: 'released'; readonly id: string; readonly leaseToken: string };
 
 /** The run of failed deliveries of one webhook since its last success. */
 export interface WebhookHealth {

@@ -34,7 +34,7 @@ function batch(
   });
   const add = (...ids: readonly string[]) => {
     for (const id of ids) {
-      const report: DeliveryReport = { kind: 'held', id, lease: 'x' };
+      const report: DeliveryReport = { kind: 'held', id, leaseToken: 'x' };
       reports.add({ delivery: { id } as ClaimedDelivery, report });
     }
   };
@@ -72,7 +72,7 @@ describe('an outcome that the store refuses', () => {
   const large = (id: string): DeliveryReport => ({
     kind: 'delivered',
     id,
-    lease: 'x',
+    leaseToken: 'x',
     attempt: { ...attempt, outcome: { ok: true, answer } },
   });
   const isLarge = (report: DeliveryReport): boolean =>
@@ -91,7 +91,7 @@ describe('an outcome that the store refuses', () => {
     expect(stored.find(({ id }) => id === 'large')).toEqual({
       kind: 'delivered',
       id: 'large',
-      lease: 'x',
+      leaseToken: 'x',
       attempt: { ...attempt, outcome: { ok: true, answer: { status: 200, headers: {}, body: '' } } },
     });
     expect(faults).toEqual([]);
@@ -108,7 +108,7 @@ describe('an outcome that the store refuses', () => {
     const report = {
       kind: 'failed',
       id: 'a',
-      lease: 'x',
+      leaseToken: 'x',
       attempt: { ...attempt, outcome },
       reason: 'y',
     } as const;
@@ -277,7 +277,10 @@ test('what the store says of the lanes is handed on, and what it refuses is logg
     onRecorded: (_, told) => void heard.push(told),
     onFailed: (error) => expect.unreachable(String(error)),
   });
-  reports.add({ delivery: { id: 'a' } as ClaimedDelivery, report: { kind: 'held', id: 'a', lease: 'x' } });
+  reports.add({
+    delivery: { id: 'a' } as ClaimedDelivery,
+    report: { kind: 'held', id: 'a', leaseToken: 'x' },
+  });
   await scheduler.advance(1_000);
   expect(lines.map(({ level }) => level)).toEqual([50, 40, 30]);
   expect(heard).toEqual([health]);

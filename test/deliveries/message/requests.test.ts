@@ -33,7 +33,7 @@ const delivery: ClaimedDelivery = {
   ...newDelivery(501, { prefix: PREFIX, createdAtMs: NOW_MS - 60_000 }),
   cycle: 1,
   attemptNumber: 2,
-  lease: 'x',
+  leaseToken: 'x',
 };
 
 test('each attempt carries the same body and id; only its signature and the image URLs are made anew', () => {

@@ -11,7 +11,7 @@ import type {
 interface Entry {
   shown: Delivery;
   endedAtMs: number | null;
-  lease: string | null;
+  leaseToken: string | null;
 }
 
 /** The delivery queue's rules once more, as naively as they can be written: scans, no indexes, no batches. */
@@ -27,7 +27,11 @@ export class DeliveryQueueModel {
     const shown: Delivery = withdrawn
       ? { ...base, record: NO_RECORD, state: 'withdrawn', reason: WITHDRAWN, dueAtMs: null }
       : { ...base, state: 'pending', reason: null, dueAtMs: delivery.createdAtMs };
-    this.entries.set(delivery.id, { shown, endedAtMs: withdrawn ? delivery.createdAtMs : null, lease: null });
+    this.entries.set(delivery.id, {
+      shown,
+      endedAtMs: withdrawn ? delivery.createdAtMs : null,
+      leaseToken: null,
+    });
     return !withdrawn;
   }
 
@@ -60,13 +64,13 @@ export class DeliveryQueueModel {
   }
 
   take(claimed: readonly ClaimedDelivery[], untilMs: number): string | undefined {
-    for (const { lease, attemptNumber, cycle, ...delivery } of claimed) {
+    for (const { leaseToken, attemptNumber, cycle, ...delivery } of claimed) {
       const entry = this.entries.get(delivery.id);
       if (entry?.shown.state !== 'pending') return `${delivery.id} was claimed and is not pending`;
       if (attemptNumber !== entry.shown.attemptsInCycle + 1) return `attempt ${attemptNumber}`;
       if (cycle !== entry.shown.cycle) return `cycle ${cycle}`;
       change(entry, { dueAtMs: untilMs });
-      entry.lease = lease;
+      entry.leaseToken = leaseToken;
     }
     return undefined;
   }
@@ -152,7 +156,7 @@ export class DeliveryQueueModel {
     const entry = this.entries.get(report.id);
     if (entry === undefined) return undefined;
     const { state, cycle, prefix } = entry.shown;
-    const holds = state === 'pending' && entry.lease === report.lease;
+    const holds = state === 'pending' && entry.leaseToken === report.leaseToken;
     const late = report.kind === 'delivered' && state !== 'delivered' && cycle === report.attempt.cycle;
     const attempt = 'attempt' in report ? report.attempt : null;
     if (!holds && !late) {
@@ -167,7 +171,7 @@ export class DeliveryQueueModel {
       const { attempts, attemptsInCycle } = entry.shown;
       change(entry, { attempts: [...attempts, attempt], attemptsInCycle: attemptsInCycle + 1 });
     }
-    entry.lease = null;
+    entry.leaseToken = null;
     if (report.kind === 'retry') change(entry, { dueAtMs: report.dueAtMs });
     if (report.kind === 'released') change(entry, { dueAtMs: nowMs });
     if (report.kind === 'held') change(entry, { state: 'held', dueAtMs: null });
@@ -212,5 +216,5 @@ function change(entry: Entry, to: Partial<Delivery>): void {
 function end(entry: Entry, to: Pick<Delivery, 'state' | 'reason'>, atMs: number): void {
   change(entry, { ...to, dueAtMs: null });
   entry.endedAtMs = atMs;
-  entry.lease = null;
+  entry.leaseToken = null;
 }

@@ -56,7 +56,7 @@ export interface WithdrawalDocument {
   readonly _id: number;
 }
 
-/** The run of failures of one lane; a lane without a document never had one. Never removed. */
+/** The failure streak of one lane; a lane without a document never had one. Never removed. */
 export interface LaneDocument {
   readonly _id: string;
   readonly failed_in_a_row: number;
@@ -134,15 +134,15 @@ export function deliveryCollections(db: Db): DeliveryCollections {
 }
 
 /**
- * Inserts documents whose id is not there yet, in one round trip; says which ids were there already. Of what is
- * given none has the id of another.
+ * Inserts documents whose id is not there yet, in one round trip; says which ids existed. No two of the
+ * given documents share an id.
  */
 export async function insertMissing<T extends { readonly _id: string | number }>(
   collection: Collection<T>,
   documents: readonly T[],
 ): Promise<ReadonlySet<T['_id']>> {
-  const there = new Set<T['_id']>();
-  if (documents.length === 0) return there;
+  const existing = new Set<T['_id']>();
+  if (documents.length === 0) return existing;
   try {
     await collection.insertMany(documents as OptionalUnlessRequiredId<T>[], { ordered: false });
   } catch (error) {
@@ -153,8 +153,8 @@ export async function insertMissing<T extends { readonly _id: string | number }>
     for (const { code, index } of failures) {
       const document = documents[index];
       if (code !== DUPLICATE_KEY || document === undefined) throw error;
-      there.add(document._id);
+      existing.add(document._id);
     }
   }
-  return there;
+  return existing;
 }

@@ -58,13 +58,13 @@ export async function nextLaneDueAtMs(
   return first?.due_at;
 }
 
-/** The oldest due of these lanes, in the lanes' order, of each as many as it has room for. */
+/** The oldest due of these lanes, in the lanes' order, of each as many as it has free slots. */
 export async function dueInLanes(
   deliveries: Deliveries,
   lanes: readonly string[],
-  wanted: { readonly nowMs: number; readonly limit: number; readonly room: (prefix: string) => number },
+  wanted: { readonly nowMs: number; readonly limit: number; readonly freeSlots: (prefix: string) => number },
 ): Promise<DueEntry[]> {
-  const { nowMs, limit, room } = wanted;
+  const { nowMs, limit, freeSlots } = wanted;
   const chosen: DueEntry[] = [];
   let looks: Document[][] = [];
   const look = async (): Promise<void> => {
@@ -77,7 +77,7 @@ export async function dueInLanes(
     for (const { _id: id, prefix } of due.slice(0, limit - chosen.length)) chosen.push({ id, prefix });
   };
   for (const prefix of lanes) {
-    const most = Math.min(room(prefix), limit - chosen.length);
+    const most = Math.min(freeSlots(prefix), limit - chosen.length);
     if (most <= 0) continue;
     looks.push(oldestOf(prefix, most));
     if (looks.length === LANES_AT_ONCE) await look();

@@ -10,7 +10,7 @@ import {
   toDelivery,
   toHealth,
   toRecordDocument,
-  toRunFields,
+  toStreakFields,
 } from './documents.ts';
 
 const BATCH = 500;
@@ -85,11 +85,11 @@ export async function storeDeliveries(
 }
 
 export async function storeRuns({ lanes }: DeliveryCollections, runs: readonly StoredRun[]): Promise<void> {
-  const documents = runs.map(({ prefix, health }) => ({ _id: prefix, ...toRunFields(health) }));
+  const documents = runs.map(({ prefix, health }) => ({ _id: prefix, ...toStreakFields(health) }));
   const there = await insertMissing(lanes, documents);
   for (const { prefix, health } of runs) {
     if (!there.has(prefix)) continue;
-    await lanes.updateOne({ _id: prefix }, { $set: toRunFields(health) });
+    await lanes.updateOne({ _id: prefix }, { $set: toStreakFields(health) });
   }
 }
 

@@ -16,7 +16,7 @@ import type {
   WorkSignal,
 } from '../delivery-queue.ts';
 import type { DeliveryLogCopy, StoredDelivery, StoredRun } from '../log-copy.ts';
-import { BULK, endSome, purgeSome, resumeSome } from './bulk.ts';
+import { BULK, endSome, eraseRecords, purgeSome, redeliver, resumeSome, withdraw } from './changes.ts';
 import { claimDue } from './claim.ts';
 import {
   DELIVERIES_PLAN,
@@ -26,14 +26,11 @@ import {
 } from './collections.ts';
 import { firstDueAtMs, nextLaneDueAtMs } from './due.ts';
 import { storeNew } from './enqueue.ts';
+import { readHealth, resetHealth } from './lanes.ts';
 import * as copy from './log-copy.ts';
 import { countByState, findDelivery, heldAccounts, listDeliveries } from './reader.ts';
-import { redeliver } from './redeliver.ts';
-import { pendingReports } from './report.ts';
-import { MongoReporter } from './reporter.ts';
-import { readHealth, resetHealth } from './runs.ts';
+import { MongoReporter } from './report.ts';
 import { PolledSignal } from './signal.ts';
-import { eraseRecords, withdraw } from './withdrawals.ts';
 
 const POLL_MS = 500;
 /** A claim's lease lasts 5 s: an answer that takes longer is of no use. */
@@ -60,7 +57,7 @@ export function openMongoDeliveryQueue(options: MongoDeliveryQueueOptions): Mong
 /**
  * The delivery queue on MongoDB, for any number of processes. What is acknowledged is on a majority of the
  * replica set. Each delivery is one document that changes by guarded updates; there is no transaction but where
- * a run of failures changes. So `enqueue` and `report` are all or nothing for each delivery, not for the batch:
+ * a failure streak changes. So `enqueue` and `report` are all or nothing for each delivery, not for the batch:
  * what an interruption leaves half done is completed by the same call made again, and otherwise by the leases'
  * end. What can not be stored is refused before anything is.
  *
@@ -106,10 +103,9 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
   }
 
   async report(reports: readonly DeliveryReport[]): Promise<ReadonlyMap<string, WebhookHealth>> {
-    const changed = await this.#use(async (collections) => {
-      const pending = pendingReports(reports, this.#clock.now());
-      return this.#reporter.record(collections, pending);
-    });
+    const changed = await this.#use((collections) =>
+      this.#reporter.record(collections, reports, this.#clock.now()),
+    );
     if (reports.some(({ kind }) => kind === 'retry' || kind === 'released')) this.#signal.notify();
     return changed;
   }

@@ -4,8 +4,10 @@ import { RECORD_COLUMNS, SUMMARY_COLUMNS } from './rows.ts';
 
 export type Statements = ReturnType<typeof prepareStatements>;
 
-const STANDING = `state = $state, reason = $reason, ended_at = $endedAtMs, cycle = $cycle,
-  attempts_in_cycle = $attemptsInCycle, due_at = $dueAtMs, lease = $lease`;
+/** Selects what `nextState` asks of a delivery, and what carrying it out takes. */
+const PROGRESS = `SELECT seq, prefix, transaction_id AS transactionId, state, reason, ended_at AS endedAtMs, cycle,
+  attempts_in_cycle AS attemptsInCycle, due_at AS dueAtMs, lease AS leaseToken,
+  (SELECT head FROM records WHERE delivery = seq) = '' AS isErased FROM deliveries`;
 /** Selects what a whole delivery is made of, its attempts excepted. */
 export const WITH_RECORD = `SELECT seq, ${SUMMARY_COLUMNS}, ${RECORD_COLUMNS}
   FROM deliveries JOIN records ON records.delivery = deliveries.seq`;
@@ -27,36 +29,29 @@ export function prepareStatements(db: Database) {
       `INSERT INTO attempts (delivery, cycle, number, started_at, duration, outcome)
        VALUES (?, ?, ?, ?, ?, ?)`,
     ),
-    countAttempt: db.prepare('UPDATE deliveries SET attempts_in_cycle = attempts_in_cycle + 1 WHERE seq = ?'),
     dropOldAttempts: db.prepare(
       `DELETE FROM attempts WHERE delivery = ?1 AND seq <= (
          SELECT seq FROM attempts WHERE delivery = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ${MAX_ATTEMPTS_KEPT})`,
     ),
     due: db.prepare(`${WITH_RECORD} WHERE prefix = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`),
     lease: db.prepare('UPDATE deliveries SET lease = ?, due_at = ? WHERE seq = ?'),
-    standing: db.prepare(
-      `SELECT seq, prefix, transaction_id AS transactionId, state, cycle, attempts_in_cycle AS attemptsInCycle, lease,
-         (SELECT head FROM records WHERE delivery = seq) = '' AS isErased
-       FROM deliveries WHERE id = ?`,
+    progress: db.prepare(`${PROGRESS} WHERE id = ?`),
+    heldOfAccount: db.prepare(
+      `${PROGRESS} WHERE state = 'held' AND account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
     ),
-    settle: db.prepare(`UPDATE deliveries SET ${STANDING} WHERE seq = $seq`),
-    resume: db.prepare(
-      `UPDATE deliveries SET state = 'pending', due_at = ?1 WHERE seq IN (
-         SELECT seq FROM deliveries WHERE state = 'held' AND account_id = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4)
-       RETURNING seq, prefix`,
+    openOfLane: db.prepare(
+      `${PROGRESS} WHERE seq IN (
+         SELECT seq FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL
+         UNION ALL SELECT seq FROM deliveries WHERE prefix = ?1 AND state = 'held' LIMIT ?2)`,
     ),
-    endLane: db.prepare(
-      `UPDATE deliveries SET state = 'failed', reason = ?1, ended_at = ?2, due_at = NULL, lease = NULL
-       WHERE seq IN (
-         SELECT seq FROM deliveries WHERE prefix = ?3 AND due_at IS NOT NULL
-         UNION ALL SELECT seq FROM deliveries WHERE prefix = ?3 AND state = 'held' LIMIT ?4)`,
+    openOfTransaction: db.prepare(`${PROGRESS} WHERE transaction_id = ? AND ended_at IS NULL`),
+    update: db.prepare(
+      `UPDATE deliveries SET state = $state, reason = $reason, ended_at = $endedAtMs, cycle = $cycle,
+         attempts_in_cycle = $attemptsInCycle, due_at = $dueAtMs, lease = $leaseToken
+       WHERE seq = $seq`,
     ),
     isWithdrawn: db.prepare('SELECT 1 FROM withdrawals WHERE transaction_id = ?'),
     insertWithdrawal: db.prepare('INSERT INTO withdrawals VALUES (?) ON CONFLICT DO NOTHING'),
-    withdraw: db.prepare(
-      `UPDATE deliveries SET state = 'withdrawn', reason = ?, ended_at = ?, due_at = NULL, lease = NULL
-       WHERE transaction_id = ? AND ended_at IS NULL RETURNING prefix`,
-    ),
     eraseRecords: db.prepare(
       `UPDATE records SET head = '', mobile_number = NULL, fees = '', pump = NULL, odometer = NULL
        WHERE delivery IN (SELECT seq FROM deliveries WHERE transaction_id = ?)`,

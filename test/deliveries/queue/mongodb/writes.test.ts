@@ -1,7 +1,12 @@
 import type { Document } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ClaimedDelivery } from '../../../../src/deliveries/queue/delivery-queue.ts';
-import { endSome, purgeSome, resumeSome } from '../../../../src/deliveries/queue/mongodb/bulk.ts';
+import {
+  endSome,
+  purgeSome,
+  redeliver,
+  resumeSome,
+} from '../../../../src/deliveries/queue/mongodb/changes.ts';
 import {
   type DeliveryCollections,
   deliveryCollections,
@@ -13,7 +18,6 @@ import {
   openMongoDeliveryQueue,
 } from '../../../../src/deliveries/queue/mongodb/queue.ts';
 import { heldAccountsPipeline, selectionOf } from '../../../../src/deliveries/queue/mongodb/reader.ts';
-import { redeliver } from '../../../../src/deliveries/queue/mongodb/redeliver.ts';
 import type { MongoConnection } from '../../../../src/mongodb/connection.ts';
 import {
   claimOptions,
