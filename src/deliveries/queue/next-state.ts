@@ -45,15 +45,13 @@ export interface Transition {
     readonly leaseToken?: string;
     readonly cycle?: number;
     readonly attemptsInCycle?: number;
-    /** Whether its record was erased. */
-    readonly erased?: boolean;
   };
   /** `undefined`: the state stays as it is. */
   readonly set?: ChangedFields;
-  /** Kept with the delivery, and counted in its cycle. */
-  readonly attempt?: Attempt;
+  /** Kept with the delivery as `keptAttempt` says, and counted in its cycle. */
+  readonly attempt?: Attempt | undefined;
   /** What it does to the failure streak of the lane. */
-  readonly streak?: 'end' | 'extend';
+  readonly streak?: 'end' | 'extend' | undefined;
 }
 
 /** Never empty; the first one is what the change expects. */
@@ -69,18 +67,18 @@ export function transitionsOf(change: DeliveryChange, nowMs: number): Transition
       // It counts in its cycle whatever the state and whoever has the claim: the receiver has the record.
       const when = { states: UNDELIVERED_STATES, cycle: change.attempt.cycle };
       const set = ended('delivered', null, endOf(change.attempt));
-      return recorded(change.attempt, { when, set, streak: 'end' });
+      return [{ when, set, attempt: change.attempt, streak: 'end' }];
     }
     case 'retry': {
-      const own = { when: claimedBy(change), set: due(change.dueAtMs) };
-      return [...recorded(change.attempt, own), ...endedMeanwhile(change.attempt)];
+      const { attempt, dueAtMs } = change;
+      return [{ when: claimedBy(change), set: due(dueAtMs), attempt }, endedMeanwhile(attempt)];
     }
     case 'failed': {
       const { attempt, reason } = change;
       const when = claimedBy(change);
       if (attempt === null) return [{ when, set: ended('failed', reason, nowMs) }];
       const set = ended('failed', reason, endOf(attempt));
-      return [...recorded(attempt, { when, set, streak: 'extend' }), ...endedMeanwhile(attempt)];
+      return [{ when, set, attempt, streak: 'extend' }, endedMeanwhile(attempt)];
     }
     case 'held':
       return [{ when: claimedBy(change), set: HELD }];
@@ -102,28 +100,31 @@ export function transitionsOf(change: DeliveryChange, nowMs: number): Transition
   }
 }
 
-/** A delivery as a change finds it. */
-export interface CurrentState {
-  readonly progress: DeliveryProgress;
-  readonly isErased: boolean;
-}
-
 /** A delivery after a change, with what is to be recorded beside it. */
-export interface NextState extends Pick<Transition, 'attempt' | 'streak'> {
+export interface NextState {
   readonly progress: DeliveryProgress;
+  readonly attempt: Transition['attempt'];
+  readonly streak: Transition['streak'];
 }
 
 /** Applies a change; `undefined` where it changes nothing: another claim has the delivery, or it has ended. */
 export function nextState(
-  delivery: CurrentState,
+  before: DeliveryProgress,
   change: DeliveryChange,
   nowMs: number,
 ): NextState | undefined {
-  const transition = transitionsOf(change, nowMs).find(({ when }) => meets(delivery, when));
+  const transition = transitionsOf(change, nowMs).find(({ when }) => meets(before, when));
   if (transition === undefined) return undefined;
-  const { progress } = delivery;
-  const attemptsInCycle = progress.attemptsInCycle + (transition.attempt === undefined ? 0 : 1);
-  return { ...transition, progress: { ...progress, attemptsInCycle, ...transition.set, leaseToken: null } };
+  const { set, attempt, streak } = transition;
+  const { state, reason, endedAtMs, cycle, dueAtMs } = { ...before, ...set };
+  const attemptsInCycle = set?.attemptsInCycle ?? before.attemptsInCycle + (attempt === undefined ? 0 : 1);
+  const progress = { state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken: null };
+  return { progress, attempt, streak };
+}
+
+/** An attempt as it is kept: of an erased transaction without the words of the receiver. */
+export function keptAttempt(attempt: Attempt, isErased: boolean): Attempt {
+  return isErased ? { ...attempt, outcome: withoutWords(attempt.outcome) } : attempt;
 }
 
 /** Why a delivery is not redelivered in this state; `undefined` where it is. */
@@ -148,35 +149,24 @@ export function endOf({ startedAtMs, durationMs }: Attempt): number {
 }
 
 function meets(
-  { progress, isErased }: CurrentState,
-  { states, leaseToken, cycle, attemptsInCycle, erased }: Transition['when'],
+  progress: DeliveryProgress,
+  { states, leaseToken, cycle, attemptsInCycle }: Transition['when'],
 ): boolean {
   return (
     states.includes(progress.state) &&
     (leaseToken === undefined || leaseToken === progress.leaseToken) &&
     (cycle === undefined || cycle === progress.cycle) &&
-    (attemptsInCycle === undefined || attemptsInCycle === progress.attemptsInCycle) &&
-    (erased === undefined || erased === isErased)
+    (attemptsInCycle === undefined || attemptsInCycle === progress.attemptsInCycle)
   );
-}
-
-/** Keeps the attempt with the transition; of an erased transaction without the words of the receiver. */
-function recorded(attempt: Attempt, transition: Transition): Transitions {
-  const { when } = transition;
-  const short = { ...attempt, outcome: withoutWords(attempt.outcome) };
-  return [
-    { ...transition, when: { ...when, erased: false }, attempt },
-    { ...transition, when: { ...when, erased: true }, attempt: short },
-  ];
 }
 
 /**
  * The failed attempt that was under way when its delivery ended for another reason is kept too, but is no part of
  * the failure streak.
  */
-function endedMeanwhile(attempt: Attempt): Transitions {
+function endedMeanwhile(attempt: Attempt): Transition {
   const { cycle, number } = attempt;
-  return recorded(attempt, { when: { states: ['failed', 'withdrawn'], cycle, attemptsInCycle: number - 1 } });
+  return { when: { states: ['failed', 'withdrawn'], cycle, attemptsInCycle: number - 1 }, attempt };
 }
 
 function claimedBy({ leaseToken }: { readonly leaseToken: string }): Transition['when'] {

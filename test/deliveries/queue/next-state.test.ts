@@ -8,12 +8,12 @@ import {
   type DeliveryChange,
   type DeliveryProgress,
   endOf,
+  keptAttempt,
   nextState,
   redeliveryRefusal,
-  transitionsOf,
   WITHDRAWN,
 } from '../../../src/deliveries/queue/next-state.ts';
-import { SUCCESS, UNAVAILABLE } from '../../support/deliveries/deliveries.ts';
+import { SUCCESS, TIMEOUT, UNAVAILABLE } from '../../support/deliveries/deliveries.ts';
 
 const NOW_MS = 9_000;
 const STATES: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed', 'withdrawn'];
@@ -49,8 +49,7 @@ const unattempted: DeliveryReport = { kind: 'failed', ...claim, attempt: null, r
 const held: DeliveryReport = { kind: 'held', ...claim };
 const released: DeliveryReport = { kind: 'released', ...claim };
 
-const apply = (progress: DeliveryProgress, change: DeliveryChange, isErased = false) =>
-  nextState({ progress, isErased }, change, NOW_MS);
+const apply = (progress: DeliveryProgress, change: DeliveryChange) => nextState(progress, change, NOW_MS);
 
 /** The states in which a change has an effect, with the state after it. */
 const effectsOf = (change: DeliveryChange, overrides: Partial<DeliveryProgress> = {}) =>
@@ -153,26 +152,9 @@ describe('the changes of a delivery', () => {
     expect(streaks).toEqual(['end', undefined, 'extend', undefined, undefined, undefined]);
   });
 
-  test('keep no words of the receiver where the record was erased', () => {
-    const nothing = { headers: {}, body: '' };
-    expect(apply(inState('withdrawn'), delivered, true)?.attempt).toEqual(
-      attemptOf({ ok: true, answer: { status: 204, ...nothing } }),
-    );
-    expect(apply(inState('withdrawn'), retry, true)?.attempt?.outcome.answer).toEqual({
-      status: 503,
-      ...nothing,
-    });
-    expect(apply(inState('withdrawn'), retry)?.attempt).toEqual(retry.attempt);
-  });
-
   test('of a redelivery have no effect where another one has started a cycle since', () => {
     const redelivery = { kind: 'redeliver', force: true, cycle: 1, dueAtMs: 9_500 } as const;
     expect(effectsOf(redelivery)).toEqual([]);
-  });
-
-  test('by a report name the case of a record that is not erased first: MongoDB writes that one and looks no further', () => {
-    for (const report of [delivered, retry, failed])
-      expect(transitionsOf(report, NOW_MS)[0].when.erased).toBe(false);
   });
 });
 
@@ -185,6 +167,14 @@ test('a redelivery is refused while a delivery is open, of a withdrawn one alway
     'withdrawn',
   ]);
   expect(redeliveryRefusal('delivered', true)).toBeUndefined();
+});
+
+test('an attempt of an erased transaction is kept without the words of the receiver', () => {
+  const nothing = { headers: {}, body: '' };
+  const answer = { ...UNAVAILABLE.answer, status: 503, ...nothing };
+  expect(keptAttempt(retry.attempt, true)).toEqual({ ...retry.attempt, outcome: { ...UNAVAILABLE, answer } });
+  expect(keptAttempt(attemptOf(TIMEOUT), true)).toEqual(attemptOf(TIMEOUT));
+  expect(keptAttempt(retry.attempt, false)).toEqual(retry.attempt);
 });
 
 test('an attempt ends when its time is over, in whole milliseconds', () => {

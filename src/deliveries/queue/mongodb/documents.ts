@@ -108,13 +108,12 @@ export function toStreakFields({ failedInARow, failingSinceMs, lastAnswers }: We
 
 /** What a delivery must be for a transition. */
 export function guardOf(when: Transition['when']): Filter<DeliveryDocument> {
-  const { states, leaseToken, cycle, attemptsInCycle, erased } = when;
+  const { states, leaseToken, cycle, attemptsInCycle } = when;
   return {
     state: { $in: [...states] },
     ...(leaseToken === undefined ? {} : { lease: leaseToken }),
     ...(cycle === undefined ? {} : { cycle }),
     ...(attemptsInCycle === undefined ? {} : { attempts_in_cycle: attemptsInCycle }),
-    ...(erased === undefined ? {} : { 'record.head': erased ? '' : { $ne: '' } }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { type AnyBulkWriteOperation, type ClientSession, type Document, ObjectId } from 'mongodb';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
 import { type DeliveryReport, MAX_ATTEMPTS_KEPT, type WebhookHealth } from '../delivery-queue.ts';
-import { type Transition, transitionsOf } from '../next-state.ts';
+import { keptAttempt, type Transition, transitionsOf } from '../next-state.ts';
 import { SerialWork } from '../serial-work.ts';
 import { readLeaseToken } from './claim.ts';
 import { type DeliveryCollections, type DeliveryDocument, deliveryCollections } from './collections.ts';
@@ -9,6 +9,10 @@ import { changedFields, guardOf, toAttemptDocument, updateOf } from './documents
 import { ensureLanes, moveStreaks, readLanes } from './lanes.ts';
 
 const NO_CHANGE: ReadonlyMap<string, WebhookHealth> = new Map();
+
+/** Whether the record of a delivery is erased decides how an attempt is kept. */
+const IS_KEPT = { 'record.head': { $ne: '' } } as const;
+const IS_ERASED = { 'record.head': '' } as const;
 
 type Deliveries = DeliveryCollections['deliveries'];
 type InSession = { readonly session?: ClientSession };
@@ -20,7 +24,7 @@ interface PendingReport {
   readonly prefix: string;
   /** What it does to a delivery that its claim still has, or a success to any in its cycle. */
   readonly expected: Transition;
-  /** What it does where that matches nothing. */
+  /** What else it may do. */
   readonly otherwise: readonly Transition[];
   /** Marks the attempt of a transition that moves the failure streak. */
   readonly by: ObjectId;
@@ -135,13 +139,13 @@ async function writePart(
   );
   let matched = await recordSuccesses(deliveries, successes, session);
   if (others.length > 0) {
-    const writes = others.map((each) => writeOf(each, each.expected));
+    const writes = others.map((each) => writeOf(each, each.expected, false));
     matched += (await deliveries.bulkWrite(writes, { ordered: true, ...session })).matchedCount;
   }
   const moving = pending.filter(movesStreak);
   if (matched === pending.length) return moving;
-  const otherwise = pending.flatMap((each) => each.otherwise.map((transition) => writeOf(each, transition)));
-  if (otherwise.length > 0) await deliveries.bulkWrite(otherwise, { ordered: true, ...session });
+  const writes = pending.flatMap(otherWritesOf);
+  if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: true, ...session });
   if (moving.length === 0) return moving;
   const ids = moving.map(({ id }) => id);
   const projection = { 'attempts.by': 1 };
@@ -179,7 +183,7 @@ async function recordSuccesses(
     },
     { $unset: ['own', ...unset] },
   ];
-  const filter = { _id: { $in: ids }, ...guardOf(first.expected.when) };
+  const filter = { _id: { $in: ids }, ...guardOf(first.expected.when), ...IS_KEPT };
   return (await deliveries.updateMany(filter, change, { hint: '_id_', ...session })).matchedCount;
 }
 
@@ -188,9 +192,26 @@ async function recordSuccesses(
  * tenth of the work, and the guards make a second report harmless. An attempt outside the streak gets a mark of its
  * own: with that of its report it would look as if it had counted.
  */
-function writeOf({ id, by }: PendingReport, transition: Transition): AnyBulkWriteOperation<DeliveryDocument> {
-  const update = updateOf(transition, transition.streak === undefined ? new ObjectId() : by);
-  return { updateMany: { filter: { _id: id, ...guardOf(transition.when) }, update, hint: '_id_' } };
+function writeOf(
+  { id, by }: PendingReport,
+  transition: Transition,
+  isErased: boolean,
+): AnyBulkWriteOperation<DeliveryDocument> {
+  const { when, attempt, streak } = transition;
+  const kept = attempt && keptAttempt(attempt, isErased);
+  const update = updateOf({ ...transition, attempt: kept }, streak === undefined ? new ObjectId() : by);
+  const record = attempt === undefined ? {} : isErased ? IS_ERASED : IS_KEPT;
+  return { updateMany: { filter: { _id: id, ...guardOf(when), ...record }, update, hint: '_id_' } };
+}
+
+/** What a report may have to do where its delivery was not as expected: it was erased, or ended meanwhile. */
+function otherWritesOf(each: PendingReport): AnyBulkWriteOperation<DeliveryDocument>[] {
+  const { expected, otherwise } = each;
+  const writes = otherwise.flatMap((transition) => [
+    writeOf(each, transition, false),
+    writeOf(each, transition, true),
+  ]);
+  return expected.attempt === undefined ? writes : [writeOf(each, expected, true), ...writes];
 }
 
 /** MongoDB itself would take anything. */

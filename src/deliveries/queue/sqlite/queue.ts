@@ -19,12 +19,18 @@ import {
 } from '../delivery-queue.ts';
 import { FailureStreaks } from '../failure-streak.ts';
 import type { DeliveryLogCopy } from '../log-copy.ts';
-import { type DeliveryChange, type NextState, nextState, redeliveryRefusal } from '../next-state.ts';
+import {
+  type DeliveryChange,
+  keptAttempt,
+  type NextState,
+  nextState,
+  redeliveryRefusal,
+} from '../next-state.ts';
 import { storeNew } from './enqueue.ts';
 import { SqliteLanes } from './lanes.ts';
 import { SqliteLogCopy } from './log-copy.ts';
 import { SqliteDeliveryReader } from './reader.ts';
-import { attemptValues, type ProgressRow, type Row, toClaimed, toProgress } from './rows.ts';
+import { attemptValues, type ProgressRow, type Row, toClaimed } from './rows.ts';
 import { deliveryMigrations } from './schema.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
@@ -139,7 +145,11 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     let after = 0; // what is held again meanwhile is not resumed twice
     for (;;) {
       const rows = await this.#db.write(() => {
-        const held = this.#statements.heldOfAccount.all(accountId, after, BULK_ROWS).map(toProgress);
+        const held = this.#statements.heldOfAccount.all(
+          accountId,
+          after,
+          BULK_ROWS,
+        ) as unknown as ProgressRow[];
         for (const row of held) this.#change(row, { kind: 'resume' }, nowMs);
         const lanes = new Set(held.map(({ prefix }) => prefix));
         for (const prefix of lanes) this.#lanes.endStreakInTime(prefix);
@@ -158,7 +168,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     let ended = 0;
     for (;;) {
       const count = await this.#db.write(() => {
-        const open = this.#statements.openOfLane.all(prefix, BULK_ROWS).map(toProgress);
+        const open = this.#statements.openOfLane.all(prefix, BULK_ROWS) as unknown as ProgressRow[];
         for (const row of open) this.#change(row, { kind: 'end lane', reason }, nowMs);
         this.#lanes.refresh([prefix]);
         return open.length;
@@ -189,7 +199,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
       const row = this.#progress(id);
       if (row === undefined) return 'not known';
       if (this.#statements.isWithdrawn.get(row.transactionId) !== undefined) return 'withdrawn';
-      const { state, cycle } = row.progress;
+      const { state, cycle } = row;
       const refusal = redeliveryRefusal(state, force);
       if (refusal !== undefined) return refusal;
       this.#change(row, { kind: 'redeliver', force, cycle, dueAtMs }, this.#clock.now());
@@ -257,14 +267,13 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
 
   #withdraw(transactionId: number, nowMs: number): void {
     this.#statements.insertWithdrawal.run(transactionId);
-    const open = this.#statements.openOfTransaction.all(transactionId).map(toProgress);
+    const open = this.#statements.openOfTransaction.all(transactionId) as unknown as ProgressRow[];
     for (const row of open) this.#change(row, { kind: 'withdraw' }, nowMs);
     this.#lanes.refresh(open.map(({ prefix }) => prefix));
   }
 
   #progress(id: string): ProgressRow | undefined {
-    const row: Row | undefined = this.#statements.progress.get(id);
-    return row && toProgress(row);
+    return this.#statements.progress.get(id) as ProgressRow | undefined;
   }
 
   /** Carries out a change by the table; `undefined` where it changes nothing. The lane is refreshed by the caller. */
@@ -272,9 +281,12 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     const { seq } = row;
     const next = nextState(row, change, nowMs);
     if (next === undefined) return undefined;
-    this.#statements.update.run({ seq, ...next.progress });
+    const { state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken } = next.progress;
+    const values = [state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken];
+    this.#statements.update.run(...values, seq);
     if (next.attempt !== undefined) {
-      this.#statements.insertAttempt.run(seq, ...attemptValues(next.attempt));
+      const kept = keptAttempt(next.attempt, row.isErased === 1);
+      this.#statements.insertAttempt.run(seq, ...attemptValues(kept));
       this.#statements.dropOldAttempts.run(seq);
     }
     return next;

@@ -79,29 +79,10 @@ export function attemptValues(attempt: Attempt): [number, number, number, number
 }
 
 /** What a change of a delivery is decided by, and what it takes to carry it out. */
-export interface ProgressRow {
+export interface ProgressRow extends DeliveryProgress {
   readonly seq: number;
   readonly prefix: string;
   readonly transactionId: number;
-  readonly progress: DeliveryProgress;
-  readonly isErased: boolean;
-}
-
-/** From a row of the selection of progress. */
-export function toProgress(row: Row): ProgressRow {
-  return {
-    seq: row.seq as number,
-    prefix: row.prefix as string,
-    transactionId: row.transactionId as number,
-    progress: {
-      state: row.state as DeliveryState,
-      reason: row.reason as string | null,
-      endedAtMs: row.endedAtMs as number | null,
-      cycle: row.cycle as number,
-      attemptsInCycle: row.attemptsInCycle as number,
-      dueAtMs: row.dueAtMs as number | null,
-      leaseToken: row.leaseToken as string | null,
-    },
-    isErased: row.isErased === 1,
-  };
+  /** 1 where its record was erased. */
+  readonly isErased: number;
 }

@@ -46,9 +46,9 @@ export function prepareStatements(db: Database) {
     ),
     openOfTransaction: db.prepare(`${PROGRESS} WHERE transaction_id = ? AND ended_at IS NULL`),
     update: db.prepare(
-      `UPDATE deliveries SET state = $state, reason = $reason, ended_at = $endedAtMs, cycle = $cycle,
-         attempts_in_cycle = $attemptsInCycle, due_at = $dueAtMs, lease = $leaseToken
-       WHERE seq = $seq`,
+      `UPDATE deliveries SET state = ?, reason = ?, ended_at = ?, cycle = ?, attempts_in_cycle = ?, due_at = ?,
+         lease = ?
+       WHERE seq = ?`,
     ),
     isWithdrawn: db.prepare('SELECT 1 FROM withdrawals WHERE transaction_id = ?'),
     insertWithdrawal: db.prepare('INSERT INTO withdrawals VALUES (?) ON CONFLICT DO NOTHING'),
