@@ -188,11 +188,13 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       () => log.adopt({ id, startedAtMs }),
       () => allOf(log.deliveries()),
       () => allOf(log.withdrawals()),
-      () => allOf(log.runs()),
+      () => allOf(log.streaks()),
       () => log.store([stored as StoredDelivery]),
       () => log.storeWithdrawals([1]),
       () =>
-        log.storeRuns([{ prefix: 'x', health: { failedInARow: 1, failingSinceMs: null, lastAnswers: [] } }]),
+        log.storeStreaks([
+          { prefix: 'x', health: { failedInARow: 1, failingSinceMs: null, lastAnswers: [] } },
+        ]),
     ];
     for (const call of calls) {
       await expect(call(), call.toString()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
@@ -241,16 +243,16 @@ async function inEveryState(queue: DeliveryQueue): Promise<readonly NewDelivery[
 async function copy(source: DeliveryLogCopy, target: DeliveryLogCopy): Promise<void> {
   for await (const batch of source.withdrawals()) await target.storeWithdrawals(batch);
   for await (const batch of source.deliveries()) await target.store(batch);
-  for await (const batch of source.runs()) await target.storeRuns(batch);
+  for await (const batch of source.streaks()) await target.storeStreaks(batch);
 }
 
 /** Everything in the log but its name; lanes without a run are left out. */
 async function contentOf(log: DeliveryLogCopy) {
-  const runs = await allOf(log.runs());
+  const streaks = await allOf(log.streaks());
   return {
     deliveries: await allOf(log.deliveries()),
     withdrawals: (await allOf(log.withdrawals())).sort((a, b) => a - b),
-    runs: runs
+    streaks: streaks
       .filter(({ health }) => health.failedInARow > 0 || health.failingSinceMs !== null)
       .sort((a, b) => (a.prefix < b.prefix ? -1 : 1)),
   };

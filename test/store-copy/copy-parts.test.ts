@@ -145,10 +145,10 @@ describe('a copied delivery log', () => {
     adopt: (id) => log.adopt(id),
     deliveries: (options) => log.deliveries(options),
     withdrawals: () => log.withdrawals(),
-    runs: () => log.runs(),
+    streaks: () => log.streaks(),
     store: async () => undefined,
     storeWithdrawals: async () => undefined,
-    storeRuns: async () => undefined,
+    storeStreaks: async () => undefined,
   });
 
   test('has withdrawals, runs of failures and whatever stood there otherwise, as in its source', async () => {
@@ -157,7 +157,7 @@ describe('a copied delivery log', () => {
     await logged(target, [1]);
     await target.queue.withdraw(1, 5_000); // differs, and is put right
     await source.queue.withdraw(9, 5_000);
-    await source.deliveries.storeRuns([{ prefix: 'aaaaaaaaaa', health: RUN }]);
+    await source.deliveries.storeStreaks([{ prefix: 'aaaaaaaaaa', health: RUN }]);
     const report = await copied(source, target.deliveries);
     expect(report.faults).toEqual([
       expect.stringContaining('withdrawal of transaction 1 is in the target only'),
@@ -173,11 +173,11 @@ describe('a copied delivery log', () => {
     await logged(target, [1, 3, 4]);
     await source.queue.withdraw(3, 5_000);
     await target.queue.withdraw(5, 5_000);
-    await source.deliveries.storeRuns([
+    await source.deliveries.storeStreaks([
       { prefix: 'aaaaaaaaaa', health: RUN },
       { prefix: 'cccccccccc', health: { failedInARow: 0, failingSinceMs: null, lastAnswers: [] } },
     ]);
-    await target.deliveries.storeRuns([{ prefix: 'bbbbbbbbbb', health: RUN }]);
+    await target.deliveries.storeStreaks([{ prefix: 'bbbbbbbbbb', health: RUN }]);
     const { deliveries, faults } = await copied(source, deaf(target.deliveries));
     expect(deliveries).toBe(1);
     expect(faults.toSorted()).toEqual(

@@ -7,8 +7,8 @@ import type { AttemptOutcome, ClaimedDelivery, DeliveryReport } from '../queue/d
 import type { Scheduler } from '../queue/scheduler.ts';
 import type { Sender, SendRequest, SendResult } from '../sender/sender-port.ts';
 import { type AttemptCheck, checkAttempt } from './attempt-check.ts';
-import type { LaneOutcome } from './lanes.ts';
-import type { DeliveryOutcome } from './report-batch.ts';
+import type { AttemptSummary } from './lane-slots.ts';
+import type { ReportedDelivery } from './report-batch.ts';
 
 /** What the attempts themselves are made of. */
 export interface AttemptTerms {
@@ -31,7 +31,7 @@ export interface AttemptsOptions {
   /** Why the delivery had to end meanwhile. */
   readonly endedSince: (delivery: ClaimedDelivery) => string | undefined;
   /** Called with what is to be recorded of a delivery, and how its attempt went where one was made. */
-  readonly onEnded: (outcome: DeliveryOutcome, attempt: LaneOutcome | undefined) => void;
+  readonly onEnded: (reported: ReportedDelivery, attempt: AttemptSummary | undefined) => void;
 }
 
 /** Judges each claimed delivery at the very moment before its attempt, makes the attempt and says what it came to. */
@@ -58,11 +58,11 @@ export class Attempts {
 
   /** Leaves it as it was before it was claimed. */
   giveBack(delivery: ClaimedDelivery): void {
-    this.#settle(delivery, { kind: 'released', ...claimOf(delivery) });
+    this.#report(delivery, { kind: 'released', ...claimOf(delivery) });
   }
 
   /** Waits for the attempts under way. */
-  async settle(): Promise<void> {
+  async whenIdle(): Promise<void> {
     await Promise.all(this.#underWay);
   }
 
@@ -95,15 +95,15 @@ export class Attempts {
 
   #hold(delivery: ClaimedDelivery): void {
     this.#options.log.info(linesOf(delivery), 'delivery held: its account has no access');
-    this.#settle(delivery, { kind: 'held', ...claimOf(delivery) });
+    this.#report(delivery, { kind: 'held', ...claimOf(delivery) });
   }
 
   #end(delivery: ClaimedDelivery, reason: string): void {
     this.#options.log.info({ ...linesOf(delivery), reason }, 'delivery ended without an attempt');
-    this.#settle(delivery, { kind: 'failed', ...claimOf(delivery), attempt: null, reason });
+    this.#report(delivery, { kind: 'failed', ...claimOf(delivery), attempt: null, reason });
   }
 
-  #settle(delivery: ClaimedDelivery, report: DeliveryReport): void {
+  #report(delivery: ClaimedDelivery, report: DeliveryReport): void {
     this.#options.onEnded({ delivery, report }, undefined);
   }
 

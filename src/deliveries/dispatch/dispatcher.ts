@@ -13,8 +13,8 @@ import { SerialWork } from '../queue/serial-work.ts';
 import { AccountReactions, disabledReason, type Reaction } from './account-reactions.ts';
 import { Attempts, type AttemptTerms } from './attempts.ts';
 import { HeldAccounts } from './held-accounts.ts';
-import { countByLane, Lanes } from './lanes.ts';
-import { type DeliveryOutcome, ReportBatch } from './report-batch.ts';
+import { countByLane, LaneSlots } from './lane-slots.ts';
+import { ReportBatch, type ReportedDelivery } from './report-batch.ts';
 
 /** What a killed process had claimed is due again after this. */
 const LEASE_MS = 5_000;
@@ -43,7 +43,7 @@ export interface DispatcherOptions extends AttemptTerms {
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  readonly #lanes = new Lanes();
+  readonly #slots = new LaneSlots();
   readonly #reactions = new AccountReactions();
   readonly #held: HeldAccounts;
   readonly #health: HealthWatch;
@@ -96,9 +96,9 @@ export class Dispatcher {
       scheduler,
       log,
       endedSince: (delivery) => this.#endedSince(delivery),
-      onEnded: (outcome, attempt) => {
-        if (attempt !== undefined) this.#lanes.ended(outcome.delivery.prefix, attempt);
-        this.#reports.add(outcome);
+      onEnded: (reported, attempt) => {
+        if (attempt !== undefined) this.#slots.ended(reported.delivery.prefix, attempt);
+        this.#reports.add(reported);
       },
     });
   }
@@ -147,7 +147,7 @@ export class Dispatcher {
     const nowMs = this.#options.scheduler.now();
     for (const { delivery, sinceMs } of ahead) {
       if (nowMs - sinceMs < LEASE_MS / 2) this.#attempt(delivery, sinceMs);
-      else this.#lanes.ended(delivery.prefix); // it falls due again by itself when its lease ends
+      else this.#slots.ended(delivery.prefix); // it falls due again by itself when its lease ends
     }
   }
 
@@ -157,11 +157,11 @@ export class Dispatcher {
     this.#options.queue.changed.remove(this.#ringer);
     this.#cancelTimer?.();
     await this.#working;
-    await this.#claims.settle();
+    await this.#claims.whenIdle();
     for (const { delivery } of this.#ahead) this.#attempts.giveBack(delivery);
-    await this.#attempts.settle();
+    await this.#attempts.whenIdle();
     await this.#reports.close();
-    await this.#health.settle();
+    await this.#health.whenIdle();
   }
 
   #wake(): void {
@@ -199,7 +199,7 @@ export class Dispatcher {
       if (next.kind === 'enabled') await this.#enabled(next.prefix, next.atMs);
       if (next.kind === 'access') this.#held.changed(next.accountId);
       this.#todo.shift();
-      if (next.kind === 'end lane') this.#lanes.setBlocked(next.prefix, false);
+      if (next.kind === 'end lane') this.#slots.setBlocked(next.prefix, false);
     }
   }
 
@@ -209,7 +209,7 @@ export class Dispatcher {
     const isOlder = failingSinceMs === null || failingSinceMs < atMs;
     if (failedInARow > 0 && isOlder) await this.#options.queue.resetHealth(prefix);
     this.#health.recovered(prefix);
-    this.#lanes.ramps.start(prefix, atMs);
+    this.#slots.ramps.start(prefix, atMs);
   }
 
   /** Claims until nothing is due that finds a slot; returns the time by which that was judged. */
@@ -220,7 +220,7 @@ export class Dispatcher {
       const dueAtMs = await queue.nextDueAtMs();
       if (dueAtMs === undefined || dueAtMs > nowMs || this.#stopping.signal.aborted) return nowMs;
       const claimed = await this.#claims.run(async () => {
-        const grant = this.#lanes.grant(nowMs);
+        const grant = this.#slots.grant(nowMs);
         if (grant.limit <= 0) return 0;
         const deliveries = await queue.claim({ nowMs, holder, leaseMs: LEASE_MS, ...grant });
         this.#begin(deliveries);
@@ -234,7 +234,7 @@ export class Dispatcher {
   /** Full lanes are left out: they are served when one of their own attempts ends. */
   async #sleepAfter(judgedAtMs: number): Promise<void> {
     const dueAtMs = (await this.#options.queue.nextDueAtMs(judgedAtMs)) ?? Infinity;
-    const rampAtMs = this.#lanes.ramps.nextAtMs(judgedAtMs) ?? Infinity;
+    const rampAtMs = this.#slots.ramps.nextAtMs(judgedAtMs) ?? Infinity;
     const nextMs = Math.min(dueAtMs, rampAtMs, this.#held.nextAtMs());
     this.#sleep(Math.max(0, nextMs - this.#options.scheduler.now()));
   }
@@ -248,7 +248,7 @@ export class Dispatcher {
     const { queue, holder, scheduler } = this.#options;
     await this.#claims.run(async () => {
       const nowMs = scheduler.now();
-      const { laneCapacity } = this.#lanes.grant(nowMs, countByLane(deliveries));
+      const { laneCapacity } = this.#slots.grant(nowMs, countByLane(deliveries));
       const claiming = this.#started && !this.#stopping.signal.aborted;
       const claimFor = claiming ? { nowMs, holder, leaseMs: LEASE_MS, laneCapacity } : undefined;
       this.#begin(await queue.enqueue(deliveries, claimFor));
@@ -257,7 +257,7 @@ export class Dispatcher {
 
   #begin(deliveries: readonly ClaimedDelivery[]): void {
     const nowMs = this.#options.scheduler.now();
-    for (const { prefix } of deliveries) this.#lanes.started(prefix, nowMs);
+    for (const { prefix } of deliveries) this.#slots.started(prefix, nowMs);
     for (const delivery of deliveries) this.#attempt(delivery, nowMs);
   }
 
@@ -272,11 +272,11 @@ export class Dispatcher {
     return cycle > 1 ? undefined : this.#reactions.endedSince(prefix, position);
   }
 
-  #recorded(outcomes: readonly DeliveryOutcome[], health: ReadonlyMap<string, WebhookHealth>): void {
+  #recorded(reported: readonly ReportedDelivery[], health: ReadonlyMap<string, WebhookHealth>): void {
     const failed = new Map<string, number>();
-    for (const { delivery, report } of outcomes) {
+    for (const { delivery, report } of reported) {
       const { prefix, accountId } = delivery;
-      if (!('attempt' in report) || report.attempt === null) this.#lanes.ended(prefix);
+      if (!('attempt' in report) || report.attempt === null) this.#slots.ended(prefix);
       else if (report.kind === 'failed') failed.set(prefix, accountId);
       if (report.kind === 'held') this.#held.changed(accountId);
     }
@@ -291,7 +291,7 @@ export class Dispatcher {
 
   /** Nothing more begins for the webhook until its lane is ended, here or by the event when it comes back. */
   #switchOff({ prefix, judgement }: HealthVerdict, done: 'begun' | 'recorded' | 'failed'): void {
-    this.#lanes.setBlocked(prefix, done !== 'failed');
+    this.#slots.setBlocked(prefix, done !== 'failed');
     if (done === 'recorded' && judgement.kind === 'switch off') {
       this.#todo.push({ kind: 'end lane', prefix, reason: disabledReason(judgement.reason) });
     }

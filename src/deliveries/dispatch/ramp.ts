@@ -29,7 +29,7 @@ export class Ramps {
   }
 
   /** One delivery starts now. */
-  took(prefix: string, nowMs: number): void {
+  consume(prefix: string, nowMs: number): void {
     const ramp = this.#current(prefix, nowMs);
     if (ramp === undefined) return;
     ramp.nextAtMs = Math.max(ramp.nextAtMs, nowMs - BURST_MS) + intervalMs(ramp, nowMs);

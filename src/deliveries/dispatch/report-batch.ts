@@ -16,7 +16,8 @@ const MAX_TOGETHER = 200;
 const BACKOFF = { firstMs: 50 } as const;
 const MAX_DETAIL_CHARACTERS = 500;
 
-export interface DeliveryOutcome {
+/** A claimed delivery, and what is to be recorded of it. */
+export interface ReportedDelivery {
   readonly delivery: ClaimedDelivery;
   readonly report: DeliveryReport;
 }
@@ -29,7 +30,7 @@ export interface ReportBatchOptions {
   readonly togetherMs?: number | undefined;
   /** Called after outcomes are durable, with the health of the lanes whose failure streak changed. */
   readonly onRecorded: (
-    outcomes: readonly DeliveryOutcome[],
+    reported: readonly ReportedDelivery[],
     health: ReadonlyMap<string, WebhookHealth>,
   ) => void;
   /** Called with a fault of the program: nothing is recorded any more. */
@@ -44,7 +45,7 @@ export interface ReportBatchOptions {
 export class ReportBatch {
   readonly #options: ReportBatchOptions;
   readonly #closing = new AbortController();
-  #waiting: DeliveryOutcome[] = [];
+  #waiting: ReportedDelivery[] = [];
   #cancelTimer: (() => void) | undefined;
   #flushing: Promise<void> | undefined;
 
@@ -52,8 +53,8 @@ export class ReportBatch {
     this.#options = options;
   }
 
-  add(outcome: DeliveryOutcome): void {
-    this.#waiting.push(outcome);
+  add(reported: ReportedDelivery): void {
+    this.#waiting.push(reported);
     if (this.#flushing === undefined) this.#flushIn(this.#options.togetherMs ?? TOGETHER_MS);
   }
 
@@ -63,13 +64,13 @@ export class ReportBatch {
     this.#cancelTimer?.();
     await this.#flushing;
     const { log } = this.#options;
-    const outcomes = this.#waiting;
+    const waiting = this.#waiting;
     try {
-      for (let from = 0; from < outcomes.length; from += MAX_TOGETHER) {
-        await this.#record(outcomes.slice(from, from + MAX_TOGETHER));
+      for (let from = 0; from < waiting.length; from += MAX_TOGETHER) {
+        await this.#record(waiting.slice(from, from + MAX_TOGETHER));
       }
     } catch (error) {
-      const fields = { reason: reasonOf(error), outcomes: outcomes.length };
+      const fields = { reason: reasonOf(error), outcomes: waiting.length };
       log.warn(fields, 'outcomes of attempts were not recorded before the end: these attempts are repeated');
     }
   }
@@ -91,12 +92,12 @@ export class ReportBatch {
     const sleep = (ms: number) => sleepBy(scheduler, ms, signal);
     try {
       while (this.#waiting.length > 0 && !signal.aborted) {
-        const outcomes = this.#waiting.slice(0, MAX_TOGETHER);
-        const fields = { outcomes: outcomes.length };
+        const some = this.#waiting.slice(0, MAX_TOGETHER);
+        const fields = { outcomes: some.length };
         const retry = { log, signal, sleep, component: 'outcomes', backoff: BACKOFF, fields };
         await retryWhileUnavailable(async () => {
-          await this.#record(outcomes);
-          this.#waiting = this.#waiting.slice(outcomes.length);
+          await this.#record(some);
+          this.#waiting = this.#waiting.slice(some.length);
         }, retry);
       }
     } finally {
@@ -104,8 +105,8 @@ export class ReportBatch {
     }
   }
 
-  async #record(outcomes: readonly DeliveryOutcome[]): Promise<void> {
-    const failed = await isolateFailures(outcomes, (some) => this.#report(some));
+  async #record(reported: readonly ReportedDelivery[]): Promise<void> {
+    const failed = await isolateFailures(reported, (some) => this.#report(some));
     for (const { item, error } of failed) {
       const { id } = item.report;
       this.#options.log.error(
@@ -116,15 +117,15 @@ export class ReportBatch {
     }
   }
 
-  async #report(outcomes: readonly DeliveryOutcome[]): Promise<void> {
+  async #report(reported: readonly ReportedDelivery[]): Promise<void> {
     const { queue, onRecorded } = this.#options;
-    const health = await queue.report(outcomes.map(({ report }) => report));
-    onRecorded(outcomes, health);
+    const health = await queue.report(reported.map(({ report }) => report));
+    onRecorded(reported, health);
   }
 }
 
 /** The same outcome without what the receiver said, which is all that it did not make itself. */
-function inShort({ delivery, report }: DeliveryOutcome, reason: string): DeliveryOutcome {
+function inShort({ delivery, report }: ReportedDelivery, reason: string): ReportedDelivery {
   if (!('attempt' in report) || report.attempt === null) return { delivery, report };
   const short = withoutWords(report.attempt.outcome);
   const detail = `not stored: ${reason}`.slice(0, MAX_DETAIL_CHARACTERS);

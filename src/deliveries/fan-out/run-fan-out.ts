@@ -22,7 +22,7 @@ const ACK_TIMEOUT_MS = 5_000;
 /** As good as never: only what can't be read is parked, and that at once. A store that is unavailable costs no event. */
 const MAX_RETRIES = 2 ** 31 - 1;
 
-export interface FanOutRun {
+export interface RunFanOutOptions {
   readonly subscriptions: PersistentSubscriptions;
   readonly fanOut: FanOut;
   readonly log: Log;
@@ -38,12 +38,12 @@ export interface FanOutRun {
  * acknowledged after what it calls for is stored. While a store is unavailable no further event is taken; an event
  * that can't be handled is parked with its reason. Rejects with what else the subscription rejects with.
  */
-export async function runFanOut(run: FanOutRun): Promise<void> {
-  await retryWhileUnavailable((available) => consume(run, available), retryOptions(run));
+export async function runFanOut(options: RunFanOutOptions): Promise<void> {
+  await retryWhileUnavailable((available) => consume(options, available), retryOptions(options));
 }
 
-async function consume(run: FanOutRun, available: () => void): Promise<void> {
-  const { subscriptions, signal, onConnected } = run;
+async function consume(options: RunFanOutOptions, available: () => void): Promise<void> {
+  const { subscriptions, signal, onConnected } = options;
   await prepareGroup(subscriptions);
   const failed = new AbortController();
   const until = AbortSignal.any([signal, failed.signal]);
@@ -53,20 +53,23 @@ async function consume(run: FanOutRun, available: () => void): Promise<void> {
   for await (const events of inBatches(consumer, BATCH)) {
     const beganAtMs = performance.now();
     try {
-      await retryWhileUnavailable(async () => settle(consumer, await handle(run, events), run.log), {
-        ...retryOptions(run),
-        fields: { events: events.length },
-      });
+      await retryWhileUnavailable(
+        async () => acknowledge(consumer, await handle(options, events), options.log),
+        {
+          ...retryOptions(options),
+          fields: { events: events.length },
+        },
+      );
     } catch (error) {
       failed.abort(); // or else leaving the loop would wait for the next event
       throw error;
     }
-    const leftMs = beganAtMs + (run.gatherMs ?? 0) - performance.now();
+    const leftMs = beganAtMs + (options.gatherMs ?? 0) - performance.now();
     if (leftMs > 0) await pause(leftMs, until);
   }
 }
 
-function retryOptions({ log, signal }: FanOutRun): RetryOptions {
+function retryOptions({ log, signal }: RunFanOutOptions): RetryOptions {
   return { log, signal, component: 'fan-out' };
 }
 
@@ -81,10 +84,10 @@ async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<voi
 }
 
 /** What can't be handled alone is parked: it must not hold up the others. */
-async function handle({ fanOut }: FanOutRun, events: readonly GroupEvent[]): Promise<FanOutResult[]> {
+async function handle({ fanOut }: RunFanOutOptions, events: readonly GroupEvent[]): Promise<FanOutResult[]> {
   const results: FanOutResult[] = [];
   const failed = await isolateFailures(events, async (some) => {
-    for (const settlement of await fanOut.handle(some)) results.push(settlement);
+    for (const result of await fanOut.handle(some)) results.push(result);
   });
   return [
     ...results,
@@ -92,11 +95,15 @@ async function handle({ fanOut }: FanOutRun, events: readonly GroupEvent[]): Pro
   ];
 }
 
-async function settle(consumer: GroupConsumer, results: readonly FanOutResult[], log: Log): Promise<void> {
+async function acknowledge(
+  consumer: GroupConsumer,
+  results: readonly FanOutResult[],
+  log: Log,
+): Promise<void> {
   await consumer.ack(results.filter(({ kind }) => kind === 'ack').map(({ event }) => event));
-  for (const settlement of results) {
-    if (settlement.kind === 'ack') continue;
-    const { kind, event, reason } = settlement;
+  for (const result of results) {
+    if (result.kind === 'ack') continue;
+    const { kind, event, reason } = result;
     const { position, stream, type } = event.event;
     if (kind === 'park') {
       await consumer.park(event, reason);
@@ -105,7 +112,7 @@ async function settle(consumer: GroupConsumer, results: readonly FanOutResult[],
         'event parked: it calls for no delivery until it is retried',
       );
     } else {
-      await consumer.retry(event, { reason, delayMs: settlement.delayMs });
+      await consumer.retry(event, { reason, delayMs: result.delayMs });
       log.warn({ position, stream, reason }, 'deliveries wait: their account can not be read');
     }
   }

@@ -42,7 +42,7 @@ export class HealthWatch {
   }
 
   /** Waits for what is being recorded. */
-  async settle(): Promise<void> {
+  async whenIdle(): Promise<void> {
     await Promise.all(this.#underWay.values());
   }
 

@@ -6,7 +6,7 @@ export interface StoredDelivery extends Delivery {
 }
 
 /** The run of one lane. */
-export interface StoredRun {
+export interface StoredStreak {
   readonly prefix: string;
   readonly health: WebhookHealth;
 }
@@ -14,11 +14,11 @@ export interface StoredRun {
 /**
  * A delivery log as `fuel store copy` reads and writes it; nobody delivers from either log meanwhile.
  *
- * - `deliveries`, `withdrawals` and `runs` hand out everything in batches, each in a stable order; `deliveries`
+ * - `deliveries`, `withdrawals` and `streaks` hand out everything in batches, each in a stable order; `deliveries`
  *   by id, behind `after` where that is given, so that a copy can go on.
  * - `adopt` gives an empty log the name and start of another. Rejects with `REFUSED` where the log has another
  *   name already and holds deliveries; adopting the name that it has changes nothing.
- * - `store`, `storeWithdrawals` and `storeRuns` put things there as they are, in the place of what stands under
+ * - `store`, `storeWithdrawals` and `storeStreaks` put things there as they are, in the place of what stands under
  *   the same id: storing twice changes nothing. What a lease held is due at the delivery's own due time.
  */
 export interface DeliveryLogCopy {
@@ -26,8 +26,8 @@ export interface DeliveryLogCopy {
   adopt(log: { readonly id: string; readonly startedAtMs: number }): Promise<void>;
   deliveries(options?: { readonly after?: string | undefined }): AsyncIterable<readonly StoredDelivery[]>;
   withdrawals(): AsyncIterable<readonly number[]>;
-  runs(): AsyncIterable<readonly StoredRun[]>;
+  streaks(): AsyncIterable<readonly StoredStreak[]>;
   store(deliveries: readonly StoredDelivery[]): Promise<void>;
   storeWithdrawals(transactionIds: readonly number[]): Promise<void>;
-  storeRuns(runs: readonly StoredRun[]): Promise<void>;
+  storeStreaks(streaks: readonly StoredStreak[]): Promise<void>;
 }

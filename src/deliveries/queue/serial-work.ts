@@ -9,7 +9,7 @@ export class SerialWork {
   }
 
   /** Waits for all that was given so far. */
-  async settle(): Promise<void> {
+  async whenIdle(): Promise<void> {
     await this.#last;
   }
 }

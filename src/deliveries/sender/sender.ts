@@ -74,29 +74,29 @@ async function send(parts: Parts, request: SendRequest): Promise<AttemptOutcome>
   const { addresses } = found;
   const forbidden = parts.allowPrivate ? undefined : forbiddenAmong(addresses);
   if (forbidden !== undefined) return failure('forbidden', `${target.host} has the address ${forbidden}`);
-  const attempt = new Attempt(parts, { target, addresses, request });
+  const job = new SendJob(parts, { target, addresses, request });
   return withinTime({
     limitMs: TIME_LIMIT_MS,
-    work: (signal) => attempt.run(signal),
-    expired: () => attempt.expired(),
+    work: (signal) => job.run(signal),
+    expired: () => job.expired(),
   });
 }
 
-interface Job {
+interface SendJobOptions {
   readonly target: Target;
   /** All of them judged. */
   readonly addresses: readonly string[];
   readonly request: SendRequest;
 }
 
-class Attempt {
+class SendJob {
   readonly #parts: Parts;
-  readonly #job: Job;
+  readonly #options: SendJobOptions;
   #exchange: Exchange | undefined;
 
-  constructor(parts: Parts, job: Job) {
+  constructor(parts: Parts, options: SendJobOptions) {
     this.#parts = parts;
-    this.#job = job;
+    this.#options = options;
   }
 
   /**
@@ -104,7 +104,7 @@ class Attempt {
    * at last on a new one.
    */
   async run(signal: AbortSignal): Promise<AttemptOutcome> {
-    const { target, addresses, request } = this.#job;
+    const { target, addresses, request } = this.#options;
     const { kept, secureContext } = this.#parts;
     for (;;) {
       this.#exchange = undefined;

@@ -103,8 +103,8 @@ test('an event that can not be shown is parked with the reason, and does not sto
     data: { ...confirmedData(), fees: null },
   } as never);
   const fine = await m.confirm(502);
-  const settlements = await m.fan(broken, fine);
-  expect(settlements).toMatchObject([{ kind: 'park', reason: 'fees: must be an object' }, { kind: 'ack' }]);
+  const results = await m.fan(broken, fine);
+  expect(results).toMatchObject([{ kind: 'park', reason: 'fees: must be an object' }, { kind: 'ack' }]);
   expect(await find(m, 502)).toBeDefined();
 });
 
@@ -142,11 +142,11 @@ test('deliveries of an account that can not be read wait, longer each time, and 
   await m.record('account-9', { type: 'IntegrationEnabled', data: { account_id: 9 } });
   const closed = await m.confirm(501, { account_id: 9 });
   const fine = await m.confirm(502);
-  const settlements = await m.fanOut.handle([
+  const results = await m.fanOut.handle([
     { event: closed, retryCount: 3 },
     { event: fine, retryCount: 0 },
   ]);
-  expect(settlements).toMatchObject([
+  expect(results).toMatchObject([
     { kind: 'retry', delayMs: 8_000, reason: 'IntegrationEnabled before the account was opened' },
     { kind: 'ack' },
   ]);

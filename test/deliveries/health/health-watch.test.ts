@@ -66,7 +66,7 @@ describe('a warning', () => {
     store.waiting = mayAppend.promise;
     for (const failed of [25, 26, 27]) await fail(failed);
     mayAppend.resolve();
-    await watch.settle();
+    await watch.whenIdle();
     expect(appended).toEqual(['warn aaaaaaaaaa']);
   });
 });

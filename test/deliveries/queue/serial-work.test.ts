@@ -42,7 +42,7 @@ test('settling waits for all that was given, and does not fail with it', async (
   void serial.run(work('b'));
   failing.catch(() => undefined);
   let isSettled = false;
-  const settling = serial.settle().then(() => {
+  const settling = serial.whenIdle().then(() => {
     isSettled = true;
   });
   await settle();

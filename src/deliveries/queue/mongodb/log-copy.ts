@@ -2,7 +2,7 @@ import { ObjectId } from 'mongodb';
 import { FuelError } from '../../../errors.ts';
 import { jsonBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
 import { MAX_ATTEMPTS_KEPT } from '../delivery-queue.ts';
-import type { StoredDelivery, StoredRun } from '../log-copy.ts';
+import type { StoredDelivery, StoredStreak } from '../log-copy.ts';
 import { type DeliveryCollections, type DeliveryDocument, insertMissing } from './collections.ts';
 import {
   identityOf,
@@ -66,7 +66,7 @@ export async function nextWithdrawals(
   return (await batch.limit(BATCH).toArray()).map(({ _id }) => _id);
 }
 
-export async function nextRuns({ lanes }: DeliveryCollections, after: string): Promise<StoredRun[]> {
+export async function nextStreaks({ lanes }: DeliveryCollections, after: string): Promise<StoredStreak[]> {
   const batch = lanes.find({ _id: { $gt: after } }).sort({ _id: 1 });
   return (await batch.limit(BATCH).toArray()).map((lane) => ({ prefix: lane._id, health: toHealth(lane) }));
 }
@@ -84,10 +84,13 @@ export async function storeDeliveries(
   if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: false });
 }
 
-export async function storeRuns({ lanes }: DeliveryCollections, runs: readonly StoredRun[]): Promise<void> {
-  const documents = runs.map(({ prefix, health }) => ({ _id: prefix, ...toStreakFields(health) }));
+export async function storeStreaks(
+  { lanes }: DeliveryCollections,
+  streaks: readonly StoredStreak[],
+): Promise<void> {
+  const documents = streaks.map(({ prefix, health }) => ({ _id: prefix, ...toStreakFields(health) }));
   const there = await insertMissing(lanes, documents);
-  for (const { prefix, health } of runs) {
+  for (const { prefix, health } of streaks) {
     if (!there.has(prefix)) continue;
     await lanes.updateOne({ _id: prefix }, { $set: toStreakFields(health) });
   }

@@ -15,7 +15,7 @@ import type {
   WebhookHealth,
   WorkSignal,
 } from '../delivery-queue.ts';
-import type { DeliveryLogCopy, StoredDelivery, StoredRun } from '../log-copy.ts';
+import type { DeliveryLogCopy, StoredDelivery, StoredStreak } from '../log-copy.ts';
 import { BULK, endSome, eraseRecords, purgeSome, redeliver, resumeSome, withdraw } from './changes.ts';
 import { claimDue } from './claim.ts';
 import {
@@ -208,8 +208,8 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     return this.#batches(copy.nextWithdrawals, -1, (id) => id);
   }
 
-  runs(): AsyncIterable<readonly StoredRun[]> {
-    return this.#batches(copy.nextRuns, '', ({ prefix }) => prefix);
+  streaks(): AsyncIterable<readonly StoredStreak[]> {
+    return this.#batches(copy.nextStreaks, '', ({ prefix }) => prefix);
   }
 
   store(deliveries: readonly StoredDelivery[]): Promise<void> {
@@ -221,8 +221,8 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     await this.#use(({ withdrawals }) => insertMissing(withdrawals, marks), LOOK_MS);
   }
 
-  storeRuns(runs: readonly StoredRun[]): Promise<void> {
-    return this.#use((collections) => copy.storeRuns(collections, runs), LOOK_MS);
+  storeStreaks(streaks: readonly StoredStreak[]): Promise<void> {
+    return this.#use((collections) => copy.storeStreaks(collections, streaks), LOOK_MS);
   }
 
   /** Ends the look for other processes' work; the connection is its owner's. */

@@ -39,7 +39,7 @@ interface Lane {
 }
 
 /** How an attempt ended. */
-export interface LaneOutcome {
+export interface AttemptSummary {
   readonly ok: boolean;
   readonly durationMs: number;
 }
@@ -48,7 +48,7 @@ export interface LaneOutcome {
 export type Grant = Pick<ClaimOptions, 'limit' | 'laneCapacity'>;
 
 /** The slots of one process: how many attempts each webhook may have under way, by how its receiver answers. */
-export class Lanes {
+export class LaneSlots {
   readonly ramps = new Ramps();
   readonly #lanes = new Map<string, Lane>();
   readonly #byClass: Record<LaneClass, number> = { proven: 0, new: 0, slow: 0, failing: 0 };
@@ -66,17 +66,17 @@ export class Lanes {
   grant(nowMs: number, wanted?: ReadonlyMap<string, number>): Grant {
     const limit = Math.min(MAX_IN_FLIGHT - this.#inFlight, MAX_CLAIMED);
     const granted = new Map<string, number>();
-    const room = { all: MAX_IN_FLIGHT - this.#inFlight, byClass: { ...this.#byClass } };
+    const slots = { free: MAX_IN_FLIGHT - this.#inFlight, usedByClass: { ...this.#byClass } };
     const laneCapacity = (prefix: string): number => {
       const known = granted.get(prefix);
       if (known !== undefined) return known;
       const capacity = Math.max(
         0,
-        Math.min(this.#capacity(prefix, nowMs, room), wanted?.get(prefix) ?? Infinity),
+        Math.min(this.#capacity(prefix, nowMs, slots), wanted?.get(prefix) ?? Infinity),
       );
       granted.set(prefix, capacity);
-      room.byClass[this.#classOf(prefix)] += capacity;
-      if (wanted !== undefined) room.all -= capacity;
+      slots.usedByClass[this.#classOf(prefix)] += capacity;
+      if (wanted !== undefined) slots.free -= capacity;
       return capacity;
     };
     return { limit, laneCapacity };
@@ -90,19 +90,19 @@ export class Lanes {
       lane.inFlight++;
     });
     this.#inFlight++;
-    this.ramps.took(prefix, nowMs);
+    this.ramps.consume(prefix, nowMs);
   }
 
-  /** Its slot is free again; `outcome` where an attempt was made. */
-  ended(prefix: string, outcome?: LaneOutcome): void {
+  /** Its slot is free again; `attempt` where one was made. */
+  ended(prefix: string, attempt?: AttemptSummary): void {
     this.#inFlight--;
     this.#change(prefix, (lane) => {
       lane.inFlight--;
-      if (outcome === undefined) return;
-      lane.failedInARow = outcome.ok ? 0 : lane.failedInARow + 1;
-      if (outcome.ok) lane.width = Math.min(lane.width + 1, LIMITS.proven.each);
-      const before = lane.durationMs ?? outcome.durationMs;
-      lane.durationMs = before + NEWEST_WEIGHT * (outcome.durationMs - before);
+      if (attempt === undefined) return;
+      lane.failedInARow = attempt.ok ? 0 : lane.failedInARow + 1;
+      if (attempt.ok) lane.width = Math.min(lane.width + 1, LIMITS.proven.each);
+      const before = lane.durationMs ?? attempt.durationMs;
+      lane.durationMs = before + NEWEST_WEIGHT * (attempt.durationMs - before);
     });
   }
 
@@ -114,7 +114,7 @@ export class Lanes {
   #capacity(
     prefix: string,
     nowMs: number,
-    room: { readonly all: number; readonly byClass: Readonly<Record<LaneClass, number>> },
+    slots: { readonly free: number; readonly usedByClass: Readonly<Record<LaneClass, number>> },
   ): number {
     const lane = this.#lane(prefix);
     if (lane.blocked) return 0;
@@ -123,8 +123,8 @@ export class Lanes {
     const width = isIdle(lane, nowMs) ? LIMITS.new.each : lane.width;
     return Math.min(
       Math.min(each, width) - lane.inFlight,
-      together - room.byClass[laneClass],
-      room.all,
+      together - slots.usedByClass[laneClass],
+      slots.free,
       this.ramps.capacity(prefix, nowMs),
     );
   }
