@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
-import { formatDateTime } from '../domain/values/date-time.ts';
+import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
 import { FuelError } from '../errors.ts';
+import { decodeStrict } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { newEvent } from '../event-store/new-event.ts';
 import type { DeliveryQueue } from './queue/delivery-queue.ts';
-import { readStartedLog } from './started-log.ts';
 
 const AUTHOR = { actor: 'system', command: 'webhooks start' };
 
@@ -36,4 +36,26 @@ export async function claimDeliveryLog(
     const expected = last?.revision ?? 'none'; // of several processes that start at once one records it
     await store.append([{ stream: OPERATIONS_STREAM, expected, events: [event] }]);
   }
+}
+
+/** What the stream `operations` says of the delivery log. */
+export interface StartedLog {
+  /** Of the log that was begun last: the only one that may be used. */
+  readonly id: string;
+  /** When the first log of this event store was begun, milliseconds. */
+  readonly firstStartedAtMs: number;
+}
+
+/** The delivery log that belongs to the event store; `undefined` where none was ever begun. */
+export async function readStartedLog(store: EventStore): Promise<StartedLog | undefined> {
+  let started: StartedLog | undefined;
+  for (const event of await store.readStream(OPERATIONS_STREAM)) {
+    if (event.type !== 'DeliveryLogStarted') continue;
+    const decoded = decodeStrict(event);
+    if (!decoded.ok) continue; // parked like any other event that can't be read: an older one still counts
+    const data = decoded.data as { readonly log_id: string; readonly started_at: string };
+    const startedAtMs = parseDateTime(data.started_at) ?? event.recordedAtMs;
+    started = { id: data.log_id, firstStartedAtMs: started?.firstStartedAtMs ?? startedAtMs };
+  }
+  return started;
 }

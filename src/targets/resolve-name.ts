@@ -1,6 +1,8 @@
 import { Resolver } from 'node:dns/promises';
-import { addressesInHostsFile } from './hosts-file.ts';
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 
+const HOSTS_FILE = '/etc/hosts';
 /** How often c-ares looks whether a query is to be made again, which it is after 250 ms at the earliest. */
 const QUERY_TIMEOUT_MS = 90;
 const TRIES = 2;
@@ -61,4 +63,25 @@ async function queryBoth(resolver: Resolver, name: string): Promise<readonly str
   if (found.length > 0) return found;
   const [first] = answers;
   throw first.status === 'rejected' ? first.reason : new Error(`${name} has no address`);
+}
+
+/**
+ * The addresses that this machine's hosts file gives a name (in lower case), none where it has none. It is
+ * read in place: a small file, and the threads that asynchronous reads need may all wait for getaddrinfo.
+ */
+export function addressesInHostsFile(name: string, path: string = HOSTS_FILE): readonly string[] {
+  return hostsText(path)
+    .split('\n')
+    .map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/))
+    .filter(([address = '', ...names]) => isIP(address) !== 0 && names.includes(name))
+    .map(([address = '']) => address);
+}
+
+function hostsText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    throw error;
+  }
 }

@@ -35,7 +35,12 @@ function faultOf(url: URL, allowPrivate: boolean): string | undefined {
 
 /** The URL parser has brought every way to write an IPv4 address (hex, octal, one number) to the plain one. */
 function isPublicHost(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  const host = hostOf(hostname);
   if (isIP(host) !== 0) return isPublicAddress(host);
   return host !== 'localhost' && !host.endsWith('.localhost');
+}
+
+/** A URL's host name without the brackets of an IPv6 address and the final dot of a name. */
+export function hostOf(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }

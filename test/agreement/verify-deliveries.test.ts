@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { repairDeliveries } from '../../src/agreement/repair-deliveries.ts';
 import { type VerifyDeliveriesOptions, verifyDeliveries } from '../../src/agreement/verify-deliveries.ts';
 import type { DeliveryQueue } from '../../src/deliveries/queue/delivery-queue.ts';
-import { readStartedLog } from '../../src/deliveries/started-log.ts';
+import { readStartedLog } from '../../src/deliveries/delivery-log.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
 import { confirmed, external, voided } from '../support/transactions/e2e-samples.ts';

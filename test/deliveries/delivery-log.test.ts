@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { claimDeliveryLog } from '../../src/deliveries/delivery-log.ts';
+import { claimDeliveryLog, readStartedLog } from '../../src/deliveries/delivery-log.ts';
 import { openSqliteDeliveryQueue } from '../../src/deliveries/queue/sqlite/queue.ts';
-import { readStartedLog } from '../../src/deliveries/started-log.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';

@@ -4,11 +4,11 @@ import type { Environment } from '../../domain/account-events.ts';
 import { reasonOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { AttemptOutcome, ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
-import type { Scheduler } from '../queue/scheduler.ts';
 import type { Sender, SendRequest, SendResult } from '../sender/sender-port.ts';
 import { type AttemptCheck, checkAttempt } from './attempt-check.ts';
 import type { AttemptSummary } from './lane-slots.ts';
 import type { ReportedDelivery } from './report-batch.ts';
+import type { Scheduler } from './scheduler.ts';
 
 /** What the attempts themselves are made of. */
 export interface AttemptTerms {

@@ -8,13 +8,13 @@ import { Retry } from '../../retry.ts';
 import type { AppendHealthEvent, HealthVerdict } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
 import type { ClaimedDelivery, DeliveryQueue, NewDelivery, WebhookHealth } from '../queue/delivery-queue.ts';
-import type { Scheduler } from '../queue/scheduler.ts';
 import { SerialWork } from '../queue/serial-work.ts';
 import { AccountReactions, disabledReason, type Reaction } from './account-reactions.ts';
 import { Attempts, type AttemptTerms } from './attempts.ts';
 import { HeldAccounts } from './held-accounts.ts';
 import { countByLane, LaneSlots } from './lane-slots.ts';
 import { ReportBatch, type ReportedDelivery } from './report-batch.ts';
+import type { Scheduler } from './scheduler.ts';
 
 /** What a killed process had claimed is due again after this. */
 const LEASE_MS = 5_000;

@@ -9,7 +9,7 @@ import type {
   WebhookHealth,
 } from '../queue/delivery-queue.ts';
 import { withoutWords } from '../queue/next-state.ts';
-import type { Scheduler } from '../queue/scheduler.ts';
+import type { Scheduler } from './scheduler.ts';
 
 const TOGETHER_MS = 2;
 const MAX_TOGETHER = 200;

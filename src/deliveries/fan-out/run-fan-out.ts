@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { reasonOf } from '../../errors.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../event-store/batch-bytes.ts';
@@ -6,10 +7,15 @@ import { isolateFailures } from '../../isolate.ts';
 import type { Log } from '../../log.ts';
 import { pause } from '../../pause.ts';
 import { type RetryOptions, retryWhileUnavailable } from '../../retry.ts';
-import { type BatchLimits, inBatches } from '../dispatch/in-batches.ts';
 import type { FanOut, FanOutResult } from './fan-out.ts';
 
 export const DELIVERIES_GROUP = 'deliveries';
+
+export interface BatchLimits<T> {
+  readonly mostItems: number;
+  readonly mostBytes: number;
+  readonly bytesOf: (item: T) => number;
+}
 
 const BATCH: BatchLimits<GroupEvent> = {
   mostItems: 100,
@@ -115,5 +121,38 @@ async function acknowledge(
       await consumer.retry(event, { reason, delayMs: result.delayMs });
       log.warn({ position, stream, reason }, 'deliveries wait: their account can not be read');
     }
+  }
+}
+
+/**
+ * Groups what an iteration has at hand, without ever waiting for more: a batch holds between one and
+ * `mostItems` items, and takes no further one once it has reached `mostBytes`. Ends with the iteration and rejects with it.
+ */
+export async function* inBatches<T>(
+  items: AsyncIterable<T>,
+  { mostItems, mostBytes, bytesOf }: BatchLimits<T>,
+): AsyncGenerator<T[], void> {
+  const iterator = items[Symbol.asyncIterator]();
+  try {
+    let next = iterator.next();
+    for (;;) {
+      const first = await next;
+      if (first.done === true) return;
+      const batch = [first.value];
+      let bytes = bytesOf(first.value);
+      next = iterator.next();
+      next.catch(() => undefined); // it is awaited in the next round, after this batch was handled
+      while (batch.length < mostItems && bytes < mostBytes) {
+        const more = await Promise.race([next, nextTurn(undefined)]);
+        if (more === undefined || more.done === true) break;
+        batch.push(more.value);
+        bytes += bytesOf(more.value);
+        next = iterator.next();
+        next.catch(() => undefined);
+      }
+      yield batch;
+    }
+  } finally {
+    await iterator.return?.();
   }
 }

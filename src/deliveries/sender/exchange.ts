@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher, errors } from 'undici';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
-import { AnswerReader } from './answer-reader.ts';
 import { errorDetail } from './connect.ts';
 import { keepIdleMs, type ReceiverConnection } from './receiver-connection.ts';
 import type { SendRequest } from './sender-port.ts';
@@ -9,6 +8,8 @@ import type { SendRequest } from './sender-port.ts';
 /** Of one answer: status lines, headers, informational answers and body together. Nobody's answer needs that much. */
 const MAX_ANSWER_BYTES = 256 * 1024;
 const MAX_INFORMATIONAL = 20;
+const MAX_BODY_BYTES = 4 * 1024;
+const MAX_HEADER_BYTES = 8 * 1024;
 
 export interface ExchangeResult {
   /** False: the connection closed before a byte of the request was written. */
@@ -121,4 +122,47 @@ function failureKind(error: Error & { readonly code?: string }): FailureKind {
   // TLS 1.3 tells some refusals, such as a missing client certificate, only after the handshake.
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_') || code === 'EPROTO') return 'tls';
   return 'cut';
+}
+
+/** Keeps the status, up to 8 KiB of headers and the first 4 KiB of the body of an answer; the rest is let go. */
+class AnswerReader {
+  readonly #status: number;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(status: number, headers: Readonly<Record<string, string | string[] | undefined>>) {
+    this.#status = status;
+    this.#headers = keptHeaders(headers);
+  }
+
+  read(chunk: Buffer): void {
+    if (this.#bytes >= MAX_BODY_BYTES) return;
+    // A copy: the chunk is part of a larger buffer, which would be kept with it.
+    const kept = Buffer.from(chunk.subarray(0, MAX_BODY_BYTES - this.#bytes));
+    this.#chunks.push(kept);
+    this.#bytes += kept.length;
+  }
+
+  /** What has arrived so far. A character that the limit cuts in two is left out. */
+  answer(): ReceiverAnswer {
+    const bytes = Buffer.concat(this.#chunks);
+    const body = bytes.length === 0 ? '' : new TextDecoder().decode(bytes, { stream: true });
+    return { status: this.#status, headers: this.#headers, body };
+  }
+}
+
+function keptHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Readonly<Record<string, string>> {
+  const kept: Record<string, string> = {};
+  let left = MAX_HEADER_BYTES;
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined) continue;
+    const text = Array.isArray(value) ? value.join(', ') : value;
+    left -= Buffer.byteLength(name) + Buffer.byteLength(text);
+    if (left < 0) break;
+    kept[name] = text;
+  }
+  return kept;
 }

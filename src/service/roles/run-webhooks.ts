@@ -12,7 +12,7 @@ import { FanOut } from '../../deliveries/fan-out/fan-out.ts';
 import { runFanOut } from '../../deliveries/fan-out/run-fan-out.ts';
 import { createHealthEvents } from '../../deliveries/health/health-events.ts';
 import { createRequests } from '../../deliveries/message/requests.ts';
-import { systemScheduler } from '../../deliveries/queue/scheduler.ts';
+import { systemScheduler } from '../../deliveries/dispatch/scheduler.ts';
 import { startRetention } from '../../deliveries/retention.ts';
 import { configuredSender } from '../../deliveries/sender/configured-sender.ts';
 import type { Sender } from '../../deliveries/sender/sender-port.ts';

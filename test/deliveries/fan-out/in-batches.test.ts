@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inBatches } from '../../../src/deliveries/dispatch/in-batches.ts';
+import { inBatches } from '../../../src/deliveries/fan-out/run-fan-out.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 
 const ofAtMost = (mostItems: number) => ({ mostItems, mostBytes: 1_000, bytesOf: () => 1 });
