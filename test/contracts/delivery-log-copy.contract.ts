@@ -31,7 +31,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
   };
 
   describe('a delivery log, read and written whole', () => {
-    test('is handed out with every delivery’s standing and attempts, in order of id', async () => {
+    test('returns every delivery with its state and attempts, in order of id', async () => {
       const { queue, log } = await opened();
       const deliveries = await inEveryState(queue);
       const read = await allOf(log.deliveries());
@@ -44,7 +44,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect(ends).toEqual([2_250]);
     });
 
-    test('stands in an empty log as it stood in its own', async () => {
+    test('is the same in an empty log as in its own', async () => {
       const [source, target] = [await opened(), await opened()];
       await inEveryState(source.queue);
       await copy(source.log, target.log);
@@ -60,7 +60,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect(await target.queue.nextDueAtMs()).toBe(await source.queue.nextDueAtMs());
     });
 
-    test('goes on in the other log: what is due there is due, what has ended is not made again', async () => {
+    test('continues in the other log: what was due is due, what has ended is not sent again', async () => {
       const [source, target] = [await opened(), await opened()];
       const deliveries = await inEveryState(source.queue);
       await copy(source.log, target.log);
@@ -69,7 +69,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       const due = await target.queue.claim(claimOptions(1_000_000));
       expect(due.map(({ transactionId, attemptNumber }) => [transactionId, attemptNumber]).sort()).toEqual([
         [4, 2], // due again after a failed attempt
-        [6, 1], // its lease in the source belongs to nobody here
+        [6, 1], // its lease in the source does not count here
         [7, 1],
       ]);
       expect(await target.queue.resume(8, 1_000_001)).toBe(1);
@@ -93,7 +93,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect(await target.queue.nextDueAtMs()).toBe(await source.queue.nextDueAtMs());
     });
 
-    test('takes a claimed delivery from whoever held it when it is stored', async () => {
+    test('makes a claim void when its delivery is stored', async () => {
       const { queue, log } = await opened();
       const delivery = newDelivery(1);
       await queue.enqueue([delivery]);
@@ -130,7 +130,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect(Math.max(...sizes)).toBeLessThan(25);
     });
 
-    test('is read in batches, each delivery once, also behind any of them', async () => {
+    test('is read in batches, each delivery once, also after any of them', async () => {
       const { queue, log } = await opened();
       const deliveries = Array.from({ length: 1_203 }, (_, n) => newDelivery(n));
       await queue.enqueue(deliveries);
@@ -147,7 +147,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect(batches).toBeGreaterThan(1);
     });
 
-    test('hands out every withdrawal once, however many', async () => {
+    test('returns every withdrawal once, however many', async () => {
       const [source, target] = [await opened(), await opened()];
       const ids = Array.from({ length: 1_203 }, (_, n) => n * 3);
       await source.log.storeWithdrawals(ids);
@@ -246,7 +246,7 @@ async function copy(source: DeliveryLogCopy, target: DeliveryLogCopy): Promise<v
   for await (const batch of source.streaks()) await target.storeStreaks(batch);
 }
 
-/** Everything in the log but its name; lanes without a run are left out. */
+/** Everything in the log but its name; lanes without a streak are left out. */
 async function contentOf(log: DeliveryLogCopy) {
   const streaks = await allOf(log.streaks());
   return {

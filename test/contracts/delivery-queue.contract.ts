@@ -40,12 +40,12 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       ]);
     });
 
-    test('of a delivery that is there changes nothing, whatever became of it, and claims nothing', async () => {
+    test('of an existing delivery changes nothing in any state, and claims nothing', async () => {
       const { queue, claimOne } = await opened(one);
       await queue.report([delivered(await claimOne(1_000), 1_000)]);
       const before = await queue.find(one.id);
-      const anew = { ...one, createdAtMs: 5_000, record: { ...one.record, head: 'other' } };
-      expect(await queue.enqueue([anew, anew], claimOptions(9_000))).toEqual([]);
+      const changed = { ...one, createdAtMs: 5_000, record: { ...one.record, head: 'other' } };
+      expect(await queue.enqueue([changed, changed], claimOptions(9_000))).toEqual([]);
       expect(await queue.find(one.id)).toEqual(before);
       expect(await queue.countByState({})).toMatchObject({ delivered: 1, pending: 0 });
     });
@@ -62,7 +62,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect(ids(await claim(6_000)).sort()).toEqual(ids(batch.slice(0, 2)).sort());
     });
 
-    test('with a claim keeps no slot for what is withdrawn or was there before', async () => {
+    test('with a claim keeps no slot for what is withdrawn or existed before', async () => {
       const { queue, stateOf } = await opened(one);
       await queue.withdraw(2, 1_000);
       const [withdrawn, fresh, other] = [newDelivery(2), newDelivery(3), newDelivery(4)];
@@ -132,7 +132,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect(await queue.find(one.id)).toMatchObject({ state: 'failed', attemptsInCycle: 1 });
     });
 
-    test('whose lease ended and that nobody took over can still be reported', async () => {
+    test('whose lease ended and that no other claim followed can still be reported', async () => {
       const { queue, claimOne, stateOf } = await opened(one);
       await queue.report([failed(await claimOne(1_000), 60_000)]);
       expect(await stateOf(one)).toBe('failed');
@@ -162,19 +162,19 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect(await claim(1_000, { limit: 5 })).toHaveLength(5);
     });
 
-    test('does not let ten thousand deliveries of one lane stand before the single one of another', async () => {
+    test('does not let ten thousand deliveries of one lane delay the single one of another', async () => {
       const { queue, claim } = await opened();
       const single = newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 2_000 });
       const laneCapacity = (prefix: string) => (prefix === single.prefix ? 10 : 0);
       // The fastest of many: on a busy machine most take longer.
       const leastMs = async (): Promise<number> => {
-        const tookMs: number[] = [];
+        const durationsMs: number[] = [];
         for (let n = 0; n < 51; n++) {
           const start = performance.now();
           expect(await claim(2_000, { laneCapacity })).toEqual([]);
-          tookMs.push(performance.now() - start);
+          durationsMs.push(performance.now() - start);
         }
-        return Math.min(...tookMs);
+        return Math.min(...durationsMs);
       };
       const roundTripMs = await leastMs();
       for (let batch = 0; batch < 20; batch++) {
@@ -275,7 +275,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'delivered']);
     });
 
-    test('keeps the failed attempt that was under way when its delivery ended, once and outside the run', async () => {
+    test('keeps the failed attempt that was under way when its delivery ended, once and outside the failure streak', async () => {
       const { queue, claim, claimOne } = await opened(one, newDelivery(2));
       const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
       await queue.report([retryAt(b, 1_000, 2_000)]);
@@ -301,7 +301,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect(await claim(9_000_000)).toEqual([]);
     });
 
-    test('keeps no failed attempt of a cycle that is over, nor one that was made again meanwhile', async () => {
+    test('keeps no failed attempt of a former cycle, nor one that was repeated meanwhile', async () => {
       const { queue, claimOne } = await opened(one);
       const slow = await claimOne(1_000);
       await queue.report([retryAt(await claimOne(6_000), 6_000, 7_000)]);

@@ -73,7 +73,7 @@ describe('a look-up', () => {
     expect(await names.find('a.test')).toEqual({ ok: false, detail: 'a.test has no address' });
   });
 
-  test('is given up after 500 ms, and told so', async () => {
+  test('is given up after 500 ms, and its failure says so', async () => {
     let told: AbortSignal | undefined;
     const { names } = counting((_name, signal) => {
       told = signal;

@@ -1,13 +1,14 @@
 import type { ClaimOptions } from '../queue/delivery-queue.ts';
 import { Ramps } from './ramp.ts';
 
-/** All attempts under way in this process, and the most that one claim takes. */
+/** Attempts under way in this process at most. */
 export const MAX_IN_FLIGHT = 512;
+/** Deliveries of one claim at most. */
 const MAX_CLAIMED = 100;
 
 /**
- * Attempts under way at once, for each webhook and for all of its class together. New, slow and failing ones
- * have a quarter of all slots each, so that however many hang, a quarter at least is left for the others.
+ * Attempts under way at once, for each webhook and for all of its class together. The classes new, slow and failing
+ * have a quarter of all slots each: however many webhooks hang, at least a quarter is left for the others.
  */
 const LIMITS = {
   proven: { each: 32, together: MAX_IN_FLIGHT },
@@ -17,8 +18,8 @@ const LIMITS = {
 } as const;
 
 /**
- * A lane that was idle has no kept connection any more. It starts with as many attempts as a new one and widens
- * by one with each success: hundreds of handshakes at once would cost each other the time that an answer has.
+ * A lane that was idle has no open connections. It starts with as many attempts as a new one, plus one with each
+ * success: with hundreds of handshakes at once none would be answered in time.
  */
 const IDLE_AFTER_MS = 3_000;
 const FAILING_AFTER = 2; // failed attempts in a row
@@ -59,9 +60,9 @@ export class LaneSlots {
   }
 
   /**
-   * What may be claimed now. A lane that is asked for keeps its answer for the whole claim, and counts in its
-   * class with it, so that one claim never exceeds a limit. `wanted` names how many of each lane are at hand,
-   * where that is known: then the lanes share the free slots by it.
+   * What may be claimed now. Each lane's capacity is fixed when it is first asked for and counts in its class, so
+   * that one claim never exceeds a limit. `wanted` is how many deliveries of each lane there are, where that is
+   * known: then a lane gets no more slots than it needs.
    */
   grant(nowMs: number, wanted?: ReadonlyMap<string, number>): Grant {
     const limit = Math.min(MAX_IN_FLIGHT - this.#inFlight, MAX_CLAIMED);
@@ -106,7 +107,7 @@ export class LaneSlots {
     });
   }
 
-  /** Gives the lane nothing until it is unblocked. */
+  /** While it is blocked the lane gets no slots. */
   setBlocked(prefix: string, blocked: boolean): void {
     this.#lane(prefix).blocked = blocked;
   }
@@ -129,7 +130,7 @@ export class LaneSlots {
     );
   }
 
-  /** Moves the lane's slots along where the change puts it in another class. */
+  /** Keeps the slots by class right where the change puts the lane in another class. */
   #change(prefix: string, change: (lane: Lane) => void): void {
     const lane = this.#lane(prefix);
     this.#byClass[this.#classOf(prefix)] -= lane.inFlight;

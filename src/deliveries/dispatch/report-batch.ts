@@ -33,14 +33,14 @@ export interface ReportBatchOptions {
     reported: readonly ReportedDelivery[],
     health: ReadonlyMap<string, WebhookHealth>,
   ) => void;
-  /** Called with a fault of the program: nothing is recorded any more. */
+  /** Called with a fault of the program, after which nothing more is recorded. */
   readonly onFailed: (error: unknown) => void;
 }
 
 /**
- * Records outcomes in groups. While the store is unavailable they are kept and tried again; there are never more of
- * them than deliveries that were claimed, and none is claimed meanwhile. An outcome that the store refuses is
- * recorded alone, without the receiver's answer; the others are not held up by it.
+ * Records outcomes in groups. While the store is unavailable they are kept and retried; there are never more of them
+ * than claimed deliveries, and nothing is claimed meanwhile. An outcome that the store refuses is recorded
+ * separately, without the receiver's answer, and does not delay the others.
  */
 export class ReportBatch {
   readonly #options: ReportBatchOptions;
@@ -58,7 +58,7 @@ export class ReportBatch {
     if (this.#flushing === undefined) this.#flushIn(this.#options.togetherMs ?? TOGETHER_MS);
   }
 
-  /** Records what is left, once: outcomes that can't be stored now are lost, and their attempts are made again. */
+  /** Records the rest with one try: the attempts of outcomes that can't be stored now are repeated. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#cancelTimer?.();
@@ -101,7 +101,7 @@ export class ReportBatch {
         }, retry);
       }
     } finally {
-      this.#flushing = undefined; // at once: what is added from here on needs a timer
+      this.#flushing = undefined; // at once: outcomes added from here on need a timer
     }
   }
 
@@ -111,9 +111,9 @@ export class ReportBatch {
       const { id } = item.report;
       this.#options.log.error(
         { err: error, delivery: id },
-        'an outcome can not be stored: it is recorded in short',
+        'an outcome can not be stored: it is recorded without the receiver’s answer',
       );
-      await this.#report([inShort(item, reasonOf(error))]); // what is refused even so is a fault of the program
+      await this.#report([inShort(item, reasonOf(error))]); // if this is refused too, it is a fault of the program
     }
   }
 
@@ -124,7 +124,7 @@ export class ReportBatch {
   }
 }
 
-/** The same outcome without what the receiver said, which is all that it did not make itself. */
+/** The same report without what the receiver said, the only part of it that we did not write ourselves. */
 function inShort({ delivery, report }: ReportedDelivery, reason: string): ReportedDelivery {
   if (!('attempt' in report) || report.attempt === null) return { delivery, report };
   const short = withoutWords(report.attempt.outcome);

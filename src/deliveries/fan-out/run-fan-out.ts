@@ -12,20 +12,20 @@ import type { FanOut, FanOutResult } from './fan-out.ts';
 export const DELIVERIES_GROUP = 'deliveries';
 
 export interface BatchLimits<T> {
-  readonly mostItems: number;
-  readonly mostBytes: number;
+  readonly maxItems: number;
+  readonly maxBytes: number;
   readonly bytesOf: (item: T) => number;
 }
 
 const BATCH: BatchLimits<GroupEvent> = {
-  mostItems: 100,
-  mostBytes: MAX_BATCH_BYTES,
+  maxItems: 100,
+  maxBytes: MAX_BATCH_BYTES,
   bytesOf: ({ event }) => eventBytes(event),
 };
 const BUFFER = 400;
-/** What a killed process held is handed out again after this. */
+/** After this the events that a killed process held are handed out again. */
 const ACK_TIMEOUT_MS = 5_000;
-/** As good as never: only what can't be read is parked, and that at once. A store that is unavailable costs no event. */
+/** No limit in practice: an unavailable store must not park events, and one that can not be read is parked at once. */
 const MAX_RETRIES = 2 ** 31 - 1;
 
 export interface RunFanOutOptions {
@@ -33,16 +33,16 @@ export interface RunFanOutOptions {
   readonly fanOut: FanOut;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** What comes within this time of a batch goes into the next one: for engines to which each batch is round trips. */
+  /** Events within this time of a batch go into the next one: for engines where each batch costs round trips. */
   readonly gatherMs?: number | undefined;
-  /** Called once the subscription is there. */
+  /** Called when the subscription is connected. */
   readonly onConnected?: () => void;
 }
 
 /**
- * Fans out every transaction event from the very start of the log until `signal` aborts. An event is
- * acknowledged after what it calls for is stored. While a store is unavailable no further event is taken; an event
- * that can't be handled is parked with its reason. Rejects with what else the subscription rejects with.
+ * Fans out every transaction event from the start of the log until `signal` aborts. An event is acknowledged after
+ * its deliveries are stored. While a store is unavailable no further event is taken; an event that can't be handled
+ * is parked with its reason. Rejects with any other error of the subscription.
  */
 export async function runFanOut(options: RunFanOutOptions): Promise<void> {
   await retryWhileUnavailable((available) => consume(options, available), retryOptions(options));
@@ -57,20 +57,15 @@ async function consume(options: RunFanOutOptions, available: () => void): Promis
   available();
   onConnected?.();
   for await (const events of inBatches(consumer, BATCH)) {
-    const beganAtMs = performance.now();
+    const startedAtMs = performance.now();
     try {
-      await retryWhileUnavailable(
-        async () => acknowledge(consumer, await handle(options, events), options.log),
-        {
-          ...retryOptions(options),
-          fields: { events: events.length },
-        },
-      );
+      const work = async () => acknowledge(consumer, await handle(options, events), options.log);
+      await retryWhileUnavailable(work, { ...retryOptions(options), fields: { events: events.length } });
     } catch (error) {
-      failed.abort(); // or else leaving the loop would wait for the next event
+      failed.abort(); // otherwise leaving the loop would wait for the next event
       throw error;
     }
-    const leftMs = beganAtMs + (options.gatherMs ?? 0) - performance.now();
+    const leftMs = startedAtMs + (options.gatherMs ?? 0) - performance.now();
     if (leftMs > 0) await pause(leftMs, until);
   }
 }
@@ -79,7 +74,7 @@ function retryOptions({ log, signal }: RunFanOutOptions): RetryOptions {
   return { log, signal, component: 'fan-out' };
 }
 
-/** What was parked is tried once more: this version may read what another could not. */
+/** Parked events are retried: this version may read what another could not. */
 async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<void> {
   await subscriptions.ensureGroup(DELIVERIES_GROUP, {
     prefixes: [TRANSACTION_STREAMS],
@@ -89,7 +84,7 @@ async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<voi
   await subscriptions.replayParked(DELIVERIES_GROUP);
 }
 
-/** What can't be handled alone is parked: it must not hold up the others. */
+/** An event that can't be handled even alone is parked: it must not delay the others. */
 async function handle({ fanOut }: RunFanOutOptions, events: readonly GroupEvent[]): Promise<FanOutResult[]> {
   const results: FanOutResult[] = [];
   const failed = await isolateFailures(events, async (some) => {
@@ -115,7 +110,7 @@ async function acknowledge(
       await consumer.park(event, reason);
       log.error(
         { position, stream, type, reason },
-        'event parked: it calls for no delivery until it is retried',
+        'fan-out parked an event: it creates no delivery until it is retried',
       );
     } else {
       await consumer.retry(event, { reason, delayMs: result.delayMs });
@@ -125,12 +120,12 @@ async function acknowledge(
 }
 
 /**
- * Groups what an iteration has at hand, without ever waiting for more: a batch holds between one and
- * `mostItems` items, and takes no further one once it has reached `mostBytes`. Ends with the iteration and rejects with it.
+ * Groups the items that an iteration has ready, without waiting for more: a batch holds one to `maxItems` items, and
+ * gets no more once it has `maxBytes`. Ends with the iteration and rejects with it.
  */
 export async function* inBatches<T>(
   items: AsyncIterable<T>,
-  { mostItems, mostBytes, bytesOf }: BatchLimits<T>,
+  { maxItems, maxBytes, bytesOf }: BatchLimits<T>,
 ): AsyncGenerator<T[], void> {
   const iterator = items[Symbol.asyncIterator]();
   try {
@@ -141,8 +136,8 @@ export async function* inBatches<T>(
       const batch = [first.value];
       let bytes = bytesOf(first.value);
       next = iterator.next();
-      next.catch(() => undefined); // it is awaited in the next round, after this batch was handled
-      while (batch.length < mostItems && bytes < mostBytes) {
+      next.catch(() => undefined); // it is awaited in the next round, when this batch is handled
+      while (batch.length < maxItems && bytes < maxBytes) {
         const more = await Promise.race([next, nextTurn(undefined)]);
         if (more === undefined || more.done === true) break;
         batch.push(more.value);

@@ -4,11 +4,11 @@ export class SerialWork {
 
   run<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined); // told to who asked for it
+    this.#last = result.catch(() => undefined); // reported to the caller
     return result;
   }
 
-  /** Waits for all that was given so far. */
+  /** Waits for all the work given so far. */
   async whenIdle(): Promise<void> {
     await this.#last;
   }

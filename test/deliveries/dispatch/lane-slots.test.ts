@@ -128,7 +128,7 @@ test('lanes that are stored together share the free slots: each what it wants, a
   expect(several.map(laneCapacity)).toEqual([1, 2, 1, 2, 0]);
 });
 
-test('a lane is told the same all through one claim, and its class counts it once', () => {
+test('a lane has one capacity for a whole claim, and its class counts it once', () => {
   const names = Array.from({ length: 20 }, (_, index) => `new${index}`);
   const { laneCapacity } = new LaneSlots().grant(0);
   for (let again = 0; again < 3; again++) {

@@ -37,7 +37,7 @@ test('a rate that was not used is not saved up by the deliveries that start eith
   expect(ramps.capacity('a', 5_010)).toBeLessThanOrEqual(4);
 });
 
-test('a ramp that begins in the future, by another machine’s clock, starts with ten a second', () => {
+test('a ramp whose start is in the future, by another machine’s clock, starts with ten a second', () => {
   const ramps = new Ramps();
   ramps.start('a', 5_000);
   expect(ramps.capacity('a', 0)).toBe(0);
@@ -56,7 +56,7 @@ test('a ramp is over after ten seconds, and a webhook without one has no limit',
   expect(ramps.nextAtMs(10_000)).toBeUndefined();
 });
 
-test('the next moment at which a waiting webhook may go on is known', () => {
+test('the next time at which a waiting webhook may continue is known', () => {
   const ramps = new Ramps();
   expect(ramps.nextAtMs(0)).toBeUndefined();
   ramps.start('a', 0);
@@ -66,7 +66,7 @@ test('the next moment at which a waiting webhook may go on is known', () => {
   expect(ramps.capacity('a', 100)).toBe(1);
 });
 
-test('of several waiting webhooks the first to go on is told, in whole milliseconds, and none that need not wait', () => {
+test('of several waiting webhooks the next to continue counts, in whole milliseconds, and none that need not wait', () => {
   const ramps = new Ramps();
   ramps.start('late', 0);
   ramps.start('early', -3_950);

@@ -173,7 +173,7 @@ test('one commit records 200 outcomes at most', async () => {
   expect(recorded).toEqual(ids);
 });
 
-test('the pauses while the store is unavailable double from 50 ms to two seconds, and begin at 50 ms again after a success', async () => {
+test('the pauses while the store is unavailable double from 50 ms to two seconds, and start at 50 ms again after a success', async () => {
   let tries: number[] = [];
   let isUnavailable = true;
   const { scheduler, commits, add } = batch(() => {
@@ -258,7 +258,7 @@ test('a store that is closed is not asked again', async () => {
   expect(tries).toBe(1);
 });
 
-test('what the store says of the lanes is handed on, and what it refuses is logged as an error, an outage as a warning', async () => {
+test('the health of the lanes is passed on, and what the store refuses is logged as an error, an outage as a warning', async () => {
   const lines: { level: number }[] = [];
   const health = new Map([['a', { failedInARow: 1, failingSinceMs: 1, lastAnswers: [] }]]);
   const heard: unknown[] = [];

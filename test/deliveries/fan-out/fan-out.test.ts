@@ -52,7 +52,7 @@ test('each key that is owed one gets one delivery, with the number as that key s
   expect(await find(m, 501, 'cccccccccc')).toBeUndefined();
 });
 
-test('an external transaction becomes an event of its own type', async () => {
+test('an external transaction has a separate event type', async () => {
   const m = await machine();
   const data = externalData({ transaction_id: 502, created_at: at(m) });
   await m.fan(await m.record('transaction-502', { type: 'ExternalTransactionRecorded', data } as never));
@@ -137,7 +137,7 @@ test('an event recorded longer ago than the retention creates nothing', async ()
   expect(await find(m, 502)).toBeUndefined();
 });
 
-test('deliveries of an account that can not be read wait, longer each time, and others go on', async () => {
+test('deliveries of an account that can not be read wait, longer each time, and others continue', async () => {
   const m = await machine();
   await m.record('account-9', { type: 'IntegrationEnabled', data: { account_id: 9 } });
   const closed = await m.confirm(501, { account_id: 9 });
@@ -175,7 +175,7 @@ describe('the running fan-out', () => {
     while (!(await condition())) await settle();
   };
 
-  test('begins at the very start of the log, goes on live, and after a restart where it ended', async () => {
+  test('reads from the start of the log, continues live, and after a restart where it ended', async () => {
     const m = await machine();
     await m.confirm(501);
     const first = await run(m);

@@ -72,27 +72,27 @@ describe('a warning', () => {
 });
 
 describe('a switch-off', () => {
-  test('is told before it is recorded and again when it is', async () => {
+  test('is reported before it is recorded and again when it is', async () => {
     const { appended, switchOffs, store, fail } = watching();
     const mayAppend = Promise.withResolvers<void>();
     store.waiting = mayAppend.promise;
     await fail(50);
-    expect(switchOffs).toEqual(['begun aaaaaaaaaa']);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa']);
     mayAppend.resolve();
     await settle();
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
-    expect(switchOffs).toEqual(['begun aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
   });
 
-  test('that could not be recorded is told as failed, and tried again at the next failure', async () => {
+  test('that could not be recorded is reported as failed, and retried at the next failure', async () => {
     const { appended, switchOffs, store, fail } = watching();
     store.failing = true;
     await fail(50);
-    expect(switchOffs).toEqual(['begun aaaaaaaaaa', 'failed aaaaaaaaaa']);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'failed aaaaaaaaaa']);
     store.failing = false;
     await fail(51);
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
-    expect(switchOffs.slice(2)).toEqual(['begun aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+    expect(switchOffs.slice(2)).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
   });
 
   test('follows a warning of the same streak', async () => {

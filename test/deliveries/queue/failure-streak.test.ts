@@ -24,7 +24,7 @@ function streaksOn(before: Readonly<Record<string, WebhookHealth>> = {}) {
 const failing: WebhookHealth = { failedInARow: 24, failingSinceMs: 500, lastAnswers: ['500', '502'] };
 
 describe('the failure streak of a webhook', () => {
-  test('begins with the end of its first failure and counts on from there', () => {
+  test('starts with the end of its first failure and counts from there', () => {
     const { streaks } = streaksOn();
     streaks.extend('a', attempt(UNAVAILABLE));
     expect(streaks.changed.get('a')).toEqual({

@@ -18,7 +18,7 @@ interface Entry {
 export class DeliveryQueueModel {
   readonly entries = new Map<string, Entry>();
   readonly #withdrawn = new Set<number>();
-  readonly #runs = new Map<string, WebhookHealth>();
+  readonly #streaks = new Map<string, WebhookHealth>();
 
   enqueue(delivery: NewDelivery): boolean {
     if (this.entries.has(delivery.id)) return false;
@@ -89,7 +89,7 @@ export class DeliveryQueueModel {
     for (const entry of held) {
       change(entry, { state: 'pending', dueAtMs: nowMs });
       const { prefix } = entry.shown;
-      this.#runs.set(prefix, { ...this.health(prefix), failingSinceMs: null });
+      this.#streaks.set(prefix, { ...this.health(prefix), failingSinceMs: null });
     }
     return held.length;
   }
@@ -135,11 +135,11 @@ export class DeliveryQueueModel {
   }
 
   health(prefix: string): WebhookHealth {
-    return this.#runs.get(prefix) ?? { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
+    return this.#streaks.get(prefix) ?? { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
   }
 
   resetHealth(prefix: string): void {
-    this.#runs.delete(prefix);
+    this.#streaks.delete(prefix);
   }
 
   nextDueAtMs(): number | undefined {
@@ -151,7 +151,7 @@ export class DeliveryQueueModel {
     return [...new Set(this.#of(({ state }) => state === 'held').map(({ shown }) => shown.accountId))].sort();
   }
 
-  /** The lane whose run changed. */
+  /** The lane whose failure streak changed. */
   #reportOne(report: DeliveryReport, nowMs: number): string | undefined {
     const entry = this.entries.get(report.id);
     if (entry === undefined) return undefined;
@@ -178,14 +178,14 @@ export class DeliveryQueueModel {
     if (report.kind === 'delivered') {
       end(entry, { state: 'delivered', reason: null }, atMs);
       const before = this.health(prefix);
-      this.#runs.delete(prefix);
+      this.#streaks.delete(prefix);
       return before.failedInARow > 0 ? prefix : undefined;
     }
     if (report.kind !== 'failed') return undefined;
     end(entry, { state: 'failed', reason: report.reason }, atMs);
     if (attempt === null) return undefined;
     const { failedInARow, failingSinceMs, lastAnswers } = this.health(prefix);
-    this.#runs.set(prefix, {
+    this.#streaks.set(prefix, {
       failedInARow: failedInARow + 1,
       failingSinceMs: failingSinceMs ?? atMs,
       lastAnswers: ['503', ...lastAnswers].slice(0, 5),

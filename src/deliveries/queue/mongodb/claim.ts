@@ -5,9 +5,9 @@ import type { DeliveryCollections, DeliveryDocument } from './collections.ts';
 import { toClaimed } from './documents.ts';
 import { dueInLanes, dueLanes, earliestDue } from './due.ts';
 
-/** Where so few are due they are all looked at; else one for each lane, and then those of lanes with free slots. */
+/** Up to so many due deliveries are all read; of more, one for each lane, then those of lanes with free slots. */
 const MAX_LOOKED_AT = 200;
-/** Another dispatcher may take what was chosen. Each time it does it has made progress itself. */
+/** Another dispatcher may claim what was chosen first; then that one has made progress. */
 const MAX_ROUNDS = 16;
 
 interface Chosen {
@@ -15,7 +15,7 @@ interface Chosen {
   readonly prefix: string;
 }
 
-/** What is left to claim: the options, less what was claimed already. */
+/** What is left to claim: the options less what is claimed already. */
 interface Wanted {
   readonly nowMs: number;
   readonly limit: number;
@@ -23,8 +23,8 @@ interface Wanted {
 }
 
 /**
- * Chooses by the indexes alone, leases all chosen by one guarded update, and reads what was won. Leases are
- * guarded by the due time: of several dispatchers one wins each delivery.
+ * Chooses by the indexes alone, leases all chosen by one guarded update, and reads those that it won. The due time
+ * is the guard: of several dispatchers one wins each delivery.
  */
 export async function claimDue(
   collections: DeliveryCollections,
@@ -56,7 +56,7 @@ async function choose({ deliveries }: DeliveryCollections, wanted: Wanted): Prom
   return dueInLanes(deliveries, lanes, wanted);
 }
 
-/** The longest waiting lanes first, as many of each as it takes. Given oldest due first. */
+/** The longest waiting lanes first, as many of each as it has free slots. `due` is oldest first. */
 function fitting(due: readonly Chosen[], { limit, freeSlots }: Wanted): Chosen[] {
   const chosen: Chosen[] = [];
   for (const [prefix, lane] of Map.groupBy(due, (entry) => entry.prefix)) {
@@ -67,7 +67,7 @@ function fitting(due: readonly Chosen[], { limit, freeSlots }: Wanted): Chosen[]
   return chosen;
 }
 
-/** Those won, in the order chosen, but the withdrawn: whoever stored them may have died before looking for that. */
+/** Those won, in the order chosen, without withdrawn ones: the process that stored those may have died early. */
 async function lease(
   collections: DeliveryCollections,
   chosen: readonly Chosen[],

@@ -15,7 +15,7 @@ import type { AttemptDocument, DeliveryDocument, LaneDocument, RecordDocument } 
 /** What lists and claims don't need is not read. */
 export type SummaryDocument = Omit<DeliveryDocument, 'record' | 'attempts'>;
 
-/** A delivery as it is stored first: due when it was created, or leased. */
+/** A new delivery: due when it was created, or claimed. */
 export function toDocument(
   delivery: NewDelivery,
   claim?: { readonly leaseToken: string; readonly untilMs: number },
@@ -33,7 +33,7 @@ export function toDocument(
   };
 }
 
-/** A delivery's fields that never change, under their stored names. */
+/** The fields of a delivery that never change, under their stored names. */
 export function identityOf(delivery: Omit<NewDelivery, 'record'>) {
   return {
     _id: delivery.id,

@@ -17,7 +17,7 @@ export interface StoredNew {
 }
 
 /**
- * Stores the deliveries that are new, leased as far as their lanes take them, in one round trip; a second one
+ * Stores the new deliveries, leased as far as their lanes have free slots, in one round trip; a second one
  * looks for withdrawals, also of those stored before: storing a batch again completes what a crash interrupted.
  */
 export async function storeNew(
@@ -72,7 +72,7 @@ async function leaseMore(
   return new Set((await won.toArray()).map(({ _id }) => _id));
 }
 
-/** The free slots of each lane; a lane is asked once. */
+/** The free slots of each lane; each lane's capacity is asked for once. */
 class FreeSlots {
   readonly #capacity: (prefix: string) => number;
   readonly #free = new Map<string, number>();

@@ -20,21 +20,21 @@ export interface LogName {
   readonly startedAtMs: number;
 }
 
-/** The log's name; a log without one gets `first`, of several processes that ask at once the same. */
+/** The log's name; one without a name gets `first`, the same for processes that ask at once. */
 export async function nameOf({ log }: DeliveryCollections, first: LogName): Promise<LogName> {
   await insertMissing(log, [{ _id: 'log', id: first.id, started_at: first.startedAtMs }]);
   const named = await log.findOne({ _id: 'log' });
   return named === null ? first : { id: named.id, startedAtMs: named.started_at };
 }
 
-/** Gives a log that holds nothing yet another name. */
+/** Gives an empty log another name. */
 export async function adoptName({ log, deliveries }: DeliveryCollections, name: LogName): Promise<void> {
   const present = await log.findOne({ _id: 'log' });
   if (present?.id === name.id) return;
   if (present !== null && (await deliveries.findOne({}, { projection: { _id: 1 } })) !== null) {
     throw new FuelError(
       'REFUSED',
-      `the delivery log ${present.id} holds deliveries and can not become the log ${name.id}`,
+      `the delivery log ${present.id} holds deliveries: it can't become the log ${name.id}, use an empty one`,
     );
   }
   await log.replaceOne({ _id: 'log' }, { id: name.id, started_at: name.startedAtMs }, { upsert: true });
@@ -71,15 +71,15 @@ export async function nextStreaks({ lanes }: DeliveryCollections, after: string)
   return (await batch.limit(BATCH).toArray()).map((lane) => ({ prefix: lane._id, health: toHealth(lane) }));
 }
 
-/** Plain inserts, which are several times faster; only what is there already is replaced. */
+/** Plain inserts are several times faster; only existing documents are replaced. */
 export async function storeDeliveries(
   { deliveries }: DeliveryCollections,
   stored: readonly StoredDelivery[],
 ): Promise<void> {
   const documents = stored.map(toStoredDocument);
-  const there = await insertMissing(deliveries, documents);
+  const existing = await insertMissing(deliveries, documents);
   const writes = documents
-    .filter(({ _id }) => there.has(_id))
+    .filter(({ _id }) => existing.has(_id))
     .map((replacement) => ({ replaceOne: { filter: { _id: replacement._id }, replacement } }));
   if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: false });
 }
@@ -89,9 +89,9 @@ export async function storeStreaks(
   streaks: readonly StoredStreak[],
 ): Promise<void> {
   const documents = streaks.map(({ prefix, health }) => ({ _id: prefix, ...toStreakFields(health) }));
-  const there = await insertMissing(lanes, documents);
+  const existing = await insertMissing(lanes, documents);
   for (const { prefix, health } of streaks) {
-    if (!there.has(prefix)) continue;
+    if (!existing.has(prefix)) continue;
     await lanes.updateOne({ _id: prefix }, { $set: toStreakFields(health) });
   }
 }

@@ -33,36 +33,36 @@ import { MongoReporter } from './report.ts';
 import { PolledSignal } from './signal.ts';
 
 const POLL_MS = 500;
-/** A claim's lease lasts 5 s: an answer that takes longer is of no use. */
+/** A lease lasts 5 s: a later answer is of no use. */
 const ANSWER_MS = 5_000;
-/** A look through the log may read much of it. */
-const LOOK_MS = 20_000;
+/** A list or a copy may read much of the log. */
+const LONG_QUERY_MS = 20_000;
 
 type Work<T> = (collections: DeliveryCollections) => Promise<T>;
 
 export interface MongoDeliveryQueueOptions {
-  /** Shared, and its owner's to close. */
+  /** Shared; its owner closes it. */
   readonly connection: MongoConnection;
-  /** Dates what the port's calls don't, and tells what is due when other processes' work is looked for. */
+  /** The time of what the port's calls don't date, and of the polls for other processes' work. */
   readonly clock: Clock;
   /** How soon work of other processes is seen at the latest. */
   readonly pollMs?: number | undefined;
 }
 
-/** Opens the delivery log of a MongoDB, making what is missing with the first call. */
+/** Opens the delivery log of a MongoDB; the first call creates missing collections. */
 export function openMongoDeliveryQueue(options: MongoDeliveryQueueOptions): MongoDeliveryQueue {
   return new MongoDeliveryQueue(options);
 }
 
 /**
- * The delivery queue on MongoDB, for any number of processes. What is acknowledged is on a majority of the
- * replica set. Each delivery is one document that changes by guarded updates; there is no transaction but where
- * a failure streak changes. So `enqueue` and `report` are all or nothing for each delivery, not for the batch:
- * what an interruption leaves half done is completed by the same call made again, and otherwise by the leases'
- * end. What can not be stored is refused before anything is.
+ * The delivery queue on MongoDB, for any number of processes. What is acknowledged is on a majority of the replica
+ * set. Each delivery is one document that changes by guarded updates; only a change of a failure streak is a
+ * transaction. So `enqueue` and `report` are all or nothing for each delivery, not for the batch: after an
+ * interruption the same call, repeated, completes the rest, or the leases end. What can't be stored is refused
+ * before anything is stored.
  *
- * Calls reject with `STORE_UNAVAILABLE` while no server takes them, after 5 s at the latest; then they may
- * have been carried out.
+ * Calls reject with `STORE_UNAVAILABLE` while no server takes them, after 5 s at the latest; they may have been
+ * carried out all the same.
  */
 export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
   readonly #collections: PreparedCollections;
@@ -152,7 +152,7 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     return answer;
   }
 
-  /** With a backlog that is left out it reads an entry for each lane, else one in all. */
+  /** Reads one index entry, or one for each lane where a backlog is left out. */
   nextDueAtMs(laterThanMs = -1): Promise<number | undefined> {
     return this.#use(async ({ deliveries }) => {
       const dueAtMs = await firstDueAtMs(deliveries, -1);
@@ -181,11 +181,11 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     filter: DeliveryFilter,
     page: { readonly limit: number; readonly after?: string | undefined },
   ): Promise<readonly DeliverySummary[]> {
-    return this.#use((collections) => listDeliveries(collections, filter, page), LOOK_MS);
+    return this.#use((collections) => listDeliveries(collections, filter, page), LONG_QUERY_MS);
   }
 
   countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>> {
-    return this.#use((collections) => countByState(collections, filter), LOOK_MS);
+    return this.#use((collections) => countByState(collections, filter), LONG_QUERY_MS);
   }
 
   purge(endedBeforeMs: number, limit: number): Promise<number> {
@@ -213,19 +213,19 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
   }
 
   store(deliveries: readonly StoredDelivery[]): Promise<void> {
-    return this.#use((collections) => copy.storeDeliveries(collections, deliveries), LOOK_MS);
+    return this.#use((collections) => copy.storeDeliveries(collections, deliveries), LONG_QUERY_MS);
   }
 
   async storeWithdrawals(transactionIds: readonly number[]): Promise<void> {
     const marks = [...new Set(transactionIds)].map((id) => ({ _id: id }));
-    await this.#use(({ withdrawals }) => insertMissing(withdrawals, marks), LOOK_MS);
+    await this.#use(({ withdrawals }) => insertMissing(withdrawals, marks), LONG_QUERY_MS);
   }
 
   storeStreaks(streaks: readonly StoredStreak[]): Promise<void> {
-    return this.#use((collections) => copy.storeStreaks(collections, streaks), LOOK_MS);
+    return this.#use((collections) => copy.storeStreaks(collections, streaks), LONG_QUERY_MS);
   }
 
-  /** Ends the look for other processes' work; the connection is its owner's. */
+  /** Stops polling; the owner closes the connection. */
   async close(): Promise<void> {
     this.#collections.close();
     this.#signal.close();
@@ -235,14 +235,14 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     return this.#collections.use(withinMs, (db) => work(deliveryCollections(db)));
   }
 
-  /** Everything of a collection, behind `after`, until a batch is empty. */
+  /** Everything of a collection after `after`, until a batch is empty. */
   async *#batches<T, K>(
     next: (collections: DeliveryCollections, after: K) => Promise<T[]>,
     after: K,
     keyOf: (item: T) => K,
   ): AsyncIterable<readonly T[]> {
     for (let from = after; ; ) {
-      const batch = await this.#use((collections) => next(collections, from), LOOK_MS);
+      const batch = await this.#use((collections) => next(collections, from), LONG_QUERY_MS);
       const last = batch.at(-1);
       if (last === undefined) return;
       yield batch;

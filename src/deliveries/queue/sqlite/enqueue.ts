@@ -15,7 +15,7 @@ export interface StoredNew {
   readonly unclaimed: number;
 }
 
-/** Stores the deliveries that are new and claims as many as their lanes take. Belongs in a transaction. */
+/** Stores the new deliveries and claims them as far as their lanes have capacity. Must run in a transaction. */
 export function storeNew(
   statements: Statements,
   deliveries: readonly NewDelivery[],
@@ -45,7 +45,7 @@ export function storeNew(
   return { lanes, claimed, unclaimed };
 }
 
-/** Says whether it was new. */
+/** Returns whether it was new. */
 function insert(
   statements: Statements,
   delivery: NewDelivery,

@@ -4,7 +4,7 @@ import type { WebhookHealth } from '../delivery-queue.ts';
 import { healthy } from '../failure-streak.ts';
 import type { Row } from './rows.ts';
 
-/** The lanes' table: when each lane is next due, and its failure streak. Writes belong in a transaction. */
+/** The lanes' table: when each lane is next due, and its failure streak. Writes must run in a transaction. */
 export class SqliteLanes {
   readonly #due: StatementSync;
   readonly #refresh: StatementSync;
@@ -42,7 +42,7 @@ export class SqliteLanes {
     return (this.#nextDue.get(laterThanMs)?.at as number | null) ?? undefined;
   }
 
-  /** Reads the lanes' next due times off their deliveries again: for every lane whose deliveries changed. */
+  /** Updates the lanes' next due times from their deliveries: for every lane whose deliveries changed. */
   refresh(prefixes: Iterable<string>): void {
     for (const prefix of prefixes) this.#refresh.run(prefix);
   }

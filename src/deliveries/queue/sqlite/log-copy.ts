@@ -9,11 +9,11 @@ import { SqliteLanes } from './lanes.ts';
 import { attemptValues, RECORD_COLUMNS, type Row, SUMMARY_COLUMNS, toAttempt, toDelivery } from './rows.ts';
 import { KEPT_ATTEMPTS, prepareStatements, type Statements } from './statements.ts';
 
-/** What one read hands out and one commit takes: some milliseconds of the event loop. */
+/** Deliveries of one read or one commit: some milliseconds of the event loop. */
 const BATCH = 500;
 const FIRST = ''; // before every id
 
-/** The embedded delivery log, read and written whole. Each batch is one snapshot, or one commit. */
+/** The embedded delivery log as a copy reads and writes it. Each batch is one snapshot, or one commit. */
 export class SqliteLogCopy implements DeliveryLogCopy {
   readonly #db: Database;
   readonly #lanes: SqliteLanes;

@@ -39,11 +39,11 @@ const BULK_ROWS = 500;
 
 export interface SqliteDeliveryQueueOptions {
   readonly path: string;
-  /** Dates what the port's calls don't: the log's start, a release, an end without an attempt. */
+  /** The time of what the port's calls don't date: the log's start, a release, an end without an attempt. */
   readonly clock: Clock;
 }
 
-/** Opens the embedded delivery log, making the file where there is none. Several processes may share it. */
+/** Opens the embedded delivery log and creates a missing file. Several processes may share it. */
 export function openSqliteDeliveryQueue(options: SqliteDeliveryQueueOptions): SqliteDeliveryQueue {
   return new SqliteDeliveryQueue(options);
 }
@@ -77,7 +77,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     return { id: row.id as string, startedAtMs: row.started_at as number };
   }
 
-  /** The same log as `fuel store copy` reads and writes it; it ends with the queue. */
+  /** The same log as `fuel store copy` reads and writes it; closed with the queue. */
   copy(): DeliveryLogCopy {
     return new SqliteLogCopy(this.#db);
   }
@@ -99,7 +99,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
 
   async claim(options: ClaimOptions): Promise<readonly ClaimedDelivery[]> {
     this.#db.assertOpen();
-    if (!this.#hasWork(options)) return []; // nothing is locked to find that out
+    if (!this.#hasWork(options)) return []; // found out without a lock
     return this.#db.write(() => {
       const leaseToken = newLeaseToken(options.holder);
       const claimed: ClaimedDelivery[] = [];

@@ -5,11 +5,11 @@ import type { Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '.
 import { type Row, SUMMARY_COLUMNS, toAttempt, toDelivery, toSummary } from './rows.ts';
 import { KEPT_ATTEMPTS, WITH_RECORD } from './statements.ts';
 
-/** A partial index is used only where its own condition is repeated. */
+/** A query uses a partial index only where it repeats the index's condition. */
 const RARE_STATES: readonly DeliveryState[] = ['failed', 'held', 'withdrawn'];
 const IS_RARE = `state IN (${RARE_STATES.map((state) => `'${state}'`).join(', ')})`;
 
-/** What is only read of the delivery log. Each method reads one snapshot and throws `STORE_CLOSED` after its end. */
+/** The queries of the delivery log. Each method reads one snapshot and throws `STORE_CLOSED` after `close`. */
 export class SqliteDeliveryReader {
   readonly #db: Database;
   readonly #heldAccount: StatementSync;
@@ -27,7 +27,7 @@ export class SqliteDeliveryReader {
     this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
   }
 
-  /** One search for each account, however many deliveries it has. */
+  /** One index search for each account, however many deliveries it has. */
   heldAccounts(): number[] {
     const after = (accountId: number): number | undefined =>
       this.#heldAccount.get(accountId)?.account_id as number | undefined;
@@ -51,12 +51,12 @@ export class SqliteDeliveryReader {
   ): DeliverySummary[] {
     return this.#db.read(() => {
       const { sql, values } = selectionOf(filter);
-      const behind = after === undefined ? [] : [this.#createdAt(after), after];
+      const place = after === undefined ? [] : [this.#createdAt(after), after];
       const statement = this.#db.prepare(
         `SELECT ${SUMMARY_COLUMNS} ${sql} ${after === undefined ? '' : 'AND (created_at, id) < (?, ?)'}
          ORDER BY created_at DESC, id DESC LIMIT ?`,
       );
-      return statement.all(...values, ...behind, limit).map(toSummary);
+      return statement.all(...values, ...place, limit).map(toSummary);
     });
   }
 
@@ -70,13 +70,13 @@ export class SqliteDeliveryReader {
 
   #createdAt(id: string): number {
     const row = this.#place.get(id);
-    if (row === undefined) throw new FuelError('REFUSED', `there is no delivery ${id} to go on behind`);
+    if (row === undefined) throw new FuelError('REFUSED', `there is no delivery ${id} to continue after`);
     return row.created_at as number;
   }
 }
 
-/** The `FROM` and `WHERE` of a look through the log, and its values. */
-export interface Selection {
+/** The `FROM` and `WHERE` of a query, and its values. */
+interface Selection {
   readonly sql: string;
   readonly values: readonly SQLInputValue[];
 }
@@ -105,7 +105,7 @@ export function selectionOf(filter: DeliveryFilter): Selection {
 function indexOf(filter: DeliveryFilter): string {
   if (filter.transactionId !== undefined) return 'by_transaction';
   if (filter.state !== undefined && RARE_STATES.includes(filter.state)) return 'by_state';
-  if (filter.state === 'pending') return 'due_in_lane'; // what waits is sorted, what has ended is not read
+  if (filter.state === 'pending') return 'due_in_lane'; // pending ones are sorted, ended ones are not read
   if (filter.prefix !== undefined) return 'by_lane';
   return filter.accountId === undefined ? 'by_time' : 'by_account';
 }

@@ -11,7 +11,7 @@ import type { DeliveryProgress } from '../next-state.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** What a delivery needs to be told apart and listed, under the port's names. */
+/** The columns of a summary, under the port's names. */
 export const SUMMARY_COLUMNS = `id, prefix, account_id AS accountId, transaction_id AS transactionId, type,
   created_at AS createdAtMs, position, recorded_at AS recordedAtMs, state, reason, cycle,
   attempts_in_cycle AS attemptsInCycle, due_at AS dueAtMs`;

@@ -8,14 +8,14 @@ export type Statements = ReturnType<typeof prepareStatements>;
 const PROGRESS = `SELECT seq, prefix, transaction_id AS transactionId, state, reason, ended_at AS endedAtMs, cycle,
   attempts_in_cycle AS attemptsInCycle, due_at AS dueAtMs, lease AS leaseToken,
   (SELECT head FROM records WHERE delivery = seq) = '' AS isErased FROM deliveries`;
-/** Selects what a whole delivery is made of, its attempts excepted. */
+/** Selects a whole delivery without its attempts. */
 export const WITH_RECORD = `SELECT seq, ${SUMMARY_COLUMNS}, ${RECORD_COLUMNS}
   FROM deliveries JOIN records ON records.delivery = deliveries.seq`;
 /** Selects the attempts that are kept of a delivery, in order; a file of an earlier version may hold more. */
 export const KEPT_ATTEMPTS = `SELECT * FROM (
   SELECT * FROM attempts WHERE delivery = ? ORDER BY seq DESC LIMIT ${MAX_ATTEMPTS_KEPT}) ORDER BY seq`;
 
-/** The statements that change the delivery log, but those of its lanes. */
+/** The statements that change the delivery log, except those of its lanes. */
 export function prepareStatements(db: Database) {
   return {
     log: db.prepare('SELECT id, started_at FROM log'),
