@@ -5,8 +5,8 @@ import { recordText } from '../../transactions/record.ts';
 import type { SendRequest } from '../sender/sender-port.ts';
 import { signature } from './signature.ts';
 
-export const API_VERSION = '2026-09-01';
-export const USER_AGENT = `svc-webhooks/${API_VERSION}`;
+const API_VERSION = '2026-09-01';
+const USER_AGENT = `svc-webhooks/${API_VERSION}`;
 export const IMAGES_VALID_FOR_SECONDS = 24 * 60 * 60;
 
 export type WebhookEventType = 'transaction.confirmed' | 'transaction.external' | 'webhook.test';

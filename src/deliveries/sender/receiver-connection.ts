@@ -4,7 +4,7 @@ import type { Target } from '../../targets/target.ts';
 
 /** Headers beyond it are a fault of the protocol. */
 const MAX_HEADER_BYTES = 64 * 1024;
-export const KEEP_IDLE_MS = 4_000;
+const KEEP_IDLE_MS = 4_000;
 /** It is closed this long before the receiver would close it. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 const KEEP_ALIVE_TIMEOUT = /timeout\s*=\s*"?(\d{1,9})/i;

@@ -6,7 +6,7 @@ const LANES_AT_ONCE = 50;
 
 type Deliveries = Collection<DeliveryDocument>;
 
-export interface DueEntry {
+interface DueEntry {
   readonly id: string;
   readonly prefix: string;
 }
