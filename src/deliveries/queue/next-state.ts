@@ -116,7 +116,8 @@ export function nextState(
   const transition = transitionsOf(change, nowMs).find(({ when }) => meets(before, when));
   if (transition === undefined) return undefined;
   const { set, attempt, streak } = transition;
-  const { state, reason, endedAtMs, cycle, dueAtMs } = { ...before, ...set };
+  const { state, reason, endedAtMs, dueAtMs } = set ?? before;
+  const cycle = set?.cycle ?? before.cycle;
   const attemptsInCycle = set?.attemptsInCycle ?? before.attemptsInCycle + (attempt === undefined ? 0 : 1);
   const progress = { state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken: null };
   return { progress, attempt, streak };

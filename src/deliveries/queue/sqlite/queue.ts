@@ -35,7 +35,7 @@ import { deliveryMigrations } from './schema.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
 /** Deliveries that one commit of a bulk change touches: some milliseconds of the event loop. */
-const BULK_ROWS = 500;
+const BULK_ROWS = 250;
 
 export interface SqliteDeliveryQueueOptions {
   readonly path: string;

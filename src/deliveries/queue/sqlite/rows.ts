@@ -83,6 +83,6 @@ export interface ProgressRow extends DeliveryProgress {
   readonly seq: number;
   readonly prefix: string;
   readonly transactionId: number;
-  /** 1 where its record was erased. */
-  readonly isErased: number;
+  /** 1 where its record was erased; read only for reports, which may keep an attempt. */
+  readonly isErased?: number;
 }

@@ -4,10 +4,9 @@ import { RECORD_COLUMNS, SUMMARY_COLUMNS } from './rows.ts';
 
 export type Statements = ReturnType<typeof prepareStatements>;
 
-/** Selects what `nextState` asks of a delivery, and what carrying it out takes. */
-const PROGRESS = `SELECT seq, prefix, transaction_id AS transactionId, state, reason, ended_at AS endedAtMs, cycle,
-  attempts_in_cycle AS attemptsInCycle, due_at AS dueAtMs, lease AS leaseToken,
-  (SELECT head FROM records WHERE delivery = seq) = '' AS isErased FROM deliveries`;
+/** The columns that `nextState` needs of a delivery, and those that carrying it out needs. */
+const PROGRESS = `seq, prefix, transaction_id AS transactionId, state, reason, ended_at AS endedAtMs, cycle,
+  attempts_in_cycle AS attemptsInCycle, due_at AS dueAtMs, lease AS leaseToken`;
 /** Selects a whole delivery without its attempts. */
 export const WITH_RECORD = `SELECT seq, ${SUMMARY_COLUMNS}, ${RECORD_COLUMNS}
   FROM deliveries JOIN records ON records.delivery = deliveries.seq`;
@@ -35,16 +34,21 @@ export function prepareStatements(db: Database) {
     ),
     due: db.prepare(`${WITH_RECORD} WHERE prefix = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`),
     lease: db.prepare('UPDATE deliveries SET lease = ?, due_at = ? WHERE seq = ?'),
-    progress: db.prepare(`${PROGRESS} WHERE id = ?`),
+    progress: db.prepare(
+      `SELECT ${PROGRESS}, (SELECT head FROM records WHERE delivery = seq) = '' AS isErased
+       FROM deliveries WHERE id = ?`,
+    ),
     heldOfAccount: db.prepare(
-      `${PROGRESS} WHERE state = 'held' AND account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+      `SELECT ${PROGRESS} FROM deliveries WHERE state = 'held' AND account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
     ),
     openOfLane: db.prepare(
-      `${PROGRESS} WHERE seq IN (
+      `SELECT ${PROGRESS} FROM deliveries WHERE seq IN (
          SELECT seq FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL
          UNION ALL SELECT seq FROM deliveries WHERE prefix = ?1 AND state = 'held' LIMIT ?2)`,
     ),
-    openOfTransaction: db.prepare(`${PROGRESS} WHERE transaction_id = ? AND ended_at IS NULL`),
+    openOfTransaction: db.prepare(
+      `SELECT ${PROGRESS} FROM deliveries WHERE transaction_id = ? AND ended_at IS NULL`,
+    ),
     update: db.prepare(
       `UPDATE deliveries SET state = ?, reason = ?, ended_at = ?, cycle = ?, attempts_in_cycle = ?, due_at = ?,
          lease = ?
