@@ -1,4 +1,5 @@
 import type {
+  Attempt,
   ClaimedDelivery,
   ClaimOptions,
   Delivery,
@@ -158,7 +159,7 @@ export class DeliveryQueueModel {
     const { state, cycle, prefix } = entry.shown;
     const holds = state === 'pending' && entry.leaseToken === report.leaseToken;
     const late = report.kind === 'delivered' && state !== 'delivered' && cycle === report.attempt.cycle;
-    const attempt = 'attempt' in report ? report.attempt : null;
+    const attempt = 'attempt' in report ? kept(report.attempt, entry.shown) : null;
     if (!holds && !late) {
       const { attempts, attemptsInCycle } = entry.shown;
       const isNext = attempt?.cycle === cycle && attempt.number === attemptsInCycle + 1;
@@ -203,6 +204,13 @@ const NO_RECORD = { head: '', mobileNumber: null, fees: '', pump: null, odometer
 
 function isDue({ dueAtMs }: Delivery, nowMs: number): boolean {
   return dueAtMs !== null && dueAtMs <= nowMs;
+}
+
+/** A delivery without its record keeps none of the receiver's words. */
+function kept(attempt: Attempt | null, { record }: Delivery): Attempt | null {
+  if (attempt === null || record.head !== '' || attempt.outcome.answer === null) return attempt;
+  const answer = { status: attempt.outcome.answer.status, headers: {}, body: '' };
+  return { ...attempt, outcome: { ...attempt.outcome, answer } };
 }
 
 function isOpen({ state }: Delivery): boolean {
