@@ -12,9 +12,9 @@ export default defineConfig({
       'test/accounts/{caller,issue-key,key-text}.test.ts',
       'test/targets/webhook-url.test.ts',
       'test/http/{cursor,parameters}.test.ts',
-      'test/deliveries/dispatch/{attempt-check,lanes,ramp,report-batch,retry-schedule}.test.ts',
+      'test/deliveries/dispatch/{attempt-check,lane-slots,ramp,report-batch,retry-schedule}.test.ts',
       'test/deliveries/health/*.test.ts',
-      'test/deliveries/queue/health-run.test.ts',
+      'test/deliveries/queue/{failure-streak,next-state}.test.ts',
     ],
     // The second holds the renderer against the schema on thousands of records: too long for every mutant.
     exclude: ['test/edge/rate-windows/mongodb*', 'test/projections/record-agreement.test.ts'],

@@ -2,7 +2,7 @@ import type { Account } from '../domain/account.ts';
 import type { Ciphertext } from '../domain/account-events.ts';
 import type { WebhookCommand } from '../domain/webhook-commands.ts';
 import type { NameLookup } from '../targets/name-lookup.ts';
-import { judgeTarget } from '../targets/webhook-target.ts';
+import { judgeTarget } from '../targets/target.ts';
 import { type AccountWriter, changeAccount } from './change-account.ts';
 import { generateWebhookSecret } from './key-text.ts';
 import type { MasterKeys } from './master-key.ts';

@@ -6,7 +6,7 @@ import type { EventStore } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 import type { DeliveryQueue, DeliverySummary } from './queue/delivery-queue.ts';
 
-/** Due times are spread like this, so that a receiver's live deliveries find room between redelivered ones. */
+/** Due times are spread like this, so that redelivered deliveries leave a receiver capacity for live ones. */
 export const REDELIVERED_PER_SECOND = 50;
 
 const PAGE = 500;
@@ -17,13 +17,13 @@ export interface RedeliverOptions {
   readonly queue: DeliveryQueue;
   readonly onRefused: (what: string, reason: string) => void;
   readonly onProgress: (counts: RedeliverCounts) => void;
-  /** Ends the work between two pages; given again, the same command goes on with what is left. */
+  /** Ends the work between two pages; the same command, given again, continues with the rest. */
   readonly signal: AbortSignal;
 }
 
 export interface RedeliverCounts {
   readonly redelivered: number;
-  /** On their way already, from an earlier run of the same command or for the first time. */
+  /** Pending already: for the first time, or because the same command was given before. */
   readonly unchanged: number;
   readonly refused: number;
 }
@@ -36,9 +36,9 @@ export interface FailedOfKey {
 }
 
 /**
- * Redelivers the deliveries with these ids: failed ones, with `force` delivered ones too. One that is not
- * possible is named with the reason and keeps none of the others from it. What was asked for is recorded in the
- * streams of the accounts first.
+ * Redelivers the deliveries with these ids: failed ones, with `force` delivered ones too. One that is refused is
+ * reported with the reason, and the others are redelivered all the same. The request is recorded in the streams of
+ * the accounts first.
  */
 export async function redeliverByIds(
   ids: readonly string[],
@@ -53,9 +53,9 @@ export async function redeliverByIds(
     else known.push(delivery);
   }
   for (const ofKey of Map.groupBy(known, ({ prefix }) => prefix).values()) {
-    const possible = await redelivery.possible(ofKey);
-    if (possible.length === 0) continue;
-    if (await redelivery.record(possible)) await redelivery.makeDue(possible);
+    const eligible = await redelivery.eligible(ofKey);
+    if (eligible.length === 0) continue;
+    if (await redelivery.record(eligible)) await redelivery.makeDue(eligible);
   }
   return redelivery.counts;
 }
@@ -79,7 +79,7 @@ export async function redeliverFailed(
   let after: string | undefined;
   do {
     const page = await queue.list(filter, { limit: PAGE, after });
-    await redelivery.makeDue(await redelivery.possible(page));
+    await redelivery.makeDue(await redelivery.eligible(page));
     after = page.length < PAGE ? undefined : page.at(-1)?.id;
   } while (after !== undefined && !signal.aborted);
   return redelivery.counts;
@@ -109,8 +109,8 @@ class Redelivery {
     this.#options.onRefused(what, reason);
   }
 
-  /** Those that may be redelivered as far as their state and their transactions say; the others are counted. */
-  async possible(deliveries: readonly DeliverySummary[]): Promise<DeliverySummary[]> {
+  /** Those that may be redelivered by their state and their transaction; the others are counted. */
+  async eligible(deliveries: readonly DeliverySummary[]): Promise<DeliverySummary[]> {
     const gone = await goneTransactions(this.#options.writer.store, deliveries);
     return deliveries.filter((delivery) => {
       const { id, state, transactionId } = delivery;
@@ -122,7 +122,7 @@ class Redelivery {
     });
   }
 
-  /** Records what was asked for; `false` where the key takes no deliveries now. */
+  /** Records the request; `false` where the key takes no deliveries now. */
   async record(deliveries: readonly DeliverySummary[]): Promise<boolean> {
     const [{ accountId, prefix } = { accountId: 0, prefix: '' }] = deliveries;
     const { writer } = this.#options;
@@ -163,7 +163,7 @@ const WHY_NOT = {
   delivered: 'it was delivered already: use --force to send it once more',
 } as const;
 
-/** Why nothing is ever sent again of a transaction: by the events, which the delivery log may not know yet. */
+/** Why a transaction is never sent again: by its events, which the delivery log may not know yet. */
 async function goneTransactions(
   store: EventStore,
   deliveries: readonly DeliverySummary[],

@@ -6,7 +6,7 @@ import type { DeliveryQueue } from './queue/delivery-queue.ts';
 
 const EVERY_HOUR = '23 * * * *';
 const BATCH = 100;
-const PAUSE_MS = 20; // between two batches attempts have the store to themselves
+const PAUSE_MS = 20; // leaves the store to attempts between two batches
 
 export interface RetentionOptions {
   readonly queue: Pick<DeliveryQueue, 'purge'>;
@@ -32,7 +32,7 @@ export function startRetention(options: RetentionOptions): void {
   signal.addEventListener('abort', () => void task.destroy(), { once: true });
 }
 
-/** Removes what ended before the retention, in small batches; says how many. Rejects with what the queue rejects with. */
+/** Removes what ended before the retention, in small batches; says how many. Rejects as the queue does. */
 export async function purgeEnded(options: Omit<RetentionOptions, 'log'>): Promise<number> {
   const { queue, clock, retentionMs, signal } = options;
   const endedBeforeMs = clock.now() - retentionMs;

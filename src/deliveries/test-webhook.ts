@@ -17,9 +17,9 @@ export interface WebhookTest extends SendResult {
 }
 
 /**
- * Makes one attempt to send a `webhook.test` and says what came of it. It stands in the account's stream, but
- * not in the delivery log, and counts neither as success nor as failure of the webhook. Throws `REFUSED` where
- * nothing would be sent to the webhook at this moment, and then makes no attempt.
+ * Makes one attempt to send a `webhook.test` and returns its outcome. It is recorded in the account's stream, not in
+ * the delivery log, and does not count in the webhook's health. Throws `REFUSED`, without an attempt, where nothing
+ * would be sent to the webhook now.
  */
 export async function testWebhook(
   { writer, masterKeys, sender }: WebhookTestParts,

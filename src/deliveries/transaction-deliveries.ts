@@ -14,7 +14,7 @@ const MAX_KEYS = 1_000;
 
 export interface TransactionDeliveries {
   readonly deliveries: readonly DeliverySummary[];
-  /** Every key of the account without a delivery, with why there is none. */
+  /** Every key of the account that has no delivery, with the reason. */
   readonly notSent: readonly { readonly key: string; readonly reason: string }[];
 }
 
@@ -26,7 +26,7 @@ export interface TransactionDeliveriesOptions {
   readonly retentionMs: number;
 }
 
-/** To which keys a transaction was sent, is on its way, or is not sent and why; `events` are its stream. */
+/** The deliveries of a transaction, and why its account's other keys have none; `events` are its stream. */
 export async function transactionDeliveries(
   transactionId: number,
   events: readonly RecordedEvent[],

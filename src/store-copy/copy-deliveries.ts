@@ -1,5 +1,5 @@
 import type { WebhookHealth } from '../deliveries/queue/delivery-queue.ts';
-import type { DeliveryLogCopy, StoredDelivery, StoredRun } from '../deliveries/queue/log-copy.ts';
+import type { DeliveryLogCopy, StoredDelivery, StoredStreak } from '../deliveries/queue/log-copy.ts';
 import { isRecordingType, transactionStream } from '../domain/transaction-events.ts';
 import { sameJson } from '../domain/values/same-json.ts';
 import type { EventStore, Position } from '../event-store/event-store.ts';
@@ -32,7 +32,7 @@ export interface DeliveryCopy {
 export async function copyDeliveries(options: DeliveryCopyOptions): Promise<DeliveryCopy> {
   const { source, target, onProgress } = options;
   for await (const transactionIds of source.withdrawals()) await target.storeWithdrawals(transactionIds);
-  for await (const runs of source.runs()) await target.storeRuns(runs);
+  for await (const runs of source.streaks()) await target.storeStreaks(runs);
   let copied = 0;
   for await (const { wanted, existing } of pairs(options)) {
     const differing = wanted.filter((delivery) => !sameJson(delivery, existing.get(delivery.id)));
@@ -144,8 +144,8 @@ async function streakFaults({ source, target }: DeliveryCopyOptions): Promise<st
     .map((prefix) => `the failure streak of key ${prefix} differs`);
 }
 
-async function streaksOf(log: DeliveryLogCopy): Promise<Map<StoredRun['prefix'], WebhookHealth>> {
+async function streaksOf(log: DeliveryLogCopy): Promise<Map<StoredStreak['prefix'], WebhookHealth>> {
   const found = new Map<string, WebhookHealth>();
-  for await (const runs of log.runs()) for (const { prefix, health } of runs) found.set(prefix, health);
+  for await (const runs of log.streaks()) for (const { prefix, health } of runs) found.set(prefix, health);
   return found;
 }

@@ -5,7 +5,7 @@ import type { ResolveName } from './resolve-name.ts';
 import { withinTime } from './within-time.ts';
 
 const LOOKUP_LIMIT_MS = 500;
-/** Shorter than the wait before a retry, which so always sees a changed address. */
+/** Shorter than the wait before a retry, so that a retry sees a changed address. */
 const KEPT_MS = 20_000;
 const FAILURE_KEPT_MS = 1_000;
 const MAX_KEPT_NAMES = 10_000;
@@ -20,8 +20,8 @@ export interface NameLookup {
 }
 
 /**
- * Looks names up, each within 500 ms. An answer is kept for 20 s, a failure for 1 s; who asks for a name that
- * is being looked up shares that look-up.
+ * Looks names up, each within 500 ms. An answer is kept for 20 s, a failure for 1 s; a name that is being looked up
+ * already is not looked up twice.
  */
 export function createNameLookup(options: { resolve: ResolveName; clock: Clock }): NameLookup {
   const { resolve, clock } = options;

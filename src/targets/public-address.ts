@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** All public unicast addresses of IPv6 are in here; what tunnels or translates to IPv4 is told by its range. */
+/** All public unicast addresses of IPv6; `range()` names those in it that tunnel or translate to IPv4. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /** The upper half of an ISATAP address's interface id, before the IPv4 address that its packets go to. */
@@ -13,7 +13,7 @@ const METADATA = new Set(['168.63.129.16']);
 /**
  * Whether an IP address, in its plain form, is public unicast: one that the webhook sender may call. Private,
  * loopback, link-local and reserved ones are not, nor IPv6 addresses that stand for an IPv4 one, nor text that
- * is no address. An ISATAP address leads to the IPv4 address within, so it is public where both are.
+ * is no address. An ISATAP address leads to the IPv4 address in it, so it is public where both are.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0 || METADATA.has(address)) return false;

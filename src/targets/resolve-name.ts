@@ -1,27 +1,29 @@
 import { Resolver } from 'node:dns/promises';
-import { addressesInHostsFile } from './hosts-file.ts';
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 
-/** How often c-ares looks whether a query is to be made again, which it is after 250 ms at the earliest. */
+const HOSTS_FILE = '/etc/hosts';
+/** How often c-ares checks whether to repeat a query, which it does after 250 ms at the earliest. */
 const QUERY_TIMEOUT_MS = 90;
 const TRIES = 2;
-/** From then on the addresses of one family do: some zones never answer for the other. */
+/** After this the addresses of one family are enough: some zones never answer for the other. */
 const BOTH_WITHIN_MS = 400;
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-/** Finds every address of a name; rejects when there is none. Gives up when the signal says so. */
+/** Finds every address of a name; rejects when there is none, or the signal aborts. */
 export type ResolveName = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 export interface ResolveNameOptions {
-  /** `/etc/hosts` unless told. */
+  /** `/etc/hosts` unless given. */
   readonly hostsFile?: string | undefined;
-  /** Address and port of the DNS servers to ask; this machine's own unless told. */
+  /** Address and port of the DNS servers to ask; this machine's own unless given. */
   readonly servers?: readonly string[] | undefined;
 }
 
 /**
- * The hosts file, then DNS (A and AAAA). Not by getaddrinfo: that has four threads for all, and a look-up in it
- * can't be cancelled, so a few zones that never answer would hold up every receiver. Here each look-up has
- * sockets of its own, which its end takes along.
+ * The hosts file, then DNS (A and AAAA). Not by getaddrinfo: it has four threads in all, and its look-ups can't be
+ * cancelled, so a few zones that never answer would delay every receiver. Here each look-up has separate sockets,
+ * which are closed with it.
  */
 export function nameResolver({ hostsFile, servers }: ResolveNameOptions = {}): ResolveName {
   return async (name, signal) => {
@@ -40,7 +42,7 @@ export function nameResolver({ hostsFile, servers }: ResolveNameOptions = {}): R
   };
 }
 
-/** As this machine is set up. */
+/** By this machine's own hosts file and DNS servers. */
 export const resolveName = nameResolver();
 
 async function queryBoth(resolver: Resolver, name: string): Promise<readonly string[]> {
@@ -50,7 +52,7 @@ async function queryBoth(resolver: Resolver, name: string): Promise<readonly str
     () => {
       oneIsFound = true;
     },
-    () => undefined, // told below
+    () => undefined, // reported below
   );
   const enough = setTimeout(() => {
     if (oneIsFound) resolver.cancel();
@@ -61,4 +63,25 @@ async function queryBoth(resolver: Resolver, name: string): Promise<readonly str
   if (found.length > 0) return found;
   const [first] = answers;
   throw first.status === 'rejected' ? first.reason : new Error(`${name} has no address`);
+}
+
+/**
+ * The addresses of a name (in lower case) in this machine's hosts file. It is read synchronously: it is small, and
+ * the threads that asynchronous reads need may all wait for getaddrinfo.
+ */
+export function addressesInHostsFile(name: string, path: string = HOSTS_FILE): readonly string[] {
+  return hostsText(path)
+    .split('\n')
+    .map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/))
+    .filter(([address = '', ...names]) => isIP(address) !== 0 && names.includes(name))
+    .map(([address = '']) => address);
+}
+
+function hostsText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    throw error;
+  }
 }

@@ -8,9 +8,9 @@ export type WebhookUrlCheck =
   | { readonly ok: false /** What the URL must be. */; readonly reason: string };
 
 /**
- * Judges the form of a webhook URL: `https`, port 443, a host that may be public, and neither user name,
- * password nor fragment. `allowPrivate` (staging only) also lets any port, loopback and private addresses
- * pass. What a name resolves to is judged when it is connected to.
+ * Judges the form of a webhook URL: `https`, port 443, a host that may be public, and neither user name, password nor
+ * fragment. `allowPrivate` (staging only) also allows any port, loopback and private addresses. What a name resolves
+ * to is judged when a connection is made.
  */
 export function checkWebhookUrl(
   text: string,
@@ -33,9 +33,14 @@ function faultOf(url: URL, allowPrivate: boolean): string | undefined {
   return isPublicHost(url.hostname) ? undefined : 'must name a host on the public internet';
 }
 
-/** The URL parser has brought every way to write an IPv4 address (hex, octal, one number) to the plain one. */
+/** The URL parser has converted every form of an IPv4 address (hex, octal, one number) to the plain one. */
 function isPublicHost(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  const host = hostOf(hostname);
   if (isIP(host) !== 0) return isPublicAddress(host);
   return host !== 'localhost' && !host.endsWith('.localhost');
+}
+
+/** A URL's host name without the brackets of an IPv6 address and the final dot of a name. */
+export function hostOf(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }

@@ -1,14 +1,14 @@
 export interface TimedWork<T> {
   readonly limitMs: number;
-  /** Is told by the signal when its result is no longer waited for. */
+  /** The signal aborts when its result is no longer waited for. */
   readonly work: (signal: AbortSignal) => Promise<T>;
-  /** What it came to when the time ran out first. */
+  /** The result when the time is over first. */
   readonly expired: () => T;
 }
 
 /**
- * Runs `work` for at most `limitMs`. When the timer fires, the loop turns once more before it counts: what
- * had arrived while this process was busy elsewhere is in time. Rejects as `work` does.
+ * Runs `work` for at most `limitMs`. When the timer fires, the event loop turns once more first: what arrived while
+ * this process was busy is in time. Rejects as `work` does.
  */
 export function withinTime<T>({ limitMs, work, expired }: TimedWork<T>): Promise<T> {
   const startedAt = performance.now();
@@ -17,7 +17,7 @@ export function withinTime<T>({ limitMs, work, expired }: TimedWork<T>): Promise
     let timer = setTimeout(fired, limitMs);
     let ended = false;
 
-    /** A timer counts from the start of the loop's turn that set it, so it may fire early. */
+    /** A timer counts from the start of the event loop's turn in which it was set, so it may fire early. */
     function fired(): void {
       const leftMs = limitMs - (performance.now() - startedAt);
       if (leftMs > 0) timer = setTimeout(fired, Math.ceil(leftMs));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { withdrawnAmong } from '../../src/agreement/repair-deliveries.ts';
-import { readStartedLog } from '../../src/deliveries/started-log.ts';
+import { readStartedLog } from '../../src/deliveries/delivery-log.ts';
 import { onKey } from '../support/accounts/account-samples.ts';
 import { range, startVerifying } from '../support/agreement/verifying.ts';
 import { cancelled, voided } from '../support/transactions/e2e-samples.ts';

@@ -53,7 +53,7 @@ describe('what steers a terminal is escaped', () => {
         {
           kind: 'failed',
           id: claim.id,
-          lease: claim.lease,
+          leaseToken: claim.leaseToken,
           reason: `because${STEERING}`,
           attempt: {
             cycle: 1,

@@ -31,7 +31,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
   };
 
   describe('a delivery log, read and written whole', () => {
-    test('is handed out with every delivery’s standing and attempts, in order of id', async () => {
+    test('returns every delivery with its state and attempts, in order of id', async () => {
       const { queue, log } = await opened();
       const deliveries = await inEveryState(queue);
       const read = await allOf(log.deliveries());
@@ -44,7 +44,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect(ends).toEqual([2_250]);
     });
 
-    test('stands in an empty log as it stood in its own', async () => {
+    test('is the same in an empty log as in its own', async () => {
       const [source, target] = [await opened(), await opened()];
       await inEveryState(source.queue);
       await copy(source.log, target.log);
@@ -60,7 +60,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect(await target.queue.nextDueAtMs()).toBe(await source.queue.nextDueAtMs());
     });
 
-    test('goes on in the other log: what is due there is due, what has ended is not made again', async () => {
+    test('continues in the other log: what was due is due, what has ended is not sent again', async () => {
       const [source, target] = [await opened(), await opened()];
       const deliveries = await inEveryState(source.queue);
       await copy(source.log, target.log);
@@ -69,7 +69,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       const due = await target.queue.claim(claimOptions(1_000_000));
       expect(due.map(({ transactionId, attemptNumber }) => [transactionId, attemptNumber]).sort()).toEqual([
         [4, 2], // due again after a failed attempt
-        [6, 1], // its lease in the source belongs to nobody here
+        [6, 1], // its lease in the source does not count here
         [7, 1],
       ]);
       expect(await target.queue.resume(8, 1_000_001)).toBe(1);
@@ -93,7 +93,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect(await target.queue.nextDueAtMs()).toBe(await source.queue.nextDueAtMs());
     });
 
-    test('takes a claimed delivery from whoever held it when it is stored', async () => {
+    test('makes a claim void when its delivery is stored', async () => {
       const { queue, log } = await opened();
       const delivery = newDelivery(1);
       await queue.enqueue([delivery]);
@@ -130,7 +130,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect(Math.max(...sizes)).toBeLessThan(25);
     });
 
-    test('is read in batches, each delivery once, also behind any of them', async () => {
+    test('is read in batches, each delivery once, also after any of them', async () => {
       const { queue, log } = await opened();
       const deliveries = Array.from({ length: 1_203 }, (_, n) => newDelivery(n));
       await queue.enqueue(deliveries);
@@ -147,7 +147,7 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       expect(batches).toBeGreaterThan(1);
     });
 
-    test('hands out every withdrawal once, however many', async () => {
+    test('returns every withdrawal once, however many', async () => {
       const [source, target] = [await opened(), await opened()];
       const ids = Array.from({ length: 1_203 }, (_, n) => n * 3);
       await source.log.storeWithdrawals(ids);
@@ -188,11 +188,13 @@ export function deliveryLogCopyContract(open: () => Promise<CopiedLog>): void {
       () => log.adopt({ id, startedAtMs }),
       () => allOf(log.deliveries()),
       () => allOf(log.withdrawals()),
-      () => allOf(log.runs()),
+      () => allOf(log.streaks()),
       () => log.store([stored as StoredDelivery]),
       () => log.storeWithdrawals([1]),
       () =>
-        log.storeRuns([{ prefix: 'x', health: { failedInARow: 1, failingSinceMs: null, lastAnswers: [] } }]),
+        log.storeStreaks([
+          { prefix: 'x', health: { failedInARow: 1, failingSinceMs: null, lastAnswers: [] } },
+        ]),
     ];
     for (const call of calls) {
       await expect(call(), call.toString()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
@@ -222,7 +224,7 @@ async function inEveryState(queue: DeliveryQueue): Promise<readonly NewDelivery[
     if (found === undefined) throw new Error(`transaction ${transaction} was not claimed`);
     return found;
   };
-  const { id, lease } = claimOf(8);
+  const { id, leaseToken } = claimOf(8);
   const unknownHost = { ok: false, kind: 'dns', detail: 'none', answer: null } as const;
   const attempt = { ...attemptOf(claimOf(8), 2_000, unknownHost), durationMs: 0.125 };
   await queue.report([
@@ -230,7 +232,7 @@ async function inEveryState(queue: DeliveryQueue): Promise<readonly NewDelivery[
     held(claimOf(2)),
     failed(claimOf(3), 2_000),
     retryAt(claimOf(4), 2_000, 32_000),
-    { kind: 'failed', id, lease, attempt, reason: 'x' },
+    { kind: 'failed', id, leaseToken, attempt, reason: 'x' },
   ]);
   await queue.enqueue(of(5, 7));
   await queue.withdraw(5, 2_500);
@@ -241,16 +243,16 @@ async function inEveryState(queue: DeliveryQueue): Promise<readonly NewDelivery[
 async function copy(source: DeliveryLogCopy, target: DeliveryLogCopy): Promise<void> {
   for await (const batch of source.withdrawals()) await target.storeWithdrawals(batch);
   for await (const batch of source.deliveries()) await target.store(batch);
-  for await (const batch of source.runs()) await target.storeRuns(batch);
+  for await (const batch of source.streaks()) await target.storeStreaks(batch);
 }
 
-/** Everything in the log but its name; lanes without a run are left out. */
+/** Everything in the log but its name; lanes without a streak are left out. */
 async function contentOf(log: DeliveryLogCopy) {
-  const runs = await allOf(log.runs());
+  const streaks = await allOf(log.streaks());
   return {
     deliveries: await allOf(log.deliveries()),
     withdrawals: (await allOf(log.withdrawals())).sort((a, b) => a - b),
-    runs: runs
+    streaks: streaks
       .filter(({ health }) => health.failedInARow > 0 || health.failingSinceMs !== null)
       .sort((a, b) => (a.prefix < b.prefix ? -1 : 1)),
   };

@@ -38,7 +38,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
         .toSorted((a, b) => b.createdAtMs - a.createdAtMs || (b.id > a.id ? 1 : -1))
         .map(({ id }) => id);
 
-    test('lists newest first, then by id, and goes on behind any delivery', async () => {
+    test('lists newest first, then by id, and continues after any delivery', async () => {
       const { queue } = await opened(...sample);
       const all = newestFirst(sample);
       for (let after = 0; after < all.length; after++) {
@@ -140,7 +140,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       expect(await stateOf(one)).toBe('pending');
     });
 
-    test('takes the attempts along, and leaves withdrawals known', async () => {
+    test('also removes the attempts, and keeps withdrawals', async () => {
       const { queue, claimOne, stateOf } = await opened(one);
       await queue.report([failed(await claimOne(1_000), 1_000)]);
       await queue.withdraw(1, 2_000);
@@ -179,7 +179,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       expect(await queue.find(one.id)).toMatchObject({ cycle: 52, attemptsInCycle: 2 });
       const failure = await claimOne(1_000);
       expect(failure.attemptNumber).toBe(3);
-      // A report that counts is told from one that does not by its attempt, which must still be there.
+      // A report that counts is recognised by its attempt, which must not be dropped.
       const unknown = { ...failure, id: newDelivery(3).id };
       const moved = await queue.report([failed(unknown, 54), failed(failure, 54)]);
       expect(moved.get(one.prefix)).toMatchObject({ failedInARow: 1 });
@@ -188,60 +188,60 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
     });
   });
 
-  test('a log keeps its name over openings, and another log has another', async () => {
+  test('a log keeps its name when it is opened again, and another log has another name', async () => {
     const { queue, second } = await opened();
     const stranger = await opened();
     expect(await second().logId()).toEqual(await queue.logId());
     expect((await stranger.queue.logId()).id).not.toBe((await queue.logId()).id);
   });
 
-  test('who listens hears of new work by this process and by another, not of what was handed out', async () => {
+  test('a listener is notified of new work by this process and by another, not of what was handed out', async () => {
     const { queue, second, claim, clock } = await opened();
-    const nowMs = clock.now(); // what is not due by it is nothing that a look for other processes' work finds
+    const nowMs = clock.now(); // a poll for other processes' work finds nothing due by it
     const other = second();
-    let rings = 0;
-    let heard = Promise.withResolvers<void>();
+    let notifications = 0;
+    let notified = Promise.withResolvers<void>();
     const listener = {
       notify: () => {
-        rings++;
-        heard.resolve();
+        notifications++;
+        notified.resolve();
       },
     };
     queue.changed.add(listener);
     const claimed = await queue.enqueue([{ ...one, createdAtMs: nowMs }], claimOptions(nowMs));
     await queue.report([failed(claimed[0] as ClaimedDelivery, nowMs)]);
-    expect(rings).toBe(0);
+    expect(notifications).toBe(0);
     await queue.redeliver(one.id, { force: false, dueAtMs: nowMs + 1_000 });
-    expect(rings).toBe(1);
+    expect(notifications).toBe(1);
     await queue.report((await claim(nowMs + 1_000)).map((entry) => retryAt(entry, nowMs, nowMs + 2_000)));
-    expect(rings).toBe(2);
-    heard = Promise.withResolvers<void>();
+    expect(notifications).toBe(2);
+    notified = Promise.withResolvers<void>();
     await other.enqueue([newDelivery(2, { createdAtMs: nowMs })]);
-    await heard.promise;
+    await notified.promise;
     queue.changed.remove(listener);
-    const before = rings;
+    const before = notifications;
     await queue.enqueue([newDelivery(3, { createdAtMs: nowMs })]);
-    expect(rings).toBe(before);
+    expect(notifications).toBe(before);
   });
 
-  test('who listens hears of what is stored unclaimed, given back or resumed, and not of what is held', async () => {
+  test('a listener is notified of what is stored unclaimed, given back or resumed, not of what is held', async () => {
     const { queue, claim, clock } = await opened();
-    let rings = 0;
-    queue.changed.add({ notify: () => void rings++ });
-    const ringsOf = async (work: Promise<unknown>): Promise<number> => {
-      const before = rings;
+    let notifications = 0;
+    queue.changed.add({ notify: () => void notifications++ });
+    const notificationsOf = async (work: Promise<unknown>): Promise<number> => {
+      const before = notifications;
       await work;
-      return rings - before;
+      return notifications - before;
     };
-    // Nothing is due by the queue's own clock: no look for other processes' work rings.
+    // Nothing is due by the queue's own clock: no poll for other processes' work notifies.
     const nowMs = clock.now() + 60_000;
-    expect(await ringsOf(queue.enqueue([{ ...one, createdAtMs: nowMs }]))).toBe(1);
+    expect(await notificationsOf(queue.enqueue([{ ...one, createdAtMs: nowMs }]))).toBe(1);
     const [first] = (await claim(nowMs)) as [ClaimedDelivery];
-    expect(await ringsOf(queue.report([held(first)]))).toBe(0);
-    expect(await ringsOf(queue.resume(7, nowMs))).toBe(1);
-    expect(await ringsOf(queue.resume(7, nowMs))).toBe(0);
-    const [{ id, lease }] = (await claim(nowMs)) as [ClaimedDelivery];
-    expect(await ringsOf(queue.report([{ kind: 'released', id, lease }]))).toBeGreaterThan(0);
+    expect(await notificationsOf(queue.report([held(first)]))).toBe(0);
+    expect(await notificationsOf(queue.resume(7, nowMs))).toBe(1);
+    expect(await notificationsOf(queue.resume(7, nowMs))).toBe(0);
+    const [{ id, leaseToken }] = (await claim(nowMs)) as [ClaimedDelivery];
+    expect(await notificationsOf(queue.report([{ kind: 'released', id, leaseToken }]))).toBeGreaterThan(0);
   });
 
   test('a closed log rejects every call', async () => {
@@ -251,7 +251,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.logId(),
       (closed) => closed.enqueue([newDelivery(2)]),
       (closed) => closed.claim(claimOptions(1_000)),
-      (closed) => closed.report([{ kind: 'held', id: one.id, lease: 'x' }]),
+      (closed) => closed.report([{ kind: 'held', id: one.id, leaseToken: 'x' }]),
       (closed) => closed.resume(7, 1_000),
       (closed) => closed.endLane(one.prefix, 'x', 1_000),
       (closed) => closed.withdraw(1, 1_000),

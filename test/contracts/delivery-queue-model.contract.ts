@@ -72,7 +72,7 @@ const operation = fc.oneof(
 );
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
-/** On a busy machine fewer runs have to do. */
+/** On a busy machine fewer sequences are tried. */
 const ENOUGH_MS = 15_000;
 
 /** Any sequence of calls on two openings of one log, late and doubled reports among them, has the model's answers. */
@@ -80,7 +80,7 @@ export function deliveryQueueModelContract(
   open: () => Promise<QueueUnderTest>,
   { numRuns = 80 }: { readonly numRuns?: number } = {},
 ): void {
-  test('the delivery queue answers as a naive model of its rules does, whatever is done in whatever order', async () => {
+  test('the delivery queue answers as a naive model of its rules, whatever is done in whatever order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { minLength: 10, maxLength: 50 }), async (operations) => {
         const { queue, again, clock } = await open();
@@ -222,10 +222,10 @@ function reportOf(
   kind: typeof reportKind extends fc.Arbitrary<infer T> ? T : never,
   nowMs: number,
 ): DeliveryReport {
-  const { id, lease } = claim;
+  const { id, leaseToken } = claim;
   if (kind === 'delivered') return delivered(claim, nowMs);
   if (kind === 'retry') return retryAt(claim, nowMs, nowMs + 30_000);
   if (kind === 'failed') return failed(claim, nowMs);
-  if (kind === 'ended') return { kind: 'failed', id, lease, attempt: null, reason: 'off' };
-  return kind === 'held' ? held(claim) : { kind: 'released', id, lease };
+  if (kind === 'ended') return { kind: 'failed', id, leaseToken, attempt: null, reason: 'off' };
+  return kind === 'held' ? held(claim) : { kind: 'released', id, leaseToken };
 }

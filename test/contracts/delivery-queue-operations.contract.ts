@@ -34,7 +34,7 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       expect(await claimOne(50_000)).toMatchObject({ cycle: 1, attemptNumber: 2 });
     });
 
-    test('ends its lane’s run in time when it resumes, not the count, and no other lane’s', async () => {
+    test('ends the time of its lane’s failure streak when it resumes, not the count, and no other lane’s', async () => {
       const [held1, other] = [newDelivery(2), newDelivery(3, { prefix: 'bbbbbbbbbb' })];
       const { queue, claim } = await opened(one, held1, other);
       const [a, b, c] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery, ClaimedDelivery];
@@ -75,7 +75,7 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
   });
 
   describe('ending a lane', () => {
-    test('fails what is pending, claimed or held of it with the reason, outside the run', async () => {
+    test('fails its pending, claimed and held deliveries with the reason, outside the failure streak', async () => {
       const { queue, claim, stateOf } = await opened(...many(3), newDelivery(1, { prefix: 'bbbbbbbbbb' }));
       const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
       await queue.report([held(a)]);
@@ -182,7 +182,7 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       expect(await queue.redeliver(one.id, { force: false, dueAtMs: 5_000 })).toBe('due');
       expect(await claim(4_999)).toEqual([]);
       const again = await claimOne(5_000);
-      expect(again).toEqual({ ...one, cycle: 2, attemptNumber: 1, lease: expect.any(String) });
+      expect(again).toEqual({ ...one, cycle: 2, attemptNumber: 1, leaseToken: expect.any(String) });
       await queue.report([delivered(again, 5_000)]);
       const found = await queue.find(one.id);
       expect(found).toMatchObject({ state: 'delivered', reason: null, cycle: 2, attemptsInCycle: 1 });

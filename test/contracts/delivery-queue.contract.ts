@@ -36,16 +36,16 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       });
       expect(await claim(one.createdAtMs - 1)).toEqual([]);
       expect(await claim(one.createdAtMs)).toEqual([
-        { ...one, cycle: 1, attemptNumber: 1, lease: expect.any(String) },
+        { ...one, cycle: 1, attemptNumber: 1, leaseToken: expect.any(String) },
       ]);
     });
 
-    test('of a delivery that is there changes nothing, whatever became of it, and claims nothing', async () => {
+    test('of an existing delivery changes nothing in any state, and claims nothing', async () => {
       const { queue, claimOne } = await opened(one);
       await queue.report([delivered(await claimOne(1_000), 1_000)]);
       const before = await queue.find(one.id);
-      const anew = { ...one, createdAtMs: 5_000, record: { ...one.record, head: 'other' } };
-      expect(await queue.enqueue([anew, anew], claimOptions(9_000))).toEqual([]);
+      const changed = { ...one, createdAtMs: 5_000, record: { ...one.record, head: 'other' } };
+      expect(await queue.enqueue([changed, changed], claimOptions(9_000))).toEqual([]);
       expect(await queue.find(one.id)).toEqual(before);
       expect(await queue.countByState({})).toMatchObject({ delivered: 1, pending: 0 });
     });
@@ -57,12 +57,12 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       const laneCapacity = (prefix: string) => (prefix === one.prefix ? 2 : 0);
       const claimed = await queue.enqueue([...batch, other], claimOptions(1_000, { laneCapacity }));
       expect(claimed.map(({ id }) => id)).toEqual([batch[0]?.id, batch[1]?.id]);
-      expect(claimed[0]).toEqual({ ...one, cycle: 1, attemptNumber: 1, lease: expect.any(String) });
+      expect(claimed[0]).toEqual({ ...one, cycle: 1, attemptNumber: 1, leaseToken: expect.any(String) });
       expect(ids(await claim(5_999)).sort()).toEqual(ids([...batch.slice(2), other]).sort());
       expect(ids(await claim(6_000)).sort()).toEqual(ids(batch.slice(0, 2)).sort());
     });
 
-    test('with a claim keeps no slot for what is withdrawn or was there before', async () => {
+    test('with a claim keeps no slot for what is withdrawn or existed before', async () => {
       const { queue, stateOf } = await opened(one);
       await queue.withdraw(2, 1_000);
       const [withdrawn, fresh, other] = [newDelivery(2), newDelivery(3), newDelivery(4)];
@@ -119,12 +119,12 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       const first = await claimOne(1_000);
       expect(await claim(5_999)).toEqual([]);
       const again = await claimOne(6_000);
-      expect(again).toEqual({ ...first, lease: expect.any(String) });
-      expect(again.lease).not.toBe(first.lease);
+      expect(again).toEqual({ ...first, leaseToken: expect.any(String) });
+      expect(again.leaseToken).not.toBe(first.leaseToken);
       await queue.report([
         failed(first, 1_000),
-        { kind: 'held', id: first.id, lease: first.lease },
-        { kind: 'released', id: first.id, lease: first.lease },
+        { kind: 'held', id: first.id, leaseToken: first.leaseToken },
+        { kind: 'released', id: first.id, leaseToken: first.leaseToken },
         retryAt(first, 1_000, 2_000),
       ]);
       expect(await queue.find(one.id)).toMatchObject({ state: 'pending', attempts: [], dueAtMs: 11_000 });
@@ -132,7 +132,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect(await queue.find(one.id)).toMatchObject({ state: 'failed', attemptsInCycle: 1 });
     });
 
-    test('whose lease ended and that nobody took over can still be reported', async () => {
+    test('whose lease ended and that no other claim followed can still be reported', async () => {
       const { queue, claimOne, stateOf } = await opened(one);
       await queue.report([failed(await claimOne(1_000), 60_000)]);
       expect(await stateOf(one)).toBe('failed');
@@ -162,19 +162,19 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect(await claim(1_000, { limit: 5 })).toHaveLength(5);
     });
 
-    test('does not let ten thousand deliveries of one lane stand before the single one of another', async () => {
+    test('does not let ten thousand deliveries of one lane delay the single one of another', async () => {
       const { queue, claim } = await opened();
       const single = newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 2_000 });
       const laneCapacity = (prefix: string) => (prefix === single.prefix ? 10 : 0);
       // The fastest of many: on a busy machine most take longer.
       const leastMs = async (): Promise<number> => {
-        const tookMs: number[] = [];
+        const durationsMs: number[] = [];
         for (let n = 0; n < 51; n++) {
           const start = performance.now();
           expect(await claim(2_000, { laneCapacity })).toEqual([]);
-          tookMs.push(performance.now() - start);
+          durationsMs.push(performance.now() - start);
         }
-        return Math.min(...tookMs);
+        return Math.min(...durationsMs);
       };
       const roundTripMs = await leastMs();
       for (let batch = 0; batch < 20; batch++) {
@@ -241,15 +241,15 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
 
     test('of an unknown delivery changes nothing', async () => {
       const { queue } = await opened();
-      const unknown = { ...one, cycle: 1, attemptNumber: 1, lease: 'x' };
+      const unknown = { ...one, cycle: 1, attemptNumber: 1, leaseToken: 'x' };
       expect(await queue.report([delivered(unknown, 1_000), failed(unknown, 1_000)])).toEqual(new Map());
       expect(await queue.find(one.id)).toBeUndefined();
     });
 
     test('gives back a released delivery at once, untouched', async () => {
       const { queue, claim, claimOne } = await opened(one);
-      const { id, lease } = await claimOne(1_000);
-      await queue.report([{ kind: 'released', id, lease }]);
+      const { id, leaseToken } = await claimOne(1_000);
+      await queue.report([{ kind: 'released', id, leaseToken }]);
       const dueAtMs = (await queue.nextDueAtMs()) as number;
       expect(await claim(dueAtMs)).toMatchObject([{ id, attemptNumber: 1 }]);
     });
@@ -275,7 +275,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'delivered']);
     });
 
-    test('keeps the failed attempt that was under way when its delivery ended, once and outside the run', async () => {
+    test('keeps the failed attempt that was under way when its delivery ended, once and outside the failure streak', async () => {
       const { queue, claim, claimOne } = await opened(one, newDelivery(2));
       const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
       await queue.report([retryAt(b, 1_000, 2_000)]);
@@ -301,7 +301,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect(await claim(9_000_000)).toEqual([]);
     });
 
-    test('keeps no failed attempt of a cycle that is over, nor one that was made again meanwhile', async () => {
+    test('keeps no failed attempt of a former cycle, nor one that was repeated meanwhile', async () => {
       const { queue, claimOne } = await opened(one);
       const slow = await claimOne(1_000);
       await queue.report([retryAt(await claimOne(6_000), 6_000, 7_000)]);

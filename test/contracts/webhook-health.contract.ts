@@ -15,7 +15,7 @@ export function webhookHealthContract(open: () => Promise<QueueUnderTest>): void
   const opened = (...enqueued: readonly NewDelivery[]) => openQueue(open, enqueued);
   const one = newDelivery(1);
 
-  describe('the run of failures', () => {
+  describe('the failure streak', () => {
     test('counts failed deliveries, not attempts, from the first one’s end, and keeps the last five answers', async () => {
       const batch = Array.from({ length: 7 }, (_, n) => newDelivery(n));
       const { queue, claim } = await opened(...batch);
@@ -33,7 +33,7 @@ export function webhookHealthContract(open: () => Promise<QueueUnderTest>): void
       expect(await queue.health(one.prefix)).toEqual(health);
     });
 
-    test('ends with a success, of that lane alone, and says so once', async () => {
+    test('ends with a success of that lane, and is reported once', async () => {
       const batch = [1, 2, 3].flatMap((n) => [newDelivery(n), newDelivery(n, { prefix: 'bbbbbbbbbb' })]);
       const { queue, claim } = await opened(...batch);
       const claimed = await claim(1_000);
@@ -52,9 +52,9 @@ export function webhookHealthContract(open: () => Promise<QueueUnderTest>): void
 
     test('does not count what ended without an attempt', async () => {
       const { queue, claimOne } = await opened(one);
-      const { id, lease } = await claimOne(1_000);
+      const { id, leaseToken } = await claimOne(1_000);
       expect(
-        await queue.report([{ kind: 'failed', id, lease, attempt: null, reason: 'the key is off' }]),
+        await queue.report([{ kind: 'failed', id, leaseToken, attempt: null, reason: 'the key is off' }]),
       ).toEqual(new Map());
       expect(await queue.find(id)).toMatchObject({ state: 'failed', reason: 'the key is off', attempts: [] });
     });

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { claimDeliveryLog } from '../../src/deliveries/delivery-log.ts';
+import { claimDeliveryLog, readStartedLog } from '../../src/deliveries/delivery-log.ts';
 import { openSqliteDeliveryQueue } from '../../src/deliveries/queue/sqlite/queue.ts';
-import { readStartedLog } from '../../src/deliveries/started-log.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
@@ -21,7 +20,7 @@ function open() {
   return { clock, store, log };
 }
 
-test('a delivery log that is begun is recorded once, however many processes start with it', async () => {
+test('a new delivery log is recorded once, however many processes start with it', async () => {
   const { clock, store, log } = open();
   const queue = log();
   await Promise.all([claimDeliveryLog(store, queue, clock), claimDeliveryLog(store, queue, clock)]);
@@ -36,7 +35,7 @@ test('a delivery log that is begun is recorded once, however many processes star
   ]);
 });
 
-test('another log than the one that was begun is refused, and the way out is named', async () => {
+test('another log than the recorded one is refused, with what to do', async () => {
   const { clock, store, log } = open();
   await claimDeliveryLog(store, log(), clock);
   await expect(claimDeliveryLog(store, log(), clock)).rejects.toMatchObject({
@@ -46,7 +45,7 @@ test('another log than the one that was begun is refused, and the way out is nam
   expect(await store.readStream('operations')).toHaveLength(1);
 });
 
-test('of two processes that start at once with a log each one begins, and the other is refused', async () => {
+test('of two processes that start at once with a log each, one starts and the other is refused', async () => {
   const { clock, store, log } = open();
   const logs = [log(), log()];
   const results = await Promise.allSettled(logs.map((queue) => claimDeliveryLog(store, queue, clock)));
@@ -57,7 +56,7 @@ test('of two processes that start at once with a log each one begins, and the ot
   expect(await store.readStream('operations')).toHaveLength(1);
 });
 
-test('the log that was begun last is the one that counts, and events that can not be read are left out', async () => {
+test('the log that was recorded last counts, and events that can not be read are ignored', async () => {
   const { clock, store } = open();
   const record = async (type: string, data: object): Promise<void> => {
     const event = newEvent(
@@ -79,7 +78,7 @@ test('the log that was begun last is the one that counts, and events that can no
   });
 });
 
-test('a log may be begun whatever else stands in the stream of operations', async () => {
+test('a log is recorded whatever else is in the stream of operations', async () => {
   const { clock, store, log } = open();
   const named = newEvent({ type: 'StoreNamed', data: { store_id: 'x' } }, { actor: 'a', command: 'c' }, 0);
   await store.append([{ stream: 'operations', expected: 'none', events: [named] }]);

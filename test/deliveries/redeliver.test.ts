@@ -64,7 +64,7 @@ async function start() {
       durationMs: 1,
       outcome: { ok: false, kind: 'status', detail: '500', answer: ANSWER },
     };
-    const report = { id, lease: claimed?.lease ?? '' };
+    const report = { id, leaseToken: claimed?.leaseToken ?? '' };
     await queue.report([
       kind === 'failed'
         ? { kind, ...report, attempt, reason: '500' }
@@ -89,7 +89,7 @@ async function start() {
 }
 
 describe('redelivering by id', () => {
-  test('makes a failed delivery due again and puts it on record', async () => {
+  test('makes a failed delivery due again and records that', async () => {
     const { queue, options, ended, store, clock } = await start();
     const id = await ended(1, 'failed');
     expect(await redeliverByIds([id, id], false, options)).toEqual({
@@ -110,7 +110,7 @@ describe('redelivering by id', () => {
     expect(await redeliverByIds([id], true, options)).toMatchObject({ redelivered: 1, refused: 0 });
   });
 
-  test('refuses voided and erased transactions, with force too, and keeps none of the others from going', async () => {
+  test('refuses voided and erased transactions, with force too, and redelivers the others', async () => {
     const { options, ended, refused, append, store } = await start();
     const ids = [await ended(1, 'delivered'), await ended(2, 'delivered'), await ended(3, 'delivered')];
     await append('transaction-1', voided(1));
@@ -135,14 +135,14 @@ describe('redelivering by id', () => {
     expect(refused).toEqual([[id, expect.stringContaining('voided or cancelled')]]);
   });
 
-  test('leaves one alone that is on its way already, and puts nothing on record for it', async () => {
+  test('leaves a pending one as it is, and records nothing for it', async () => {
     const { options, ended, store, queue, clock } = await start();
     const [due, held] = [await ended(1, 'failed'), await ended(2, 'failed')];
     await redeliverByIds([due, held], false, options);
     const [claimed] = await queue.claim({
       ...{ nowMs: clock.now(), holder: 'test', leaseMs: 5_000, limit: 1, laneCapacity: () => 1 },
     });
-    await queue.report([{ kind: 'held', id: claimed?.id ?? '', lease: claimed?.lease ?? '' }]);
+    await queue.report([{ kind: 'held', id: claimed?.id ?? '', leaseToken: claimed?.leaseToken ?? '' }]);
     const before = await store.readStream('account-7');
     expect(await redeliverByIds([due, held], true, options)).toEqual({
       redelivered: 0,
@@ -152,7 +152,7 @@ describe('redelivering by id', () => {
     expect(await store.readStream('account-7')).toEqual(before);
   });
 
-  test('is recorded for each key under one correlation id, and one key that is off keeps no other from going', async () => {
+  test('is recorded for each key under one correlation id, and one key that is off does not stop the others', async () => {
     const { options, ended, account, store, queue, refused } = await start();
     const [other, off] = ['bbbbbbbbbb', 'cccccccccc'];
     for (const prefix of [other, off]) await account(keyIssued({ prefix }), webhookSet({ prefix }));
@@ -180,7 +180,7 @@ describe('redelivering by id', () => {
     expect(new Set(correlations).size).toBe(1);
   });
 
-  test('is on record before the first delivery is due', async () => {
+  test('is recorded before the first delivery is due', async () => {
     const { options, ended, store, queue } = await start();
     const id = await ended(1, 'failed');
     const redeliver = queue.redeliver.bind(queue);
@@ -221,7 +221,7 @@ describe('redelivering what failed', () => {
     expect(await redeliverFailed(ofKey, options)).toEqual({ redelivered: 0, unchanged: 0, refused: 0 });
   });
 
-  test('takes those created in the time asked for', async () => {
+  test('takes those created in the given time range', async () => {
     const { options, ended, clock } = await start();
     await ended(1, 'failed');
     clock.advance(1_000);
@@ -233,7 +233,7 @@ describe('redelivering what failed', () => {
     });
   });
 
-  test('takes any number, and goes on where it was interrupted', async () => {
+  test('takes any number, and continues where it was interrupted', async () => {
     const { options, failedTogether, stopping } = await start();
     await failedTogether(520);
     stopping.abort();
@@ -242,7 +242,7 @@ describe('redelivering what failed', () => {
     expect(await redeliverFailed(ofKey, again)).toEqual({ redelivered: 20, unchanged: 0, refused: 0 });
   });
 
-  test('is on record with the time that was asked for', async () => {
+  test('is recorded with the time range of the request', async () => {
     const { options, ended, clock, store } = await start();
     await ended(1, 'failed');
     const [sinceMs, untilMs] = [clock.now() - 1, clock.now()];

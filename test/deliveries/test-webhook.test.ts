@@ -54,7 +54,7 @@ async function start() {
   return { ...stores, sent, run, requests };
 }
 
-test('a test is recorded, sent once, signed with the secret, and its answer told', async () => {
+test('a test is recorded, sent once, signed with the secret, and its answer returned', async () => {
   const { run, sent, requests, clock } = await start();
   const result = await run();
   expect(result).toMatchObject({ url: 'https://example.com/hook', outcome: OK, durationMs: 12 });
@@ -74,7 +74,7 @@ test('a test is recorded, sent once, signed with the secret, and its answer told
   expect(headers['X-Service-Signature']).toBe(signature({ secret: SECRET, body, atMs: clock.now() }));
 });
 
-test('a test that fails is made once, and each test has an id of its own', async () => {
+test('a test that fails is not repeated, and each test has a new id', async () => {
   const { run, sent, requests } = await start();
   const [first, second] = [await run(failedWith(500)), await run(failedWith(500))];
   expect(first.outcome).toEqual(failedWith(500));

@@ -14,7 +14,7 @@ import {
   SECRET,
   webhookSet,
 } from '../support/accounts/account-samples.ts';
-import { given } from '../support/deliveries/given.ts';
+import { given } from '../support/accounts/given.ts';
 
 const account = { account_id: 7 };
 const key = { ...account, prefix: PREFIX };

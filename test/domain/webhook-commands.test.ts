@@ -10,7 +10,7 @@ import {
   profileSet,
   webhookSet,
 } from '../support/accounts/account-samples.ts';
-import { given } from '../support/deliveries/given.ts';
+import { given } from '../support/accounts/given.ts';
 
 const key = { account_id: 7, prefix: PREFIX };
 const AT = Date.parse('2026-09-05T12:00:00Z');

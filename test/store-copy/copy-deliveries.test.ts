@@ -195,10 +195,10 @@ describe('a copied delivery log', () => {
     adopt: (id) => log.adopt(id),
     deliveries: (options) => log.deliveries(options),
     withdrawals: () => log.withdrawals(),
-    runs: () => log.runs(),
+    streaks: () => log.streaks(),
     store: async () => undefined,
     storeWithdrawals: async () => undefined,
-    storeRuns: async () => undefined,
+    storeStreaks: async () => undefined,
   });
 
   test('has withdrawals, failure streaks and whatever differed, as in its source', async () => {
@@ -207,7 +207,7 @@ describe('a copied delivery log', () => {
     await logged(target, [1]);
     await target.queue.withdraw(1, 5_000); // differs, and is repaired
     await source.queue.withdraw(9, 5_000);
-    await source.deliveries.storeRuns([{ prefix: 'aaaaaaaaaa', health: STREAK }]);
+    await source.deliveries.storeStreaks([{ prefix: 'aaaaaaaaaa', health: STREAK }]);
     const report = await copied(source, target);
     expect(report.faults).toEqual([
       expect.stringContaining('withdrawal of transaction 1 is in the target only'),
@@ -223,11 +223,11 @@ describe('a copied delivery log', () => {
     await logged(target, [1, 3, 4]);
     await source.queue.withdraw(3, 5_000);
     await target.queue.withdraw(5, 5_000);
-    await source.deliveries.storeRuns([
+    await source.deliveries.storeStreaks([
       { prefix: 'aaaaaaaaaa', health: STREAK },
       { prefix: 'cccccccccc', health: { failedInARow: 0, failingSinceMs: null, lastAnswers: [] } },
     ]);
-    await target.deliveries.storeRuns([{ prefix: 'bbbbbbbbbb', health: STREAK }]);
+    await target.deliveries.storeStreaks([{ prefix: 'bbbbbbbbbb', health: STREAK }]);
     const { deliveries, faults } = await copied(source, {
       ...target,
       deliveries: readOnly(target.deliveries),

@@ -2,9 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSender } from '../../src/deliveries/sender/sender.ts';
-import { addressesInHostsFile } from '../../src/targets/hosts-file.ts';
 import { createNameLookup } from '../../src/targets/name-lookup.ts';
-import { type ResolveName, resolveName } from '../../src/targets/resolve-name.ts';
+import { addressesInHostsFile, type ResolveName, resolveName } from '../../src/targets/resolve-name.ts';
 import { OK, openReceiver, receiverCertificate, sendRequest } from '../support/deliveries/tls-receiver.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -74,7 +73,7 @@ describe('a look-up', () => {
     expect(await names.find('a.test')).toEqual({ ok: false, detail: 'a.test has no address' });
   });
 
-  test('is given up after 500 ms, and told so', async () => {
+  test('is given up after 500 ms, and its failure says so', async () => {
     let told: AbortSignal | undefined;
     const { names } = counting((_name, signal) => {
       told = signal;

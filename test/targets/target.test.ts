@@ -14,7 +14,7 @@ test('a port that is not 443 is part of the origin', () => {
   });
 });
 
-test('an IPv6 address stands without its brackets, a name without the dot at its end', () => {
+test('an IPv6 address has no brackets, a name no dot at its end', () => {
   expect(readTarget('https://[2606:4700::1111]/', false)).toMatchObject({
     target: { origin: 'https://[2606:4700::1111]', host: '2606:4700::1111' },
   });

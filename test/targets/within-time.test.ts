@@ -19,7 +19,7 @@ function limited(work: () => Promise<string>) {
 }
 
 describe('work within a time', () => {
-  test('comes to its own result, and its signal never aborts', async () => {
+  test('gives its own result, and its signal never aborts', async () => {
     const { result, isAborted } = limited(async () => 'done');
     expect(await result).toBe('done');
     await later(2 * LIMIT_MS, undefined);
@@ -33,7 +33,7 @@ describe('work within a time', () => {
     expect(isAborted()).toBe(false);
   });
 
-  test('is given up when the time is over, and told so', async () => {
+  test('is given up when the time is over, and its signal aborts', async () => {
     const { result, isAborted } = limited(() => later(10 * LIMIT_MS, 'late'));
     expect(await result).toBe('expired');
     expect(isAborted()).toBe(true);
@@ -45,7 +45,7 @@ describe('work within a time', () => {
       const startedAt = performance.now();
       const { result } = limited(() => later(10 * LIMIT_MS, 'late'));
       lastedMs.push(result.then(() => performance.now() - startedAt));
-      while (performance.now() - startedAt < 0.37); // each begins at another part of its millisecond
+      while (performance.now() - startedAt < 0.37); // each starts at another part of its millisecond
       if (count % 10 === 0) await later(3, undefined);
     }
     expect(Math.min(...(await Promise.all(lastedMs)))).toBeGreaterThanOrEqual(LIMIT_MS);

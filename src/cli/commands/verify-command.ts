@@ -4,7 +4,7 @@ import { repairDeliveries, withdrawnAmong } from '../../agreement/repair-deliver
 import type { DeliveryAgreement } from '../../agreement/verify-deliveries.ts';
 import { verifyDeliveries } from '../../agreement/verify-deliveries.ts';
 import { repairView, verifyView } from '../../agreement/verify-view.ts';
-import { readStartedLog } from '../../deliveries/started-log.ts';
+import { readStartedLog } from '../../deliveries/delivery-log.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { FuelError } from '../../errors.ts';
 import { newEvent } from '../../event-store/new-event.ts';

@@ -1,10 +1,10 @@
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
 import type { AccountEvent } from '../../domain/account-events.ts';
 
-/** What an account's event calls for at the delivery queue. */
+/** What the dispatcher does after an account's event. */
 export type Reaction =
   | { readonly kind: 'end lane'; readonly prefix: string; readonly reason: string }
-  /** The webhook was enabled: its run of failures is over and its ramp begins. */
+  /** The webhook was enabled: its failure streak ends and its ramp starts. */
   | { readonly kind: 'enabled'; readonly prefix: string; readonly atMs: number }
   /** Access checks 4 or 5 may pass now. */
   | { readonly kind: 'access'; readonly accountId: number };
@@ -15,11 +15,11 @@ interface LaneEnd {
 }
 
 /**
- * What the account events seen so far mean for deliveries. It is fed the whole history, so that what happened
- * while no process ran counts like what happens now.
+ * What the account events so far mean for deliveries. It gets the whole history, so that events that no process saw
+ * when they happened count too.
  */
 export class AccountReactions {
-  /** By prefix: the last time that what was pending had to end. */
+  /** By prefix: the last event that ends pending deliveries. */
   readonly #ends = new Map<string, LaneEnd>();
   readonly #enabledAtMs = new Map<string, number>();
 
@@ -42,7 +42,7 @@ export class AccountReactions {
     }
   }
 
-  /** Why what was owed at `position` had to end since; `undefined` where it need not. */
+  /** Why deliveries of the position end; `undefined` where no event since then ends them. */
   endedSince(prefix: string, position: number): string | undefined {
     const end = this.#ends.get(prefix);
     return end !== undefined && end.position > position ? end.reason : undefined;
@@ -64,7 +64,7 @@ export class AccountReactions {
   }
 }
 
-/** How a delivery ends that was pending when its webhook was disabled. */
+/** The reason of a delivery that was pending when its webhook was disabled. */
 export function disabledReason(reason: string): string {
   return `the webhook was disabled: ${reason}`;
 }

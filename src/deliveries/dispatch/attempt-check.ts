@@ -4,21 +4,21 @@ import { type AccountKey, activeProfile } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 
 export type AttemptCheck =
-  /** The address and the key as they are at this moment. */
+  /** With the URL and the key of this moment. */
   | { readonly kind: 'go'; readonly url: string; readonly key: AccountKey }
-  /** It ends as failed, and can be redelivered once the reason is gone. */
+  /** The delivery ends as failed; it can be redelivered when the reason no longer holds. */
   | { readonly kind: 'end'; readonly reason: string }
   /** Access checks 4 or 5 fail, or the account can't be read: no attempt until that changes. */
   | { readonly kind: 'hold' };
 
-/** Whether an attempt to the webhook of an account's key may begin now, by the directory as it stands. */
+/** Whether an attempt to a key's webhook may start now, by the directory. */
 export function checkAttempt(
   directory: Pick<Directory, 'account'>,
   { prefix, accountId }: { readonly prefix: string; readonly accountId: number },
   { environment, nowMs }: { readonly environment: Environment; readonly nowMs: number },
 ): AttemptCheck {
   const entry = directory.account(accountId);
-  if (entry?.unreadable) return { kind: 'hold' }; // what was last known of its keys may be wrong
+  if (entry?.unreadable) return { kind: 'hold' }; // what is known of its keys may be wrong
   const key = entry?.account?.keys.get(prefix);
   if (key === undefined) return { kind: 'end', reason: 'the key is not known' };
   const reason = keyIneligibleReason(key, environment);
@@ -26,7 +26,7 @@ export function checkAttempt(
   return accessAt(entry, nowMs).open ? { kind: 'go', url: key.webhook.url, key } : { kind: 'hold' };
 }
 
-/** Access checks 4 and 5 at one moment; where they fail, when a charging profile that is known now would end that. */
+/** Access checks 4 and 5 at one moment; where they fail, when a charging profile that is known now starts. */
 export type AccessAt =
   | { readonly open: true }
   | { readonly open: false; readonly opensAtMs: number | undefined };

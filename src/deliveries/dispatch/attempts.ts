@@ -4,13 +4,13 @@ import type { Environment } from '../../domain/account-events.ts';
 import { reasonOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { AttemptOutcome, ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
-import type { Scheduler } from '../queue/scheduler.ts';
 import type { Sender, SendRequest, SendResult } from '../sender/sender-port.ts';
 import { type AttemptCheck, checkAttempt } from './attempt-check.ts';
-import type { LaneOutcome } from './lanes.ts';
-import type { DeliveryOutcome } from './report-batch.ts';
+import type { AttemptSummary } from './lane-slots.ts';
+import type { ReportedDelivery } from './report-batch.ts';
+import type { Scheduler } from './scheduler.ts';
 
-/** What the attempts themselves are made of. */
+/** How attempts are made, and when they are repeated. */
 export interface AttemptTerms {
   readonly sender: Sender;
   /** The signed request of one attempt. Throws where the key's secret can't be decrypted. */
@@ -18,7 +18,7 @@ export interface AttemptTerms {
     delivery: ClaimedDelivery,
     webhook: { readonly url: string; readonly key: AccountKey; readonly atMs: number },
   ) => SendRequest;
-  /** The wait between this attempt, which has failed, and the next; `undefined` where it was the last. */
+  /** The wait between this failed attempt and the next; `undefined` where it was the last. */
   readonly retryDelayMs: (delivery: ClaimedDelivery) => number | undefined;
 }
 
@@ -28,13 +28,13 @@ export interface AttemptsOptions {
   readonly environment: Environment;
   readonly scheduler: Scheduler;
   readonly log: Log;
-  /** Why the delivery had to end meanwhile. */
+  /** Why the delivery has to end before its attempt. */
   readonly endedSince: (delivery: ClaimedDelivery) => string | undefined;
-  /** Called with what is to be recorded of a delivery, and how its attempt went where one was made. */
-  readonly onEnded: (outcome: DeliveryOutcome, attempt: LaneOutcome | undefined) => void;
+  /** Called with what is to be recorded of a delivery, and its attempt where one was made. */
+  readonly onEnded: (reported: ReportedDelivery, attempt: AttemptSummary | undefined) => void;
 }
 
-/** Judges each claimed delivery at the very moment before its attempt, makes the attempt and says what it came to. */
+/** Judges each claimed delivery right before its attempt, makes the attempt and reports its outcome. */
 export class Attempts {
   readonly #options: AttemptsOptions;
   readonly #underWay = new Set<Promise<void>>();
@@ -43,7 +43,7 @@ export class Attempts {
     this.#options = options;
   }
 
-  begin(delivery: ClaimedDelivery): void {
+  start(delivery: ClaimedDelivery): void {
     const { directory, environment, scheduler, endedSince } = this.#options;
     const atMs = scheduler.now();
     const ended = endedSince(delivery);
@@ -56,13 +56,13 @@ export class Attempts {
     else this.#send(delivery, check, atMs);
   }
 
-  /** Leaves it as it was before it was claimed. */
+  /** Gives up the claim: the delivery is due again. */
   giveBack(delivery: ClaimedDelivery): void {
-    this.#settle(delivery, { kind: 'released', ...claimOf(delivery) });
+    this.#report(delivery, { kind: 'released', ...claimOf(delivery) });
   }
 
   /** Waits for the attempts under way. */
-  async settle(): Promise<void> {
+  async whenIdle(): Promise<void> {
     await Promise.all(this.#underWay);
   }
 
@@ -86,24 +86,27 @@ export class Attempts {
     this.#underWay.add(attempt);
   }
 
-  /** A fault of the sender itself, which is to tell of failures and not to throw: it fails this attempt alone. */
+  /** The sender must not throw. Where it does, only this attempt fails. */
   #faultOf(delivery: ClaimedDelivery, error: unknown): SendResult {
-    this.#options.log.error({ err: error, ...linesOf(delivery) }, 'the sender failed');
+    this.#options.log.error(
+      { err: error, ...linesOf(delivery) },
+      'the sender failed: its attempt counts as failed',
+    );
     const detail = reasonOf(error);
     return { outcome: { ok: false, kind: 'protocol', detail, answer: null }, durationMs: 0 };
   }
 
   #hold(delivery: ClaimedDelivery): void {
     this.#options.log.info(linesOf(delivery), 'delivery held: its account has no access');
-    this.#settle(delivery, { kind: 'held', ...claimOf(delivery) });
+    this.#report(delivery, { kind: 'held', ...claimOf(delivery) });
   }
 
   #end(delivery: ClaimedDelivery, reason: string): void {
     this.#options.log.info({ ...linesOf(delivery), reason }, 'delivery ended without an attempt');
-    this.#settle(delivery, { kind: 'failed', ...claimOf(delivery), attempt: null, reason });
+    this.#report(delivery, { kind: 'failed', ...claimOf(delivery), attempt: null, reason });
   }
 
-  #settle(delivery: ClaimedDelivery, report: DeliveryReport): void {
+  #report(delivery: ClaimedDelivery, report: DeliveryReport): void {
     this.#options.onEnded({ delivery, report }, undefined);
   }
 
@@ -125,7 +128,7 @@ export class Attempts {
     onEnded({ delivery, report }, { ok: outcome.ok, durationMs });
   }
 
-  /** One line says all of an attempt. */
+  /** Everything about an attempt in one line. */
   #log(report: DeliveryReport, delivery: ClaimedDelivery, { outcome, durationMs }: SendResult): void {
     this.#options.log.info(
       {
@@ -149,8 +152,8 @@ function answerOf(outcome: AttemptOutcome): string {
   return outcome.ok ? '' : `${outcome.kind}: ${outcome.detail}`;
 }
 
-function claimOf({ id, lease }: ClaimedDelivery): { readonly id: string; readonly lease: string } {
-  return { id, lease };
+function claimOf({ id, leaseToken }: ClaimedDelivery): { readonly id: string; readonly leaseToken: string } {
+  return { id, leaseToken };
 }
 
 function linesOf({ id, prefix, transactionId }: ClaimedDelivery): Readonly<Record<string, unknown>> {

@@ -8,15 +8,15 @@ import { Retry } from '../../retry.ts';
 import type { AppendHealthEvent, HealthVerdict } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
 import type { ClaimedDelivery, DeliveryQueue, NewDelivery, WebhookHealth } from '../queue/delivery-queue.ts';
-import type { Scheduler } from '../queue/scheduler.ts';
 import { SerialWork } from '../queue/serial-work.ts';
 import { AccountReactions, disabledReason, type Reaction } from './account-reactions.ts';
 import { Attempts, type AttemptTerms } from './attempts.ts';
 import { HeldAccounts } from './held-accounts.ts';
-import { countByLane, Lanes } from './lanes.ts';
-import { type DeliveryOutcome, ReportBatch } from './report-batch.ts';
+import { countByLane, LaneSlots } from './lane-slots.ts';
+import { ReportBatch, type ReportedDelivery } from './report-batch.ts';
+import type { Scheduler } from './scheduler.ts';
 
-/** What a killed process had claimed is due again after this. */
+/** After this the claims of a killed process are due again. */
 const LEASE_MS = 5_000;
 /** Deliveries of one commit: a few milliseconds of the event loop. */
 const MAX_STORED = 100;
@@ -24,7 +24,7 @@ const BACKOFF = { maxMs: 5_000 } as const;
 
 export interface DispatcherOptions extends AttemptTerms {
   readonly queue: DeliveryQueue;
-  /** Kept up with the log by its owner, who passes every event on to `accountEvent` and calls `directoryMoved`. */
+  /** Kept up to date by its owner, who calls `accountEvent` with every event, and `directoryMoved`. */
   readonly directory: Pick<Directory, 'account' | 'key' | 'position'>;
   readonly environment: Environment;
   readonly appendHealthEvent: AppendHealthEvent;
@@ -37,23 +37,23 @@ export interface DispatcherOptions extends AttemptTerms {
 }
 
 /**
- * Makes the attempts of all deliveries that are due, each webhook in a lane of its own with a bounded number of
- * slots. It sleeps until the next delivery is due, a ramp lets one through, or access returns; whatever brings
- * work earlier rings. While the queue's store is unavailable it claims nothing and tries again.
+ * Makes the attempts of all deliveries that are due, each webhook in a separate lane with a limited number of slots.
+ * It sleeps until the next delivery is due, a ramp lets one through, or an account has access again; earlier work
+ * notifies it. While the queue's store is unavailable it claims nothing and retries.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  readonly #lanes = new Lanes();
+  readonly #slots = new LaneSlots();
   readonly #reactions = new AccountReactions();
   readonly #held: HeldAccounts;
   readonly #health: HealthWatch;
   readonly #reports: ReportBatch;
   readonly #attempts: Attempts;
-  /** One at a time: a claim counts on the slots that it was granted. */
+  /** One at a time: a claim relies on the slots that it was granted. */
   readonly #claims = new SerialWork();
-  readonly #ringer = { notify: (): void => this.#wake() };
+  readonly #listener = { notify: (): void => this.#wake() };
   #todo: Reaction[] = [];
-  /** Claimed deliveries of events that the directory has not reached: what it says of their keys may be older. */
+  /** Claimed deliveries of events that the directory has not reached yet: its keys may be older than they. */
   #ahead: { readonly delivery: ClaimedDelivery; readonly sinceMs: number }[] = [];
   #started = false;
   #working: Promise<void> | undefined;
@@ -62,7 +62,7 @@ export class Dispatcher {
   readonly #stopping = new AbortController();
   readonly #retry: Retry;
   readonly #failed = Promise.withResolvers<never>();
-  /** Rejects with a fault of the program, after which nothing more is sent; pending while it works. */
+  /** Rejects with a fault of the program, after which nothing more is sent; otherwise stays pending. */
   readonly failed = this.#failed.promise;
   readonly #fail = (error: unknown): void => {
     this.#stopping.abort();
@@ -72,7 +72,7 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     const { queue, directory, scheduler, log, environment } = options;
     this.#options = options;
-    this.failed.catch(() => undefined); // for whoever asks, which may be later
+    this.failed.catch(() => undefined); // its owner may look at it later
     const waiting = { backoff: BACKOFF, sleep: async (ms: number) => this.#sleep(ms) };
     this.#retry = new Retry({ log, signal: this.#stopping.signal, component: 'dispatcher', ...waiting });
     this.#held = new HeldAccounts({ queue, directory });
@@ -96,18 +96,18 @@ export class Dispatcher {
       scheduler,
       log,
       endedSince: (delivery) => this.#endedSince(delivery),
-      onEnded: (outcome, attempt) => {
-        if (attempt !== undefined) this.#lanes.ended(outcome.delivery.prefix, attempt);
-        this.#reports.add(outcome);
+      onEnded: (reported, attempt) => {
+        if (attempt !== undefined) this.#slots.ended(reported.delivery.prefix, attempt);
+        this.#reports.add(reported);
       },
     });
   }
 
-  /** Begins to claim. The directory must have caught up. */
+  /** Starts to claim. The directory must have caught up. */
   start(): void {
     const { queue, directory, environment } = this.#options;
     this.#started = true;
-    queue.changed.add(this.#ringer);
+    queue.changed.add(this.#listener);
     for (const [prefix, { reason }] of this.#reactions.ends()) {
       const key = directory.key(prefix)?.key;
       if (key !== undefined && keyIneligibleReason(key, environment) !== undefined) {
@@ -120,8 +120,8 @@ export class Dispatcher {
   }
 
   /**
-   * Stores new deliveries durably and begins with those that find a free slot. Rejects with what the queue
-   * rejects with; then some may be stored, and storing them again changes nothing.
+   * Stores new deliveries durably and starts attempts for those with a free slot. Rejects as the queue does; then
+   * some may be stored, and storing them again changes nothing.
    */
   async accept(deliveries: readonly NewDelivery[]): Promise<void> {
     for (let from = 0; from < deliveries.length; from += MAX_STORED) {
@@ -131,7 +131,7 @@ export class Dispatcher {
     this.#wake();
   }
 
-  /** Takes note of an account's event; every one, history included, in the order of the log. */
+  /** To be called with every account event, history included, in the order of the log. */
   accountEvent(event: AccountEvent, place: AccountEventPlace): void {
     const reaction = this.#reactions.seen(event, place);
     if (reaction === undefined || !this.#started) return;
@@ -139,7 +139,7 @@ export class Dispatcher {
     this.#wake();
   }
 
-  /** The directory's position is another one. */
+  /** To be called when the directory's position has changed. */
   directoryMoved(): void {
     if (this.#ahead.length === 0) return;
     const ahead = this.#ahead;
@@ -147,21 +147,21 @@ export class Dispatcher {
     const nowMs = this.#options.scheduler.now();
     for (const { delivery, sinceMs } of ahead) {
       if (nowMs - sinceMs < LEASE_MS / 2) this.#attempt(delivery, sinceMs);
-      else this.#lanes.ended(delivery.prefix); // it falls due again by itself when its lease ends
+      else this.#slots.ended(delivery.prefix); // it is due again when its lease ends
     }
   }
 
-  /** Begins no further attempt; resolves when those under way are recorded and the rest is given back. */
+  /** Starts no further attempt; resolves when those under way are recorded and the other claims given up. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#options.queue.changed.remove(this.#ringer);
+    this.#options.queue.changed.remove(this.#listener);
     this.#cancelTimer?.();
     await this.#working;
-    await this.#claims.settle();
+    await this.#claims.whenIdle();
     for (const { delivery } of this.#ahead) this.#attempts.giveBack(delivery);
-    await this.#attempts.settle();
+    await this.#attempts.whenIdle();
     await this.#reports.close();
-    await this.#health.settle();
+    await this.#health.whenIdle();
   }
 
   #wake(): void {
@@ -191,7 +191,7 @@ export class Dispatcher {
     }
   }
 
-  /** Carries out what account events call for, in their order; what fails stays first. */
+  /** Reacts to account events in their order; a reaction that fails stays first. */
   async #react(): Promise<void> {
     const { queue, scheduler } = this.#options;
     for (let next = this.#todo[0]; next !== undefined; next = this.#todo[0]) {
@@ -199,20 +199,20 @@ export class Dispatcher {
       if (next.kind === 'enabled') await this.#enabled(next.prefix, next.atMs);
       if (next.kind === 'access') this.#held.changed(next.accountId);
       this.#todo.shift();
-      if (next.kind === 'end lane') this.#lanes.setBlocked(next.prefix, false);
+      if (next.kind === 'end lane') this.#slots.setBlocked(next.prefix, false);
     }
   }
 
-  /** Several processes see the event, and some of them late: only a run from before it is forgotten. */
+  /** Several processes see the event, some of them late: only a failure streak from before it is reset. */
   async #enabled(prefix: string, atMs: number): Promise<void> {
     const { failedInARow, failingSinceMs } = await this.#options.queue.health(prefix);
     const isOlder = failingSinceMs === null || failingSinceMs < atMs;
     if (failedInARow > 0 && isOlder) await this.#options.queue.resetHealth(prefix);
     this.#health.recovered(prefix);
-    this.#lanes.ramps.start(prefix, atMs);
+    this.#slots.ramps.start(prefix, atMs);
   }
 
-  /** Claims until nothing is due that finds a slot; returns the time by which that was judged. */
+  /** Claims until nothing more is due that has a free slot; returns the time by which that was judged. */
   async #claimDue(): Promise<number> {
     const { queue, holder, scheduler } = this.#options;
     for (;;) {
@@ -220,10 +220,10 @@ export class Dispatcher {
       const dueAtMs = await queue.nextDueAtMs();
       if (dueAtMs === undefined || dueAtMs > nowMs || this.#stopping.signal.aborted) return nowMs;
       const claimed = await this.#claims.run(async () => {
-        const grant = this.#lanes.grant(nowMs);
+        const grant = this.#slots.grant(nowMs);
         if (grant.limit <= 0) return 0;
         const deliveries = await queue.claim({ nowMs, holder, leaseMs: LEASE_MS, ...grant });
-        this.#begin(deliveries);
+        this.#start(deliveries);
         return deliveries.length;
       });
       if (claimed === 0) return nowMs;
@@ -231,10 +231,10 @@ export class Dispatcher {
     }
   }
 
-  /** Full lanes are left out: they are served when one of their own attempts ends. */
+  /** Full lanes are left out: they continue when one of their attempts ends. */
   async #sleepAfter(judgedAtMs: number): Promise<void> {
     const dueAtMs = (await this.#options.queue.nextDueAtMs(judgedAtMs)) ?? Infinity;
-    const rampAtMs = this.#lanes.ramps.nextAtMs(judgedAtMs) ?? Infinity;
+    const rampAtMs = this.#slots.ramps.nextAtMs(judgedAtMs) ?? Infinity;
     const nextMs = Math.min(dueAtMs, rampAtMs, this.#held.nextAtMs());
     this.#sleep(Math.max(0, nextMs - this.#options.scheduler.now()));
   }
@@ -248,35 +248,35 @@ export class Dispatcher {
     const { queue, holder, scheduler } = this.#options;
     await this.#claims.run(async () => {
       const nowMs = scheduler.now();
-      const { laneCapacity } = this.#lanes.grant(nowMs, countByLane(deliveries));
+      const { laneCapacity } = this.#slots.grant(nowMs, countByLane(deliveries));
       const claiming = this.#started && !this.#stopping.signal.aborted;
       const claimFor = claiming ? { nowMs, holder, leaseMs: LEASE_MS, laneCapacity } : undefined;
-      this.#begin(await queue.enqueue(deliveries, claimFor));
+      this.#start(await queue.enqueue(deliveries, claimFor));
     });
   }
 
-  #begin(deliveries: readonly ClaimedDelivery[]): void {
+  #start(deliveries: readonly ClaimedDelivery[]): void {
     const nowMs = this.#options.scheduler.now();
-    for (const { prefix } of deliveries) this.#lanes.started(prefix, nowMs);
+    for (const { prefix } of deliveries) this.#slots.started(prefix, nowMs);
     for (const delivery of deliveries) this.#attempt(delivery, nowMs);
   }
 
   #attempt(delivery: ClaimedDelivery, sinceMs: number): void {
     if (this.#stopping.signal.aborted) this.#attempts.giveBack(delivery);
     else if (this.#options.directory.position < delivery.position) this.#ahead.push({ delivery, sinceMs });
-    else this.#attempts.begin(delivery);
+    else this.#attempts.start(delivery);
   }
 
-  /** A redelivery was asked for after whatever ended the first cycle. */
+  /** A redelivery was requested after what ended the first cycle. */
   #endedSince({ prefix, position, cycle }: ClaimedDelivery): string | undefined {
     return cycle > 1 ? undefined : this.#reactions.endedSince(prefix, position);
   }
 
-  #recorded(outcomes: readonly DeliveryOutcome[], health: ReadonlyMap<string, WebhookHealth>): void {
+  #recorded(reported: readonly ReportedDelivery[], health: ReadonlyMap<string, WebhookHealth>): void {
     const failed = new Map<string, number>();
-    for (const { delivery, report } of outcomes) {
+    for (const { delivery, report } of reported) {
       const { prefix, accountId } = delivery;
-      if (!('attempt' in report) || report.attempt === null) this.#lanes.ended(prefix);
+      if (!('attempt' in report) || report.attempt === null) this.#slots.ended(prefix);
       else if (report.kind === 'failed') failed.set(prefix, accountId);
       if (report.kind === 'held') this.#held.changed(accountId);
     }
@@ -289,9 +289,9 @@ export class Dispatcher {
     this.#wake();
   }
 
-  /** Nothing more begins for the webhook until its lane is ended, here or by the event when it comes back. */
-  #switchOff({ prefix, judgement }: HealthVerdict, done: 'begun' | 'recorded' | 'failed'): void {
-    this.#lanes.setBlocked(prefix, done !== 'failed');
+  /** Blocks the webhook until its lane is ended, here or when the event comes back from the log. */
+  #switchOff({ prefix, judgement }: HealthVerdict, done: 'started' | 'recorded' | 'failed'): void {
+    this.#slots.setBlocked(prefix, done !== 'failed');
     if (done === 'recorded' && judgement.kind === 'switch off') {
       this.#todo.push({ kind: 'end lane', prefix, reason: disabledReason(judgement.reason) });
     }

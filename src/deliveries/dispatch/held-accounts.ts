@@ -2,14 +2,14 @@ import type { Directory } from '../../../projections/directory.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { accessAt } from './attempt-check.ts';
 
-/** Held deliveries of accounts that another process held, and then died, are found by looking this often. */
+/** How often held deliveries are looked for that another process held before it died. */
 const LOOK_EVERY_MS = 60_000;
 
-/** Accounts whose deliveries are held, each with the moment at which a charging profile opens access again. */
+/** Accounts whose deliveries are held, each with the time when a charging profile gives access again. */
 export class HeldAccounts {
   readonly #queue: Pick<DeliveryQueue, 'resume' | 'heldAccounts'>;
   readonly #directory: Pick<Directory, 'account'>;
-  /** To look at: access may have changed. */
+  /** Accounts to check: their access may have changed. */
   readonly #changed = new Set<number>();
   readonly #opensAtMs = new Map<number, number>();
   #lookAtMs = Number.NEGATIVE_INFINITY;
@@ -27,14 +27,14 @@ export class HeldAccounts {
     this.#changed.add(accountId);
   }
 
-  /** When `resume` has to be called next. */
+  /** When `resume` must be called next. */
   nextAtMs(): number {
     let nextMs = this.#lookAtMs;
     for (const opensAtMs of this.#opensAtMs.values()) nextMs = Math.min(nextMs, opensAtMs);
     return nextMs;
   }
 
-  /** Makes due what is held of accounts that have access now. Rejects with what the queue rejects with. */
+  /** Makes held deliveries of accounts that have access now due. Rejects as the queue does. */
   async resume(nowMs: number): Promise<void> {
     if (nowMs >= this.#lookAtMs) {
       for (const accountId of await this.#queue.heldAccounts()) this.#changed.add(accountId);
@@ -44,7 +44,7 @@ export class HeldAccounts {
       if (opensAtMs <= nowMs) this.#changed.add(accountId);
     for (const accountId of [...this.#changed]) {
       const access = accessAt(this.#directory.account(accountId), nowMs);
-      this.#changed.delete(accountId); // first: what is held while others resume is looked at again
+      this.#changed.delete(accountId); // first, so that an account that is held meanwhile is checked again
       if (access.open) await this.#resume(accountId, nowMs);
       if (access.open || access.opensAtMs === undefined) this.#opensAtMs.delete(accountId);
       else this.#opensAtMs.set(accountId, access.opensAtMs);

@@ -1,6 +1,6 @@
 const FIRST_PER_SECOND = 10;
 const OVER_AFTER_MS = 10_000; // 10,240 a second by then: it no longer matters
-const BURST_MS = 100; // what was not used within this time is lost
+const BURST_MS = 100; // unused capacity is kept this long
 
 interface Ramp {
   readonly sinceMs: number;
@@ -10,7 +10,7 @@ interface Ramp {
 
 /**
  * Slow starts of webhooks that were just enabled: 10 deliveries a second at first, twice as many each second,
- * so that a receiver that has just come back is not flooded. Times come from the caller.
+ * so that a receiver that is just available again is not flooded. Times come from the caller.
  */
 export class Ramps {
   readonly #ramps = new Map<string, Ramp>();
@@ -29,13 +29,13 @@ export class Ramps {
   }
 
   /** One delivery starts now. */
-  took(prefix: string, nowMs: number): void {
+  consume(prefix: string, nowMs: number): void {
     const ramp = this.#current(prefix, nowMs);
     if (ramp === undefined) return;
     ramp.nextAtMs = Math.max(ramp.nextAtMs, nowMs - BURST_MS) + intervalMs(ramp, nowMs);
   }
 
-  /** When the first webhook that has to wait now may go on; `undefined` where none has to. */
+  /** When the first webhook that has to wait now may continue; `undefined` where none has to. */
   nextAtMs(nowMs: number): number | undefined {
     let next: number | undefined;
     for (const prefix of [...this.#ramps.keys()]) {

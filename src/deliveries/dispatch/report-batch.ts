@@ -8,15 +8,16 @@ import type {
   DeliveryReport,
   WebhookHealth,
 } from '../queue/delivery-queue.ts';
-import type { Scheduler } from '../queue/scheduler.ts';
-import { withoutWords } from '../queue/withdrawal.ts';
+import { withoutWords } from '../queue/next-state.ts';
+import type { Scheduler } from './scheduler.ts';
 
 const TOGETHER_MS = 2;
 const MAX_TOGETHER = 200;
 const BACKOFF = { firstMs: 50 } as const;
 const MAX_DETAIL_CHARACTERS = 500;
 
-export interface DeliveryOutcome {
+/** A claimed delivery, and what is to be recorded of it. */
+export interface ReportedDelivery {
   readonly delivery: ClaimedDelivery;
   readonly report: DeliveryReport;
 }
@@ -29,22 +30,22 @@ export interface ReportBatchOptions {
   readonly togetherMs?: number | undefined;
   /** Called after outcomes are durable, with the health of the lanes whose failure streak changed. */
   readonly onRecorded: (
-    outcomes: readonly DeliveryOutcome[],
+    reported: readonly ReportedDelivery[],
     health: ReadonlyMap<string, WebhookHealth>,
   ) => void;
-  /** Called with a fault of the program: nothing is recorded any more. */
+  /** Called with a fault of the program, after which nothing more is recorded. */
   readonly onFailed: (error: unknown) => void;
 }
 
 /**
- * Records outcomes in groups. While the store is unavailable they are kept and tried again; there are never more of
- * them than deliveries that were claimed, and none is claimed meanwhile. An outcome that the store refuses is
- * recorded alone, without the receiver's answer; the others are not held up by it.
+ * Records outcomes in groups. While the store is unavailable they are kept and retried; there are never more of them
+ * than claimed deliveries, and nothing is claimed meanwhile. An outcome that the store refuses is recorded
+ * separately, without the receiver's answer, and does not delay the others.
  */
 export class ReportBatch {
   readonly #options: ReportBatchOptions;
   readonly #closing = new AbortController();
-  #waiting: DeliveryOutcome[] = [];
+  #waiting: ReportedDelivery[] = [];
   #cancelTimer: (() => void) | undefined;
   #flushing: Promise<void> | undefined;
 
@@ -52,24 +53,24 @@ export class ReportBatch {
     this.#options = options;
   }
 
-  add(outcome: DeliveryOutcome): void {
-    this.#waiting.push(outcome);
+  add(reported: ReportedDelivery): void {
+    this.#waiting.push(reported);
     if (this.#flushing === undefined) this.#flushIn(this.#options.togetherMs ?? TOGETHER_MS);
   }
 
-  /** Records what is left, once: outcomes that can't be stored now are lost, and their attempts are made again. */
+  /** Records the rest with one try: the attempts of outcomes that can't be stored now are repeated. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#cancelTimer?.();
     await this.#flushing;
     const { log } = this.#options;
-    const outcomes = this.#waiting;
+    const waiting = this.#waiting;
     try {
-      for (let from = 0; from < outcomes.length; from += MAX_TOGETHER) {
-        await this.#record(outcomes.slice(from, from + MAX_TOGETHER));
+      for (let from = 0; from < waiting.length; from += MAX_TOGETHER) {
+        await this.#record(waiting.slice(from, from + MAX_TOGETHER));
       }
     } catch (error) {
-      const fields = { reason: reasonOf(error), outcomes: outcomes.length };
+      const fields = { reason: reasonOf(error), outcomes: waiting.length };
       log.warn(fields, 'outcomes of attempts were not recorded before the end: these attempts are repeated');
     }
   }
@@ -91,40 +92,40 @@ export class ReportBatch {
     const sleep = (ms: number) => sleepBy(scheduler, ms, signal);
     try {
       while (this.#waiting.length > 0 && !signal.aborted) {
-        const outcomes = this.#waiting.slice(0, MAX_TOGETHER);
-        const fields = { outcomes: outcomes.length };
-        const retry = { log, signal, sleep, component: 'outcomes', backoff: BACKOFF, fields };
+        const some = this.#waiting.slice(0, MAX_TOGETHER);
+        const fields = { outcomes: some.length };
+        const retry = { log, signal, sleep, component: 'record of outcomes', backoff: BACKOFF, fields };
         await retryWhileUnavailable(async () => {
-          await this.#record(outcomes);
-          this.#waiting = this.#waiting.slice(outcomes.length);
+          await this.#record(some);
+          this.#waiting = this.#waiting.slice(some.length);
         }, retry);
       }
     } finally {
-      this.#flushing = undefined; // at once: what is added from here on needs a timer
+      this.#flushing = undefined; // at once: outcomes added from here on need a timer
     }
   }
 
-  async #record(outcomes: readonly DeliveryOutcome[]): Promise<void> {
-    const failed = await isolateFailures(outcomes, (some) => this.#report(some));
+  async #record(reported: readonly ReportedDelivery[]): Promise<void> {
+    const failed = await isolateFailures(reported, (some) => this.#report(some));
     for (const { item, error } of failed) {
       const { id } = item.report;
       this.#options.log.error(
         { err: error, delivery: id },
-        'an outcome can not be stored: it is recorded in short',
+        'an outcome can not be stored: it is recorded without the receiver’s answer',
       );
-      await this.#report([inShort(item, reasonOf(error))]); // what is refused even so is a fault of the program
+      await this.#report([inShort(item, reasonOf(error))]); // if this is refused too, it is a fault of the program
     }
   }
 
-  async #report(outcomes: readonly DeliveryOutcome[]): Promise<void> {
+  async #report(reported: readonly ReportedDelivery[]): Promise<void> {
     const { queue, onRecorded } = this.#options;
-    const health = await queue.report(outcomes.map(({ report }) => report));
-    onRecorded(outcomes, health);
+    const health = await queue.report(reported.map(({ report }) => report));
+    onRecorded(reported, health);
   }
 }
 
-/** The same outcome without what the receiver said, which is all that it did not make itself. */
-function inShort({ delivery, report }: DeliveryOutcome, reason: string): DeliveryOutcome {
+/** The same report without what the receiver said, the only part of it that we did not write ourselves. */
+function inShort({ delivery, report }: ReportedDelivery, reason: string): ReportedDelivery {
   if (!('attempt' in report) || report.attempt === null) return { delivery, report };
   const short = withoutWords(report.attempt.outcome);
   const detail = `not stored: ${reason}`.slice(0, MAX_DETAIL_CHARACTERS);

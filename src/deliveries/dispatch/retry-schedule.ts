@@ -4,7 +4,7 @@ const JITTER = 0.1;
 const RANDOM_HEX_DIGITS = 12; // 48 bits, which a number holds exactly
 
 export interface RetryTerms {
-  /** The waits before attempts 2, 3, …: their number is that of the retries. */
+  /** The waits before attempts 2, 3, …: as many as there are retries. */
   readonly delaysMs: readonly number[];
   /** The attempt to come: 2 or more. */
   readonly attemptNumber: number;
@@ -14,7 +14,7 @@ export interface RetryTerms {
 
 /**
  * How long to wait between the attempt before and this one: the configured delay, spread by ±10 % so that a
- * receiver that comes back is not hit by everything at once. `undefined` when there is no such attempt.
+ * receiver that is available again does not get everything at once. `undefined` when there is no such attempt.
  */
 export function retryDelayMs({ delaysMs, attemptNumber, random }: RetryTerms): number | undefined {
   const delayMs = delaysMs[attemptNumber - 2];
@@ -22,7 +22,7 @@ export function retryDelayMs({ delaysMs, attemptNumber, random }: RetryTerms): n
   return Math.round(delayMs * (1 - JITTER + 2 * JITTER * random));
 }
 
-/** The spread of one attempt, in [0, 1): as good as random, yet the same whenever it is asked for. */
+/** The spread of one attempt, in [0, 1): as good as random, but always the same for this attempt. */
 export function attemptRandom(options: { id: string; cycle: number; attemptNumber: number }): number {
   const digest = hash('sha256', `${options.id}/${options.cycle}/${options.attemptNumber}`, 'hex');
   return Number.parseInt(digest.slice(0, RANDOM_HEX_DIGITS), 16) / 16 ** RANDOM_HEX_DIGITS;

@@ -6,16 +6,16 @@ import { accountStream } from '../../domain/account-events.ts';
 import { type AccountDraft, EventOrderFault, evolveDraft } from '../../domain/account-evolve.ts';
 import type { EventStore, Position } from '../../event-store/event-store.ts';
 
-/** Most events of account streams kept in memory, over all accounts. */
+/** Events of account streams kept in memory at most, of all accounts together. */
 const MAX_EVENTS = 100_000;
 
 export interface AsOf {
   readonly accountId: number;
-  /** What counts are the account's events before this position. */
+  /** The account's events before this position count. */
   readonly position: Position;
 }
 
-/** What was asked of an account, or why the account can't be read. */
+/** What was judged of an account, or why the account can't be read. */
 export type Judged<T> =
   | { readonly kind: 'known'; readonly value: T }
   | { readonly kind: 'unreadable'; readonly reason: string };
@@ -25,7 +25,7 @@ interface StoredEvent {
   readonly read: ReadAccountEvent;
 }
 
-/** An account's stream, folded as far as it was last asked for. */
+/** An account's stream, folded up to the position that was last asked for. */
 interface History {
   readonly events: readonly StoredEvent[];
   /** The stream was read when the log was at least this long. */
@@ -36,10 +36,10 @@ interface History {
 }
 
 /**
- * Accounts as they stood at a place of the log: live, late and replayed, the answer is the same. The directory
- * answers where it is known to be exactly there; otherwise the account's stream is folded up to the place.
- * A stream is read once for all of the log that is there at the time, and kept within a bound, so that a replay
- * of a long history does not read it for each event.
+ * Accounts as of a position of the log: the answer is the same live, late or in a replay. The directory answers where
+ * its account is known to be the same as at that position; otherwise the account's stream is folded up to it. A
+ * stream is read once, to the present end of the log, and a limited number is kept: a replay of a long history does
+ * not read it for each event.
  */
 export class AccountHistory {
   readonly #store: EventStore;
@@ -54,7 +54,7 @@ export class AccountHistory {
     directory,
   }: {
     readonly store: EventStore;
-    /** Kept up with the log by its owner. */
+    /** Kept up to date by its owner. */
     readonly directory: Pick<Directory, 'account' | 'position'>;
   }) {
     this.#store = store;
@@ -62,12 +62,12 @@ export class AccountHistory {
   }
 
   /**
-   * Calls `judge` with the account as of the place (`undefined`: not open yet) and returns what it says. `judge`
-   * must not keep the account: it changes in place. Rejects with what the store rejects with.
+   * Calls `judge` with the account as of the place (`undefined`: not open yet) and returns its result. `judge` must
+   * not keep the account: it changes in place. Rejects as the store does.
    */
   async asOf<T>(place: AsOf, judge: (account: Account | undefined) => T): Promise<Judged<T>> {
-    const atHand = this.#fromDirectory(place);
-    if (atHand !== undefined) return { kind: 'known', value: judge(atHand.account) };
+    const current = this.#fromDirectory(place);
+    if (current !== undefined) return { kind: 'known', value: judge(current.account) };
     const history = await this.#history(place);
     foldTo(history, place.position);
     if (history.fault !== undefined) return { kind: 'unreadable', reason: history.fault };
@@ -104,7 +104,7 @@ export class AccountHistory {
   }
 }
 
-/** Folds on to the position, or anew where the account was folded beyond it. */
+/** Continues folding to the position; starts again where the account was folded beyond it. */
 function foldTo(history: History, position: Position): void {
   const last = history.events[history.folded - 1];
   if (last !== undefined && last.position >= position) {

@@ -28,22 +28,22 @@ export interface FanOutOptions {
   readonly queue: Pick<DeliveryQueue, 'withdraw'>;
   readonly history: AccountHistory;
   /**
-   * Waits a moment for the directory to be at a position: given where a look into the history instead costs more.
+   * Waits a moment for the directory to reach a position: given where reading the history instead costs more.
    */
   readonly directoryAt?: ((position: Position) => Promise<void>) | undefined;
-  /** Stores deliveries durably, and may begin with them at once. */
+  /** Stores deliveries durably, and may start their attempts at once. */
   readonly accept: (deliveries: readonly NewDelivery[]) => Promise<void>;
   readonly clock: Clock;
   readonly environment: Environment;
   readonly retentionMs: number;
 }
 
-/** How one event ends in its group. */
+/** What becomes of one event in its group. */
 export type FanOutResult =
   | { readonly kind: 'ack'; readonly event: GroupEvent }
-  /** Its account can't be read: what it calls for waits until that is mended. */
+  /** Its account can't be read: its deliveries wait until that is repaired. */
   | { readonly kind: 'retry'; readonly event: GroupEvent; readonly reason: string; readonly delayMs: number }
-  /** The event itself can't be read, or must not stand where it does. */
+  /** The event can't be read, or is not allowed where it is. */
   | { readonly kind: 'park'; readonly event: GroupEvent; readonly reason: string };
 
 type Change = Extract<ViewChange, { change: unknown }>['change'];
@@ -59,8 +59,8 @@ export class FanOut {
   }
 
   /**
-   * Handles events together, in any order: what they call for is stored when this resolves. Withdrawals come
-   * first, so that nothing is sent that is known to be voided. Rejects with what a store rejects with; then the
+   * Handles events together, in any order: their deliveries and withdrawals are stored when this resolves.
+   * Withdrawals come first, so that nothing is sent that is known to be voided. Rejects as a store does; then the
    * same events can be given again.
    */
   async handle(events: readonly GroupEvent[]): Promise<FanOutResult[]> {
@@ -87,7 +87,7 @@ export class FanOut {
       }
       for (const delivery of owed) deliveries.push(delivery);
       results.push({ kind: 'ack', event });
-      // One batch, unless its events owe much more than they hold: one delivery for each key.
+      // Nearly always one batch: an event owes one delivery for each key.
       if (deliveries.length >= MAX_ACCEPTED) await this.#accept(deliveries.splice(0));
     }
     await this.#accept(deliveries);
@@ -98,7 +98,7 @@ export class FanOut {
     for (const some of batchesOf(deliveries, ACCEPTED)) await this.#options.accept(some);
   }
 
-  /** What the event changes, by the rules that the view goes by: both channels agree on what counts. */
+  /** What the event changes, by the rules of the view: both channels agree on what counts. */
   async #classify(event: RecordedEvent): Promise<Classified> {
     const projected = projectEvent(event);
     if ('parkReason' in projected) return { illegal: projected.parkReason };

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { reasonOf } from '../../errors.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../event-store/batch-bytes.ts';
@@ -6,44 +7,49 @@ import { isolateFailures } from '../../isolate.ts';
 import type { Log } from '../../log.ts';
 import { pause } from '../../pause.ts';
 import { type RetryOptions, retryWhileUnavailable } from '../../retry.ts';
-import { type BatchLimits, inBatches } from '../dispatch/in-batches.ts';
 import type { FanOut, FanOutResult } from './fan-out.ts';
 
 export const DELIVERIES_GROUP = 'deliveries';
 
+export interface BatchLimits<T> {
+  readonly maxItems: number;
+  readonly maxBytes: number;
+  readonly bytesOf: (item: T) => number;
+}
+
 const BATCH: BatchLimits<GroupEvent> = {
-  mostItems: 100,
-  mostBytes: MAX_BATCH_BYTES,
+  maxItems: 100,
+  maxBytes: MAX_BATCH_BYTES,
   bytesOf: ({ event }) => eventBytes(event),
 };
 const BUFFER = 400;
-/** What a killed process held is handed out again after this. */
+/** After this the events that a killed process held are handed out again. */
 const ACK_TIMEOUT_MS = 5_000;
-/** As good as never: only what can't be read is parked, and that at once. A store that is unavailable costs no event. */
+/** No limit in practice: an unavailable store must not park events, and one that can not be read is parked at once. */
 const MAX_RETRIES = 2 ** 31 - 1;
 
-export interface FanOutRun {
+export interface RunFanOutOptions {
   readonly subscriptions: PersistentSubscriptions;
   readonly fanOut: FanOut;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** What comes within this time of a batch goes into the next one: for engines to which each batch is round trips. */
+  /** Events within this time of a batch go into the next one: for engines where each batch costs round trips. */
   readonly gatherMs?: number | undefined;
-  /** Called once the subscription is there. */
+  /** Called when the subscription is connected. */
   readonly onConnected?: () => void;
 }
 
 /**
- * Fans out every transaction event from the very start of the log until `signal` aborts. An event is
- * acknowledged after what it calls for is stored. While a store is unavailable no further event is taken; an event
- * that can't be handled is parked with its reason. Rejects with what else the subscription rejects with.
+ * Fans out every transaction event from the start of the log until `signal` aborts. An event is acknowledged after
+ * its deliveries are stored. While a store is unavailable no further event is taken; an event that can't be handled
+ * is parked with its reason. Rejects with any other error of the subscription.
  */
-export async function runFanOut(run: FanOutRun): Promise<void> {
-  await retryWhileUnavailable((available) => consume(run, available), retryOptions(run));
+export async function runFanOut(options: RunFanOutOptions): Promise<void> {
+  await retryWhileUnavailable((available) => consume(options, available), retryOptions(options));
 }
 
-async function consume(run: FanOutRun, available: () => void): Promise<void> {
-  const { subscriptions, signal, onConnected } = run;
+async function consume(options: RunFanOutOptions, available: () => void): Promise<void> {
+  const { subscriptions, signal, onConnected } = options;
   await prepareGroup(subscriptions);
   const failed = new AbortController();
   const until = AbortSignal.any([signal, failed.signal]);
@@ -51,26 +57,24 @@ async function consume(run: FanOutRun, available: () => void): Promise<void> {
   available();
   onConnected?.();
   for await (const events of inBatches(consumer, BATCH)) {
-    const beganAtMs = performance.now();
+    const startedAtMs = performance.now();
     try {
-      await retryWhileUnavailable(async () => settle(consumer, await handle(run, events), run.log), {
-        ...retryOptions(run),
-        fields: { events: events.length },
-      });
+      const work = async () => acknowledge(consumer, await handle(options, events), options.log);
+      await retryWhileUnavailable(work, { ...retryOptions(options), fields: { events: events.length } });
     } catch (error) {
-      failed.abort(); // or else leaving the loop would wait for the next event
+      failed.abort(); // otherwise leaving the loop would wait for the next event
       throw error;
     }
-    const leftMs = beganAtMs + (run.gatherMs ?? 0) - performance.now();
+    const leftMs = startedAtMs + (options.gatherMs ?? 0) - performance.now();
     if (leftMs > 0) await pause(leftMs, until);
   }
 }
 
-function retryOptions({ log, signal }: FanOutRun): RetryOptions {
+function retryOptions({ log, signal }: RunFanOutOptions): RetryOptions {
   return { log, signal, component: 'fan-out' };
 }
 
-/** What was parked is tried once more: this version may read what another could not. */
+/** Parked events are retried: this version may read what another could not. */
 async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<void> {
   await subscriptions.ensureGroup(DELIVERIES_GROUP, {
     prefixes: [TRANSACTION_STREAMS],
@@ -80,11 +84,11 @@ async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<voi
   await subscriptions.replayParked(DELIVERIES_GROUP);
 }
 
-/** What can't be handled alone is parked: it must not hold up the others. */
-async function handle({ fanOut }: FanOutRun, events: readonly GroupEvent[]): Promise<FanOutResult[]> {
+/** An event that can't be handled even alone is parked: it must not delay the others. */
+async function handle({ fanOut }: RunFanOutOptions, events: readonly GroupEvent[]): Promise<FanOutResult[]> {
   const results: FanOutResult[] = [];
   const failed = await isolateFailures(events, async (some) => {
-    for (const settlement of await fanOut.handle(some)) results.push(settlement);
+    for (const result of await fanOut.handle(some)) results.push(result);
   });
   return [
     ...results,
@@ -92,21 +96,58 @@ async function handle({ fanOut }: FanOutRun, events: readonly GroupEvent[]): Pro
   ];
 }
 
-async function settle(consumer: GroupConsumer, results: readonly FanOutResult[], log: Log): Promise<void> {
+async function acknowledge(
+  consumer: GroupConsumer,
+  results: readonly FanOutResult[],
+  log: Log,
+): Promise<void> {
   await consumer.ack(results.filter(({ kind }) => kind === 'ack').map(({ event }) => event));
-  for (const settlement of results) {
-    if (settlement.kind === 'ack') continue;
-    const { kind, event, reason } = settlement;
+  for (const result of results) {
+    if (result.kind === 'ack') continue;
+    const { kind, event, reason } = result;
     const { position, stream, type } = event.event;
     if (kind === 'park') {
       await consumer.park(event, reason);
       log.error(
         { position, stream, type, reason },
-        'event parked: it calls for no delivery until it is retried',
+        'fan-out parked an event: it creates no delivery until it is retried',
       );
     } else {
-      await consumer.retry(event, { reason, delayMs: settlement.delayMs });
+      await consumer.retry(event, { reason, delayMs: result.delayMs });
       log.warn({ position, stream, reason }, 'deliveries wait: their account can not be read');
     }
+  }
+}
+
+/**
+ * Groups the items that an iteration has ready, without waiting for more: a batch holds one to `maxItems` items, and
+ * gets no more once it has `maxBytes`. Ends with the iteration and rejects with it.
+ */
+export async function* inBatches<T>(
+  items: AsyncIterable<T>,
+  { maxItems, maxBytes, bytesOf }: BatchLimits<T>,
+): AsyncGenerator<T[], void> {
+  const iterator = items[Symbol.asyncIterator]();
+  try {
+    let next = iterator.next();
+    for (;;) {
+      const first = await next;
+      if (first.done === true) return;
+      const batch = [first.value];
+      let bytes = bytesOf(first.value);
+      next = iterator.next();
+      next.catch(() => undefined); // it is awaited in the next round, when this batch is handled
+      while (batch.length < maxItems && bytes < maxBytes) {
+        const more = await Promise.race([next, nextTurn(undefined)]);
+        if (more === undefined || more.done === true) break;
+        batch.push(more.value);
+        bytes += bytesOf(more.value);
+        next = iterator.next();
+        next.catch(() => undefined);
+      }
+      yield batch;
+    }
+  } finally {
+    await iterator.return?.();
   }
 }

@@ -20,9 +20,9 @@ export type AppendHealthEvent = (verdict: HealthVerdict) => Promise<void>;
 const AUTHOR = { actor: 'system', command: 'dispatcher' };
 
 /**
- * Records a warning (once for each run of failures) or the switch-off on the account's stream, with the run as
- * evidence. Does nothing where it is recorded already. Rejects with `REFUSED` where the webhook is gone, and
- * with what the store rejects with.
+ * Records a warning (once for each failure streak) or the switch-off on the account's stream, with the streak as
+ * evidence. Does nothing where it is recorded already. Rejects with `REFUSED` where the webhook was removed, and as
+ * the store does.
  */
 export function createHealthEvents(store: EventStore, clock: Clock): AppendHealthEvent {
   const writer: AccountWriter = { store, clock, author: AUTHOR };
@@ -39,7 +39,7 @@ export function createHealthEvents(store: EventStore, clock: Clock): AppendHealt
   };
 }
 
-/** A run is known by its first failure: what a process that ended since has warned of is not said twice. */
+/** A streak is identified by its first failure: no second warning where another process has warned already. */
 async function isWarned(
   store: EventStore,
   { prefix, accountId, health }: Pick<HealthVerdict, 'prefix' | 'accountId' | 'health'>,

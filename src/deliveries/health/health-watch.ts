@@ -7,13 +7,13 @@ export interface HealthWatchOptions {
   readonly append: AppendHealthEvent;
   readonly log: Log;
   /** Called when a webhook is about to be switched off, and again when that is recorded or has failed. */
-  readonly onSwitchOff: (verdict: HealthVerdict, done: 'begun' | 'recorded' | 'failed') => void;
+  readonly onSwitchOff: (verdict: HealthVerdict, done: 'started' | 'recorded' | 'failed') => void;
 }
 
-/** Judges webhooks whose deliveries fail, and has what follows recorded beside the sending. */
+/** Judges webhooks whose deliveries fail, and records warnings and switch-offs without delaying the sending. */
 export class HealthWatch {
   readonly #options: HealthWatchOptions;
-  /** Webhooks that this process has warned of in their present run. */
+  /** Webhooks that this process has warned of in their present failure streak. */
   readonly #warned = new Set<string>();
   readonly #underWay = new Map<string, Promise<void>>();
 
@@ -21,12 +21,12 @@ export class HealthWatch {
     this.#options = options;
   }
 
-  /** A delivery has succeeded: the run is over. */
+  /** A delivery has succeeded: the streak is over. */
   recovered(prefix: string): void {
     this.#warned.delete(prefix);
   }
 
-  /** A delivery of the webhook has failed for the last time. `health` is as that left it. */
+  /** A delivery of the webhook has failed; `health` includes it. */
   failed(
     lane: { readonly prefix: string; readonly accountId: number },
     health: WebhookHealth,
@@ -41,12 +41,12 @@ export class HealthWatch {
     void work.then(() => this.#underWay.delete(prefix));
   }
 
-  /** Waits for what is being recorded. */
-  async settle(): Promise<void> {
+  /** Waits until nothing is being recorded. */
+  async whenIdle(): Promise<void> {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Where it can't be recorded, the next failure is judged again. */
+  /** Where it can't be recorded, it is judged again with the next failure. */
   async #record(verdict: HealthVerdict): Promise<void> {
     const { append, log, onSwitchOff } = this.#options;
     const { prefix, judgement, health } = verdict;
@@ -57,7 +57,7 @@ export class HealthWatch {
       failing_since_ms: health.failingSinceMs,
     };
     try {
-      if (off) onSwitchOff(verdict, 'begun');
+      if (off) onSwitchOff(verdict, 'started');
       await append(verdict);
       if (!off) this.#warned.add(prefix);
       log.warn(evidence, off ? 'webhook switched off' : 'webhook keeps failing');

@@ -5,8 +5,8 @@ import { recordText } from '../../transactions/record.ts';
 import type { SendRequest } from '../sender/sender-port.ts';
 import { signature } from './signature.ts';
 
-export const API_VERSION = '2026-09-01';
-export const USER_AGENT = `svc-webhooks/${API_VERSION}`;
+const API_VERSION = '2026-09-01';
+const USER_AGENT = `svc-webhooks/${API_VERSION}`;
 export const IMAGES_VALID_FOR_SECONDS = 24 * 60 * 60;
 
 export type WebhookEventType = 'transaction.confirmed' | 'transaction.external' | 'webhook.test';
@@ -21,7 +21,7 @@ export interface Envelope {
   readonly recordText: string | null;
 }
 
-/** The body of a webhook as JSON text, members in the order of the specification, the record as it is given. */
+/** The body of a webhook as JSON text, with the members in the order of the specification. */
 export function envelopeBody({ id, type, createdAtMs, recordText: record }: Envelope): string {
   const data = record === null ? '{}' : `{"transaction":${record}}`;
   return (
@@ -31,8 +31,8 @@ export function envelopeBody({ id, type, createdAtMs, recordText: record }: Enve
 }
 
 /**
- * The record of a delivery as JSON text, its image URLs signed anew for 24 hours. The mobile number is shown
- * where the record has one: it was left out when the delivery was made for a key that may not see it.
+ * The record of a delivery as JSON text, with image URLs that are valid for 24 hours from now. The mobile number is
+ * shown where the record has one: for a key that may not see it, it was left out when the delivery was created.
  */
 export function pushedRecordText(record: RenderedRecord, presigner: Presigner, atMs: number): string {
   const { presign, expiresAtMs } = presigner.at(atMs, IMAGES_VALID_FOR_SECONDS);
@@ -48,7 +48,7 @@ export interface WebhookRequest {
   readonly atMs: number;
 }
 
-/** What one attempt sends: the envelope, named by its headers and signed. */
+/** The request of one attempt: the envelope with its headers and signature. */
 export function webhookRequest({ url, secret, envelope, atMs }: WebhookRequest): SendRequest {
   const body = envelopeBody(envelope);
   return {

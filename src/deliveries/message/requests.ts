@@ -6,8 +6,8 @@ import type { AttemptTerms } from '../dispatch/attempts.ts';
 import { pushedRecordText, webhookRequest } from './envelope.ts';
 
 /**
- * Makes the signed request of each attempt: the frozen record with image URLs signed anew. Throws
- * `SECRET_UNREADABLE` where the webhook's secret can't be decrypted.
+ * Makes the signed request of each attempt: the stored record with fresh image URLs. Throws `SECRET_UNREADABLE` where
+ * the webhook's secret can't be decrypted.
  */
 export function createRequests(masterKeys: MasterKeys, presigner: Presigner): AttemptTerms['requestFor'] {
   const secrets = new WeakMap<Ciphertext, string>();

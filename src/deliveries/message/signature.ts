@@ -5,7 +5,7 @@ const DEFAULT_TOLERANCE_MS = 5 * 60_000;
 
 /**
  * The value of `X-Service-Signature`: `t=<unix seconds>,v1=<hex>`. The HMAC-SHA256 covers `<t>.<body>`; its key
- * is the secret's characters as they stand, not what they might encode.
+ * is the secret's text itself, not decoded.
  */
 export function signature({ secret, body, atMs }: { secret: string; body: string; atMs: number }): string {
   const t = Math.floor(atMs / 1000);
@@ -19,7 +19,7 @@ export interface SignatureCheck {
   /** The exact bytes that were received. */
   readonly body: Uint8Array;
   readonly nowMs: number;
-  /** How far the signing time may be from now, either way; 5 minutes unless told. */
+  /** How far the signing time may be from now, either way; 5 minutes unless given. */
   readonly toleranceMs?: number;
 }
 

@@ -1,19 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import type { RenderedRecord } from '../../../projections/transactions.ts';
 import type { Position } from '../../event-store/event-store.ts';
 
 /**
- * Attempts that are kept of one delivery: it can be redelivered without end, and must not grow with that. An attempt
+ * Attempts that are kept of one delivery: it can be redelivered without limit, and must not grow with that. An attempt
  * takes 60 KiB at most, so that all of them fit into a document of MongoDB (16 MiB) several times.
  */
 export const MAX_ATTEMPTS_KEPT = 50;
 
 export type DeliveryState = 'pending' | 'held' | 'delivered' | 'failed' | 'withdrawn';
 
-/** What is owed to one key: made once, never changed. */
+/** What is owed to one key: created once, never changed. */
 export interface NewDelivery {
   /** UUIDv5 of `<key prefix>/<transaction id>`; random for a test. */
   readonly id: string;
-  /** The lane: deliveries of one key's webhook share its limits and its health. */
+  /** Of the key, and the name of its lane: deliveries of one webhook share limits and health. */
   readonly prefix: string;
   readonly accountId: number;
   readonly transactionId: number;
@@ -22,7 +23,7 @@ export interface NewDelivery {
   /** Of the transaction's event, by which agreement is proven. */
   readonly position: Position;
   readonly recordedAtMs: number;
-  /** Frozen: the mobile number is in it or not as the key stood when the event was recorded. */
+  /** As of the event: whether it holds the mobile number depends on the key at that time. */
   readonly record: RenderedRecord;
 }
 
@@ -34,9 +35,9 @@ export interface Delivery extends NewDelivery {
   readonly cycle: number;
   /** Recorded attempts of this cycle. */
   readonly attemptsInCycle: number;
-  /** When the next attempt is due, or the lease of the one under way ends; `null` unless pending. */
+  /** When the next attempt is due, or the lease of the claim ends; `null` unless pending. */
   readonly dueAtMs: number | null;
-  /** The newest `MAX_ATTEMPTS_KEPT`, in order: all of the present cycle, and of the former ones what fits. */
+  /** The newest `MAX_ATTEMPTS_KEPT`, in order. */
   readonly attempts: readonly Attempt[];
 }
 
@@ -53,7 +54,7 @@ export interface ReceiverAnswer {
   readonly body: string;
 }
 
-/** What one attempt came to. A status outside 2xx is a failure with its answer. */
+/** A status outside 2xx is a failure with its answer. */
 export type AttemptOutcome =
   | { readonly ok: true; readonly answer: ReceiverAnswer }
   | {
@@ -72,44 +73,54 @@ export interface Attempt {
   readonly outcome: AttemptOutcome;
 }
 
-/** A delivery in the hands of one dispatcher until its lease ends. */
+/** A delivery that one dispatcher has until its lease ends. */
 export interface ClaimedDelivery extends NewDelivery {
   readonly cycle: number;
   /** The attempt to make now: one more than those recorded in this cycle. */
   readonly attemptNumber: number;
-  /** Proves the claim: what is recorded under another token changes nothing. */
-  readonly lease: string;
+  /** Proves the claim: what is reported under another token changes nothing. */
+  readonly leaseToken: string;
+}
+
+/** A token that no other claim has; it names the holder for whoever reads the log. */
+export function newLeaseToken(holder: string): string {
+  return `${holder}/${randomUUID()}`;
 }
 
 /** What is recorded of a claimed delivery. */
 export type DeliveryReport =
-  | { readonly kind: 'delivered'; readonly id: string; readonly lease: string; readonly attempt: Attempt }
+  | {
+      readonly kind: 'delivered';
+      readonly id: string;
+      readonly leaseToken: string;
+      readonly attempt: Attempt;
+    }
   | {
       readonly kind: 'retry';
       readonly id: string;
-      readonly lease: string;
+      readonly leaseToken: string;
       readonly attempt: Attempt;
       readonly dueAtMs: number;
     }
   | {
       readonly kind: 'failed';
       readonly id: string;
-      readonly lease: string;
-      /** `null` where it ended without a last attempt: the key is off, the webhook removed or disabled. */
+      readonly leaseToken: string;
+      /** `null` where it ends without an attempt: the key is off, the webhook removed or disabled. */
       readonly attempt: Attempt | null;
       readonly reason: string;
     }
   /** Access checks 4 or 5 fail: no attempt was made, and none is until `resume`. */
-  | { readonly kind: 'held'; readonly id: string; readonly lease: string }
-  /** Given back untouched, due at once: the dispatcher stops. */
-  | { readonly kind: 'released'; readonly id: string; readonly lease: string };
+  | { readonly kind: 'held'; readonly id: string; readonly leaseToken: string }
+  /** Given back unchanged, due at once: the dispatcher stops. */
+  | { readonly kind: 'released'; readonly id: string; readonly leaseToken: string };
 
-/** The run of failed deliveries of one webhook since its last success. */
+/** The failure streak of one webhook: its failed deliveries since the last success. */
 export interface WebhookHealth {
   readonly failedInARow: number;
-  /** The first failure of the run; `null` while there is none. A hold ends the run in time, not the count. */
+  /** The first failure of the streak; `null` where there is none, or a hold has ended the time but not the count. */
   readonly failingSinceMs: number | null;
-  /** Of the run's failed deliveries, newest first, at most 5: `503`, `timeout: …`. */
+  /** Of the streak's failed deliveries, newest first, at most 5: `503`, `timeout: …`. */
   readonly lastAnswers: readonly string[];
 }
 
@@ -117,9 +128,9 @@ export interface ClaimOptions {
   readonly nowMs: number;
   readonly holder: string;
   readonly leaseMs: number;
-  /** Most deliveries in all. */
+  /** Deliveries in all, at most. */
   readonly limit: number;
-  /** Most for one lane, which may be less for some: in flight already, or a receiver that fails. */
+  /** Deliveries of one lane, at most. */
   readonly laneCapacity: (prefix: string) => number;
 }
 
@@ -133,7 +144,7 @@ export interface DeliveryFilter {
   readonly untilMs?: number | undefined;
 }
 
-/** Tells that there may be new work. `notify` is called on the listener's own thread. */
+/** Notifies of possible new work. `notify` is called on the listener's own thread. */
 export interface WorkSignal {
   add(listener: WorkListener): void;
   remove(listener: WorkListener): void;
@@ -144,43 +155,44 @@ export interface WorkListener {
 }
 
 /**
- * The delivery log and the work that is left in it.
+ * The delivery log and the work that is left in it. `next-state.ts` lists which change a delivery takes in which
+ * state, and what it sets.
  *
- * - `enqueue` stores deliveries, durably; one whose id is there already changes nothing, so that what an
- *   interruption left of a batch is stored by the same call made again. They are due at `createdAtMs`. One whose
- *   transaction was withdrawn is stored as `withdrawn`. With `claimFor` those that are new are claimed in the same
- *   step (at most the lane's capacity): the first attempt costs no second commit.
- * - `claim` hands out due deliveries, each to one dispatcher at a time, oldest due first within a lane, lanes
- *   that wait longest first; a lane never takes more than its capacity, so that a dead receiver's backlog does
- *   not stand before others'. A claim whose lease ended without a report is due again, same attempt number. It
- *   reads one index entry for each lane with something due, and no delivery but those it hands out.
- * - `report` records outcomes, durably, in the order given, each once however often it is reported, and returns
- *   the health of each lane whose run changed, as it stands after the last of them. It counts while the claim's
- *   token is the delivery's last, also when its lease has ended and nobody else took it. What another token holds,
- *   or has ended meanwhile, is left as it is, with two exceptions in the delivery's present cycle: a success is
- *   recorded as delivered, also of a failed or withdrawn one; and the failed attempt that was under way when the
- *   delivery ended is kept with it, outside the run. `delivered` ends the lane's run; `failed` with an attempt counts
- *   one more. A delivery keeps its newest `MAX_ATTEMPTS_KEPT` attempts; `attemptsInCycle` counts all of the cycle.
- * - `resume` makes an account's held deliveries due at `nowMs`, attempts left as they were, and ends the time
- *   (not the count) of their lanes' runs. Says how many. In batches: what an interruption leaves is still held.
- * - `endLane` ends everything pending or held of a lane as failed with the reason; not counted in the run. In
- *   batches, as `resume`. Says how many.
- * - `withdraw` ends what is pending or held of a transaction, and whatever is enqueued of it from then on.
- *   `erase` does that and empties the records of all its deliveries.
+ * - `enqueue` stores deliveries durably, due at `createdAtMs`; one whose id exists changes nothing, so that the same
+ *   call, repeated after an interruption, stores the rest. One whose transaction was withdrawn is stored as
+ *   `withdrawn`. With `claimFor` new ones are claimed in the same step, up to the lane's capacity: the first attempt
+ *   costs no second commit.
+ * - `claim` hands out due deliveries, each to one dispatcher at a time, oldest due first within a lane, and the lanes
+ *   that wait longest first; a lane never takes more than its capacity, so that a dead receiver's backlog does not
+ *   delay others. A claim whose lease ended without a report is due again, with the same attempt number. It reads one
+ *   index entry for each lane with something due, and only the deliveries that it hands out.
+ * - `report` records outcomes durably, in the order given, each once however often it is reported, and returns the
+ *   health of each lane whose failure streak changed, as the last of them left it. A report counts while its token
+ *   is the delivery's last, also when the lease has ended. Two reports count without it, in the delivery's present
+ *   cycle: a success, whatever the state; and the failed attempt that was under way when its delivery ended, which
+ *   is kept outside the streak. A delivery keeps its newest `MAX_ATTEMPTS_KEPT` attempts; `attemptsInCycle` counts
+ *   all of the cycle.
+ * - `resume` makes an account's held deliveries due at `nowMs`, with the attempts they have left, and ends the time
+ *   (not the count) of their lanes' failure streaks. Returns how many. In batches: after an interruption the rest is
+ *   still held.
+ * - `endLane` ends all open deliveries of a lane as failed with the reason, outside the streak. In batches, as
+ *   `resume`. Returns how many.
+ * - `withdraw` ends the open deliveries of a transaction, and those that are enqueued later. `erase` does that and
+ *   empties the records of all its deliveries.
  * - `redeliver` starts a new cycle of a failed delivery, or with `force` of a delivered one, due at `dueAtMs`;
- *   says why not otherwise (`pending` also for a held one). One of a withdrawn transaction is never made due
+ *   otherwise it returns why not (`pending` also for a held one). One of a withdrawn transaction is never made due
  *   again, also where it was delivered or failed before.
- * - `nextDueAtMs` is when the next delivery falls due (or a lease ends), `undefined` while there is none. With
- *   `laterThanMs` lanes that have something due by then are left out: what to wake for after a claim at that
- *   time, since a lane that is full is served when one of its own attempts ends.
- * - `resetHealth` forgets a lane's run (enable).
- * - `list` is newest first by `createdAtMs`, then `id`; `after` goes on behind a delivery's id, and rejects with
+ * - `nextDueAtMs` is when the next delivery is due (or a lease ends), `undefined` while there is none. With
+ *   `laterThanMs` lanes that have something due by then are left out: after a claim at that time they are full, and
+ *   continue when one of their own attempts ends.
+ * - `resetHealth` forgets a lane's failure streak (enable).
+ * - `list` is newest first by `createdAtMs`, then `id`; `after` continues after a delivery's id, and rejects with
  *   `REFUSED` where there is no such delivery.
- * - `purge` removes at most `limit` deliveries that ended before `endedBeforeMs`, oldest first, says how many.
- *   What was withdrawn stays known.
+ * - `purge` removes at most `limit` deliveries that ended before `endedBeforeMs`, oldest first, and returns how many.
+ *   Withdrawals stay known.
  * - `logId` names the log; a new one gets a random UUID.
- * - `changed` rings when there may be new work: by another process, or by a call that made something due that
- *   it did not hand to its caller.
+ * - `changed` notifies of possible new work: by another process, or by a call that made something due and did not
+ *   hand it out.
  * - After `close` every call rejects with `STORE_CLOSED`.
  */
 export interface DeliveryQueue {

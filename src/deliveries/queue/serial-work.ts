@@ -4,12 +4,12 @@ export class SerialWork {
 
   run<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined); // told to who asked for it
+    this.#last = result.catch(() => undefined); // reported to the caller
     return result;
   }
 
-  /** Waits for all that was given so far. */
-  async settle(): Promise<void> {
+  /** Waits for all the work given so far. */
+  async whenIdle(): Promise<void> {
     await this.#last;
   }
 }

@@ -4,7 +4,7 @@ import type { Target } from '../../targets/target.ts';
 import type { FailureKind } from '../queue/delivery-queue.ts';
 
 const MAX_ADDRESSES = 16;
-/** Within it, the connection to the last address has been started, whatever the others do. */
+/** By then the connection to the last address is started, whatever the others do. */
 const ALL_STARTED_WITHIN_MS = 250;
 const MAX_HEAD_START_MS = 100;
 
@@ -23,7 +23,7 @@ export type Connected =
 /**
  * Opens a TLS connection to one of the addresses, for the target's name: the first that completes its handshake.
  * The next address is tried when the one before failed, or has had its head start. Where all fail, the failure
- * of the first is told. When the signal aborts, everything is closed; the promise is left alone then.
+ * of the first is returned. When the signal aborts, everything is closed, and the promise stays pending.
  */
 export function connectToAny(options: ConnectOptions): Promise<Connected> {
   const waiting = options.addresses.slice(0, MAX_ADDRESSES);
@@ -50,7 +50,7 @@ export function connectToAny(options: ConnectOptions): Promise<Connected> {
         closeAll();
         resolve({ ok: true, socket, address });
       });
-      // It stays: an error with no listener would end the process. Later ones are told by the exchange.
+      // It stays: an error with no listener would end the process. The exchange reports later ones.
       socket.on('error', (error) => {
         if (!open.delete(socket)) return;
         firstFailure ??= { ok: false, ...connectFailure(error) };
@@ -75,7 +75,7 @@ function openSocket(address: string, { target, secureContext }: ConnectOptions):
   return socket.setNoDelay(true);
 }
 
-/** A network's error is told from one of TLS by its system call; a handshake cut short has none. */
+/** An error of the network has a system call, one of TLS has none; a handshake that was reset has none either. */
 function connectFailure(error: NodeJS.ErrnoException): { kind: FailureKind; detail: string } {
   const network = error.code === 'ECONNRESET' || (error.syscall !== undefined && error.code !== 'EPROTO');
   return { kind: network ? 'connect' : 'tls', detail: errorDetail(error) };

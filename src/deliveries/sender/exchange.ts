@@ -1,14 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher, errors } from 'undici';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
-import { AnswerReader } from './answer-reader.ts';
 import { errorDetail } from './connect.ts';
 import { keepIdleMs, type ReceiverConnection } from './receiver-connection.ts';
 import type { SendRequest } from './sender-port.ts';
 
-/** Of one answer: status lines, headers, informational answers and body together. Nobody's answer needs that much. */
+/** Of one answer: status lines, headers, informational answers and body together. More than any receiver needs. */
 const MAX_ANSWER_BYTES = 256 * 1024;
 const MAX_INFORMATIONAL = 20;
+const MAX_BODY_BYTES = 4 * 1024;
+const MAX_HEADER_BYTES = 8 * 1024;
 
 export interface ExchangeResult {
   /** False: the connection closed before a byte of the request was written. */
@@ -17,8 +18,8 @@ export interface ExchangeResult {
 }
 
 /**
- * One request and its answer, on one connection. A receiver that answers more than it may is cut off, so that it
- * costs nobody else's time; what has come until then decides the attempt.
+ * One request and its answer, on one connection. A receiver that sends more than the limits is cut off, so that it
+ * does not delay others; what was received until then decides the attempt.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #connection: ReceiverConnection;
@@ -49,7 +50,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#sent = true;
     const { socket } = this.#connection;
     this.#bytesBefore = socket.bytesRead;
-    // Behind the client's own listener, which has read what came; not every byte of an answer is reported below.
+    // After the client's own listener, which has read the bytes; not all bytes of an answer are reported below.
     socket.on('readable', this.#limitBytes);
   }
 
@@ -72,7 +73,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const answer = this.answer();
     const reset = this.#connection.socket.errored;
     if (answer === null) this.#fail('protocol', 'the answer has no status');
-    // An answer that ends with its connection is whole only when that is closed in order.
+    // An answer that ends with its connection is complete only when that was closed properly.
     else if (reset !== null) this.#fail('cut', errorDetail(reset));
     else this.#judge(answer);
   }
@@ -112,13 +113,56 @@ export class Exchange implements Dispatcher.DispatchHandler {
 const PROTOCOL_CODES = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED']);
 const PROTOCOL_MESSAGES = new Set(['bad response', 'bad upgrade']);
 
-/** Why an answer did not become complete. What says nothing else is a connection that was cut. */
+/** Why an answer is not complete: a connection that was cut, unless the error says otherwise. */
 function failureKind(error: Error & { readonly code?: string }): FailureKind {
   const { code = '', message } = error;
-  // The parser gives its errors no code. An end where none may be is one of them, but no fault of what was said.
+  // The parser's errors have no code. An early end is one of them, but no fault of the protocol.
   if (error instanceof errors.HTTPParserError) return message.includes('EOF') ? 'cut' : 'protocol';
   if (PROTOCOL_CODES.has(code) || PROTOCOL_MESSAGES.has(message)) return 'protocol';
-  // TLS 1.3 tells some refusals, such as a missing client certificate, only after the handshake.
+  // TLS 1.3 reports some refusals, such as a missing client certificate, only after the handshake.
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_') || code === 'EPROTO') return 'tls';
   return 'cut';
+}
+
+/** Keeps the status, up to 8 KiB of headers and the first 4 KiB of the body of an answer; drops the rest. */
+class AnswerReader {
+  readonly #status: number;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(status: number, headers: Readonly<Record<string, string | string[] | undefined>>) {
+    this.#status = status;
+    this.#headers = keptHeaders(headers);
+  }
+
+  read(chunk: Buffer): void {
+    if (this.#bytes >= MAX_BODY_BYTES) return;
+    // A copy: the chunk is part of a larger buffer, which would stay in memory with it.
+    const kept = Buffer.from(chunk.subarray(0, MAX_BODY_BYTES - this.#bytes));
+    this.#chunks.push(kept);
+    this.#bytes += kept.length;
+  }
+
+  /** What has arrived so far, without a character that the limit cuts in two. */
+  answer(): ReceiverAnswer {
+    const bytes = Buffer.concat(this.#chunks);
+    const body = bytes.length === 0 ? '' : new TextDecoder().decode(bytes, { stream: true });
+    return { status: this.#status, headers: this.#headers, body };
+  }
+}
+
+function keptHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Readonly<Record<string, string>> {
+  const kept: Record<string, string> = {};
+  let left = MAX_HEADER_BYTES;
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined) continue;
+    const text = Array.isArray(value) ? value.join(', ') : value;
+    left -= Buffer.byteLength(name) + Buffer.byteLength(text);
+    if (left < 0) break;
+    kept[name] = text;
+  }
+  return kept;
 }

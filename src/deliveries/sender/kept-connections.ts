@@ -2,21 +2,21 @@ import type { Clock } from '../../clock.ts';
 import type { ReceiverConnection } from './receiver-connection.ts';
 
 const MAX_KEPT = 1_024;
-/** As many as can be in flight in all: several webhooks may share one receiver, and a handshake costs most. */
+/** As many as can be in flight: several webhooks may share one receiver, and a handshake costs most. */
 const MAX_KEPT_PER_ORIGIN = 512;
 
 export interface KeptConnections {
-  /** An idle connection to one of the addresses, the one used last; it is the caller's then. */
+  /** An idle connection to one of the addresses, the one used last; it belongs to the caller then. */
   take(origin: string, addresses: readonly string[]): ReceiverConnection | undefined;
-  /** Keeps a connection whose answer is complete, in place of the longest idle one where there are too many. */
+  /** Keeps a connection whose answer is complete; where there are too many, the longest idle one is closed. */
   give(connection: ReceiverConnection): void;
-  /** Closes what is kept, and from then on whatever is given. */
+  /** Closes all connections, also those that are given later. */
   close(): void;
 }
 
 /**
  * Idle connections: at most 512 to one receiver, 1,024 in all. Each closes itself within
- * a second after its idle time has ended, and is not used again from its very end.
+ * a second after its idle time, and is not used again once that is over.
  */
 export function createKeptConnections(clock: Clock): KeptConnections {
   const idle = new Map<string, ReceiverConnection[]>();

@@ -4,15 +4,15 @@ import type { Target } from '../../targets/target.ts';
 
 /** Headers beyond it are a fault of the protocol. */
 const MAX_HEADER_BYTES = 64 * 1024;
-export const KEEP_IDLE_MS = 4_000;
-/** Let go that long before the receiver would close it. */
+const KEEP_IDLE_MS = 4_000;
+/** It is closed this long before the receiver would close it. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 const KEEP_ALIVE_TIMEOUT = /timeout\s*=\s*"?(\d{1,9})/i;
 
 /** One TLS connection to a receiver, with the HTTP client that speaks on it: one request at a time. */
 export interface ReceiverConnection {
   readonly origin: string;
-  /** The address it is made to, which was judged. */
+  /** Its address, which was judged. */
   readonly address: string;
   readonly socket: TLSSocket;
   readonly client: Client;
@@ -24,13 +24,13 @@ export interface ReceiverConnection {
 
 /** Puts an HTTP client on a socket. The client never opens another: then a connection would not be judged. */
 export function receiverConnection(target: Target, address: string, socket: TLSSocket): ReceiverConnection {
-  // TLS leaves a socket open after an error, which would wait then, or tell its end instead of the error.
+  // TLS leaves a socket open after an error: the request would wait, or end without the error.
   socket.once('error', () => socket.destroy());
   let taken = false;
   const client = new Client(target.origin, {
     pipelining: 1,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // All in all 500 ms, which the sender times itself.
+    // The sender limits the whole exchange to 500 ms.
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: KEEP_IDLE_MS,

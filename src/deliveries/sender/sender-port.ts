@@ -9,7 +9,7 @@ export interface SendRequest {
 
 export interface SendResult {
   readonly outcome: AttemptOutcome;
-  /** From the start of the attempt, name look-up included. */
+  /** The whole attempt, name look-up included. */
   readonly durationMs: number;
 }
 

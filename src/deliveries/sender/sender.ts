@@ -18,11 +18,11 @@ const TIME_LIMIT_MS = 500;
 export interface SenderOptions {
   /** Staging only: loopback, private addresses and any port may be called. */
   readonly allowPrivate: boolean;
-  /** PEM: certificate authorities that are trusted beside the usual ones. */
+  /** PEM: certificate authorities that are trusted besides the usual ones. */
   readonly extraCa?: string | undefined;
-  /** By which looked-up addresses and idle connections grow old; the monotonic clock unless told. */
+  /** Times looked-up addresses and idle connections; the monotonic clock unless given. */
   readonly clock?: Clock | undefined;
-  /** How names are looked up: by the hosts file and DNS unless told. */
+  /** How names are looked up: by the hosts file and DNS unless given. */
   readonly resolve?: ResolveName | undefined;
 }
 
@@ -35,8 +35,8 @@ interface Parts {
 
 /**
  * Sends webhooks over TLS, on connections that are kept while they are used. Each attempt judges every address
- * of its host and goes only to one that was judged. Follows no redirect, keeps no cookie, heeds no proxy.
- * `close` waits for what is under way. Throws `CONFIG_INVALID` when `extraCa` can't be read.
+ * of its host and connects only to one that was judged. Follows no redirect, keeps no cookie, uses no proxy.
+ * `close` waits for attempts under way. Throws `CONFIG_INVALID` when `extraCa` can't be read.
  */
 export function createSender(options: SenderOptions): Sender {
   const { allowPrivate, extraCa, clock = performance, resolve = resolveName } = options;
@@ -74,37 +74,37 @@ async function send(parts: Parts, request: SendRequest): Promise<AttemptOutcome>
   const { addresses } = found;
   const forbidden = parts.allowPrivate ? undefined : forbiddenAmong(addresses);
   if (forbidden !== undefined) return failure('forbidden', `${target.host} has the address ${forbidden}`);
-  const attempt = new Attempt(parts, { target, addresses, request });
+  const job = new SendJob(parts, { target, addresses, request });
   return withinTime({
     limitMs: TIME_LIMIT_MS,
-    work: (signal) => attempt.run(signal),
-    expired: () => attempt.expired(),
+    work: (signal) => job.run(signal),
+    expired: () => job.expired(),
   });
 }
 
-interface Job {
+interface SendJobOptions {
   readonly target: Target;
   /** All of them judged. */
   readonly addresses: readonly string[];
   readonly request: SendRequest;
 }
 
-class Attempt {
+class SendJob {
   readonly #parts: Parts;
-  readonly #job: Job;
+  readonly #options: SendJobOptions;
   #exchange: Exchange | undefined;
 
-  constructor(parts: Parts, job: Job) {
+  constructor(parts: Parts, options: SendJobOptions) {
     this.#parts = parts;
-    this.#job = job;
+    this.#options = options;
   }
 
   /**
-   * On a kept connection; where that turns out closed before anything was written, on the next one kept, and
-   * at last on a new one.
+   * On a kept connection; where that was closed before anything was written, on the next kept one, and finally on
+   * a new one.
    */
   async run(signal: AbortSignal): Promise<AttemptOutcome> {
-    const { target, addresses, request } = this.#job;
+    const { target, addresses, request } = this.#options;
     const { kept, secureContext } = this.#parts;
     for (;;) {
       this.#exchange = undefined;
@@ -143,7 +143,7 @@ function failure(kind: FailureKind, detail: string, answer: ReceiverAnswer | nul
 
 const CLOSED = failure('connect', 'the sender is closed');
 
-/** A receiver must not be able to end the one who calls it, not even by a fault in here. */
+/** A receiver must not be able to end this process, not even by a fault of the sender. */
 function unforeseen(error: unknown): AttemptOutcome {
   return failure('connect', error instanceof Error ? errorDetail(error) : String(error));
 }

@@ -5,8 +5,8 @@ import { FuelError } from '../../errors.ts';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * What all connections to receivers share: the usual certificate authorities, and those in `extraCa` (PEM).
- * Throws `CONFIG_INVALID` when `extraCa` holds none, or one that can't be read: TLS would pass over it silently.
+ * The trust of all connections to receivers: the usual certificate authorities, and those in `extraCa` (PEM).
+ * Throws `CONFIG_INVALID` when `extraCa` holds none, or one that can't be read: TLS would ignore it silently.
  */
 export function trustedAuthorities(extraCa: string | undefined): SecureContext {
   const usual = getCACertificates('default');

@@ -35,7 +35,7 @@ function check(
 }
 
 describe('an attempt', () => {
-  test('goes to the webhook as it stands now', () => {
+  test('goes to the present URL of the webhook', () => {
     expect(check(READY)).toMatchObject({
       kind: 'go',
       url: 'https://example.com/hook',
@@ -83,12 +83,12 @@ describe('access', () => {
     accessAt(directoryOf([opened(), keyIssued(), ...events]).account(7), NOW_MS);
   const on: AccountEvent = { type: 'IntegrationEnabled', data: { account_id: 7 } };
 
-  test('is open with the integration on and a profile that has begun and not ended', () => {
+  test('is open with the integration on and a profile that has started and not ended', () => {
     expect(access(on, profileSet(at(0), at(1)))).toEqual({ open: true });
     expect(access(on, profileSet(at(-1), at(0)))).toEqual({ open: false, opensAtMs: undefined });
   });
 
-  test('opens with the first of the profiles that are to begin', () => {
+  test('opens with the first of the future profiles', () => {
     const later = profileSet(at(9_000), null, 'later');
     const sooner = profileSet(at(4_000), at(5_000), 'sooner');
     expect(access(on, later, sooner)).toEqual({ open: false, opensAtMs: NOW_MS + 4_000 });
@@ -96,7 +96,7 @@ describe('access', () => {
     expect(access(on, later)).toEqual({ open: false, opensAtMs: NOW_MS + 9_000 });
   });
 
-  test('opens at no known moment where the profiles are over, or end before they begin, or the integration is off', () => {
+  test('opens at no known time where the profiles are over, or end before they start, or the integration is off', () => {
     const unknown = { open: false, opensAtMs: undefined };
     expect(access(on, profileSet(at(-9_000), at(-1)))).toEqual(unknown);
     expect(access(profileSet(at(4_000), null))).toEqual(unknown);

@@ -28,7 +28,7 @@ async function recorded(m: PushMachine): Promise<readonly string[]> {
 }
 
 describe('a webhook that fails', () => {
-  test('is warned of again when it failed anew after a success', async () => {
+  test('is warned of again when it fails again after a success', async () => {
     const m = await pushMachine();
     await deliver(m, 503, range(25));
     await deliver(m, 200, [100]);
@@ -36,7 +36,7 @@ describe('a webhook that fails', () => {
     expect(await recorded(m)).toEqual(['WebhookFailing', 'WebhookFailing']);
   });
 
-  test('is warned of again when it failed anew after it was enabled', async () => {
+  test('is warned of again when it fails again after it was enabled', async () => {
     const m = await pushMachine();
     await deliver(m, 503, range(25));
     await m.account(onKey('WebhookDisabled'), onKey('WebhookEnabled'));
@@ -56,7 +56,7 @@ describe('a webhook that fails', () => {
 });
 
 describe('a switch-off', () => {
-  test('begins no attempt while it is being recorded, and ends what is pending with its reason', async () => {
+  test('starts no attempt while it is being recorded, and ends what is pending with its reason', async () => {
     const m = await pushMachine();
     await deliver(m, 503, range(49));
     const append = m.store.append.bind(m.store);

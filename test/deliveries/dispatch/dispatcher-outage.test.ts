@@ -47,7 +47,7 @@ test('what comes while a call fails does not make it try again at once', async (
   expect(outage.triedAtMs.map((atMs) => atMs - startMs)).toEqual([0, 100, 300, 700]);
 });
 
-test('the pauses of an outage begin at 100 ms again after the store was available', async () => {
+test('the pauses start at 100 ms again after the store was available', async () => {
   const { m, outage } = await failingMachine();
   for (const transactionId of [1, 2]) {
     outage.failing = 'claim';
@@ -92,7 +92,7 @@ test('held deliveries go once the store is available again that could not make t
   expect((await deliveryOf(m, 501)).state).toBe('delivered');
 });
 
-test('what comes in the very moment in which the work ends is worked on, not slept over', async () => {
+test('what arrives exactly when the work ends is handled at once', async () => {
   const { m } = await failingMachine();
   m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
   const setTimer = m.scheduler.setTimer.bind(m.scheduler);

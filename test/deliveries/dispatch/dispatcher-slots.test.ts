@@ -25,7 +25,7 @@ describe('a claimed delivery that waits for the directory', () => {
     expect(m.sender.sent).toEqual([]);
   }
 
-  test('is attempted once when the directory is there in less than half its lease, however slow the receiver', async () => {
+  test('is attempted once when the directory catches up within half its lease, however slow the receiver', async () => {
     const m = await pushMachine();
     m.sender.answer = () => ({ outcome: OK, afterMs: 1_000 }); // look-up and exchange may take that long
     await fanAhead(m, [501]);
@@ -174,7 +174,7 @@ test('many deliveries are all stored, at most a hundred in a commit', async () =
 });
 
 describe('an attempt', () => {
-  test('stands in the log with the moment at which it began and what it took', async () => {
+  test('is in the delivery log with its start and its duration', async () => {
     const m = await pushMachine();
     m.sender.answer = () => ({ outcome: TIMEOUT, afterMs: 500 });
     await m.push(501);
@@ -186,7 +186,7 @@ describe('an attempt', () => {
     ]);
   });
 
-  test('is one line in the service’s log that says what it came to and what is next', async () => {
+  test('is one line in the service’s log with its outcome and what happens next', async () => {
     const m = await pushMachine();
     m.sender.answer = () => ({ outcome: TIMEOUT, afterMs: 500 });
     await m.push(501);
@@ -214,7 +214,7 @@ describe('an attempt', () => {
     expect((await deliveryOf(m, 501)).reason).toBe('attempt 3, the last, failed: timeout: no answer');
   });
 
-  test('that can not be signed is not made: the delivery ends with the reason, and others go on', async () => {
+  test('that can not be signed is not made: the delivery ends with the reason, and others continue', async () => {
     const m = await pushMachine();
     m.unsigned = 'the secret can not be decrypted';
     await m.push(501);

@@ -144,7 +144,7 @@ test('a stopped dispatcher keeps no timer and listens to no queue', async () => 
 });
 
 describe('a dispatcher that starts', () => {
-  test('claims nothing before it is started: its directory may be behind', async () => {
+  test('claims nothing before it is started: its directory may not have caught up', async () => {
     const m = await pushMachine();
     m.kill();
     m.prepare();

@@ -29,7 +29,7 @@ const stateOf = async (m: PushMachine, transactionId: number, prefix = PREFIX) =
   return found && { state: found.state, reason: found.reason, attempts: found.attempts.length };
 };
 
-test('a delivery is attempted in the very moment it is stored, and recorded as delivered', async () => {
+test('a delivery is attempted as soon as it is stored, and recorded as delivered', async () => {
   const m = await machine();
   await m.push(501);
   expect(m.sender.sent).toMatchObject([{ id: id(501), url: 'https://example.com/hook', attempt: 1 }]);
@@ -37,7 +37,7 @@ test('a delivery is attempted in the very moment it is stored, and recorded as d
   expect(await stateOf(m, 501)).toEqual({ state: 'delivered', reason: null, attempts: 1 });
 });
 
-test('a failed attempt is made again after 30 s and 150 s, exactly when due, three times in all', async () => {
+test('a failed attempt is retried after 30 s and 150 s, exactly when due, three times in all', async () => {
   const m = await machine();
   m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 10 });
   await m.push(501);
@@ -57,7 +57,7 @@ test('a failed attempt is made again after 30 s and 150 s, exactly when due, thr
   expect(m.sender.sent).toHaveLength(3);
 });
 
-test('while nothing is due nothing wakes but the look for held accounts once a minute', async () => {
+test('while nothing is due, the only timer is the check of held accounts once a minute', async () => {
   const m = await machine();
   await m.push(501);
   await m.scheduler.advance(100);
@@ -65,7 +65,7 @@ test('while nothing is due nothing wakes but the look for held accounts once a m
   expect(m.scheduler.pending[0]).toBeGreaterThan(50 * SECOND_MS);
 });
 
-test('an address that is changed between two attempts is the one that the next attempt goes to', async () => {
+test('an attempt goes to the URL of that moment, also where it changed between two attempts', async () => {
   const m = await machine();
   m.sender.answer = () => ({ outcome: failedWith(500), afterMs: 10 });
   await m.push(501);
@@ -77,7 +77,7 @@ test('an address that is changed between two attempts is the one that the next a
   ]);
 });
 
-test('without access deliveries are held, not attempted, and go when access returns with their attempts left', async () => {
+test('without access deliveries are held, and continue with their remaining attempts when access returns', async () => {
   const m = await machine();
   m.sender.answer = () => ({ outcome: failedWith(500), afterMs: 10 });
   await m.push(501);
@@ -97,7 +97,7 @@ test('without access deliveries are held, not attempted, and go when access retu
   expect((await stateOf(m, 501))?.state).toBe('delivered');
 });
 
-test('deliveries stop in the millisecond a charging profile ends and go on in the one the next begins', async () => {
+test('deliveries stop in the millisecond in which a charging profile ends and continue when the next starts', async () => {
   const m = await machine();
   const startMs = m.scheduler.now();
   const at = (ms: number) => new Date(startMs + ms).toISOString();
@@ -131,7 +131,7 @@ test.each([
   });
 });
 
-test('what was pending when a key went off ends also where no process ran until it was on again', async () => {
+test('what was pending when a key was switched off ends, also where no process ran until it was on again', async () => {
   const m = await machine();
   m.sender.answer = () => ({ outcome: failedWith(500), afterMs: 10 });
   await m.push(501);
@@ -158,7 +158,7 @@ test('a voided transaction is not attempted again', async () => {
   expect((await stateOf(m, 501))?.state).toBe('withdrawn');
 });
 
-test('the 25th failure in a row is warned of once, the 50th switches the webhook off with its evidence', async () => {
+test('the 25th failure in a row causes one warning, the 50th switches the webhook off with its evidence', async () => {
   const m = await machine();
   m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
   const healthEvents = async () => {
@@ -218,7 +218,7 @@ test('an enabled webhook starts without its old failures and at ten deliveries a
   expect((await m.queue.health(PREFIX)).failedInARow).toBe(0);
 });
 
-test('a webhook that hangs with a backlog does not keep another waiting for a millisecond', async () => {
+test('a webhook that hangs with a backlog does not delay another by a millisecond', async () => {
   const other = 'bbbbbbbbbb';
   const m = await machine(keyIssued({ prefix: other }));
   m.sender.answer = ({ url }) =>
@@ -253,7 +253,7 @@ test('what a killed process had under way is attempted again with the same id an
   expect((await stateOf(m, 501))?.state).toBe('delivered');
 });
 
-test('a dispatcher that stops begins no attempt, and records those under way', async () => {
+test('a dispatcher that stops starts no attempt, and records those under way', async () => {
   const m = await machine();
   m.sender.answer = () => ({ outcome: OK, afterMs: 300 });
   await m.push(501);
@@ -266,7 +266,7 @@ test('a dispatcher that stops begins no attempt, and records those under way', a
   expect(await stateOf(m, 502)).toMatchObject({ state: 'pending', attempts: 0 });
 });
 
-test('an attempt waits for a directory that is behind the transaction, and is judged by it then', async () => {
+test('an attempt waits until the directory has reached the transaction, and is judged by it then', async () => {
   const m = await machine();
   await m.record('account-7', onKey('WebhookRemoved'));
   await m.record('account-7', webhookSet({ url: 'https://example.com/again', secret: null }));

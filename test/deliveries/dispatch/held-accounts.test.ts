@@ -82,7 +82,7 @@ test('deliveries of an account are made due when it has access, and not before',
   expect(resumed).toEqual([nowMs + 2]);
 });
 
-test('deliveries are made due in the millisecond in which a charging profile begins, once', async () => {
+test('deliveries are made due once, in the millisecond in which a charging profile starts', async () => {
   const { clock, accounts, states, resumed } = await start(ON);
   const nowMs = clock.now();
   const beginsAtMs = nowMs + 10_000;
@@ -101,7 +101,7 @@ test('deliveries are made due in the millisecond in which a charging profile beg
   expect(second.resumed).toEqual([beginsAtMs]);
 });
 
-test('an account whose profile begins later than it was said to is looked at by its new profile', async () => {
+test('an account whose profile was moved to a later start is checked by its new profile', async () => {
   const { clock, accounts, apply } = await start(ON);
   const nowMs = clock.now();
   const begins = (afterMs: number) => profileSet(new Date(nowMs + afterMs).toISOString(), null);

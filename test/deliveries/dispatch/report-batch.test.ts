@@ -36,7 +36,7 @@ function batch(
   });
   const add = (...ids: readonly string[]) => {
     for (const id of ids) {
-      const report: DeliveryReport = { kind: 'held', id, lease: 'x' };
+      const report: DeliveryReport = { kind: 'held', id, leaseToken: 'x' };
       reports.add({ delivery: { id } as ClaimedDelivery, report });
     }
   };
@@ -74,7 +74,7 @@ describe('an outcome that the store refuses', () => {
   const large = (id: string): DeliveryReport => ({
     kind: 'delivered',
     id,
-    lease: 'x',
+    leaseToken: 'x',
     attempt: { ...attempt, outcome: { ok: true, answer } },
   });
   const isLarge = (report: DeliveryReport): boolean =>
@@ -93,7 +93,7 @@ describe('an outcome that the store refuses', () => {
     expect(stored.find(({ id }) => id === 'large')).toEqual({
       kind: 'delivered',
       id: 'large',
-      lease: 'x',
+      leaseToken: 'x',
       attempt: { ...attempt, outcome: { ok: true, answer: { status: 200, headers: {}, body: '' } } },
     });
     expect(faults).toEqual([]);
@@ -110,7 +110,7 @@ describe('an outcome that the store refuses', () => {
     const report = {
       kind: 'failed',
       id: 'a',
-      lease: 'x',
+      leaseToken: 'x',
       attempt: { ...attempt, outcome },
       reason: 'y',
     } as const;
@@ -132,7 +132,7 @@ describe('an outcome that the store refuses', () => {
     const report = {
       kind: 'failed',
       id: 'a',
-      lease: 'x',
+      leaseToken: 'x',
       attempt: { ...attempt, outcome },
       reason: 'z',
     } as const;
@@ -143,8 +143,8 @@ describe('an outcome that the store refuses', () => {
   });
 
   test.each<DeliveryReport>([
-    { kind: 'held', id: 'a', lease: 'x' },
-    { kind: 'failed', id: 'a', lease: 'x', attempt: null, reason: 'the key is switched off' },
+    { kind: 'held', id: 'a', leaseToken: 'x' },
+    { kind: 'failed', id: 'a', leaseToken: 'x', attempt: null, reason: 'the key is switched off' },
   ])('without an attempt is recorded once more as it is: $kind', async (report) => {
     let tries = 0;
     const { scheduler, stored, faults, reports } = batch(() =>
@@ -223,7 +223,7 @@ test('one commit records 200 outcomes at most', async () => {
   expect(recorded).toEqual(ids);
 });
 
-test('the pauses while the store is unavailable double from 50 ms to two seconds, and begin at 50 ms again after a success', async () => {
+test('the pauses while the store is unavailable double from 50 ms to two seconds, and start at 50 ms again after a success', async () => {
   let tries: number[] = [];
   let isUnavailable = true;
   const { scheduler, commits, add } = batch(() => {
@@ -323,7 +323,7 @@ test('a store that is closed is not asked again', async () => {
   expect(tries).toBe(1);
 });
 
-test('what the store says of the lanes is handed on, and what it refuses is logged as an error, an outage as a warning', async () => {
+test('the health of the lanes is passed on, and what the store refuses is logged as an error, an outage as a warning', async () => {
   const lines: object[] = [];
   const health = new Map([['a', { failedInARow: 1, failingSinceMs: 1, lastAnswers: [] }]]);
   const heard: unknown[] = [];
@@ -342,17 +342,20 @@ test('what the store says of the lanes is handed on, and what it refuses is logg
     onRecorded: (_, told) => void heard.push(told),
     onFailed: (error) => expect.unreachable(String(error)),
   });
-  reports.add({ delivery: { id: 'a' } as ClaimedDelivery, report: { kind: 'held', id: 'a', lease: 'x' } });
+  reports.add({
+    delivery: { id: 'a' } as ClaimedDelivery,
+    report: { kind: 'held', id: 'a', leaseToken: 'x' },
+  });
   await scheduler.advance(1_000);
   expect(lines).toMatchObject([
     {
       level: 50,
       delivery: 'a',
       err: { message: 'broken' },
-      msg: 'an outcome can not be stored: it is recorded in short',
+      msg: 'an outcome can not be stored: it is recorded without the receiver’s answer',
     },
-    { level: 40, outcomes: 1, msg: 'outcomes waits: a store is unavailable' },
-    { level: 30, outcomes: 1, msg: 'outcomes continues: the store is available again' },
+    { level: 40, outcomes: 1, msg: 'record of outcomes waits: a store is unavailable' },
+    { level: 30, outcomes: 1, msg: 'record of outcomes continues: the store is available again' },
   ]);
   expect(heard).toEqual([health]);
 });

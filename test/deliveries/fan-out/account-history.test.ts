@@ -118,7 +118,7 @@ test('a replay of a long history reads an account once, not for each event', asy
   expect(reads).toBe(1);
 });
 
-test('what is recorded while a stream is being read counts for the places behind it', async () => {
+test('what is recorded while a stream is being read counts for later positions', async () => {
   const store = openStore();
   for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
   let meanwhile: () => Promise<unknown> = async () => undefined;

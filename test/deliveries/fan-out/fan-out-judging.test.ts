@@ -61,8 +61,8 @@ test('what waits for its account is tried again after a second, twice as long ea
   const event = await m.confirm(501, { account_id: 9 });
   const delays: unknown[] = [];
   for (const retryCount of [0, 1, 5, 6, 10, 2_000]) {
-    const [settlement] = await m.fanOut.handle([{ event, retryCount }]);
-    delays.push(settlement?.kind === 'retry' ? settlement.delayMs : settlement?.kind);
+    const [result] = await m.fanOut.handle([{ event, retryCount }]);
+    delays.push(result?.kind === 'retry' ? result.delayMs : result?.kind);
   }
   expect(delays).toEqual([1_000, 2_000, 32_000, 60_000, 60_000, 60_000]);
 });

@@ -52,7 +52,7 @@ test('each key that is owed one gets one delivery, with the number as that key s
   expect(await find(m, 501, 'cccccccccc')).toBeUndefined();
 });
 
-test('an external transaction becomes an event of its own type', async () => {
+test('an external transaction has a separate event type', async () => {
   const m = await machine();
   const data = externalData({ transaction_id: 502, created_at: at(m) });
   await m.fan(await m.record('transaction-502', { type: 'ExternalTransactionRecorded', data } as never));
@@ -103,8 +103,8 @@ test('an event that can not be shown is parked with the reason, and does not sto
     data: { ...confirmedData(), fees: null },
   } as never);
   const fine = await m.confirm(502);
-  const settlements = await m.fan(broken, fine);
-  expect(settlements).toMatchObject([{ kind: 'park', reason: 'fees: must be an object' }, { kind: 'ack' }]);
+  const results = await m.fan(broken, fine);
+  expect(results).toMatchObject([{ kind: 'park', reason: 'fees: must be an object' }, { kind: 'ack' }]);
   expect(await find(m, 502)).toBeDefined();
 });
 
@@ -137,16 +137,16 @@ test('an event recorded longer ago than the retention creates nothing', async ()
   expect(await find(m, 502)).toBeUndefined();
 });
 
-test('deliveries of an account that can not be read wait, longer each time, and others go on', async () => {
+test('deliveries of an account that can not be read wait, longer each time, and others continue', async () => {
   const m = await machine();
   await m.record('account-9', { type: 'IntegrationEnabled', data: { account_id: 9 } });
   const closed = await m.confirm(501, { account_id: 9 });
   const fine = await m.confirm(502);
-  const settlements = await m.fanOut.handle([
+  const results = await m.fanOut.handle([
     { event: closed, retryCount: 3 },
     { event: fine, retryCount: 0 },
   ]);
-  expect(settlements).toMatchObject([
+  expect(results).toMatchObject([
     { kind: 'retry', delayMs: 8_000, reason: 'IntegrationEnabled before the account was opened' },
     { kind: 'ack' },
   ]);
@@ -175,7 +175,7 @@ describe('the running fan-out', () => {
     while (!(await condition())) await settle();
   };
 
-  test('begins at the very start of the log, goes on live, and after a restart where it ended', async () => {
+  test('reads from the start of the log, continues live, and after a restart where it ended', async () => {
     const m = await machine();
     await m.confirm(501);
     const first = await run(m);

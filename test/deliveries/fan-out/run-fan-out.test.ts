@@ -83,7 +83,7 @@ function fanningOut(m: PushMachine, before: (events: readonly GroupEvent[]) => P
   };
 }
 
-test('what was parked before is tried once more at the start: this version may be able to read it', async () => {
+test('what was parked before is retried at the start: this version may be able to read it', async () => {
   const { m, subscriptions, run, find } = await start();
   const first = run();
   await m.confirm(501);
@@ -114,7 +114,7 @@ test('an event is acknowledged once what it calls for is stored', async () => {
   expect(await left()).toEqual([]);
 });
 
-test('while a store is unavailable it pauses longer each time, takes no other event, and ends when it is told to', async () => {
+test('while a store is unavailable it pauses longer each time, takes no other event, and ends with its signal', async () => {
   const { m, run, left } = await start();
   const tries: { readonly atMs: number; readonly streams: readonly string[] }[] = [];
   const failing = fanningOut(m, (events) => {
@@ -220,7 +220,7 @@ test('with a time to gather what comes within it goes into the next batch togeth
   }
 });
 
-test('the subscription is reported once it is there', async () => {
+test('the subscription is reported once it is connected', async () => {
   const { m, subscriptions } = await start();
   const stop = new AbortController();
   const connected = Promise.withResolvers<void>();

@@ -77,7 +77,7 @@ describe('a warning', () => {
     store.waiting = mayAppend.promise;
     for (const failed of [25, 26, 27]) await fail(failed);
     mayAppend.resolve();
-    await watch.settle();
+    await watch.whenIdle();
     expect(appended).toEqual(['warn aaaaaaaaaa']);
   });
 });
@@ -87,23 +87,23 @@ test('settling waits until what is being recorded is recorded', async () => {
   const mayAppend = Promise.withResolvers<void>();
   store.waiting = mayAppend.promise;
   await fail(25);
-  const settled = watch.settle().then(() => [...appended]);
+  const settled = watch.whenIdle().then(() => [...appended]);
   await settle();
   mayAppend.resolve();
   expect(await settled).toEqual(['warn aaaaaaaaaa']);
 });
 
 describe('a switch-off', () => {
-  test('is told before it is recorded and again when it is', async () => {
+  test('is reported before it is recorded and again when it is', async () => {
     const { appended, switchOffs, store, lines, fail } = watching();
     const mayAppend = Promise.withResolvers<void>();
     store.waiting = mayAppend.promise;
     await fail(50);
-    expect(switchOffs).toEqual(['begun aaaaaaaaaa']);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa']);
     mayAppend.resolve();
     await settle();
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
-    expect(switchOffs).toEqual(['begun aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
     expect(lines).toMatchObject([{ level: 40, failed_in_a_row: 50, msg: 'webhook switched off' }]);
   });
 
@@ -114,16 +114,16 @@ describe('a switch-off', () => {
     expect(appended).toEqual(['switch off aaaaaaaaaa', 'warn aaaaaaaaaa']);
   });
 
-  test('that could not be recorded is told as failed, and tried again at the next failure', async () => {
+  test('that could not be recorded is reported as failed, and retried at the next failure', async () => {
     const { appended, switchOffs, store, lines, fail } = watching();
     store.failing = true;
     await fail(50);
     expect(lines).toMatchObject([{ level: 50, msg: 'could not record that the webhook is off' }]);
-    expect(switchOffs).toEqual(['begun aaaaaaaaaa', 'failed aaaaaaaaaa']);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'failed aaaaaaaaaa']);
     store.failing = false;
     await fail(51);
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
-    expect(switchOffs.slice(2)).toEqual(['begun aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+    expect(switchOffs.slice(2)).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
   });
 
   test('follows a warning of the same streak', async () => {

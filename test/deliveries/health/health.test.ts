@@ -30,7 +30,7 @@ test('a day of failure calls for a warning, three days for the switch-off', () =
   expect(ages.map((age) => judge(2, age))).toEqual(['nothing', 'warn', 'warn', 'switch off', 'switch off']);
 });
 
-test('a run whose time was ended by a hold is judged by its count alone', () => {
+test('a streak whose time a hold has ended is judged by its count alone', () => {
   expect([24, 25, 50].map((failed) => judge(failed, null))).toEqual(['nothing', 'warn', 'switch off']);
 });
 

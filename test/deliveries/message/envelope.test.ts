@@ -71,7 +71,7 @@ describe('the record', () => {
   });
 });
 
-test('a request is named by its headers and signed over its very body', () => {
+test('a request has its delivery and event in headers, and a signature of its exact body', () => {
   const secret = 'S'.repeat(43);
   const atMs = Date.parse('2026-09-03T08:16:32.999Z');
   const request = webhookRequest({ url: 'https://example.com/hook', secret, envelope, atMs });

@@ -33,10 +33,10 @@ const delivery: ClaimedDelivery = {
   ...newDelivery(501, { prefix: PREFIX, createdAtMs: NOW_MS - 60_000 }),
   cycle: 1,
   attemptNumber: 2,
-  lease: 'x',
+  leaseToken: 'x',
 };
 
-test('each attempt carries the same body and id; only its signature and the image URLs are made anew', () => {
+test('each attempt has the same body and id; only its signature and the image URLs are new', () => {
   const requestFor = createRequests(masterKeys, presigner);
   const key = keyWith();
   const [first, second] = [NOW_MS, NOW_MS + 30_000].map((atMs) =>
@@ -62,7 +62,7 @@ test('each attempt carries the same body and id; only its signature and the imag
   expect(signedAt).toEqual([String(NOW_MS / 1_000), String(NOW_MS / 1_000 + 30)]);
 });
 
-test('a request goes to the address that is given and is signed with the secret as it stands', () => {
+test('a request goes to the given URL and is signed with the decrypted secret', () => {
   const requestFor = createRequests(masterKeys, presigner);
   const signed = (key: AccountKey) => {
     const { url, headers } = requestFor(delivery, { url: URL, key, atMs: NOW_MS });

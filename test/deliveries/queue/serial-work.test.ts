@@ -14,7 +14,7 @@ function pieces() {
   return { began, work, gate: (name: string) => gates.get(name) };
 }
 
-test('a piece of work begins when the one before it has ended, also where that failed', async () => {
+test('work starts when the work before it has ended, also where that failed', async () => {
   const serial = new SerialWork();
   const { began, work, gate } = pieces();
   const results = [serial.run(work('a')), serial.run(work('b')), serial.run(work('c'))];
@@ -35,14 +35,14 @@ test('a piece of work begins when the one before it has ended, also where that f
   ]);
 });
 
-test('settling waits for all that was given, and does not fail with it', async () => {
+test('whenIdle waits for all the work given so far, and does not fail with it', async () => {
   const serial = new SerialWork();
   const { work, gate } = pieces();
   const failing = serial.run(work('a'));
   void serial.run(work('b'));
   failing.catch(() => undefined);
   let isSettled = false;
-  const settling = serial.settle().then(() => {
+  const settling = serial.whenIdle().then(() => {
     isSettled = true;
   });
   await settle();

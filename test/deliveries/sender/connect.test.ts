@@ -26,7 +26,7 @@ async function connect(
 
 const receiver = (): Promise<TlsReceiver> => openReceiver(certificate(), () => undefined);
 
-/** Accepts connections at an address, and does with each what it is told: nothing unless told. */
+/** Accepts connections at an address, and treats each as given: not at all by default. */
 async function acceptAt(
   address: string,
   port: number,
@@ -49,7 +49,7 @@ async function acceptAt(
 const speakPlainly = (socket: Socket): void => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n');
 
 describe('of several addresses', () => {
-  test('the last of 16 has its turn in time, although none before it ever answers', async () => {
+  test('the last of 16 is tried in time, although none before it ever answers', async () => {
     const { port } = await receiver();
     const silent = local(15);
     for (const address of silent) await acceptAt(address, port);
@@ -64,7 +64,7 @@ describe('of several addresses', () => {
     expect(await connect(port, [...local(16), '127.0.0.1'])).toMatchObject({ ok: false, kind: 'connect' });
   });
 
-  test('that all fail, the failure of the first is told', async () => {
+  test('where all fail, the failure of the first is reported', async () => {
     const { port } = await acceptAt('127.0.0.2', 0, speakPlainly);
     expect(await connect(port, ['127.0.0.2', '127.0.0.3'])).toMatchObject({ ok: false, kind: 'tls' });
     expect(await connect(port, ['127.0.0.3', '127.0.0.2'])).toMatchObject({ ok: false, kind: 'connect' });
@@ -79,7 +79,7 @@ describe('of several addresses', () => {
     expect(silent.sockets).toHaveLength(1);
   });
 
-  test('none is tried any more when the signal aborts, and those begun are closed', async () => {
+  test('no more are tried when the signal aborts, and started ones are closed', async () => {
     const later = await acceptAt('127.0.0.3', 0);
     const first = await acceptAt('127.0.0.2', later.port, () => stopping.abort());
     const stopping = new AbortController();
@@ -92,7 +92,7 @@ describe('of several addresses', () => {
   });
 });
 
-test('a receiver is told the name it is called by, and that HTTP/1.1 is spoken', async () => {
+test('a receiver gets its name by SNI, and HTTP/1.1 by ALPN', async () => {
   const { promise, resolve } = Promise.withResolvers<unknown>();
   const { port } = await openReceiver(certificate(), ({ socket }) =>
     resolve([(socket as { servername?: unknown }).servername, socket.alpnProtocol]),
@@ -103,7 +103,7 @@ test('a receiver is told the name it is called by, and that HTTP/1.1 is spoken',
   expect(await promise).toEqual(['hook.test', 'http/1.1']);
 });
 
-test('what is told of an error is one line of at most 300 characters, with its code once', () => {
+test('an error is described in one line of at most 300 characters, with its code once', () => {
   const error = (message: string, code?: string) => Object.assign(new Error(message), { code });
   expect(errorDetail(error('connect ECONNREFUSED 127.0.0.1:1', 'ECONNREFUSED'))).toBe(
     'connect ECONNREFUSED 127.0.0.1:1',

@@ -58,7 +58,7 @@ describe('of idle connections', () => {
     expect(take(0)).toBeUndefined();
   });
 
-  test('one whose idle time has ended is closed; the time begins again whenever one is given', () => {
+  test('one whose idle time has ended is closed; the time starts again whenever one is given back', () => {
     const { clock, kept, take, giveMany } = opened();
     const [given] = giveMany(1);
     for (let used = 0; used < 3; used++) {

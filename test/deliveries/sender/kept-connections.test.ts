@@ -63,7 +63,7 @@ describe('a connection', () => {
     }
   });
 
-  test('closes by itself when it is idle, however much longer the receiver would keep it', async () => {
+  test('closes automatically when it is idle, however much longer the receiver would keep it', async () => {
     const longer = OK.replace('200 OK', '200 OK\r\nKeep-Alive: timeout=600');
     const receivers = await Promise.all(
       [OK, longer].map((answer) => openReceiver(certificate(), ({ socket }) => socket.write(answer))),

@@ -12,7 +12,7 @@ import { within } from '../../support/waiting.ts';
 
 const { certificate, sender } = receiverTrust();
 
-/** What an attempt in time to a receiver comes to that answers like this. */
+/** The outcome of an attempt in time to a receiver that answers like this. */
 async function outcomeOf(answer: (request: ReceivedRequest) => void) {
   const receiver = await openReceiver(certificate(), answer);
   return outcomeInTime(sender(), sendRequest(receiver.url));
@@ -36,7 +36,7 @@ describe('an answer', () => {
     expect(outcome.answer?.body).toBe('a'.repeat(3_000) + 'b'.repeat(1_096));
   });
 
-  test('of which only a hint or a part came in time is told as none, or as not complete', async () => {
+  test('of which only a hint or a part came in time is reported as none, or as not complete', async () => {
     const answers = [
       'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n',
       'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf',
@@ -99,14 +99,14 @@ describe('an answer that does not end', () => {
     expect(sent.bytes).toBeLessThan(16 * KIB * KIB);
   });
 
-  test('is cut off behind 20 informational answers and not before', async () => {
+  test('is cut off after 20 informational answers and not before', async () => {
     const answered = async (hints: number) =>
       outcomeOf(({ socket }) => socket.write(hint.repeat(hints) + status(204)));
     expect(await answered(20)).toMatchObject({ ok: true, answer: { status: 204 } });
     expect(await answered(21)).toMatchObject({ ok: false, kind: 'protocol', answer: null });
   });
 
-  test('is cut off behind 256 KiB in all and not before, on a kept connection too', async () => {
+  test('is cut off after 256 KiB in all and not before, on a kept connection too', async () => {
     const opened = sender();
     let length = 0;
     const receiver = await openReceiver(certificate(), ({ socket }) => {
@@ -146,7 +146,7 @@ describe('a connection', () => {
     expect(receiver.connections()).toBe(2);
   });
 
-  test('that the receiver closes right behind its answer is not what the next attempt fails on', async () => {
+  test('that the receiver closes right after its answer does not fail the next attempt', async () => {
     const receiver = await openReceiver(certificate(), ({ socket }) => void socket.end(OK));
     const same = sender();
     for (let count = 0; count < 4; count++) {
@@ -182,6 +182,6 @@ describe('closing', () => {
     await closing.close();
     await Promise.all(both);
     const closed = Promise.all([receiver.closed(1), receiver.closed(2)]);
-    await within(closed, 2_000, 'a connection stays open'); // by itself one closes after 4 s
+    await within(closed, 2_000, 'a connection stays open'); // an idle one closes after 4 s
   });
 });

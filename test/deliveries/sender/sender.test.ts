@@ -14,7 +14,7 @@ import { closedPort, tcpServer } from '../../support/tcp-server.ts';
 
 const { certificate, sender } = receiverTrust();
 
-/** What one attempt to a receiver comes to that answers like this. */
+/** The outcome of one attempt to a receiver that answers like this. */
 async function attempt(
   answer: string | ((request: ReceivedRequest) => void),
 ): Promise<SendResult & { receiver: TlsReceiver }> {
@@ -26,7 +26,7 @@ async function attempt(
 const failed = (kind: string) => expect.objectContaining({ ok: false, kind });
 
 describe('what is sent', () => {
-  test('is a POST of the very body and headers to path and query of the URL', async () => {
+  test('is a POST of exactly this body and these headers to path and query of the URL', async () => {
     const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
     await sender().send(sendRequest(receiver.url, '{"name":"Zoë"}'));
     const [request] = receiver.requests;
@@ -249,7 +249,7 @@ describe('the 500 ms', () => {
     const calm = sender();
     await calm.send(sendRequest(receiver.url));
     const sent = calm.send(sendRequest(receiver.url));
-    // The receiver shares this loop: it answers in a turn of its own, before the sender's process stalls.
+    // The receiver shares this loop: it answers in a separate turn, before the sender's process stalls.
     await new Promise<void>((resolve) => {
       const wait = (): void => void (receiver.requests.length === 2 ? resolve() : setImmediate(wait));
       wait();
@@ -271,7 +271,7 @@ describe('the 500 ms', () => {
   });
 });
 
-describe('several addresses behind a name', () => {
+describe('several addresses of a name', () => {
   test('are each tried, the one that answers first is used', async () => {
     const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
     // The first refuses, the second never answers (a documentation address), the third is the receiver.

@@ -13,7 +13,7 @@ export interface ClaimerData {
 
 export type ClaimedLog = { readonly path: string } | { readonly url: string; readonly database: string };
 
-// Run as a thread of its own, which opens the log for itself as another process does, and claims when it is asked.
+// A separate thread, which opens the log itself as another process does, and claims when it is asked.
 const { log, port, answered } = workerData as ClaimerData;
 const queue = await open();
 await queue.logId(); // connected: what is asked for takes no longer than a claim

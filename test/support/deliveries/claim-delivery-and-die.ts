@@ -2,7 +2,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { openSqliteDeliveryQueue } from '../../../src/deliveries/queue/sqlite/queue.ts';
 import { claimOptions } from './deliveries.ts';
 
-// Run as a process of its own: claims everything due in FILE and is killed before it can report.
+// A separate process: claims everything due in FILE and is killed before it can report.
 const [path, leaseMs] = process.argv.slice(2);
 if (path === undefined) throw new Error('usage: claim-delivery-and-die.ts FILE LEASE_MS');
 const queue = openSqliteDeliveryQueue({ path, clock: systemClock });

@@ -65,8 +65,8 @@ export function delivered(
   startedAtMs: number,
   outcome: AttemptOutcome = SUCCESS,
 ): DeliveryReport {
-  const { id, lease } = claim;
-  return { kind: 'delivered', id, lease, attempt: attemptOf(claim, startedAtMs, outcome) };
+  const { id, leaseToken } = claim;
+  return { kind: 'delivered', id, leaseToken, attempt: attemptOf(claim, startedAtMs, outcome) };
 }
 
 export function retryAt(
@@ -75,8 +75,8 @@ export function retryAt(
   dueAtMs: number,
   outcome: AttemptOutcome = UNAVAILABLE,
 ): DeliveryReport {
-  const { id, lease } = claim;
-  return { kind: 'retry', id, lease, attempt: attemptOf(claim, startedAtMs, outcome), dueAtMs };
+  const { id, leaseToken } = claim;
+  return { kind: 'retry', id, leaseToken, attempt: attemptOf(claim, startedAtMs, outcome), dueAtMs };
 }
 
 export function failed(
@@ -84,10 +84,16 @@ export function failed(
   startedAtMs: number,
   outcome: AttemptOutcome = UNAVAILABLE,
 ): DeliveryReport {
-  const { id, lease } = claim;
-  return { kind: 'failed', id, lease, attempt: attemptOf(claim, startedAtMs, outcome), reason: 'status 503' };
+  const { id, leaseToken } = claim;
+  return {
+    kind: 'failed',
+    id,
+    leaseToken,
+    attempt: attemptOf(claim, startedAtMs, outcome),
+    reason: 'status 503',
+  };
 }
 
-export function held({ id, lease }: ClaimedDelivery): DeliveryReport {
-  return { kind: 'held', id, lease };
+export function held({ id, leaseToken }: ClaimedDelivery): DeliveryReport {
+  return { kind: 'held', id, leaseToken };
 }

@@ -1,4 +1,5 @@
 import type {
+  Attempt,
   ClaimedDelivery,
   ClaimOptions,
   Delivery,
@@ -11,14 +12,14 @@ import type {
 interface Entry {
   shown: Delivery;
   endedAtMs: number | null;
-  lease: string | null;
+  leaseToken: string | null;
 }
 
 /** The delivery queue's rules once more, as naively as they can be written: scans, no indexes, no batches. */
 export class DeliveryQueueModel {
   readonly entries = new Map<string, Entry>();
   readonly #withdrawn = new Set<number>();
-  readonly #runs = new Map<string, WebhookHealth>();
+  readonly #streaks = new Map<string, WebhookHealth>();
 
   enqueue(delivery: NewDelivery): boolean {
     if (this.entries.has(delivery.id)) return false;
@@ -27,7 +28,11 @@ export class DeliveryQueueModel {
     const shown: Delivery = withdrawn
       ? { ...base, record: NO_RECORD, state: 'withdrawn', reason: WITHDRAWN, dueAtMs: null }
       : { ...base, state: 'pending', reason: null, dueAtMs: delivery.createdAtMs };
-    this.entries.set(delivery.id, { shown, endedAtMs: withdrawn ? delivery.createdAtMs : null, lease: null });
+    this.entries.set(delivery.id, {
+      shown,
+      endedAtMs: withdrawn ? delivery.createdAtMs : null,
+      leaseToken: null,
+    });
     return !withdrawn;
   }
 
@@ -60,13 +65,13 @@ export class DeliveryQueueModel {
   }
 
   take(claimed: readonly ClaimedDelivery[], untilMs: number): string | undefined {
-    for (const { lease, attemptNumber, cycle, ...delivery } of claimed) {
+    for (const { leaseToken, attemptNumber, cycle, ...delivery } of claimed) {
       const entry = this.entries.get(delivery.id);
       if (entry?.shown.state !== 'pending') return `${delivery.id} was claimed and is not pending`;
       if (attemptNumber !== entry.shown.attemptsInCycle + 1) return `attempt ${attemptNumber}`;
       if (cycle !== entry.shown.cycle) return `cycle ${cycle}`;
       change(entry, { dueAtMs: untilMs });
-      entry.lease = lease;
+      entry.leaseToken = leaseToken;
     }
     return undefined;
   }
@@ -85,7 +90,7 @@ export class DeliveryQueueModel {
     for (const entry of held) {
       change(entry, { state: 'pending', dueAtMs: nowMs });
       const { prefix } = entry.shown;
-      this.#runs.set(prefix, { ...this.health(prefix), failingSinceMs: null });
+      this.#streaks.set(prefix, { ...this.health(prefix), failingSinceMs: null });
     }
     return held.length;
   }
@@ -131,11 +136,11 @@ export class DeliveryQueueModel {
   }
 
   health(prefix: string): WebhookHealth {
-    return this.#runs.get(prefix) ?? { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
+    return this.#streaks.get(prefix) ?? { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
   }
 
   resetHealth(prefix: string): void {
-    this.#runs.delete(prefix);
+    this.#streaks.delete(prefix);
   }
 
   nextDueAtMs(): number | undefined {
@@ -147,14 +152,14 @@ export class DeliveryQueueModel {
     return [...new Set(this.#of(({ state }) => state === 'held').map(({ shown }) => shown.accountId))].sort();
   }
 
-  /** The lane whose run changed. */
+  /** The lane whose failure streak changed. */
   #reportOne(report: DeliveryReport, nowMs: number): string | undefined {
     const entry = this.entries.get(report.id);
     if (entry === undefined) return undefined;
     const { state, cycle, prefix } = entry.shown;
-    const holds = state === 'pending' && entry.lease === report.lease;
+    const holds = state === 'pending' && entry.leaseToken === report.leaseToken;
     const late = report.kind === 'delivered' && state !== 'delivered' && cycle === report.attempt.cycle;
-    const attempt = 'attempt' in report ? report.attempt : null;
+    const attempt = 'attempt' in report ? kept(report.attempt, entry.shown) : null;
     if (!holds && !late) {
       const { attempts, attemptsInCycle } = entry.shown;
       const isNext = attempt?.cycle === cycle && attempt.number === attemptsInCycle + 1;
@@ -167,21 +172,21 @@ export class DeliveryQueueModel {
       const { attempts, attemptsInCycle } = entry.shown;
       change(entry, { attempts: [...attempts, attempt], attemptsInCycle: attemptsInCycle + 1 });
     }
-    entry.lease = null;
+    entry.leaseToken = null;
     if (report.kind === 'retry') change(entry, { dueAtMs: report.dueAtMs });
     if (report.kind === 'released') change(entry, { dueAtMs: nowMs });
     if (report.kind === 'held') change(entry, { state: 'held', dueAtMs: null });
     if (report.kind === 'delivered') {
       end(entry, { state: 'delivered', reason: null }, atMs);
       const before = this.health(prefix);
-      this.#runs.delete(prefix);
+      this.#streaks.delete(prefix);
       return before.failedInARow > 0 ? prefix : undefined;
     }
     if (report.kind !== 'failed') return undefined;
     end(entry, { state: 'failed', reason: report.reason }, atMs);
     if (attempt === null) return undefined;
     const { failedInARow, failingSinceMs, lastAnswers } = this.health(prefix);
-    this.#runs.set(prefix, {
+    this.#streaks.set(prefix, {
       failedInARow: failedInARow + 1,
       failingSinceMs: failingSinceMs ?? atMs,
       lastAnswers: ['503', ...lastAnswers].slice(0, 5),
@@ -201,6 +206,13 @@ function isDue({ dueAtMs }: Delivery, nowMs: number): boolean {
   return dueAtMs !== null && dueAtMs <= nowMs;
 }
 
+/** A delivery without its record keeps none of the receiver's words. */
+function kept(attempt: Attempt | null, { record }: Delivery): Attempt | null {
+  if (attempt === null || record.head !== '' || attempt.outcome.answer === null) return attempt;
+  const answer = { status: attempt.outcome.answer.status, headers: {}, body: '' };
+  return { ...attempt, outcome: { ...attempt.outcome, answer } };
+}
+
 function isOpen({ state }: Delivery): boolean {
   return state === 'pending' || state === 'held';
 }
@@ -212,5 +224,5 @@ function change(entry: Entry, to: Partial<Delivery>): void {
 function end(entry: Entry, to: Pick<Delivery, 'state' | 'reason'>, atMs: number): void {
   change(entry, { ...to, dueAtMs: null });
   entry.endedAtMs = atMs;
-  entry.lease = null;
+  entry.leaseToken = null;
 }

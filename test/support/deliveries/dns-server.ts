@@ -12,7 +12,7 @@ const HEADER_BYTES = 12;
 const TYPE = { A: 1, AAAA: 28 } as const;
 const RCODE = { fails: 2, 'no such name': 3 } as const;
 
-/** A DNS server on 127.0.0.1 that answers each query as it is told; its address as a resolver takes it. */
+/** A DNS server on 127.0.0.1 that answers each query as given; its address in the form of a resolver. */
 export async function dnsServer(answer: (name: string, family: DnsFamily) => DnsAnswer): Promise<string> {
   const socket = createSocket('udp4');
   socket.on('message', (query, peer) => {

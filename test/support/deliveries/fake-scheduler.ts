@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Scheduler } from '../../../src/deliveries/queue/scheduler.ts';
+import type { Scheduler } from '../../../src/deliveries/dispatch/scheduler.ts';
 
 interface Timer {
   readonly atMs: number;
@@ -8,7 +8,7 @@ interface Timer {
 
 const TURNS = 12; // more than any chain of store calls and claims takes to settle
 
-/** Time and timers that move only when told. */
+/** Time and timers that only a test moves. */
 export class FakeScheduler implements Scheduler {
   #nowMs = Date.UTC(2026, 8, 3, 8);
   #timers: Timer[] = [];
@@ -29,7 +29,7 @@ export class FakeScheduler implements Scheduler {
     };
   }
 
-  /** Moves time on, from timer to timer, and lets what each sets off come to rest. */
+  /** Moves time forward, from timer to timer, and lets the work of each end. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;
     await settle();

@@ -35,7 +35,7 @@ export class PushModel {
   readonly withdrawn = new Set<number>();
   readonly #machine: PushMachine;
   readonly #keys = new Map<string, KeyModel>();
-  /** By delivery id: its key, its transaction and where the transaction's event stands. */
+  /** By delivery id: its key, its transaction and the position of the transaction's event. */
   readonly #deliveries = new Map<string, { prefix: string; transactionId: number; position: number }>();
   readonly #delivered = new Set<string>();
   readonly #redelivered = new Set<string>();
@@ -75,7 +75,7 @@ export class PushModel {
     return this.#integration && [...this.#profiles.values()].some((p) => p.fromMs <= nowMs && nowMs < p.toMs);
   }
 
-  /** Holds an attempt that begins now against every rule. */
+  /** Checks an attempt that starts now against every rule. */
   attemptBegins({ id, url, atMs }: Sent): void {
     const delivery = this.#deliveries.get(id);
     if (delivery === undefined || !this.owed.has(id)) {

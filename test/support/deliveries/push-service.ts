@@ -33,7 +33,7 @@ atEndOfFile(async () => {
 export class PushService {
   readonly service: ServiceProcess;
   readonly receiver: WebhookReceiver;
-  /** What the service runs with, for further processes beside it. */
+  /** The service's settings, for further processes. */
   readonly env: Env;
   #engines: Engines | undefined;
   #transactionId = 1_000;
@@ -66,7 +66,7 @@ export class PushService {
     return push;
   }
 
-  /** An account with access, and a key whose webhook leads to a path of its own; every process knows it. */
+  /** An account with access, and a key whose webhook has a separate path; every process knows it. */
   async customer(account: number, { driverMobile = false } = {}): Promise<Customer> {
     const path = `/hook/${account}`;
     const wishes = { driverMobile, webhookUrl: this.receiver.url(path) };
@@ -88,7 +88,7 @@ export class PushService {
     });
   }
 
-  /** Records the events; unless told not to wait, resolves once the pull channel shows them. */
+  /** Records the events; unless asked not to wait, resolves once the pull channel shows them. */
   async record(events: readonly EventLine[], { wait = true } = {}): Promise<void> {
     await this.service.operator.import(linesOf(events), { wait });
   }

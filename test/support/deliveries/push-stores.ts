@@ -10,7 +10,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 
-/** An event store and a delivery log in a temporary folder, on a clock that stands still. */
+/** An event store and a delivery log in a temporary folder, on a fake clock. */
 export function openPushStores() {
   const clock = new FakeClock();
   const folder = temporaryFolder();

@@ -28,7 +28,7 @@ import { FakeScheduler } from './fake-scheduler.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 
-/** The delivery's id stands in the body; the rest of the envelope has tests of its own. */
+/** The body has the delivery's id; the rest of the envelope is tested separately. */
 export const RETRY_DELAYS_MS = [30_000, 150_000];
 const RETENTION_MS = 90 * 86_400_000;
 
@@ -249,7 +249,7 @@ export class PushMachine {
     return recorded;
   }
 
-  /** Records a confirmed transaction, created now unless told, and returns its event. */
+  /** Records a confirmed transaction, created now unless given, and returns its event. */
   async confirm(
     transactionId: number,
     overrides: Readonly<Record<string, unknown>> = {},

@@ -31,8 +31,8 @@ export interface SharedQueueUnderTest extends QueueUnderTest {
 }
 
 /**
- * Another opening of the log, on a thread and a connection of its own. The function that it gives has it claim what
- * is due by `nowMs`, at most `limit`, while the calling thread stands still; it returns the ids.
+ * Another opening of the log, on a separate thread and connection. The function that it returns has it claim what
+ * is due by `nowMs`, at most `limit`, while the calling thread waits; it returns the ids.
  */
 export async function claimElsewhere(
   log: ClaimedLog,

@@ -16,7 +16,7 @@ export function receiverTrust() {
   };
   return {
     certificate,
-    /** May go to private addresses unless told otherwise; closed when the test is over. */
+    /** May call private addresses by default; closed when the test is over. */
     sender(options: Partial<SenderOptions> = {}): Sender {
       const opened = createSender({ allowPrivate: true, extraCa: certificate().cert, ...options });
       onTestFinished(() => opened.close());

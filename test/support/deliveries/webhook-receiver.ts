@@ -34,7 +34,7 @@ atEndOfFile(() => {
   }
 });
 
-/** A customer's HTTPS server: each path answers on its own terms, 200 unless told otherwise. */
+/** A customer's HTTPS server: each path has its own answers, 200 by default. */
 export class WebhookReceiver {
   readonly hooks: Hook[] = [];
   readonly ca: string;

@@ -1,14 +1,13 @@
 import type { Document, Filter } from 'mongodb';
-import type { ClaimedDelivery, ClaimOptions } from '../delivery-queue.ts';
-import { newLease } from '../lease.ts';
+import { type ClaimedDelivery, type ClaimOptions, newLeaseToken } from '../delivery-queue.ts';
+import { endWithdrawn } from './changes.ts';
 import type { DeliveryCollections, DeliveryDocument } from './collections.ts';
 import { toClaimed } from './documents.ts';
 import { dueInLanes, dueLanes, earliestDue } from './due.ts';
-import { endWithdrawn } from './withdrawals.ts';
 
-/** Where so few are due they are all looked at; else one for each lane, and then those of lanes with room. */
+/** Up to so many due deliveries are all read; of more, one for each lane, then those of lanes with free slots. */
 const MAX_LOOKED_AT = 200;
-/** Another dispatcher may take what was chosen. Each time it does it has made progress itself. */
+/** Another dispatcher may claim what was chosen first; then that one has made progress. */
 const MAX_ROUNDS = 16;
 
 interface Chosen {
@@ -16,33 +15,33 @@ interface Chosen {
   readonly prefix: string;
 }
 
-/** What is left to claim: the options, less what was claimed already. */
+/** What is left to claim: the options less what is claimed already. */
 interface Wanted {
   readonly nowMs: number;
   readonly limit: number;
-  readonly room: (prefix: string) => number;
+  readonly freeSlots: (prefix: string) => number;
 }
 
 /**
- * Chooses by the indexes alone, leases all chosen by one guarded update, and reads what was won. Leases are
- * guarded by the due time: of several dispatchers one wins each delivery.
+ * Chooses by the indexes alone, leases all chosen by one guarded update, and reads those that it won. The due time
+ * is the guard: of several dispatchers one wins each delivery.
  */
 export async function claimDue(
   collections: DeliveryCollections,
   options: ClaimOptions,
 ): Promise<readonly ClaimedDelivery[]> {
-  const token = newLease(options.holder);
+  const token = newLeaseToken(options.holder);
   const taken = new Map<string, number>();
-  const room = (prefix: string): number => options.laneCapacity(prefix) - (taken.get(prefix) ?? 0);
+  const freeSlots = (prefix: string): number => options.laneCapacity(prefix) - (taken.get(prefix) ?? 0);
   const claimed: ClaimedDelivery[] = [];
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const wanted = { nowMs: options.nowMs, limit: options.limit - claimed.length, room };
+    const wanted = { nowMs: options.nowMs, limit: options.limit - claimed.length, freeSlots };
     const chosen = await choose(collections, wanted);
     if (chosen.length === 0) break;
     const won = await lease(collections, chosen, { token, ...options });
     for (const document of won) {
       taken.set(document.prefix, (taken.get(document.prefix) ?? 0) + 1);
-      claimed.push(toClaimed(document, handedOut(document.prefix, token)));
+      claimed.push(toClaimed(document, leaseTokenOf(document.prefix, token)));
     }
     if (won.length === chosen.length) break;
   }
@@ -57,18 +56,18 @@ async function choose({ deliveries }: DeliveryCollections, wanted: Wanted): Prom
   return dueInLanes(deliveries, lanes, wanted);
 }
 
-/** The longest waiting lanes first, as many of each as it takes. Given oldest due first. */
-function fitting(due: readonly Chosen[], { limit, room }: Wanted): Chosen[] {
+/** The longest waiting lanes first, as many of each as it has free slots. `due` is oldest first. */
+function fitting(due: readonly Chosen[], { limit, freeSlots }: Wanted): Chosen[] {
   const chosen: Chosen[] = [];
   for (const [prefix, lane] of Map.groupBy(due, (entry) => entry.prefix)) {
-    const most = Math.max(0, Math.min(room(prefix), limit - chosen.length));
+    const most = Math.max(0, Math.min(freeSlots(prefix), limit - chosen.length));
     for (const entry of lane.slice(0, most)) chosen.push(entry);
     if (chosen.length === limit) break;
   }
   return chosen;
 }
 
-/** Those won, in the order chosen, but the withdrawn: whoever stored them may have died before looking for that. */
+/** Those won, in the order chosen, without withdrawn ones: the process that stored those may have died early. */
 async function lease(
   collections: DeliveryCollections,
   chosen: readonly Chosen[],
@@ -94,14 +93,14 @@ async function lease(
 }
 
 /**
- * What is handed out as a claim's lease: the lane before the stored token, so that a report tells whose run it
- * moves without reading its delivery.
+ * The lease token of a claim: the lane before the stored token, so that a report names the lane whose streak it moves
+ * without reading its delivery.
  */
-export function handedOut(prefix: string, token: string): string {
-  return `${prefix}:${token}`;
+export function leaseTokenOf(prefix: string, stored: string): string {
+  return `${prefix}:${stored}`;
 }
 
-export function readLease(lease: string): { readonly prefix: string; readonly token: string } {
-  const [prefix = '', ...token] = lease.split(':');
-  return { prefix, token: token.join(':') };
+export function readLeaseToken(leaseToken: string): { readonly prefix: string; readonly stored: string } {
+  const [prefix = '', ...stored] = leaseToken.split(':');
+  return { prefix, stored: stored.join(':') };
 }

@@ -8,7 +8,7 @@ import {
 import { type CollectionsPlan, DUPLICATE_KEY } from '../../../mongodb/prepared-collections.ts';
 import type { DeliveryState, NewDelivery } from '../delivery-queue.ts';
 
-/** A delivery with its record and attempts. All times are milliseconds; what does not apply is absent. */
+/** A delivery with its record and attempts. Times are milliseconds; fields that do not apply are absent. */
 export interface DeliveryDocument {
   readonly _id: string;
   readonly prefix: string;
@@ -24,7 +24,7 @@ export interface DeliveryDocument {
   readonly attempts_in_cycle: number;
   /** While it is pending: when it is due, or its lease ends. */
   readonly due_at?: number;
-  /** The token of whoever claimed it last and has not reported. */
+  /** The stored token of the last claim, until that is reported. */
   readonly lease?: string;
   readonly ended_at?: number;
   readonly record: RecordDocument;
@@ -44,18 +44,18 @@ export interface AttemptDocument {
   readonly number: number;
   readonly started_at: number;
   readonly duration: number;
-  /** JSON: names of a receiver's headers may be anything. */
+  /** JSON: a receiver's header names may be anything. */
   readonly outcome: string;
-  /** The report that recorded it; told apart from another report of the same attempt by this alone. */
+  /** The report that recorded it, which only this tells from another report of the same attempt. */
   readonly by: ObjectId;
 }
 
-/** Kept for ever: a transaction's events may arrive in either order, however late. */
+/** Kept forever: a transaction's events may arrive in either order, however late. */
 export interface WithdrawalDocument {
   readonly _id: number;
 }
 
-/** The run of failures of one lane; a lane without a document never had one. Never removed. */
+/** The failure streak of one lane; a lane without a document never had one. Never removed. */
 export interface LaneDocument {
   readonly _id: string;
   readonly failed_in_a_row: number;
@@ -64,7 +64,7 @@ export interface LaneDocument {
 }
 
 export interface LogDocument {
-  /** `log`: there is one. */
+  /** Always `log`. */
   readonly _id: string;
   readonly id: string;
   readonly started_at: number;
@@ -77,12 +77,12 @@ export interface DeliveryCollections {
   readonly log: Collection<LogDocument>;
 }
 
-/** States that operators look for among millions of delivered ones, and what waits. */
+/** The states that operators look for among millions of delivered ones. */
 const NOT_DELIVERED: readonly DeliveryState[] = ['pending', 'held', 'failed', 'withdrawn'];
 
 /**
- * `due` finds what is due earliest; `due_in_lane` one entry for each lane, and the oldest of one. Both hold only
- * what is pending, all keys end in the id and what is chosen by them is chosen without reading a delivery.
+ * `due` finds what is due earliest; `due_in_lane` finds one entry for each lane, and the oldest of one lane. Both
+ * hold pending deliveries only, and end in the id, so that a choice reads no delivery.
  */
 export const DELIVERIES_PLAN: CollectionsPlan = {
   name: 'deliveries',
@@ -133,27 +133,27 @@ export function deliveryCollections(db: Db): DeliveryCollections {
 }
 
 /**
- * Inserts documents whose id is not there yet, in one round trip; says which ids were there already. Of what is
- * given none has the id of another.
+ * Inserts documents whose id is not there yet, in one round trip; says which ids existed. No two of the
+ * given documents share an id.
  */
 export async function insertMissing<T extends { readonly _id: string | number }>(
   collection: Collection<T>,
   documents: readonly T[],
 ): Promise<ReadonlySet<T['_id']>> {
-  const there = new Set<T['_id']>();
-  if (documents.length === 0) return there;
+  const existing = new Set<T['_id']>();
+  if (documents.length === 0) return existing;
   try {
     await collection.insertMany(documents as OptionalUnlessRequiredId<T>[], { ordered: false });
   } catch (error) {
     if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError() !== undefined)
       throw error;
     const failures = [error.writeErrors].flat();
-    if (failures.length === 0) throw error; // one of the connection: nothing is known of any document
+    if (failures.length === 0) throw error; // of the connection: what was inserted is not known
     for (const { code, index } of failures) {
       const document = documents[index];
       if (code !== DUPLICATE_KEY || document === undefined) throw error;
-      there.add(document._id);
+      existing.add(document._id);
     }
   }
-  return there;
+  return existing;
 }

@@ -1,22 +1,24 @@
-import { ObjectId } from 'mongodb';
-import type {
-  Attempt,
-  AttemptOutcome,
-  ClaimedDelivery,
-  Delivery,
-  DeliverySummary,
-  NewDelivery,
-  WebhookHealth,
+import { type Filter, ObjectId, type UpdateFilter } from 'mongodb';
+import {
+  type Attempt,
+  type AttemptOutcome,
+  type ClaimedDelivery,
+  type Delivery,
+  type DeliverySummary,
+  MAX_ATTEMPTS_KEPT,
+  type NewDelivery,
+  type WebhookHealth,
 } from '../delivery-queue.ts';
+import type { Transition } from '../next-state.ts';
 import type { AttemptDocument, DeliveryDocument, LaneDocument, RecordDocument } from './collections.ts';
 
-/** What changes nothing in a list and in a claim is not read. */
+/** What lists and claims don't need is not read. */
 export type SummaryDocument = Omit<DeliveryDocument, 'record' | 'attempts'>;
 
-/** A delivery as it is stored first: due when it was created, or leased. */
+/** A new delivery: due when it was created, or claimed. */
 export function toDocument(
   delivery: NewDelivery,
-  claim?: { readonly lease: string; readonly untilMs: number },
+  claim?: { readonly leaseToken: string; readonly untilMs: number },
 ): DeliveryDocument {
   return {
     ...identityOf(delivery),
@@ -25,13 +27,13 @@ export function toDocument(
     cycle: 1,
     attempts_in_cycle: 0,
     due_at: claim?.untilMs ?? delivery.createdAtMs,
-    ...(claim === undefined ? {} : { lease: claim.lease }),
+    ...(claim === undefined ? {} : { lease: claim.leaseToken }),
     record: toRecordDocument(delivery.record),
     attempts: [],
   };
 }
 
-/** A delivery's fields that never change, under their stored names. */
+/** The fields of a delivery that never change, under their stored names. */
 export function identityOf(delivery: Omit<NewDelivery, 'record'>) {
   return {
     _id: delivery.id,
@@ -81,13 +83,13 @@ export function toDelivery(document: DeliveryDocument): Delivery {
   };
 }
 
-export function toClaimed(document: Omit<DeliveryDocument, 'attempts'>, lease: string): ClaimedDelivery {
+export function toClaimed(document: Omit<DeliveryDocument, 'attempts'>, leaseToken: string): ClaimedDelivery {
   return {
     ...toIdentity(document),
     record: toRecord(document.record),
     cycle: document.cycle,
     attemptNumber: document.attempts_in_cycle + 1,
-    lease,
+    leaseToken,
   };
 }
 
@@ -99,9 +101,53 @@ export function toHealth(lane: LaneDocument): WebhookHealth {
   };
 }
 
-/** A run's fields under their stored names. */
-export function toRunFields({ failedInARow, failingSinceMs, lastAnswers }: WebhookHealth) {
+/** A failure streak's fields under their stored names. */
+export function toStreakFields({ failedInARow, failingSinceMs, lastAnswers }: WebhookHealth) {
   return { failed_in_a_row: failedInARow, failing_since: failingSinceMs, last_answers: [...lastAnswers] };
+}
+
+/** What a delivery must be for a transition. */
+export function guardOf(when: Transition['when']): Filter<DeliveryDocument> {
+  const { states, leaseToken, cycle, attemptsInCycle } = when;
+  return {
+    state: { $in: [...states] },
+    ...(leaseToken === undefined ? {} : { lease: leaseToken }),
+    ...(cycle === undefined ? {} : { cycle }),
+    ...(attemptsInCycle === undefined ? {} : { attempts_in_cycle: attemptsInCycle }),
+  };
+}
+
+/** The fields that a transition sets, and the names of those that it removes. */
+export function changedFields(changed: Transition['set']) {
+  if (changed === undefined) return { set: {}, unset: [] };
+  const { state, reason, cycle, attemptsInCycle, dueAtMs, endedAtMs } = changed;
+  const set = {
+    state,
+    reason,
+    ...(cycle === undefined ? {} : { cycle }),
+    ...(attemptsInCycle === undefined ? {} : { attempts_in_cycle: attemptsInCycle }),
+    ...(dueAtMs === null ? {} : { due_at: dueAtMs }),
+    ...(endedAtMs === null ? {} : { ended_at: endedAtMs }),
+  };
+  const unset = [
+    'lease',
+    ...(dueAtMs === null ? ['due_at'] : []),
+    ...(endedAtMs === null ? ['ended_at'] : []),
+  ];
+  return { set, unset };
+}
+
+/** Carries out a transition; `by` marks the attempt that it records. */
+export function updateOf(
+  { set: changed, attempt }: Transition,
+  by?: ObjectId,
+): UpdateFilter<DeliveryDocument> {
+  const { set, unset } = changedFields(changed);
+  const newest = attempt && { $each: [toAttemptDocument(attempt, by)], $slice: -MAX_ATTEMPTS_KEPT };
+  return {
+    ...(changed && { $set: set, $unset: Object.fromEntries(unset.map((name) => [name, ''])) }),
+    ...(newest && { $inc: { attempts_in_cycle: 1 }, $push: { attempts: newest } }),
+  };
 }
 
 function toIdentity(document: SummaryDocument): Omit<NewDelivery, 'record'> {

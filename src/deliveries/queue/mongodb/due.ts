@@ -1,12 +1,12 @@
 import type { Collection, Document } from 'mongodb';
 import type { DeliveryDocument } from './collections.ts';
 
-/** Lanes of one look: the server plans each of them, a tenth of a millisecond. */
+/** Lanes of one query: the server plans each of them, a tenth of a millisecond. */
 const LANES_AT_ONCE = 50;
 
 type Deliveries = Collection<DeliveryDocument>;
 
-export interface DueEntry {
+interface DueEntry {
   readonly id: string;
   readonly prefix: string;
 }
@@ -58,18 +58,18 @@ export async function nextLaneDueAtMs(
   return first?.due_at;
 }
 
-/** The oldest due of these lanes, in the lanes' order, of each as many as it has room for. */
+/** The oldest due of these lanes, in the lanes' order, of each as many as it has free slots. */
 export async function dueInLanes(
   deliveries: Deliveries,
   lanes: readonly string[],
-  wanted: { readonly nowMs: number; readonly limit: number; readonly room: (prefix: string) => number },
+  wanted: { readonly nowMs: number; readonly limit: number; readonly freeSlots: (prefix: string) => number },
 ): Promise<DueEntry[]> {
-  const { nowMs, limit, room } = wanted;
+  const { nowMs, limit, freeSlots } = wanted;
   const chosen: DueEntry[] = [];
-  let looks: Document[][] = [];
-  const look = async (): Promise<void> => {
-    const [first, ...others] = looks;
-    looks = [];
+  let pipelines: Document[][] = [];
+  const read = async (): Promise<void> => {
+    const [first, ...others] = pipelines;
+    pipelines = [];
     if (first === undefined) return;
     const unions = others.map((pipeline) => ({ $unionWith: { coll: deliveries.collectionName, pipeline } }));
     const rows = await deliveries.aggregate<DeliveryDocument>([...first, ...unions]).toArray();
@@ -77,13 +77,13 @@ export async function dueInLanes(
     for (const { _id: id, prefix } of due.slice(0, limit - chosen.length)) chosen.push({ id, prefix });
   };
   for (const prefix of lanes) {
-    const most = Math.min(room(prefix), limit - chosen.length);
+    const most = Math.min(freeSlots(prefix), limit - chosen.length);
     if (most <= 0) continue;
-    looks.push(oldestOf(prefix, most));
-    if (looks.length === LANES_AT_ONCE) await look();
+    pipelines.push(oldestOf(prefix, most));
+    if (pipelines.length === LANES_AT_ONCE) await read();
     if (chosen.length === limit) return chosen;
   }
-  await look();
+  await read();
   return chosen;
 }
 
@@ -96,7 +96,7 @@ export function laneHeads(): Document[] {
   ];
 }
 
-/** Without the time, which would let the planner read other lanes' entries of the index `due`. */
+/** Not limited by time: with a limit the planner might read other lanes' entries of the index `due`. */
 export function oldestOf(prefix: string, most: number): Document[] {
   return [
     { $match: { state: 'pending', prefix } },

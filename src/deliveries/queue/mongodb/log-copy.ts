@@ -2,7 +2,7 @@ import { ObjectId } from 'mongodb';
 import { FuelError } from '../../../errors.ts';
 import { jsonBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
 import { MAX_ATTEMPTS_KEPT } from '../delivery-queue.ts';
-import type { StoredDelivery, StoredRun } from '../log-copy.ts';
+import type { StoredDelivery, StoredStreak } from '../log-copy.ts';
 import { type DeliveryCollections, type DeliveryDocument, insertMissing } from './collections.ts';
 import {
   identityOf,
@@ -10,7 +10,7 @@ import {
   toDelivery,
   toHealth,
   toRecordDocument,
-  toRunFields,
+  toStreakFields,
 } from './documents.ts';
 
 const BATCH = 500;
@@ -20,21 +20,21 @@ export interface LogName {
   readonly startedAtMs: number;
 }
 
-/** The log's name; a log without one gets `first`, of several processes that ask at once the same. */
+/** The log's name; one without a name gets `first`, the same for processes that ask at once. */
 export async function nameOf({ log }: DeliveryCollections, first: LogName): Promise<LogName> {
   await insertMissing(log, [{ _id: 'log', id: first.id, started_at: first.startedAtMs }]);
   const named = await log.findOne({ _id: 'log' });
   return named === null ? first : { id: named.id, startedAtMs: named.started_at };
 }
 
-/** Gives a log that holds nothing yet another name. */
+/** Gives an empty log another name. */
 export async function adoptName({ log, deliveries }: DeliveryCollections, name: LogName): Promise<void> {
   const present = await log.findOne({ _id: 'log' });
   if (present?.id === name.id) return;
   if (present !== null && (await deliveries.findOne({}, { projection: { _id: 1 } })) !== null) {
     throw new FuelError(
       'REFUSED',
-      `the delivery log ${present.id} holds deliveries and can not become the log ${name.id}`,
+      `the delivery log ${present.id} holds deliveries: it can't become the log ${name.id}, use an empty one`,
     );
   }
   await log.replaceOne({ _id: 'log' }, { id: name.id, started_at: name.startedAtMs }, { upsert: true });
@@ -66,30 +66,33 @@ export async function nextWithdrawals(
   return (await batch.limit(BATCH).toArray()).map(({ _id }) => _id);
 }
 
-export async function nextRuns({ lanes }: DeliveryCollections, after: string): Promise<StoredRun[]> {
+export async function nextStreaks({ lanes }: DeliveryCollections, after: string): Promise<StoredStreak[]> {
   const batch = lanes.find({ _id: { $gt: after } }).sort({ _id: 1 });
   return (await batch.limit(BATCH).toArray()).map((lane) => ({ prefix: lane._id, health: toHealth(lane) }));
 }
 
-/** Plain inserts, which are several times faster; only what is there already is replaced. */
+/** Plain inserts are several times faster; only existing documents are replaced. */
 export async function storeDeliveries(
   { deliveries }: DeliveryCollections,
   stored: readonly StoredDelivery[],
 ): Promise<void> {
   const documents = stored.map(toStoredDocument);
-  const there = await insertMissing(deliveries, documents);
+  const existing = await insertMissing(deliveries, documents);
   const writes = documents
-    .filter(({ _id }) => there.has(_id))
+    .filter(({ _id }) => existing.has(_id))
     .map((replacement) => ({ replaceOne: { filter: { _id: replacement._id }, replacement } }));
   if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: false });
 }
 
-export async function storeRuns({ lanes }: DeliveryCollections, runs: readonly StoredRun[]): Promise<void> {
-  const documents = runs.map(({ prefix, health }) => ({ _id: prefix, ...toRunFields(health) }));
-  const there = await insertMissing(lanes, documents);
-  for (const { prefix, health } of runs) {
-    if (!there.has(prefix)) continue;
-    await lanes.updateOne({ _id: prefix }, { $set: toRunFields(health) });
+export async function storeStreaks(
+  { lanes }: DeliveryCollections,
+  streaks: readonly StoredStreak[],
+): Promise<void> {
+  const documents = streaks.map(({ prefix, health }) => ({ _id: prefix, ...toStreakFields(health) }));
+  const existing = await insertMissing(lanes, documents);
+  for (const { prefix, health } of streaks) {
+    if (!existing.has(prefix)) continue;
+    await lanes.updateOne({ _id: prefix }, { $set: toStreakFields(health) });
   }
 }
 

@@ -15,8 +15,8 @@ import type {
   WebhookHealth,
   WorkSignal,
 } from '../delivery-queue.ts';
-import type { DeliveryLogCopy, StoredDelivery, StoredRun } from '../log-copy.ts';
-import { BULK, endSome, purgeSome, resumeSome } from './bulk.ts';
+import type { DeliveryLogCopy, StoredDelivery, StoredStreak } from '../log-copy.ts';
+import { BULK, endSome, eraseRecords, purgeSome, redeliver, resumeSome, withdraw } from './changes.ts';
 import { claimDue } from './claim.ts';
 import {
   DELIVERIES_PLAN,
@@ -26,46 +26,43 @@ import {
 } from './collections.ts';
 import { firstDueAtMs, nextLaneDueAtMs } from './due.ts';
 import { storeNew } from './enqueue.ts';
+import { readHealth, resetHealth } from './lanes.ts';
 import * as copy from './log-copy.ts';
 import { countByState, findDelivery, heldAccounts, listDeliveries } from './reader.ts';
-import { redeliver } from './redeliver.ts';
-import { pendingReports } from './report.ts';
-import { MongoReporter } from './reporter.ts';
-import { readHealth, resetHealth } from './runs.ts';
+import { MongoReporter } from './report.ts';
 import { PolledSignal } from './signal.ts';
-import { eraseRecords, withdraw } from './withdrawals.ts';
 
 const POLL_MS = 500;
-/** A claim's lease lasts 5 s: an answer that takes longer is of no use. */
+/** A lease lasts 5 s: a later answer is of no use. */
 const ANSWER_MS = 5_000;
-/** A look through the log may read much of it. */
-const LOOK_MS = 20_000;
+/** A list or a copy may read much of the log. */
+const LONG_QUERY_MS = 20_000;
 
 type Work<T> = (collections: DeliveryCollections) => Promise<T>;
 
 export interface MongoDeliveryQueueOptions {
-  /** Shared, and its owner's to close. */
+  /** Shared; its owner closes it. */
   readonly connection: MongoConnection;
-  /** Dates what the port's calls don't, and tells what is due when other processes' work is looked for. */
+  /** The time of what the port's calls don't date, and of the polls for other processes' work. */
   readonly clock: Clock;
   /** How soon work of other processes is seen at the latest. */
   readonly pollMs?: number | undefined;
 }
 
-/** Opens the delivery log of a MongoDB, making what is missing with the first call. */
+/** Opens the delivery log of a MongoDB; the first call creates missing collections. */
 export function openMongoDeliveryQueue(options: MongoDeliveryQueueOptions): MongoDeliveryQueue {
   return new MongoDeliveryQueue(options);
 }
 
 /**
- * The delivery queue on MongoDB, for any number of processes. What is acknowledged is on a majority of the
- * replica set. Each delivery is one document that changes by guarded updates; there is no transaction but where
- * a run of failures changes. So `enqueue` and `report` are all or nothing for each delivery, not for the batch:
- * what an interruption leaves half done is completed by the same call made again, and otherwise by the leases'
- * end. What can not be stored is refused before anything is.
+ * The delivery queue on MongoDB, for any number of processes. What is acknowledged is on a majority of the replica
+ * set. Each delivery is one document that changes by guarded updates; only a change of a failure streak is a
+ * transaction. So `enqueue` and `report` are all or nothing for each delivery, not for the batch: after an
+ * interruption the same call, repeated, completes the rest, or the leases end. What can't be stored is refused
+ * before anything is stored.
  *
- * Calls reject with `STORE_UNAVAILABLE` while no server takes them, after 5 s at the latest; then they may
- * have been carried out.
+ * Calls reject with `STORE_UNAVAILABLE` while no server takes them, after 5 s at the latest; they may have been
+ * carried out all the same.
  */
 export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
   readonly #collections: PreparedCollections;
@@ -106,10 +103,9 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
   }
 
   async report(reports: readonly DeliveryReport[]): Promise<ReadonlyMap<string, WebhookHealth>> {
-    const changed = await this.#use(async (collections) => {
-      const pending = pendingReports(reports, this.#clock.now());
-      return this.#reporter.record(collections, pending);
-    });
+    const changed = await this.#use((collections) =>
+      this.#reporter.record(collections, reports, this.#clock.now()),
+    );
     if (reports.some(({ kind }) => kind === 'retry' || kind === 'released')) this.#signal.notify();
     return changed;
   }
@@ -156,7 +152,7 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     return answer;
   }
 
-  /** With a backlog that is left out it reads an entry for each lane, else one in all. */
+  /** Reads one index entry, or one for each lane where a backlog is left out. */
   nextDueAtMs(laterThanMs = -1): Promise<number | undefined> {
     return this.#use(async ({ deliveries }) => {
       const dueAtMs = await firstDueAtMs(deliveries, -1);
@@ -185,11 +181,11 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     filter: DeliveryFilter,
     page: { readonly limit: number; readonly after?: string | undefined },
   ): Promise<readonly DeliverySummary[]> {
-    return this.#use((collections) => listDeliveries(collections, filter, page), LOOK_MS);
+    return this.#use((collections) => listDeliveries(collections, filter, page), LONG_QUERY_MS);
   }
 
   countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>> {
-    return this.#use((collections) => countByState(collections, filter), LOOK_MS);
+    return this.#use((collections) => countByState(collections, filter), LONG_QUERY_MS);
   }
 
   purge(endedBeforeMs: number, limit: number): Promise<number> {
@@ -212,24 +208,24 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     return this.#batches(copy.nextWithdrawals, -1, (id) => id);
   }
 
-  runs(): AsyncIterable<readonly StoredRun[]> {
-    return this.#batches(copy.nextRuns, '', ({ prefix }) => prefix);
+  streaks(): AsyncIterable<readonly StoredStreak[]> {
+    return this.#batches(copy.nextStreaks, '', ({ prefix }) => prefix);
   }
 
   store(deliveries: readonly StoredDelivery[]): Promise<void> {
-    return this.#use((collections) => copy.storeDeliveries(collections, deliveries), LOOK_MS);
+    return this.#use((collections) => copy.storeDeliveries(collections, deliveries), LONG_QUERY_MS);
   }
 
   async storeWithdrawals(transactionIds: readonly number[]): Promise<void> {
     const marks = [...new Set(transactionIds)].map((id) => ({ _id: id }));
-    await this.#use(({ withdrawals }) => insertMissing(withdrawals, marks), LOOK_MS);
+    await this.#use(({ withdrawals }) => insertMissing(withdrawals, marks), LONG_QUERY_MS);
   }
 
-  storeRuns(runs: readonly StoredRun[]): Promise<void> {
-    return this.#use((collections) => copy.storeRuns(collections, runs), LOOK_MS);
+  storeStreaks(streaks: readonly StoredStreak[]): Promise<void> {
+    return this.#use((collections) => copy.storeStreaks(collections, streaks), LONG_QUERY_MS);
   }
 
-  /** Ends the look for other processes' work; the connection is its owner's. */
+  /** Stops polling; the owner closes the connection. */
   async close(): Promise<void> {
     this.#collections.close();
     this.#signal.close();
@@ -239,14 +235,14 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     return this.#collections.use(withinMs, (db) => work(deliveryCollections(db)));
   }
 
-  /** Everything of a collection, behind `after`, until a batch is empty. */
+  /** Everything of a collection after `after`, until a batch is empty. */
   async *#batches<T, K>(
     next: (collections: DeliveryCollections, after: K) => Promise<T[]>,
     after: K,
     keyOf: (item: T) => K,
   ): AsyncIterable<readonly T[]> {
     for (let from = after; ; ) {
-      const batch = await this.#use((collections) => next(collections, from), LOOK_MS);
+      const batch = await this.#use((collections) => next(collections, from), LONG_QUERY_MS);
       const last = batch.at(-1);
       if (last === undefined) return;
       yield batch;

@@ -8,7 +8,7 @@ type Condition = Filter<DeliveryDocument>;
 
 const NEWEST_FIRST = { created_at: -1, _id: -1 } as const;
 
-/** What selects a filter's deliveries, and the index that leaves the least to read and needs no sorting. */
+/** Selects a filter's deliveries by the index that leaves the least to read and needs no sorting. */
 export function selectionOf(filter: DeliveryFilter): { readonly where: Condition; readonly hint: string } {
   const { transactionId, state, prefix, accountId, sinceMs, untilMs } = filter;
   const where: Condition = {
@@ -30,7 +30,7 @@ function indexOf({ transactionId, state, prefix, accountId }: DeliveryFilter): s
   return accountId === undefined ? 'by_time' : 'by_account';
 }
 
-/** In order. One search for each account, however many deliveries it has. */
+/** In order. One index search for each account, however many deliveries it has. */
 export async function heldAccounts({ deliveries }: DeliveryCollections): Promise<number[]> {
   const accounts = deliveries.aggregate<{ _id: number }>(heldAccountsPipeline(), { hint: 'held' });
   return (await accounts.toArray()).map(({ _id }) => _id).sort((a, b) => a - b);
@@ -57,11 +57,11 @@ export async function listDeliveries(
   filter: DeliveryFilter,
   { limit, after }: { readonly limit: number; readonly after?: string | undefined },
 ): Promise<readonly DeliverySummary[]> {
-  if (limit <= 0) return []; // none, where the engine would take it for no limit
+  if (limit <= 0) return []; // to MongoDB it would mean no limit
   const { where, hint } = selectionOf(filter);
-  const behind = after === undefined ? {} : await behindOf(deliveries, after);
+  const older = after === undefined ? {} : await olderThan(deliveries, after);
   const page = await deliveries
-    .find({ $and: [where, behind] }, { projection: { record: 0, attempts: 0 }, hint })
+    .find({ $and: [where, older] }, { projection: { record: 0, attempts: 0 }, hint })
     .sort(NEWEST_FIRST)
     .limit(limit)
     .toArray();
@@ -80,10 +80,10 @@ export async function countByState(
   return counts;
 }
 
-/** What is older than a delivery, or as old with a lesser id; judged on the index alone. */
-async function behindOf(deliveries: DeliveryCollections['deliveries'], id: string): Promise<Condition> {
+/** Older than a delivery, or as old with a lesser id; decided by the index alone. */
+async function olderThan(deliveries: DeliveryCollections['deliveries'], id: string): Promise<Condition> {
   const place = await deliveries.findOne({ _id: id }, { projection: { created_at: 1 } });
-  if (place === null) throw new FuelError('REFUSED', `there is no delivery ${id} to go on behind`);
+  if (place === null) throw new FuelError('REFUSED', `there is no delivery ${id} to continue after`);
   const { created_at: at } = place;
   return { created_at: { $lte: at }, $or: [{ created_at: { $lt: at } }, { _id: { $lt: id } }] };
 }

@@ -1,213 +1,220 @@
-import type { AnyBulkWriteOperation, ClientSession, Filter, UpdateFilter } from 'mongodb';
-import { ObjectId } from 'mongodb';
-import { type Attempt, type DeliveryReport, MAX_ATTEMPTS_KEPT } from '../delivery-queue.ts';
-import { endOf, type HealthRuns } from '../health-run.ts';
-import { attemptWithoutWords } from '../withdrawal.ts';
-import { readLease } from './claim.ts';
-import type { DeliveryCollections, DeliveryDocument } from './collections.ts';
-import { toAttemptDocument } from './documents.ts';
-import { recordSuccesses, type Success } from './successes.ts';
-import { KEEPS_NO_RECORD, KEEPS_RECORD, NO_MORE_DUE } from './withdrawals.ts';
+import { type AnyBulkWriteOperation, type ClientSession, type Document, ObjectId } from 'mongodb';
+import type { MongoConnection } from '../../../mongodb/connection.ts';
+import { type DeliveryReport, MAX_ATTEMPTS_KEPT, type WebhookHealth } from '../delivery-queue.ts';
+import { keptAttempt, type Transition, transitionsOf } from '../next-state.ts';
+import { SerialWork } from '../serial-work.ts';
+import { readLeaseToken } from './claim.ts';
+import { type DeliveryCollections, type DeliveryDocument, deliveryCollections } from './collections.ts';
+import { changedFields, guardOf, toAttemptDocument, updateOf } from './documents.ts';
+import { ensureLanes, moveStreaks, readLanes } from './lanes.ts';
+
+const NO_CHANGE: ReadonlyMap<string, WebhookHealth> = new Map();
+
+/** Whether the record of a delivery is erased decides how an attempt is kept. */
+const IS_KEPT = { 'record.head': { $ne: '' } } as const;
+const IS_ERASED = { 'record.head': '' } as const;
+
+type Deliveries = DeliveryCollections['deliveries'];
+type InSession = { readonly session?: ClientSession };
 
 /** One report as it is written. */
-export interface PendingReport {
-  readonly report: DeliveryReport;
+interface PendingReport {
+  readonly id: string;
   /** The lane of the claim. */
   readonly prefix: string;
-  /** Marks the attempt that it records. */
+  /** What it does to a delivery that its claim still has, or a success to any in its cycle. */
+  readonly expected: Transition;
+  /** What else it may do. */
+  readonly otherwise: readonly Transition[];
+  /** Marks the attempt of a transition that moves the failure streak. */
   readonly by: ObjectId;
-  /** When it came: the time of what has none of its own. */
-  readonly nowMs: number;
-}
-
-/** What reports come to, in their order. Throws where one could not be stored. */
-export function pendingReports(reports: readonly DeliveryReport[], nowMs: number): PendingReport[] {
-  return reports.map((report) => {
-    assertStorable(report);
-    return { report, prefix: readLease(report.lease).prefix, by: new ObjectId(), nowMs };
-  });
-}
-
-/** Whether the lane's run counts it: a failure at its last attempt, or a success. */
-export function movesRun({ report }: PendingReport): boolean {
-  return report.kind === 'delivered' || (report.kind === 'failed' && report.attempt !== null);
-}
-
-export function isFailure(each: PendingReport): boolean {
-  return each.report.kind === 'failed' && movesRun(each);
-}
-
-/** Tells the runs of reports that counted, in their order. */
-export function moveRuns(runs: HealthRuns, pending: readonly PendingReport[]): void {
-  for (const { report, prefix } of pending) {
-    if (report.kind === 'delivered') runs.delivered(prefix);
-    if (report.kind === 'failed' && report.attempt !== null) runs.failed(prefix, report.attempt);
-  }
 }
 
 /**
- * Writes them in a round trip or two; returns those of them that moved a run and counted. A report of what another
- * claim has, or of what has ended, matches nothing.
+ * Records reports and moves the failure streaks.
+ *
+ * Successes of healthy lanes, which is nearly everything, are one look at the lanes and one write. Where a streak
+ * changes, deliveries and lanes change in one transaction: a failure is counted exactly once, whichever process dies.
  */
-export async function settle(
-  { deliveries }: DeliveryCollections,
-  pending: readonly PendingReport[],
-  session?: ClientSession,
-): Promise<readonly PendingReport[]> {
-  const moved: PendingReport[] = [];
-  for (const part of withoutRepetition(pending)) {
-    for (const each of await settlePart(deliveries, part, session)) moved.push(each);
+export class MongoReporter {
+  readonly #connection: MongoConnection;
+  /** Transactions of one process on the same lanes would only make each other fail. */
+  readonly #transactions = new SerialWork();
+
+  constructor(connection: MongoConnection) {
+    this.#connection = connection;
   }
-  return moved;
+
+  /**
+   * Returns the health of each lane whose streak changed. Throws before anything is written where a report can not
+   * be stored.
+   */
+  async record(
+    collections: DeliveryCollections,
+    reports: readonly DeliveryReport[],
+    nowMs: number,
+  ): Promise<ReadonlyMap<string, WebhookHealth>> {
+    const pending = reports.map((report) => pendingReport(report, nowMs));
+    if (!(await this.#mayMoveStreak(collections, pending))) {
+      await writeAll(collections, pending, {});
+      return NO_CHANGE;
+    }
+    return this.#transactions.run(() => this.#inTransaction(pending));
+  }
+
+  /** Also makes the lanes that are missing. */
+  async #mayMoveStreak({ lanes }: DeliveryCollections, pending: readonly PendingReport[]): Promise<boolean> {
+    const moving = [...new Set(pending.filter(movesStreak).map(({ prefix }) => prefix))];
+    if (moving.length === 0) return false;
+    const before = await readLanes(lanes, moving);
+    const someStreak = [...before.values()].some(({ failed_in_a_row }) => failed_in_a_row > 0);
+    if (!someStreak && !pending.some(({ expected }) => expected.streak === 'extend')) return false;
+    const missing = moving.filter((prefix) => !before.has(prefix));
+    await ensureLanes(lanes, missing);
+    return true;
+  }
+
+  #inTransaction(pending: readonly PendingReport[]): Promise<ReadonlyMap<string, WebhookHealth>> {
+    return this.#connection.use((db) => {
+      const collections = deliveryCollections(db);
+      return this.#connection.client.withSession((session) =>
+        session.withTransaction(async () => {
+          const counted = await writeAll(collections, pending, { session });
+          const moves = counted.map(({ prefix, expected }) => ({ prefix, transition: expected }));
+          return moveStreaks(collections.lanes, moves, session);
+        }),
+      );
+    });
+  }
 }
 
-/** Parts in which no delivery is reported twice: of one that is, the order matters. Nearly always a single one. */
+function pendingReport(report: DeliveryReport, nowMs: number): PendingReport {
+  assertStorable(report);
+  const { prefix, stored } = readLeaseToken(report.leaseToken);
+  const [expected, ...otherwise] = transitionsOf({ ...report, leaseToken: stored }, nowMs);
+  return { id: report.id, prefix, expected, otherwise, by: new ObjectId() };
+}
+
+function movesStreak({ expected }: PendingReport): boolean {
+  return expected.streak !== undefined;
+}
+
+/** Writes the reports; returns those of them that count in a streak. */
+async function writeAll(
+  { deliveries }: DeliveryCollections,
+  pending: readonly PendingReport[],
+  session: InSession,
+): Promise<readonly PendingReport[]> {
+  const counted: PendingReport[] = [];
+  for (const part of withoutRepetition(pending)) {
+    for (const each of await writePart(deliveries, part, session)) counted.push(each);
+  }
+  return counted;
+}
+
+/** Parts in which no delivery is reported twice: for one that is, the order matters. Nearly always a single part. */
 function withoutRepetition(pending: readonly PendingReport[]): readonly (readonly PendingReport[])[] {
   const parts: PendingReport[][] = [[]];
   const ids = new Set<string>();
   for (const each of pending) {
-    if (ids.has(each.report.id)) {
+    if (ids.has(each.id)) {
       ids.clear();
       parts.push([]);
     }
-    ids.add(each.report.id);
+    ids.add(each.id);
     parts.at(-1)?.push(each);
   }
   return parts;
 }
 
-async function settlePart(
-  deliveries: DeliveryCollections['deliveries'],
+/** One round trip where every report finds its delivery as expected, or two where some are no successes. */
+async function writePart(
+  deliveries: Deliveries,
   pending: readonly PendingReport[],
-  session?: ClientSession,
+  session: InSession,
 ): Promise<readonly PendingReport[]> {
-  const within = session === undefined ? {} : { session };
-  const { together, oneByOne } = parted(pending);
-  let matched = await recordSuccesses(deliveries, together, within);
-  if (oneByOne.length > 0) {
-    const writes = oneByOne.map((each) => writeOf(each, KEEPS_RECORD));
-    matched += (await deliveries.bulkWrite(writes, { ordered: true, ...within })).matchedCount;
+  const [first] = pending.filter(({ expected }) => expected.streak === 'end');
+  const { successes = [], others = [] } = Object.groupBy(pending, ({ expected }) =>
+    expected.streak === 'end' && expected.when.cycle === first?.expected.when.cycle ? 'successes' : 'others',
+  );
+  let matched = await recordSuccesses(deliveries, successes, session);
+  if (others.length > 0) {
+    const writes = others.map((each) => writeOf(each, each.expected, false));
+    matched += (await deliveries.bulkWrite(writes, { ordered: true, ...session })).matchedCount;
   }
-  const moving = pending.filter(movesRun);
+  const moving = pending.filter(movesStreak);
   if (matched === pending.length) return moving;
-  await settleErased(deliveries, pending, within);
-  await keepAttemptsUnderWay(deliveries, oneByOne, within);
+  const writes = pending.flatMap(otherWritesOf);
+  if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: true, ...session });
   if (moving.length === 0) return moving;
-  const ids = moving.map(({ report }) => report.id);
+  const ids = moving.map(({ id }) => id);
   const projection = { 'attempts.by': 1 };
-  const found = await deliveries.find({ _id: { $in: ids } }, { projection, ...within }).toArray();
+  const found = await deliveries.find({ _id: { $in: ids } }, { projection, ...session }).toArray();
   const counted = new Set(found.flatMap(({ attempts }) => attempts.map(({ by }) => by.toHexString())));
   return moving.filter(({ by }) => counted.has(by.toHexString()));
 }
 
-/** Successes of one cycle, and the rest. */
-function parted(pending: readonly PendingReport[]): {
-  readonly together: readonly Success[];
-  readonly oneByOne: readonly PendingReport[];
-} {
-  const together: Success[] = [];
-  const oneByOne: PendingReport[] = [];
-  for (const each of pending) {
-    const { report, by } = each;
-    const cycle = together[0]?.cycle;
-    if (report.kind === 'delivered' && report.attempt.cycle === (cycle ?? report.attempt.cycle)) {
-      const { id, attempt } = report;
-      const stored = toAttemptDocument(attempt, by);
-      together.push({ id, cycle: attempt.cycle, endedAtMs: endOf(attempt), attempt: stored });
-    } else oneByOne.push(each);
-  }
-  return { together, oneByOne };
+/**
+ * Records successes of one cycle by a single update in which each delivery picks its own: two thirds of the server's
+ * work for as many updates. No id is given twice. Says how many counted.
+ */
+async function recordSuccesses(
+  deliveries: Deliveries,
+  successes: readonly PendingReport[],
+  session: InSession,
+): Promise<number> {
+  const [first] = successes;
+  if (first === undefined) return 0;
+  const ids = successes.map(({ id }) => id);
+  const own = successes.map(({ expected: { set, attempt }, by }) => ({
+    ended_at: set?.endedAtMs,
+    attempts: attempt === undefined ? [] : [toAttemptDocument(attempt, by)],
+  }));
+  const { set, unset } = changedFields(first.expected.set);
+  const change: Document[] = [
+    { $set: { own: { $arrayElemAt: [{ $literal: own }, { $indexOfArray: [{ $literal: ids }, '$_id'] }] } } },
+    {
+      $set: {
+        ...set,
+        ended_at: '$own.ended_at',
+        attempts_in_cycle: { $add: ['$attempts_in_cycle', 1] },
+        attempts: { $slice: [{ $concatArrays: ['$attempts', '$own.attempts'] }, -MAX_ATTEMPTS_KEPT] },
+      },
+    },
+    { $unset: ['own', ...unset] },
+  ];
+  const filter = { _id: { $in: ids }, ...guardOf(first.expected.when), ...IS_KEPT };
+  return (await deliveries.updateMany(filter, change, { hint: '_id_', ...session })).matchedCount;
 }
 
 /**
- * An `updateMany`, though it names one id: the driver would have the server keep books of every `updateOne` to be
- * able to try it again, a tenth of the work, where the guards make a second report harmless.
+ * An `updateMany`, though it names one id: for an `updateOne` the driver has the server keep a record for a retry, a
+ * tenth of the work, and the guards make a second report harmless. An attempt outside the streak gets a mark of its
+ * own: with that of its report it would look as if it had counted.
  */
 function writeOf(
-  { report, by, nowMs }: PendingReport,
-  guard: Filter<DeliveryDocument>,
+  { id, by }: PendingReport,
+  transition: Transition,
+  isErased: boolean,
 ): AnyBulkWriteOperation<DeliveryDocument> {
-  const filter = { ...guardOf(report, readLease(report.lease).token), ...guard };
-  return { updateMany: { filter, update: changeOf(report, by, nowMs), hint: '_id_' } };
+  const { when, attempt, streak } = transition;
+  const kept = attempt && keptAttempt(attempt, isErased);
+  const update = updateOf({ ...transition, attempt: kept }, streak === undefined ? new ObjectId() : by);
+  const record = attempt === undefined ? {} : isErased ? IS_ERASED : IS_KEPT;
+  return { updateMany: { filter: { _id: id, ...guardOf(when), ...record }, update, hint: '_id_' } };
 }
 
-/** Successes of deliveries whose records were emptied meanwhile: the only outcomes that still count for those. */
-async function settleErased(
-  deliveries: DeliveryCollections['deliveries'],
-  pending: readonly PendingReport[],
-  within: { readonly session?: ClientSession },
-): Promise<void> {
-  const writes = pending.flatMap(({ report, ...how }) => {
-    if (report.kind !== 'delivered') return [];
-    const kept = { ...report, attempt: attemptWithoutWords(report.attempt) };
-    return [writeOf({ report: kept, ...how }, KEEPS_NO_RECORD)];
-  });
-  if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: true, ...within });
+/** What a report may have to do where its delivery was not as expected: it was erased, or ended meanwhile. */
+function otherWritesOf(each: PendingReport): AnyBulkWriteOperation<DeliveryDocument>[] {
+  const { expected, otherwise } = each;
+  const writes = otherwise.flatMap((transition) => [
+    writeOf(each, transition, false),
+    writeOf(each, transition, true),
+  ]);
+  return expected.attempt === undefined ? writes : [writeOf(each, expected, true), ...writes];
 }
 
-/**
- * Keeps the failed attempts that were under way when their deliveries ended for another reason. Their mark is a new
- * one: by that of their pending it would look as if they had counted.
- */
-async function keepAttemptsUnderWay(
-  deliveries: DeliveryCollections['deliveries'],
-  pending: readonly PendingReport[],
-  within: { readonly session?: ClientSession },
-): Promise<void> {
-  const writes = pending.flatMap(({ report }): AnyBulkWriteOperation<DeliveryDocument>[] => {
-    const attempt = report.kind === 'retry' || report.kind === 'failed' ? report.attempt : null;
-    if (attempt === null) return [];
-    const { cycle, number } = attempt;
-    const ended = { state: { $in: ['failed', 'withdrawn'] }, cycle, attempts_in_cycle: number - 1 } as const;
-    const keep = (kept: Attempt, guard: Filter<DeliveryDocument>) => ({
-      updateMany: {
-        filter: { _id: report.id, ...ended, ...guard },
-        update: attemptOf(kept, new ObjectId()),
-        hint: '_id_',
-      },
-    });
-    return [keep(attempt, KEEPS_RECORD), keep(attemptWithoutWords(attempt), KEEPS_NO_RECORD)];
-  });
-  if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: true, ...within });
-}
-
-/** A success counts while its cycle lasts, whoever claimed it since: the receiver has it. */
-function guardOf(report: DeliveryReport, token: string): Filter<DeliveryDocument> {
-  if (report.kind === 'delivered') {
-    return { _id: report.id, state: { $ne: 'delivered' }, cycle: report.attempt.cycle };
-  }
-  return { _id: report.id, state: 'pending', lease: token };
-}
-
-function changeOf(report: DeliveryReport, by: ObjectId, nowMs: number): UpdateFilter<DeliveryDocument> {
-  switch (report.kind) {
-    case 'delivered': {
-      const end = { state: 'delivered', reason: null, ended_at: endOf(report.attempt) } as const;
-      return { $set: end, $unset: NO_MORE_DUE, ...attemptOf(report.attempt, by) };
-    }
-    case 'retry':
-      return { $set: { due_at: report.dueAtMs }, $unset: { lease: '' }, ...attemptOf(report.attempt, by) };
-    case 'failed': {
-      const { attempt, reason } = report;
-      const endedAtMs = attempt === null ? nowMs : endOf(attempt);
-      const recorded = attempt === null ? {} : attemptOf(attempt, by);
-      return { $set: { state: 'failed', reason, ended_at: endedAtMs }, $unset: NO_MORE_DUE, ...recorded };
-    }
-    case 'held':
-      return { $set: { state: 'held' }, $unset: NO_MORE_DUE };
-    case 'released':
-      return { $set: { due_at: nowMs }, $unset: { lease: '' } };
-    default:
-      return report satisfies never;
-  }
-}
-
-function attemptOf(attempt: Attempt, by: ObjectId): UpdateFilter<DeliveryDocument> {
-  const newest = { $each: [toAttemptDocument(attempt, by)], $slice: -MAX_ATTEMPTS_KEPT };
-  return { $inc: { attempts_in_cycle: 1 }, $push: { attempts: newest } };
-}
-
-/** The engine itself would take anything. */
+/** MongoDB itself would take anything. */
 function assertStorable(report: DeliveryReport): void {
   const attempt = 'attempt' in report ? report.attempt : null;
   const times = [

@@ -2,9 +2,9 @@ import { FuelError } from '../../../errors.ts';
 import type { WorkListener, WorkSignal } from '../delivery-queue.ts';
 
 /**
- * Notifies at once of what this process made due, and by polling of what other processes made due: while anybody
- * listens, one query every `pollMs`. What is due later, such as the deliveries of a process that died, is found
- * when it is due.
+ * Notifies at once of what this process made due, and by polling of what other processes made due: one query every
+ * `pollMs` while there are listeners. What is due later, such as the deliveries of a process that died, is found when
+ * it is due.
  */
 export class PolledSignal implements WorkSignal {
   readonly #listeners = new Set<WorkListener>();
@@ -22,7 +22,7 @@ export class PolledSignal implements WorkSignal {
   add(listener: WorkListener): void {
     if (this.#closed) throw new FuelError('STORE_CLOSED', 'the delivery queue was closed');
     this.#listeners.add(listener);
-    if (this.#timer === undefined) this.#lookLater();
+    if (this.#timer === undefined) this.#pollLater();
   }
 
   remove(listener: WorkListener): void {
@@ -34,7 +34,7 @@ export class PolledSignal implements WorkSignal {
     for (const listener of this.#listeners) listener.notify();
   }
 
-  /** Rings once more, so that whoever waits finds it closed. */
+  /** Notifies once more, so that waiting listeners find it closed. */
   close(): void {
     this.#closed = true;
     this.#stop();
@@ -47,21 +47,21 @@ export class PolledSignal implements WorkSignal {
     this.#timer = undefined;
   }
 
-  #lookLater(): void {
-    const timer = setTimeout(() => void this.#look(timer), this.#pollMs);
-    timer.unref(); // who listens keeps the process alive, not the look for other processes
+  #pollLater(): void {
+    const timer = setTimeout(() => void this.#poll(timer), this.#pollMs);
+    timer.unref(); // polling does not keep the process alive
     this.#timer = timer;
   }
 
-  async #look(timer: NodeJS.Timeout): Promise<void> {
+  async #poll(timer: NodeJS.Timeout): Promise<void> {
     let due = false;
     try {
       due = await this.#isDue();
     } catch {
-      // A timer has nobody to tell: whoever needs the store meets the fault with the next call and reports it.
+      // A timer has no caller to report to; the next call on the store meets the error and reports it.
     }
-    if (this.#timer !== timer) return; // nobody has listened since
-    this.#lookLater();
+    if (this.#timer !== timer) return; // there was no listener meanwhile
+    this.#pollLater();
     if (due) this.notify();
   }
 }

@@ -1,9 +1,13 @@
-import type { ClaimedDelivery, ClaimOptions, NewDelivery } from '../delivery-queue.ts';
-import { newLease } from '../lease.ts';
-import { NO_RECORD, WITHDRAWN } from '../withdrawal.ts';
+import {
+  type ClaimedDelivery,
+  type ClaimOptions,
+  type NewDelivery,
+  newLeaseToken,
+} from '../delivery-queue.ts';
+import { NO_RECORD, WITHDRAWN } from '../next-state.ts';
 import type { Statements } from './statements.ts';
 
-/** What became of a batch; deliveries that were there already are in none of it. */
+/** What became of a batch; deliveries that were stored before are in none of it. */
 export interface StoredNew {
   readonly lanes: ReadonlySet<string>;
   readonly claimed: readonly ClaimedDelivery[];
@@ -11,47 +15,47 @@ export interface StoredNew {
   readonly unclaimed: number;
 }
 
-/** Stores the deliveries that are new and claims as many as their lanes take. Belongs in a transaction. */
+/** Stores the new deliveries and claims them as far as their lanes have capacity. Must run in a transaction. */
 export function storeNew(
   statements: Statements,
   deliveries: readonly NewDelivery[],
   claimFor: Omit<ClaimOptions, 'limit'> | undefined,
 ): StoredNew {
-  const lease = newLease(claimFor?.holder ?? '');
-  const rooms = new Map<string, number>();
+  const leaseToken = newLeaseToken(claimFor?.holder ?? '');
+  const freeSlots = new Map<string, number>();
   const lanes = new Set<string>();
   const claimed: ClaimedDelivery[] = [];
   let unclaimed = 0;
   for (const delivery of deliveries) {
     const { prefix } = delivery;
-    const room = rooms.get(prefix) ?? claimFor?.laneCapacity(prefix) ?? 0;
-    rooms.set(prefix, room);
+    const free = freeSlots.get(prefix) ?? claimFor?.laneCapacity(prefix) ?? 0;
+    freeSlots.set(prefix, free);
     const withdrawn = statements.isWithdrawn.get(delivery.transactionId) !== undefined;
     const claim =
-      claimFor === undefined || withdrawn || room <= 0
+      claimFor === undefined || withdrawn || free <= 0
         ? undefined
-        : { lease, untilMs: claimFor.nowMs + claimFor.leaseMs };
+        : { leaseToken, untilMs: claimFor.nowMs + claimFor.leaseMs };
     if (!insert(statements, delivery, withdrawn ? 'withdrawn' : claim)) continue;
     lanes.add(prefix);
     if (claim !== undefined) {
-      rooms.set(prefix, room - 1);
-      claimed.push({ ...delivery, cycle: 1, attemptNumber: 1, lease });
+      freeSlots.set(prefix, free - 1);
+      claimed.push({ ...delivery, cycle: 1, attemptNumber: 1, leaseToken });
     } else if (!withdrawn) unclaimed++;
   }
   return { lanes, claimed, unclaimed };
 }
 
-/** Says whether it was new. */
+/** Returns whether it was new. */
 function insert(
   statements: Statements,
   delivery: NewDelivery,
-  how: 'withdrawn' | { readonly lease: string; readonly untilMs: number } | undefined,
+  how: 'withdrawn' | { readonly leaseToken: string; readonly untilMs: number } | undefined,
 ): boolean {
   const { createdAtMs, record } = delivery;
-  const [state, reason, endedAtMs, dueAtMs, lease] =
+  const [state, reason, endedAtMs, dueAtMs, leaseToken] =
     how === 'withdrawn'
       ? ['withdrawn', WITHDRAWN, createdAtMs, null, null]
-      : ['pending', null, null, how?.untilMs ?? createdAtMs, how?.lease ?? null];
+      : ['pending', null, null, how?.untilMs ?? createdAtMs, how?.leaseToken ?? null];
   const { changes, lastInsertRowid } = statements.insert.run(
     delivery.id,
     delivery.prefix,
@@ -65,7 +69,7 @@ function insert(
     reason,
     endedAtMs,
     dueAtMs,
-    lease,
+    leaseToken,
   );
   if (changes === 0) return false;
   const { head, mobileNumber, fees, pump, odometer } = how === 'withdrawn' ? NO_RECORD : record;

@@ -1,17 +1,17 @@
 import type { StatementSync } from 'node:sqlite';
 import type { Database } from '../../../sqlite/database.ts';
 import type { WebhookHealth } from '../delivery-queue.ts';
-import { healthy } from '../health-run.ts';
+import { healthy } from '../failure-streak.ts';
 import type { Row } from './rows.ts';
 
-/** The lanes' table: when each lane is next due, and its run of failures. Writes belong in a transaction. */
+/** The lanes' table: when each lane is next due, and its failure streak. Writes must run in a transaction. */
 export class SqliteLanes {
   readonly #due: StatementSync;
   readonly #refresh: StatementSync;
   readonly #nextDue: StatementSync;
   readonly #health: StatementSync;
   readonly #setHealth: StatementSync;
-  readonly #endTime: StatementSync;
+  readonly #endStreakInTime: StatementSync;
 
   constructor(db: Database) {
     this.#due = db.prepare('SELECT prefix FROM lanes WHERE next_due_at <= ? ORDER BY next_due_at, prefix');
@@ -30,7 +30,7 @@ export class SqliteLanes {
        ON CONFLICT (prefix) DO UPDATE SET failed_in_a_row = excluded.failed_in_a_row,
          failing_since = excluded.failing_since, last_answers = excluded.last_answers`,
     );
-    this.#endTime = db.prepare('UPDATE lanes SET failing_since = NULL WHERE prefix = ?');
+    this.#endStreakInTime = db.prepare('UPDATE lanes SET failing_since = NULL WHERE prefix = ?');
   }
 
   /** Lanes that have something due, the longest waiting first, read one by one. */
@@ -42,7 +42,7 @@ export class SqliteLanes {
     return (this.#nextDue.get(laterThanMs)?.at as number | null) ?? undefined;
   }
 
-  /** Reads the lanes' next due times off their deliveries again: for every lane whose deliveries changed. */
+  /** Updates the lanes' next due times from their deliveries: for every lane whose deliveries changed. */
   refresh(prefixes: Iterable<string>): void {
     for (const prefix of prefixes) this.#refresh.run(prefix);
   }
@@ -66,7 +66,8 @@ export class SqliteLanes {
     this.setHealth(prefix, healthy());
   }
 
-  endRunInTime(prefix: string): void {
-    this.#endTime.run(prefix);
+  /** Ends the time of the streak, not the count. */
+  endStreakInTime(prefix: string): void {
+    this.#endStreakInTime.run(prefix);
   }
 }

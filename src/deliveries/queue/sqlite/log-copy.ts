@@ -4,16 +4,16 @@ import { FuelError } from '../../../errors.ts';
 import { batchesOf, jsonBytes } from '../../../event-store/batch-bytes.ts';
 import type { Database } from '../../../sqlite/database.ts';
 import { MAX_ATTEMPTS_KEPT } from '../delivery-queue.ts';
-import type { DeliveryLogCopy, StoredDelivery, StoredRun } from '../log-copy.ts';
+import type { DeliveryLogCopy, StoredDelivery, StoredStreak } from '../log-copy.ts';
 import { SqliteLanes } from './lanes.ts';
 import { attemptValues, RECORD_COLUMNS, type Row, SUMMARY_COLUMNS, toAttempt, toDelivery } from './rows.ts';
 import { KEPT_ATTEMPTS, prepareStatements, type Statements } from './statements.ts';
 
-/** What one read hands out and one commit takes: some milliseconds of the event loop. */
+/** Deliveries of one read or one commit: some milliseconds of the event loop. */
 const BATCH = 500;
 const FIRST = ''; // before every id
 
-/** The embedded delivery log, read and written whole. Each batch is one snapshot, or one commit. */
+/** The embedded delivery log as a copy reads and writes it. Each batch is one snapshot, or one commit. */
 export class SqliteLogCopy implements DeliveryLogCopy {
   readonly #db: Database;
   readonly #lanes: SqliteLanes;
@@ -80,7 +80,7 @@ export class SqliteLogCopy implements DeliveryLogCopy {
     }
   }
 
-  async *runs(): AsyncGenerator<readonly StoredRun[]> {
+  async *streaks(): AsyncGenerator<readonly StoredStreak[]> {
     let after = FIRST;
     for (;;) {
       const batch = this.#db.read(() =>
@@ -112,9 +112,9 @@ export class SqliteLogCopy implements DeliveryLogCopy {
     });
   }
 
-  async storeRuns(runs: readonly StoredRun[]): Promise<void> {
+  async storeStreaks(streaks: readonly StoredStreak[]): Promise<void> {
     await this.#db.write(() => {
-      for (const { prefix, health } of runs) this.#lanes.setHealth(prefix, health);
+      for (const { prefix, health } of streaks) this.#lanes.setHealth(prefix, health);
     });
   }
 

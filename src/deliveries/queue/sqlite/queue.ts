@@ -3,43 +3,47 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../clock.ts';
 import { CommitWatch } from '../../../sqlite/commit-watch.ts';
 import { Database } from '../../../sqlite/database.ts';
-import type {
-  Attempt,
-  ClaimedDelivery,
-  ClaimOptions,
-  Delivery,
-  DeliveryFilter,
-  DeliveryQueue,
-  DeliveryReport,
-  DeliveryState,
-  DeliverySummary,
-  NewDelivery,
-  WebhookHealth,
-  WorkSignal,
+import {
+  type ClaimedDelivery,
+  type ClaimOptions,
+  type Delivery,
+  type DeliveryFilter,
+  type DeliveryQueue,
+  type DeliveryReport,
+  type DeliveryState,
+  type DeliverySummary,
+  type NewDelivery,
+  newLeaseToken,
+  type WebhookHealth,
+  type WorkSignal,
 } from '../delivery-queue.ts';
-import { HealthRuns } from '../health-run.ts';
-import { newLease } from '../lease.ts';
+import { FailureStreaks } from '../failure-streak.ts';
 import type { DeliveryLogCopy } from '../log-copy.ts';
-import { attemptWithoutWords, WITHDRAWN } from '../withdrawal.ts';
+import {
+  type DeliveryChange,
+  keptAttempt,
+  type NextState,
+  nextState,
+  redeliveryRefusal,
+} from '../next-state.ts';
 import { storeNew } from './enqueue.ts';
 import { SqliteLanes } from './lanes.ts';
 import { SqliteLogCopy } from './log-copy.ts';
 import { SqliteDeliveryReader } from './reader.ts';
-import { attemptUnderWay, nextState } from './report.ts';
-import { attemptValues, type Row, type StandingRow, toClaimed } from './rows.ts';
+import { attemptValues, type ProgressRow, type Row, toClaimed } from './rows.ts';
 import { deliveryMigrations } from './schema.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
 /** Deliveries that one commit of a bulk change touches: some milliseconds of the event loop. */
-const BULK_ROWS = 500;
+const BULK_ROWS = 250;
 
 export interface SqliteDeliveryQueueOptions {
   readonly path: string;
-  /** Dates what the port's calls don't: the log's start, a release, an end without an attempt. */
+  /** The time of what the port's calls don't date: the log's start, a release, an end without an attempt. */
   readonly clock: Clock;
 }
 
-/** Opens the embedded delivery log, making the file where there is none. Several processes may share it. */
+/** Opens the embedded delivery log and creates a missing file. Several processes may share it. */
 export function openSqliteDeliveryQueue(options: SqliteDeliveryQueueOptions): SqliteDeliveryQueue {
   return new SqliteDeliveryQueue(options);
 }
@@ -73,7 +77,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     return { id: row.id as string, startedAtMs: row.started_at as number };
   }
 
-  /** The same log as `fuel store copy` reads and writes it; it ends with the queue. */
+  /** The same log as `fuel store copy` reads and writes it; closed with the queue. */
   copy(): DeliveryLogCopy {
     return new SqliteLogCopy(this.#db);
   }
@@ -95,18 +99,18 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
 
   async claim(options: ClaimOptions): Promise<readonly ClaimedDelivery[]> {
     this.#db.assertOpen();
-    if (!this.#hasWork(options)) return []; // nothing is locked to find that out
+    if (!this.#hasWork(options)) return []; // found out without a lock
     return this.#db.write(() => {
-      const lease = newLease(options.holder);
+      const leaseToken = newLeaseToken(options.holder);
       const claimed: ClaimedDelivery[] = [];
       const lanes = new Set<string>();
       for (const prefix of this.#lanes.due(options.nowMs)) {
-        const room = Math.min(options.laneCapacity(prefix), options.limit - claimed.length);
-        if (room <= 0) continue;
+        const most = Math.min(options.laneCapacity(prefix), options.limit - claimed.length);
+        if (most <= 0) continue;
         lanes.add(prefix);
-        for (const row of this.#statements.due.all(prefix, options.nowMs, room)) {
-          this.#statements.lease.run(lease, options.nowMs + options.leaseMs, row.seq as number);
-          claimed.push(toClaimed(row, lease));
+        for (const row of this.#statements.due.all(prefix, options.nowMs, most)) {
+          this.#statements.lease.run(leaseToken, options.nowMs + options.leaseMs, row.seq as number);
+          claimed.push(toClaimed(row, leaseToken));
         }
         if (claimed.length === options.limit) break;
       }
@@ -117,33 +121,23 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
 
   async report(reports: readonly DeliveryReport[]): Promise<ReadonlyMap<string, WebhookHealth>> {
     let due = false;
-    const runs = new HealthRuns((prefix) => this.#lanes.health(prefix));
+    const streaks = new FailureStreaks((prefix) => this.#lanes.health(prefix));
     await this.#db.write(() => {
       const nowMs = this.#clock.now();
       const lanes = new Set<string>();
       for (const report of reports) {
-        const row = this.#standing(report.id);
-        if (row === undefined) continue;
-        const { seq, prefix } = row;
-        const after = nextState(row, report, nowMs);
-        if (after === undefined) {
-          this.#keepAttempt(row, attemptUnderWay(row, report));
-          continue;
-        }
-        this.#statements.settle.run({ seq, ...after });
-        lanes.add(prefix);
-        if (after.dueAtMs !== null) due = true;
-        const attempt = 'attempt' in report ? report.attempt : null;
-        if (attempt === null) continue;
-        this.#insertAttempt(row, attempt);
-        if (report.kind === 'delivered') runs.delivered(prefix);
-        if (report.kind === 'failed') runs.failed(prefix, attempt);
+        const row = this.#progress(report.id);
+        const next = row && this.#change(row, report, nowMs);
+        if (row === undefined || next === undefined) continue;
+        lanes.add(row.prefix);
+        streaks.apply(row.prefix, next);
+        if (next.progress.dueAtMs !== null) due = true;
       }
       this.#lanes.refresh(lanes);
-      for (const [prefix, health] of runs.changed) this.#lanes.setHealth(prefix, health);
+      for (const [prefix, health] of streaks.changed) this.#lanes.setHealth(prefix, health);
     });
     if (due) this.#commits.notify();
-    return runs.changed;
+    return streaks.changed;
   }
 
   async resume(accountId: number, nowMs: number): Promise<number> {
@@ -151,16 +145,21 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     let after = 0; // what is held again meanwhile is not resumed twice
     for (;;) {
       const rows = await this.#db.write(() => {
-        const batch = this.#statements.resume.all(nowMs, accountId, after, BULK_ROWS);
-        const lanes = new Set(batch.map((row) => row.prefix as string));
-        for (const prefix of lanes) this.#lanes.endRunInTime(prefix);
+        const held = this.#statements.heldOfAccount.all(
+          accountId,
+          after,
+          BULK_ROWS,
+        ) as unknown as ProgressRow[];
+        for (const row of held) this.#change(row, { kind: 'resume' }, nowMs);
+        const lanes = new Set(held.map(({ prefix }) => prefix));
+        for (const prefix of lanes) this.#lanes.endStreakInTime(prefix);
         this.#lanes.refresh(lanes);
-        return batch;
+        return held;
       });
       if (rows.length > 0) this.#commits.notify();
       resumed += rows.length;
       if (rows.length < BULK_ROWS) return resumed;
-      after = rows.reduce((last, row) => Math.max(last, row.seq as number), after);
+      after = rows.at(-1)?.seq ?? after;
       await nextTurn();
     }
   }
@@ -169,9 +168,10 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     let ended = 0;
     for (;;) {
       const count = await this.#db.write(() => {
-        const { changes } = this.#statements.endLane.run(reason, nowMs, prefix, BULK_ROWS);
+        const open = this.#statements.openOfLane.all(prefix, BULK_ROWS) as unknown as ProgressRow[];
+        for (const row of open) this.#change(row, { kind: 'end lane', reason }, nowMs);
         this.#lanes.refresh([prefix]);
-        return changes as number;
+        return open.length;
       });
       ended += count;
       if (count < BULK_ROWS) return ended;
@@ -196,15 +196,14 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     { force, dueAtMs }: { readonly force: boolean; readonly dueAtMs: number },
   ): Promise<'due' | 'not known' | 'withdrawn' | 'delivered' | 'pending'> {
     const answer = await this.#db.write(() => {
-      const row = this.#standing(id);
+      const row = this.#progress(id);
       if (row === undefined) return 'not known';
       if (this.#statements.isWithdrawn.get(row.transactionId) !== undefined) return 'withdrawn';
-      if (row.state === 'pending' || row.state === 'held') return 'pending';
-      if (row.state === 'delivered' && !force) return 'delivered';
-      const { seq, prefix } = row;
-      const anew = { cycle: row.cycle + 1, attemptsInCycle: 0, reason: null, endedAtMs: null, lease: null };
-      this.#statements.settle.run({ seq, state: 'pending', dueAtMs, ...anew });
-      this.#lanes.refresh([prefix]);
+      const { state, cycle } = row;
+      const refusal = redeliveryRefusal(state, force);
+      if (refusal !== undefined) return refusal;
+      this.#change(row, { kind: 'redeliver', force, cycle, dueAtMs }, this.#clock.now());
+      this.#lanes.refresh([row.prefix]);
       return 'due';
     });
     if (answer === 'due') this.#commits.notify();
@@ -268,23 +267,28 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
 
   #withdraw(transactionId: number, nowMs: number): void {
     this.#statements.insertWithdrawal.run(transactionId);
-    const rows = this.#statements.withdraw.all(WITHDRAWN, nowMs, transactionId);
-    this.#lanes.refresh(rows.map((row) => row.prefix as string));
+    const open = this.#statements.openOfTransaction.all(transactionId) as unknown as ProgressRow[];
+    for (const row of open) this.#change(row, { kind: 'withdraw' }, nowMs);
+    this.#lanes.refresh(open.map(({ prefix }) => prefix));
   }
 
-  #keepAttempt(row: StandingRow, attempt: Attempt | undefined): void {
-    if (attempt === undefined) return;
-    this.#statements.countAttempt.run(row.seq);
-    this.#insertAttempt(row, attempt);
+  #progress(id: string): ProgressRow | undefined {
+    return this.#statements.progress.get(id) as ProgressRow | undefined;
   }
 
-  #insertAttempt({ seq, isErased }: StandingRow, attempt: Attempt): void {
-    const kept = isErased === 1 ? attemptWithoutWords(attempt) : attempt;
-    this.#statements.insertAttempt.run(seq, ...attemptValues(kept));
-    this.#statements.dropOldAttempts.run(seq);
-  }
-
-  #standing(id: string): StandingRow | undefined {
-    return this.#statements.standing.get(id) as StandingRow | undefined;
+  /** Carries out a change by the table; `undefined` where it changes nothing. The lane is refreshed by the caller. */
+  #change(row: ProgressRow, change: DeliveryChange, nowMs: number): NextState | undefined {
+    const { seq } = row;
+    const next = nextState(row, change, nowMs);
+    if (next === undefined) return undefined;
+    const { state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken } = next.progress;
+    const values = [state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken];
+    this.#statements.update.run(...values, seq);
+    if (next.attempt !== undefined) {
+      const kept = keptAttempt(next.attempt, row.isErased === 1);
+      this.#statements.insertAttempt.run(seq, ...attemptValues(kept));
+      this.#statements.dropOldAttempts.run(seq);
+    }
+    return next;
   }
 }

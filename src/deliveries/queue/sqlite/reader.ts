@@ -1,12 +1,15 @@
-import type { StatementSync } from 'node:sqlite';
+import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { FuelError } from '../../../errors.ts';
 import type { Database } from '../../../sqlite/database.ts';
 import type { Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
-import { selectionOf } from './list.ts';
 import { type Row, SUMMARY_COLUMNS, toAttempt, toDelivery, toSummary } from './rows.ts';
 import { KEPT_ATTEMPTS, WITH_RECORD } from './statements.ts';
 
-/** What is only read of the delivery log. Each method reads one snapshot and throws `STORE_CLOSED` after its end. */
+/** A query uses a partial index only where it repeats the index's condition. */
+const RARE_STATES: readonly DeliveryState[] = ['failed', 'held', 'withdrawn'];
+const IS_RARE = `state IN (${RARE_STATES.map((state) => `'${state}'`).join(', ')})`;
+
+/** The queries of the delivery log. Each method reads one snapshot and throws `STORE_CLOSED` after `close`. */
 export class SqliteDeliveryReader {
   readonly #db: Database;
   readonly #heldAccount: StatementSync;
@@ -24,7 +27,7 @@ export class SqliteDeliveryReader {
     this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
   }
 
-  /** One search for each account, however many deliveries it has. */
+  /** One index search for each account, however many deliveries it has. */
   heldAccounts(): number[] {
     const after = (accountId: number): number | undefined =>
       this.#heldAccount.get(accountId)?.account_id as number | undefined;
@@ -48,12 +51,12 @@ export class SqliteDeliveryReader {
   ): DeliverySummary[] {
     return this.#db.read(() => {
       const { sql, values } = selectionOf(filter);
-      const behind = after === undefined ? [] : [this.#createdAt(after), after];
+      const place = after === undefined ? [] : [this.#createdAt(after), after];
       const statement = this.#db.prepare(
         `SELECT ${SUMMARY_COLUMNS} ${sql} ${after === undefined ? '' : 'AND (created_at, id) < (?, ?)'}
          ORDER BY created_at DESC, id DESC LIMIT ?`,
       );
-      return statement.all(...values, ...behind, limit).map(toSummary);
+      return statement.all(...values, ...place, limit).map(toSummary);
     });
   }
 
@@ -67,7 +70,42 @@ export class SqliteDeliveryReader {
 
   #createdAt(id: string): number {
     const row = this.#place.get(id);
-    if (row === undefined) throw new FuelError('REFUSED', `there is no delivery ${id} to go on behind`);
+    if (row === undefined) throw new FuelError('REFUSED', `there is no delivery ${id} to continue after`);
     return row.created_at as number;
   }
+}
+
+/** The `FROM` and `WHERE` of a query, and its values. */
+interface Selection {
+  readonly sql: string;
+  readonly values: readonly SQLInputValue[];
+}
+
+/** Selects a filter's deliveries by the index that leaves the least to read. */
+export function selectionOf(filter: DeliveryFilter): Selection {
+  const index = indexOf(filter);
+  const conditions: string[] = ['TRUE'];
+  const values: SQLInputValue[] = [];
+  if (index === 'by_state') conditions.push(IS_RARE);
+  if (index === 'due_in_lane') conditions.push('due_at IS NOT NULL');
+  const where = (condition: string, value: SQLInputValue | undefined): void => {
+    if (value === undefined) return;
+    conditions.push(condition);
+    values.push(value);
+  };
+  where('transaction_id = ?', filter.transactionId);
+  where('state = ?', filter.state);
+  where('prefix = ?', filter.prefix);
+  where('account_id = ?', filter.accountId);
+  where('created_at >= ?', filter.sinceMs);
+  where('created_at <= ?', filter.untilMs);
+  return { sql: `FROM deliveries INDEXED BY ${index} WHERE ${conditions.join(' AND ')}`, values };
+}
+
+function indexOf(filter: DeliveryFilter): string {
+  if (filter.transactionId !== undefined) return 'by_transaction';
+  if (filter.state !== undefined && RARE_STATES.includes(filter.state)) return 'by_state';
+  if (filter.state === 'pending') return 'due_in_lane'; // pending ones are sorted, ended ones are not read
+  if (filter.prefix !== undefined) return 'by_lane';
+  return filter.accountId === undefined ? 'by_time' : 'by_account';
 }

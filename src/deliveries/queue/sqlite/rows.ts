@@ -7,10 +7,11 @@ import type {
   DeliverySummary,
   NewDelivery,
 } from '../delivery-queue.ts';
+import type { DeliveryProgress } from '../next-state.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** What a delivery needs to be told apart and listed, under the port's names. */
+/** The columns of a summary, under the port's names. */
 export const SUMMARY_COLUMNS = `id, prefix, account_id AS accountId, transaction_id AS transactionId, type,
   created_at AS createdAtMs, position, recorded_at AS recordedAtMs, state, reason, cycle,
   attempts_in_cycle AS attemptsInCycle, due_at AS dueAtMs`;
@@ -29,9 +30,9 @@ export function toSummary(row: Row): DeliverySummary {
 }
 
 /** From a row of both the summary's and the record's columns, as is `toDelivery`. */
-export function toClaimed(row: Row, lease: string): ClaimedDelivery {
+export function toClaimed(row: Row, leaseToken: string): ClaimedDelivery {
   const attemptNumber = (row.attemptsInCycle as number) + 1;
-  return { ...toIdentity(row), record: toRecord(row), cycle: row.cycle as number, attemptNumber, lease };
+  return { ...toIdentity(row), record: toRecord(row), cycle: row.cycle as number, attemptNumber, leaseToken };
 }
 
 export function toDelivery(row: Row, attempts: readonly Attempt[]): Delivery {
@@ -77,26 +78,11 @@ export function attemptValues(attempt: Attempt): [number, number, number, number
   return [cycle, number, startedAtMs, durationMs, JSON.stringify(outcome)];
 }
 
-/** How a delivery stands, as far as it ever changes. */
-export interface Standing {
-  readonly state: DeliveryState;
-  readonly reason: string | null;
-  readonly endedAtMs: number | null;
-  readonly cycle: number;
-  readonly attemptsInCycle: number;
-  readonly dueAtMs: number | null;
-  readonly lease: string | null;
-}
-
-/** A delivery's standing with what settling it takes. */
-export interface StandingRow {
+/** What a change of a delivery is decided by, and what it takes to carry it out. */
+export interface ProgressRow extends DeliveryProgress {
   readonly seq: number;
   readonly prefix: string;
   readonly transactionId: number;
-  readonly state: DeliveryState;
-  readonly cycle: number;
-  readonly attemptsInCycle: number;
-  readonly lease: string | null;
-  /** 1 where nothing is kept of its record. */
-  readonly isErased: number;
+  /** 1 where its record was erased; read only for reports, which may keep an attempt. */
+  readonly isErased?: number;
 }

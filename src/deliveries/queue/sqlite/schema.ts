@@ -1,9 +1,9 @@
 /**
  * The delivery log's tables. A delivery is pending where it has a due time, and has ended where it has an end;
- * held is neither. What is frozen (the record) and what is told once (the attempts) stand in tables of their
- * own, so that a change of state rewrites a small row.
+ * held is neither. Records and attempts, which never change, have separate tables, so that a change of state
+ * rewrites a small row.
  *
- * `log` is written here, so that a new file has its name from the commit that makes it.
+ * `log` is written here, so that the commit that creates a file also names it.
  */
 export function deliveryMigrations(log: { readonly id: string; readonly startedAtMs: number }): string[] {
   return [

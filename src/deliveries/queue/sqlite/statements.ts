@@ -4,16 +4,17 @@ import { RECORD_COLUMNS, SUMMARY_COLUMNS } from './rows.ts';
 
 export type Statements = ReturnType<typeof prepareStatements>;
 
-const STANDING = `state = $state, reason = $reason, ended_at = $endedAtMs, cycle = $cycle,
-  attempts_in_cycle = $attemptsInCycle, due_at = $dueAtMs, lease = $lease`;
-/** Selects what a whole delivery is made of, its attempts excepted. */
+/** The columns that `nextState` needs of a delivery, and those that carrying it out needs. */
+const PROGRESS = `seq, prefix, transaction_id AS transactionId, state, reason, ended_at AS endedAtMs, cycle,
+  attempts_in_cycle AS attemptsInCycle, due_at AS dueAtMs, lease AS leaseToken`;
+/** Selects a whole delivery without its attempts. */
 export const WITH_RECORD = `SELECT seq, ${SUMMARY_COLUMNS}, ${RECORD_COLUMNS}
   FROM deliveries JOIN records ON records.delivery = deliveries.seq`;
 /** Selects the attempts that are kept of a delivery, in order; a file of an earlier version may hold more. */
 export const KEPT_ATTEMPTS = `SELECT * FROM (
   SELECT * FROM attempts WHERE delivery = ? ORDER BY seq DESC LIMIT ${MAX_ATTEMPTS_KEPT}) ORDER BY seq`;
 
-/** The statements that change the delivery log, but those of its lanes. */
+/** The statements that change the delivery log, except those of its lanes. */
 export function prepareStatements(db: Database) {
   return {
     log: db.prepare('SELECT id, started_at FROM log'),
@@ -27,36 +28,34 @@ export function prepareStatements(db: Database) {
       `INSERT INTO attempts (delivery, cycle, number, started_at, duration, outcome)
        VALUES (?, ?, ?, ?, ?, ?)`,
     ),
-    countAttempt: db.prepare('UPDATE deliveries SET attempts_in_cycle = attempts_in_cycle + 1 WHERE seq = ?'),
     dropOldAttempts: db.prepare(
       `DELETE FROM attempts WHERE delivery = ?1 AND seq <= (
          SELECT seq FROM attempts WHERE delivery = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ${MAX_ATTEMPTS_KEPT})`,
     ),
     due: db.prepare(`${WITH_RECORD} WHERE prefix = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`),
     lease: db.prepare('UPDATE deliveries SET lease = ?, due_at = ? WHERE seq = ?'),
-    standing: db.prepare(
-      `SELECT seq, prefix, transaction_id AS transactionId, state, cycle, attempts_in_cycle AS attemptsInCycle, lease,
-         (SELECT head FROM records WHERE delivery = seq) = '' AS isErased
+    progress: db.prepare(
+      `SELECT ${PROGRESS}, (SELECT head FROM records WHERE delivery = seq) = '' AS isErased
        FROM deliveries WHERE id = ?`,
     ),
-    settle: db.prepare(`UPDATE deliveries SET ${STANDING} WHERE seq = $seq`),
-    resume: db.prepare(
-      `UPDATE deliveries SET state = 'pending', due_at = ?1 WHERE seq IN (
-         SELECT seq FROM deliveries WHERE state = 'held' AND account_id = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4)
-       RETURNING seq, prefix`,
+    heldOfAccount: db.prepare(
+      `SELECT ${PROGRESS} FROM deliveries WHERE state = 'held' AND account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
     ),
-    endLane: db.prepare(
-      `UPDATE deliveries SET state = 'failed', reason = ?1, ended_at = ?2, due_at = NULL, lease = NULL
-       WHERE seq IN (
-         SELECT seq FROM deliveries WHERE prefix = ?3 AND due_at IS NOT NULL
-         UNION ALL SELECT seq FROM deliveries WHERE prefix = ?3 AND state = 'held' LIMIT ?4)`,
+    openOfLane: db.prepare(
+      `SELECT ${PROGRESS} FROM deliveries WHERE seq IN (
+         SELECT seq FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL
+         UNION ALL SELECT seq FROM deliveries WHERE prefix = ?1 AND state = 'held' LIMIT ?2)`,
+    ),
+    openOfTransaction: db.prepare(
+      `SELECT ${PROGRESS} FROM deliveries WHERE transaction_id = ? AND ended_at IS NULL`,
+    ),
+    update: db.prepare(
+      `UPDATE deliveries SET state = ?, reason = ?, ended_at = ?, cycle = ?, attempts_in_cycle = ?, due_at = ?,
+         lease = ?
+       WHERE seq = ?`,
     ),
     isWithdrawn: db.prepare('SELECT 1 FROM withdrawals WHERE transaction_id = ?'),
     insertWithdrawal: db.prepare('INSERT INTO withdrawals VALUES (?) ON CONFLICT DO NOTHING'),
-    withdraw: db.prepare(
-      `UPDATE deliveries SET state = 'withdrawn', reason = ?, ended_at = ?, due_at = NULL, lease = NULL
-       WHERE transaction_id = ? AND ended_at IS NULL RETURNING prefix`,
-    ),
     eraseRecords: db.prepare(
       `UPDATE records SET head = '', mobile_number = NULL, fees = '', pump = NULL, odometer = NULL
        WHERE delivery IN (SELECT seq FROM deliveries WHERE transaction_id = ?)`,

@@ -9,7 +9,7 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 
 const binary = inject('mongodBinary');
 
-describe.runIf(binary !== undefined)('the delivery queue on a server of its own', () => {
+describe.runIf(binary !== undefined)('the delivery queue on a separate server', () => {
   const mongod = new Mongod({ binary: binary ?? '' });
   const connect = (): MongoConnection => {
     const connection = new MongoConnection({ url: mongod.url, database: `d-${randomUUID().slice(0, 8)}` });

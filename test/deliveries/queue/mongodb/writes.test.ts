@@ -1,7 +1,12 @@
 import type { Document } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ClaimedDelivery } from '../../../../src/deliveries/queue/delivery-queue.ts';
-import { endSome, purgeSome, resumeSome } from '../../../../src/deliveries/queue/mongodb/bulk.ts';
+import {
+  endSome,
+  purgeSome,
+  redeliver,
+  resumeSome,
+} from '../../../../src/deliveries/queue/mongodb/changes.ts';
 import {
   type DeliveryCollections,
   deliveryCollections,
@@ -13,7 +18,6 @@ import {
   openMongoDeliveryQueue,
 } from '../../../../src/deliveries/queue/mongodb/queue.ts';
 import { heldAccountsPipeline, selectionOf } from '../../../../src/deliveries/queue/mongodb/reader.ts';
-import { redeliver } from '../../../../src/deliveries/queue/mongodb/redeliver.ts';
 import type { MongoConnection } from '../../../../src/mongodb/connection.ts';
 import {
   claimOptions,
@@ -119,7 +123,7 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     expect(await queue.countByState({})).toMatchObject({ withdrawn: 2, pending: 0 });
   });
 
-  test('takes nothing with a slot that another’s delivery left free which a third process has claimed by then', async () => {
+  test('claims nothing twice with a slot that a stored delivery left free, where another process was faster', async () => {
     const connection = mongodb();
     const [queue, other] = [openOn(connection), openOn(connection)];
     const [there] = await queue.enqueue([one], claimOptions(1_000));
@@ -192,7 +196,7 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     for (const { id } of owed) expect(await queue.find(id)).toMatchObject({ attemptsInCycle: 1 });
   });
 
-  test('records no failure whose run can not be moved, and counts it once when it is reported again', async () => {
+  test('records no failure whose streak can not be changed, and counts it once when it is reported again', async () => {
     const connection = mongodb();
     const queue = openOn(connection);
     const [first, second] = await queue.enqueue([one, newDelivery(2)], claimOptions(1_000));
@@ -208,7 +212,7 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     expect((await queue.health(one.prefix)).failedInARow).toBe(2);
   });
 
-  test('ends a run by a success although another process has moved the run meanwhile', async () => {
+  test('ends a streak by a success although another process has changed the streak meanwhile', async () => {
     const connection = mongodb();
     const [queue, other] = [openOn(connection), openOn(connection)];
     const owed = Array.from({ length: 3 }, (_, n) => newDelivery(n));
@@ -222,24 +226,24 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     expect((await other.health(one.prefix)).failedInARow).toBe(0);
   });
 
-  test('what a process that died had claimed rings when its lease ends', async () => {
+  test('notifies when the lease of a process that died ends', async () => {
     const connection = mongodb();
     const clock = new FakeClock();
     const [dead, other] = [openOn(connection, clock), openOn(connection, clock)];
     await dead.enqueue([one], claimOptions(clock.now(), { leaseMs: 5_000 }));
     await dead.close();
-    let rings = 0;
+    let notifications = 0;
     const heard = Promise.withResolvers<void>();
     other.changed.add({
       notify: () => {
-        rings++;
+        notifications++;
         heard.resolve();
       },
     });
     expect(await other.claim(claimOptions(clock.now()))).toEqual([]);
-    expect(rings).toBe(0);
+    expect(notifications).toBe(0);
     clock.advance(5_000);
-    await within(heard.promise, 5_000, 'nothing rang');
+    await within(heard.promise, 5_000, 'no notification came');
     expect(await other.claim(claimOptions(clock.now()))).toHaveLength(1);
   });
 

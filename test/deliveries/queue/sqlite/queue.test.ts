@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Clock } from '../../../../src/clock.ts';
-import { selectionOf } from '../../../../src/deliveries/queue/sqlite/list.ts';
 import {
   openSqliteDeliveryQueue,
   type SqliteDeliveryQueue,
 } from '../../../../src/deliveries/queue/sqlite/queue.ts';
+import { selectionOf } from '../../../../src/deliveries/queue/sqlite/reader.ts';
 import { deliveryLogContract } from '../../../contracts/delivery-log.contract.ts';
 import { deliveryQueueContract } from '../../../contracts/delivery-queue.contract.ts';
 import { deliveryQueueModelContract } from '../../../contracts/delivery-queue-model.contract.ts';

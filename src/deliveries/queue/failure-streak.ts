@@ -1,29 +1,36 @@
 import type { Attempt, WebhookHealth } from './delivery-queue.ts';
+import { endOf, type Transition } from './next-state.ts';
 
 const MAX_ANSWERS = 5;
 
-/** A lane without a run of failures. */
+/** A lane without failures. */
 export function healthy(): WebhookHealth {
   return { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
 }
 
-/** The runs of one batch of reports: each lane is read once, and is to be written once where its run changed. */
-export class HealthRuns {
+/** The failure streaks of one batch of reports: each lane is read once, and written once where its streak changed. */
+export class FailureStreaks {
   readonly #read: (prefix: string) => WebhookHealth;
   readonly #seen = new Map<string, WebhookHealth>();
-  /** By prefix: the runs that changed, as the last report left them. */
+  /** By prefix: the streaks that changed, as the last report left them. */
   readonly changed = new Map<string, WebhookHealth>();
 
   constructor(read: (prefix: string) => WebhookHealth) {
     this.#read = read;
   }
 
-  delivered(prefix: string): void {
+  /** Does what a delivery's transition does to the streak of its lane. */
+  apply(prefix: string, { streak, attempt }: Pick<Transition, 'streak' | 'attempt'>): void {
+    if (streak === 'end') this.end(prefix);
+    if (streak === 'extend' && attempt !== undefined) this.extend(prefix, attempt);
+  }
+
+  end(prefix: string): void {
     const { failedInARow, failingSinceMs } = this.#of(prefix);
     if (failedInARow > 0 || failingSinceMs !== null) this.#set(prefix, healthy());
   }
 
-  failed(prefix: string, attempt: Attempt): void {
+  extend(prefix: string, attempt: Attempt): void {
     const before = this.#of(prefix);
     this.#set(prefix, {
       failedInARow: before.failedInARow + 1,
@@ -44,11 +51,6 @@ export class HealthRuns {
     this.#seen.set(prefix, health);
     this.changed.set(prefix, health);
   }
-}
-
-/** The moment an attempt ended, in whole milliseconds. */
-export function endOf({ startedAtMs, durationMs }: Attempt): number {
-  return Math.round(startedAtMs + durationMs);
 }
 
 function answerOf({ outcome }: Attempt): string {

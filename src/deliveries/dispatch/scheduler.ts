@@ -1,12 +1,12 @@
 import type { Clock } from '../../clock.ts';
 
-/** Time and timers together, so that a test's time drives both. */
+/** Time and timers together, so that a test can control both. */
 export interface Scheduler extends Clock {
   /** Calls `run` once, `delayMs` from now; the function returned cancels it. */
   setTimer(delayMs: number, run: () => void): () => void;
 }
 
-const MAX_MS = 2 ** 31 - 1; // Node fires a longer one at once; whoever set it looks at the clock again
+const MAX_MS = 2 ** 31 - 1; // Node fires a longer timer at once; the callers look at the clock again
 
 export const systemScheduler: Scheduler = {
   now: () => Date.now(),

@@ -1,13 +1,14 @@
 import type { ClaimOptions } from '../queue/delivery-queue.ts';
 import { Ramps } from './ramp.ts';
 
-/** All attempts under way in this process, and the most that one claim takes. */
+/** Attempts under way in this process at most. */
 export const MAX_IN_FLIGHT = 512;
+/** Deliveries of one claim at most. */
 const MAX_CLAIMED = 100;
 
 /**
- * Attempts under way at once, for each webhook and for all of its class together. New, slow and failing ones
- * have a quarter of all slots each, so that however many hang, a quarter at least is left for the others.
+ * Attempts under way at once, for each webhook and for all of its class together. The classes new, slow and failing
+ * have a quarter of all slots each: however many webhooks hang, at least a quarter is left for the others.
  */
 const LIMITS = {
   proven: { each: 32, together: MAX_IN_FLIGHT },
@@ -17,8 +18,8 @@ const LIMITS = {
 } as const;
 
 /**
- * A lane that was idle has no kept connection any more. It starts with as many attempts as a new one and widens
- * by one with each success: hundreds of handshakes at once would cost each other the time that an answer has.
+ * A lane that was idle has no open connections. It starts with as many attempts as a new one, plus one with each
+ * success: with hundreds of handshakes at once none would be answered in time.
  */
 const IDLE_AFTER_MS = 3_000;
 const FAILING_AFTER = 2; // failed attempts in a row
@@ -39,7 +40,7 @@ interface Lane {
 }
 
 /** How an attempt ended. */
-export interface LaneOutcome {
+export interface AttemptSummary {
   readonly ok: boolean;
   readonly durationMs: number;
 }
@@ -48,7 +49,7 @@ export interface LaneOutcome {
 export type Grant = Pick<ClaimOptions, 'limit' | 'laneCapacity'>;
 
 /** The slots of one process: how many attempts each webhook may have under way, by how its receiver answers. */
-export class Lanes {
+export class LaneSlots {
   readonly ramps = new Ramps();
   readonly #lanes = new Map<string, Lane>();
   readonly #byClass: Record<LaneClass, number> = { proven: 0, new: 0, slow: 0, failing: 0 };
@@ -59,24 +60,24 @@ export class Lanes {
   }
 
   /**
-   * What may be claimed now. A lane that is asked for keeps its answer for the whole claim, and counts in its
-   * class with it, so that one claim never exceeds a limit. `wanted` names how many of each lane are at hand,
-   * where that is known: then the lanes share the free slots by it.
+   * What may be claimed now. Each lane's capacity is fixed when it is first asked for and counts in its class, so
+   * that one claim never exceeds a limit. `wanted` is how many deliveries of each lane there are, where that is
+   * known: then a lane gets no more slots than it needs.
    */
   grant(nowMs: number, wanted?: ReadonlyMap<string, number>): Grant {
     const limit = Math.min(MAX_IN_FLIGHT - this.#inFlight, MAX_CLAIMED);
     const granted = new Map<string, number>();
-    const room = { all: MAX_IN_FLIGHT - this.#inFlight, byClass: { ...this.#byClass } };
+    const slots = { free: MAX_IN_FLIGHT - this.#inFlight, usedByClass: { ...this.#byClass } };
     const laneCapacity = (prefix: string): number => {
       const known = granted.get(prefix);
       if (known !== undefined) return known;
       const capacity = Math.max(
         0,
-        Math.min(this.#capacity(prefix, nowMs, room), wanted?.get(prefix) ?? Infinity),
+        Math.min(this.#capacity(prefix, nowMs, slots), wanted?.get(prefix) ?? Infinity),
       );
       granted.set(prefix, capacity);
-      room.byClass[this.#classOf(prefix)] += capacity;
-      if (wanted !== undefined) room.all -= capacity;
+      slots.usedByClass[this.#classOf(prefix)] += capacity;
+      if (wanted !== undefined) slots.free -= capacity;
       return capacity;
     };
     return { limit, laneCapacity };
@@ -90,23 +91,23 @@ export class Lanes {
       lane.inFlight++;
     });
     this.#inFlight++;
-    this.ramps.took(prefix, nowMs);
+    this.ramps.consume(prefix, nowMs);
   }
 
-  /** Its slot is free again; `outcome` where an attempt was made. */
-  ended(prefix: string, outcome?: LaneOutcome): void {
+  /** Its slot is free again; `attempt` where one was made. */
+  ended(prefix: string, attempt?: AttemptSummary): void {
     this.#inFlight--;
     this.#change(prefix, (lane) => {
       lane.inFlight--;
-      if (outcome === undefined) return;
-      lane.failedInARow = outcome.ok ? 0 : lane.failedInARow + 1;
-      if (outcome.ok) lane.width = Math.min(lane.width + 1, LIMITS.proven.each);
-      const before = lane.durationMs ?? outcome.durationMs;
-      lane.durationMs = before + NEWEST_WEIGHT * (outcome.durationMs - before);
+      if (attempt === undefined) return;
+      lane.failedInARow = attempt.ok ? 0 : lane.failedInARow + 1;
+      if (attempt.ok) lane.width = Math.min(lane.width + 1, LIMITS.proven.each);
+      const before = lane.durationMs ?? attempt.durationMs;
+      lane.durationMs = before + NEWEST_WEIGHT * (attempt.durationMs - before);
     });
   }
 
-  /** Gives the lane nothing until it is unblocked. */
+  /** While it is blocked the lane gets no slots. */
   setBlocked(prefix: string, blocked: boolean): void {
     this.#lane(prefix).blocked = blocked;
   }
@@ -114,7 +115,7 @@ export class Lanes {
   #capacity(
     prefix: string,
     nowMs: number,
-    room: { readonly all: number; readonly byClass: Readonly<Record<LaneClass, number>> },
+    slots: { readonly free: number; readonly usedByClass: Readonly<Record<LaneClass, number>> },
   ): number {
     const lane = this.#lane(prefix);
     if (lane.blocked) return 0;
@@ -123,13 +124,13 @@ export class Lanes {
     const width = isIdle(lane, nowMs) ? LIMITS.new.each : lane.width;
     return Math.min(
       Math.min(each, width) - lane.inFlight,
-      together - room.byClass[laneClass],
-      room.all,
+      together - slots.usedByClass[laneClass],
+      slots.free,
       this.ramps.capacity(prefix, nowMs),
     );
   }
 
-  /** Moves the lane's slots along where the change puts it in another class. */
+  /** Keeps the slots by class right where the change puts the lane in another class. */
   #change(prefix: string, change: (lane: Lane) => void): void {
     const lane = this.#lane(prefix);
     this.#byClass[this.#classOf(prefix)] -= lane.inFlight;

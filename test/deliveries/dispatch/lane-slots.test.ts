@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countByLane, Lanes, MAX_IN_FLIGHT } from '../../../src/deliveries/dispatch/lanes.ts';
+import { countByLane, LaneSlots, MAX_IN_FLIGHT } from '../../../src/deliveries/dispatch/lane-slots.ts';
 
 const QUARTER = MAX_IN_FLIGHT / 4;
 const FAST = { ok: true, durationMs: 5 };
@@ -11,8 +11,8 @@ const warm = (outcome: typeof FAST) => Array.from({ length: 24 }, () => outcome)
 
 function lanesWith(
   outcomes: Readonly<Record<string, readonly { ok: boolean; durationMs: number }[]>>,
-): Lanes {
-  const lanes = new Lanes();
+): LaneSlots {
+  const lanes = new LaneSlots();
   for (const [prefix, all] of Object.entries(outcomes)) {
     for (const outcome of all) {
       lanes.started(prefix, 0);
@@ -23,7 +23,7 @@ function lanesWith(
 }
 
 /** Starts all that the lanes may have, one claim after another. */
-function fill(lanes: Lanes, prefixes: readonly string[]): Map<string, number> {
+function fill(lanes: LaneSlots, prefixes: readonly string[]): Map<string, number> {
   const started = new Map<string, number>();
   for (let progress = true; progress; ) {
     progress = false;
@@ -154,9 +154,9 @@ test('a slot that ends without an attempt is free again, and changes nothing els
   expect(lanes.grant(0).laneCapacity('a')).toBe(32);
 });
 
-test('a lane is told the same all through one claim, and its class counts it once', () => {
+test('a lane has one capacity for a whole claim, and its class counts it once', () => {
   const names = Array.from({ length: 20 }, (_, index) => `new${index}`);
-  const { laneCapacity } = new Lanes().grant(0);
+  const { laneCapacity } = new LaneSlots().grant(0);
   for (let again = 0; again < 3; again++) {
     expect(names.map(laneCapacity)).toEqual(names.map((_, index) => (index < 16 ? 8 : 0)));
   }
@@ -184,7 +184,7 @@ test('failing, slow and new webhooks together leave a quarter of the slots to th
 });
 
 test('a lane that turns failing while its attempts are under way counts with all of them in its class', () => {
-  const lanes = new Lanes();
+  const lanes = new LaneSlots();
   for (let index = 0; index < 8; index++) lanes.started('a', 0);
   lanes.ended('a', FAILED);
   lanes.ended('a', FAILED);
@@ -216,7 +216,7 @@ test('no order of starts and ends exceeds a limit', () => {
     end: fc.boolean(),
   });
   const holds = (steps: readonly { prefix: string; ok: boolean; durationMs: number; end: boolean }[]) => {
-    const lanes = new Lanes();
+    const lanes = new LaneSlots();
     const inFlight = new Map<string, number>();
     for (const { prefix: name, end, ...outcome } of steps) {
       const before = inFlight.get(name) ?? 0;

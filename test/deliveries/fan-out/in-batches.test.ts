@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { inBatches } from '../../../src/deliveries/dispatch/in-batches.ts';
+import { inBatches } from '../../../src/deliveries/fan-out/run-fan-out.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 
-const ofAtMost = (mostItems: number) => ({ mostItems, mostBytes: 1_000, bytesOf: () => 1 });
+const ofAtMost = (maxItems: number) => ({ maxItems, maxBytes: 1_000, bytesOf: () => 1 });
 
 /** Items that are handed out when they are put in; says whether the reader has closed it. */
 function source() {
@@ -53,7 +53,7 @@ test('a batch holds what is at hand, at most so many, in its order', async () =>
 test('a batch takes no further item once it has reached its bytes', async () => {
   const { items, put } = source();
   put(4, 5, 1, 20, 1, 1);
-  const batches = inBatches(items, { mostItems: 10, mostBytes: 9, bytesOf: (item) => item });
+  const batches = inBatches(items, { maxItems: 10, maxBytes: 9, bytesOf: (item) => item });
   expect((await batches.next()).value).toEqual([4, 5]);
   expect((await batches.next()).value).toEqual([1, 20]);
   expect((await batches.next()).value).toEqual([1, 1]);
