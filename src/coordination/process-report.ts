@@ -19,7 +19,9 @@ export class ProcessReport {
   readonly #self: { readonly id: string; readonly roles: readonly string[]; readonly startedAtMs: number };
   #position: number | null = null;
   #timer: NodeJS.Timeout | undefined;
+  readonly #onKnown: () => void;
   #lastAtMs = 0;
+  #knownUntilMs = 0;
   #sending: Promise<void> = Promise.resolve();
   #stopped = false;
 
@@ -29,12 +31,20 @@ export class ProcessReport {
     readonly log: Log;
     readonly id: string;
     readonly roles: readonly string[];
+    /** Called when the others learn of this process, at its start and after a time without a report. */
+    readonly onKnown?: () => void;
   }) {
+    this.#onKnown = options.onKnown ?? (() => undefined);
     this.#coordination = options.coordination;
     this.#clock = options.clock;
     this.#log = options.log;
     this.#self = { id: options.id, roles: options.roles, startedAtMs: options.clock.now() };
     this.#schedule(0);
+  }
+
+  /** Whether the others count this process as alive. Where its reports fail for long enough, they do not. */
+  get isKnown(): boolean {
+    return this.#clock.now() < this.#knownUntilMs;
   }
 
   directoryMoved(position: number): void {
@@ -70,6 +80,9 @@ export class ProcessReport {
     const place = { pid: process.pid, host: hostname(), seenAtMs: this.#lastAtMs };
     try {
       await this.#coordination.report({ ...this.#self, ...place, directoryPosition: this.#position });
+      const wasKnown = this.isKnown;
+      this.#knownUntilMs = place.seenAtMs + PROCESS_MAX_AGE_MS;
+      if (!wasKnown) this.#onKnown();
     } catch (error) {
       this.#log.warn({ err: error }, 'the process report failed; it is retried in 2 s');
     }

@@ -8,12 +8,15 @@ export class Availability {
   readonly #maxAgeMs: number;
   readonly #isSubscribed: (() => boolean) | undefined;
   readonly #engines: EngineHealth;
+  readonly #isMember: () => boolean;
   #stopping = false;
 
   constructor(options: {
     readonly live: LiveDirectory;
     readonly maxAgeMs: number;
     readonly engines: EngineHealth;
+    /** Whether commands that wait until everybody has applied a change wait for this process. */
+    readonly isMember: () => boolean;
     /** In a process with the role `webhooks`: whether its subscription is connected. The API does not depend on it. */
     readonly isSubscribed?: () => boolean;
   }) {
@@ -21,6 +24,7 @@ export class Availability {
     this.#maxAgeMs = options.maxAgeMs;
     this.#isSubscribed = options.isSubscribed;
     this.#engines = options.engines;
+    this.#isMember = options.isMember;
   }
 
   /** From now on the process is not ready, and requests are refused with 503. */
@@ -48,6 +52,7 @@ export class Availability {
   #accessChecks() {
     return {
       directory_caught_up: this.#live.isCaughtUp,
+      known_to_others: this.#isMember(),
       event_store_heard: this.#live.silenceMs <= this.#maxAgeMs,
       not_stopping: !this.#stopping,
     };

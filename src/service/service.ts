@@ -20,6 +20,7 @@ import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
+import { Membership } from './membership.ts';
 import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import type { Role } from './roles/roles.ts';
 import { startApi } from './roles/start-api.ts';
@@ -131,8 +132,23 @@ async function startParts(
   const { metrics } = operations;
   addProjectionMetrics(metrics.registry, () => readProjection(engines));
   const name = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
-  const report = new ProcessReport({ coordination: engines.coordination(), clock, log, id: name, roles });
-  parts.add({ name: 'process report', stop: () => report.stop() });
+  const ending = new AbortController();
+  const membership = new Membership(engines.store(), { log, signal: ending.signal });
+  const report = new ProcessReport({
+    coordination: engines.coordination(),
+    clock,
+    log,
+    id: name,
+    roles,
+    onKnown: () => membership.joined(),
+  });
+  parts.add({
+    name: 'process report',
+    async stop() {
+      ending.abort();
+      await report.stop();
+    },
+  });
 
   const moved = positionOfAll(roles.includes('webhooks') ? ['main', 'webhooks'] : ['main'], (position) =>
     report.directoryMoved(position),
@@ -160,6 +176,7 @@ async function startParts(
     live,
     maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,
     engines: health,
+    isMember: () => report.isKnown && membership.hasReached(live.directory.position),
     ...(isSubscribed && { isSubscribed }),
   });
   const api = roles.includes('api')

@@ -15,7 +15,10 @@ beforeEach(() => void vi.useFakeTimers({ now: STARTED }));
 afterEach(() => void vi.useRealTimers());
 
 /** A process that has just been started, and what others see of it. */
-async function started(change: (coordination: Coordination) => Partial<Coordination> = () => ({})) {
+async function started(
+  change: (coordination: Coordination) => Partial<Coordination> = () => ({}),
+  onKnown: () => void = () => undefined,
+) {
   const path = join(temporaryFolder(), 'control.db');
   const coordination = openSqliteCoordination({ path, clock: systemClock });
   const logLines: Record<string, unknown>[] = [];
@@ -25,6 +28,7 @@ async function started(change: (coordination: Coordination) => Partial<Coordinat
     log: memoryLog(logLines),
     id: 'this',
     roles: ['api', 'webhooks'],
+    onKnown,
   });
   onTestFinished(async () => {
     await report.stop();
@@ -37,6 +41,29 @@ async function started(change: (coordination: Coordination) => Partial<Coordinat
   await pass(1);
   return { report, live, seen, pass, logLines };
 }
+
+test('a process that can not report is unknown to the others after a while, and joins them again when it can', async () => {
+  let fails = false;
+  const joined: number[] = [];
+  const { report, pass } = await started(
+    (coordination) => ({
+      report: async (process) => {
+        if (fails) throw new FuelError('STORE_UNAVAILABLE', 'gone');
+        await coordination.report(process);
+      },
+    }),
+    () => joined.push(Date.now() - STARTED),
+  );
+  expect([report.isKnown, joined.length]).toEqual([true, 1]);
+  fails = true;
+  await pass(PROCESS_MAX_AGE_MS - 2);
+  expect(report.isKnown).toBe(true);
+  await pass(2);
+  expect(report.isKnown).toBe(false);
+  fails = false;
+  await pass(2_000);
+  expect([report.isKnown, joined.length]).toEqual([true, 2]);
+});
 
 describe('a process', () => {
   test('reports itself at once', async () => {

@@ -12,11 +12,20 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/waiting.ts';
 
 const MAX_AGE_MS = 60_000;
-const CAUGHT_UP = { directory_caught_up: true, event_store_heard: true, not_stopping: true };
+const CAUGHT_UP = {
+  directory_caught_up: true,
+  known_to_others: true,
+  event_store_heard: true,
+  not_stopping: true,
+};
 
 /** A process whose directory has not caught up yet, on engines that answer or not. */
 function process(
-  options: { readonly away?: readonly RemoteEngine['name'][]; isSubscribed?: () => boolean } = {},
+  options: {
+    readonly away?: readonly RemoteEngine['name'][];
+    isSubscribed?: () => boolean;
+    isMember?: () => boolean;
+  } = {},
 ) {
   const clock = new FakeClock();
   const store = openSqliteEventStore({ path: join(temporaryFolder(), 'events.db'), clock });
@@ -52,12 +61,26 @@ function process(
     live,
     maxAgeMs: MAX_AGE_MS,
     engines: new EngineHealth([engine(EVENT_STORE), engine('mongodb')], clock),
+    isMember: options.isMember ?? (() => true),
     ...(isSubscribed && { isSubscribed }),
   });
   return { clock, availability, catchUp };
 }
 
 describe('access can be judged', () => {
+  test('only by a process that commands wait for', async () => {
+    let isMember = true;
+    const { availability, catchUp } = process({ isMember: () => isMember });
+    await catchUp();
+    expect(availability.state()).toBe('ready');
+    isMember = false;
+    expect(availability.state()).toBe('unavailable');
+    expect(await availability.readiness()).toMatchObject({
+      ready: false,
+      checks: { known_to_others: false },
+    });
+  });
+
   test('once the directory has caught up', async () => {
     const { availability, catchUp } = process();
     expect(availability.state()).toBe('unavailable');
