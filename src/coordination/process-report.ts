@@ -17,9 +17,9 @@ export class ProcessReport {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #self: { readonly id: string; readonly roles: readonly string[]; readonly startedAtMs: number };
+  readonly #onKnown: () => void;
   #position: number | null = null;
   #timer: NodeJS.Timeout | undefined;
-  readonly #onKnown: () => void;
   #lastAtMs = 0;
   #knownUntilMs = 0;
   #sending: Promise<void> = Promise.resolve();
@@ -34,11 +34,11 @@ export class ProcessReport {
     /** Called when the others learn of this process, at its start and after a time without a report. */
     readonly onKnown?: () => void;
   }) {
-    this.#onKnown = options.onKnown ?? (() => undefined);
     this.#coordination = options.coordination;
     this.#clock = options.clock;
     this.#log = options.log;
     this.#self = { id: options.id, roles: options.roles, startedAtMs: options.clock.now() };
+    this.#onKnown = options.onKnown ?? (() => undefined);
     this.#schedule(0);
   }
 

@@ -1,11 +1,11 @@
 import type { WebhookHealth } from '../deliveries/queue/delivery-queue.ts';
+import { healthy } from '../deliveries/queue/failure-streak.ts';
 import type { DeliveryLogCopy, StoredDelivery, StoredStreak } from '../deliveries/queue/log-copy.ts';
 import { isRecordingType, transactionStream } from '../domain/transaction-events.ts';
 import { sameJson } from '../domain/values/same-json.ts';
 import type { EventStore, Position } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 
-const HEALTHY: WebhookHealth = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
 /** Of a delivery whose transaction was erased: before everything; it is never attempted again. */
 const NOWHERE: Position = 0;
 
@@ -32,7 +32,7 @@ export interface DeliveryCopy {
 export async function copyDeliveries(options: DeliveryCopyOptions): Promise<DeliveryCopy> {
   const { source, target, onProgress } = options;
   for await (const transactionIds of source.withdrawals()) await target.storeWithdrawals(transactionIds);
-  for await (const runs of source.streaks()) await target.storeStreaks(runs);
+  for await (const streaks of source.streaks()) await target.storeStreaks(streaks);
   let copied = 0;
   for await (const { wanted, existing } of pairs(options)) {
     const differing = wanted.filter((delivery) => !sameJson(delivery, existing.get(delivery.id)));
@@ -140,12 +140,13 @@ async function streakFaults({ source, target }: DeliveryCopyOptions): Promise<st
   const [wanted, existing] = [await streaksOf(source), await streaksOf(target)];
   const prefixes = new Set([...wanted.keys(), ...existing.keys()]);
   return [...prefixes]
-    .filter((prefix) => !sameJson(wanted.get(prefix) ?? HEALTHY, existing.get(prefix) ?? HEALTHY))
+    .filter((prefix) => !sameJson(wanted.get(prefix) ?? healthy(), existing.get(prefix) ?? healthy()))
     .map((prefix) => `the failure streak of key ${prefix} differs`);
 }
 
 async function streaksOf(log: DeliveryLogCopy): Promise<Map<StoredStreak['prefix'], WebhookHealth>> {
   const found = new Map<string, WebhookHealth>();
-  for await (const runs of log.streaks()) for (const { prefix, health } of runs) found.set(prefix, health);
+  for await (const streaks of log.streaks())
+    for (const { prefix, health } of streaks) found.set(prefix, health);
   return found;
 }

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { vi } from 'vitest';
 import { main } from '../../../src/cli/program.ts';
-import type { CommandResult, Env } from './service-process.ts';
+import { type CommandResult, commandResult } from './command-result.ts';
+import type { Env } from './service-process.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 const USER_ONLY = 0o077; // as src/cli/main.ts sets it
@@ -44,7 +45,7 @@ async function run(args: readonly string[], { env, stdin = '' }: InProcessOption
   const umask = process.umask(USER_ONLY);
   try {
     await main(['node', 'fuel', ...args]);
-    return resultOf(Number(process.exitCode ?? 0), written);
+    return commandResult(Number(process.exitCode ?? 0), written);
   } finally {
     process.umask(umask);
     if (env !== undefined) replaceEnvironment(own);
@@ -81,19 +82,4 @@ function removeListenersSince(before: Listeners): void {
   for (const added of process.stdout.listeners('error')) {
     if (!before.errors.includes(added)) process.stdout.off('error', added as () => void);
   }
-}
-
-function resultOf(code: number, { stdout, stderr }: { stdout: string; stderr: string }): CommandResult {
-  const lines = () => stdout.split('\n').filter((line) => line !== '');
-  return {
-    code,
-    stdout,
-    stderr,
-    get json() {
-      return JSON.parse(stdout);
-    },
-    get lines() {
-      return lines().map((line) => JSON.parse(line));
-    },
-  };
 }

@@ -10,6 +10,7 @@ import { atEndOfFile } from '../end-of-file.ts';
 import { withEngines } from '../engines/test-engines.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
 import { until, within } from '../waiting.ts';
+import { type CommandResult, commandResult } from './command-result.ts';
 import { runInProcess } from './in-process.ts';
 import { Operator } from './operator.ts';
 
@@ -18,16 +19,6 @@ const READY_WITHIN_MS = 15_000;
 const ENDED_WITHIN_MS = 20_000;
 
 export type Env = Readonly<Record<string, string>>;
-
-export interface CommandResult {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads the output as an operator's script would
-  readonly json: any;
-  // biome-ignore lint/suspicious/noExplicitAny: as above, one document a line
-  readonly lines: any[];
-}
 
 export interface GetOptions {
   readonly key?: string | undefined;
@@ -94,20 +85,7 @@ export function startFuel(args: readonly string[], options: CommandOptions): Run
   });
   child.stdin.on('error', () => undefined); // a command that refuses may end before it has read its input
   child.stdin.end(options.stdin ?? '');
-  const result = closed(child).then((code) => ({
-    code,
-    stdout,
-    stderr,
-    get json() {
-      return JSON.parse(stdout);
-    },
-    get lines() {
-      return stdout
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line));
-    },
-  }));
+  const result = closed(child).then((code) => commandResult(code, { stdout, stderr }));
   return { child, result, stdout: () => stdout };
 }
 
