@@ -16,6 +16,7 @@ import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlit
 import { openSqliteSubscriptions } from './event-store/sqlite/subscriptions.ts';
 import { type Log, silentLog } from './log.ts';
 import { EVENT_STORE, type RemoteEngine } from './ops/engine-health.ts';
+import { numberedFiles } from './sqlite/numbered-files.ts';
 import { openSqliteView } from './transactions/view/sqlite/view.ts';
 import type { TransactionsView } from './transactions/view/transactions-view.ts';
 
@@ -28,6 +29,11 @@ export const EMBEDDED_FILES = {
   control: 'control.db',
   directory: 'directory.db',
 } as const;
+
+/** The names of the embedded files in the folder; a view may be in several. */
+export function embeddedFiles(folder: string): string[] {
+  return Object.values(EMBEDDED_FILES).flatMap((name) => numberedFiles(folder, name));
+}
 
 interface EventEngine {
   store(): EventStore;
