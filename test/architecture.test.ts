@@ -18,6 +18,7 @@ const LAYERS = [
   ['src/ops'],
   ['src/agreement', 'src/app.ts', 'src/erasure', 'src/http', 'src/store-copy'],
   ['src/service'],
+  ['src/doctor'],
   ['src/cli'],
   ['examples'],
   ['tools'],

@@ -31,6 +31,7 @@ describe('fuel projection', () => {
   });
 
   it('status shows how far the view and the groups are, and which process works on each', async () => {
+    await until(async () => (await status()).every(({ lag_events }) => lag_events === 0), 10_000);
     const [line, ...groups] = await status();
     for (const group of groups) {
       expect(Object.keys(group)).toEqual(Object.keys(line));

@@ -59,6 +59,7 @@ describe('a presigned URL', () => {
     const presign = presignUrls({
       origin: 'https://examplebucket.s3.amazonaws.com',
       host: 'examplebucket.s3.amazonaws.com',
+      method: 'GET',
       pathBefore: '/',
       accessKeyId: store.accessKeyId,
       scope: '20130524/us-east-1/s3/aws4_request',

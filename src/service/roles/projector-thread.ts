@@ -3,11 +3,17 @@ import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import { createLog } from '../../log.ts';
+import { watchLoopDelay } from '../../ops/loop-delay.ts';
 import { runProjector } from '../../transactions/view/projector.ts';
 
 export interface ProjectorThreadData {
   readonly config: Config;
   readonly holder: string;
+}
+
+/** The longest delay of its event loop in the last second. */
+export interface ProjectorThreadMessage {
+  readonly loopDelayMs: number;
 }
 
 /** Pages show a transaction at most this much later under constant load. */
@@ -19,6 +25,7 @@ const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
 
 const log = createLog(config.FUEL_LOG_LEVEL, { role: 'projector' });
+const loop = watchLoopDelay((loopDelayMs) => parentPort?.postMessage({ loopDelayMs }));
 const engines = await openEngines(config, systemClock, log);
 try {
   await runProjector({
@@ -32,6 +39,7 @@ try {
     gatherMs: config.MONGODB_URL === undefined ? 0 : GATHER_MS,
   });
 } finally {
+  loop.stop();
   await engines.close();
   parentPort?.close();
 }

@@ -42,7 +42,7 @@ const MAX_TIME_EXPIRED = 50;
 const MAY_BE_DROPPED = new Set([2, 175]);
 
 /** The collections are those of each generation: `reset` makes them. */
-const PLAN: CollectionsPlan = { name: 'transactions-view', version: 1, collections: {} };
+export const PLAN: CollectionsPlan = { name: 'transactions-view', version: 1, collections: {} };
 
 /**
  * The transactions view in MongoDB, for any number of processes. Each generation has its collections,
