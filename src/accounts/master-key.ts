@@ -86,6 +86,11 @@ export class MasterKeys {
     }
   }
 
+  /** As in `master_key_id`, in the same order. */
+  ids(): string[] {
+    return this.#keys.map(({ id }) => id);
+  }
+
   /** They identify the keys without disclosing them; in the same order. */
   fingerprints(): string[] {
     return this.deriveKeys(FINGERPRINT).map((bytes) => bytes.toString('hex', 0, FINGERPRINT_BYTES));

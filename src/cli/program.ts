@@ -6,6 +6,7 @@ import { addAccountCommands } from './commands/account-commands.ts';
 import { addAuditCommand } from './commands/audit-command.ts';
 import { addConfigCommands } from './commands/config-commands.ts';
 import { addDeliveryCommands } from './commands/delivery-commands.ts';
+import { addDoctorCommand } from './commands/doctor-command.ts';
 import { addKeyCommands } from './commands/key-commands.ts';
 import { addProjectionCommands } from './commands/projection-commands.ts';
 import { addServeCommand } from './commands/serve-command.ts';
@@ -49,6 +50,7 @@ export function createProgram(): Command {
   addAuditCommand(program);
   addStoreCommands(program);
   addConfigCommands(program);
+  addDoctorCommand(program);
   return program;
 }
 

@@ -137,6 +137,13 @@ export interface ParkedEvent {
   readonly parkedAtMs: number;
 }
 
+export interface GroupStatus {
+  /** Every matching event up to here was acknowledged or parked. */
+  readonly position: Position;
+  /** Parked events, those of erased streams included. */
+  readonly parked: number;
+}
+
 /**
  * Competing consumers over the log (EventStoreDB's persistent subscription to `$all`).
  *
@@ -147,6 +154,8 @@ export interface ParkedEvent {
  * - `ack` ends an event; `retry` hands it out again after `delayMs`; `park` parks it with a reason. Each has an
  *   effect only while this consumer holds the event.
  * - `parked` lists the parked events, oldest first; `replayParked` hands them all out again and returns how many.
+ * - `status` says how far a group is, without loading an event: metrics read it often. What was acknowledged may show
+ *   in it a second later. `undefined` where there is no such group.
  * - While the engine is unavailable a consumer waits, and continues automatically.
  */
 export interface PersistentSubscriptions {
@@ -156,6 +165,7 @@ export interface PersistentSubscriptions {
     options: { readonly bufferSize: number; readonly signal: AbortSignal },
   ): GroupConsumer;
   parked(group: string): Promise<ParkedEvent[]>;
+  status(group: string): Promise<GroupStatus | undefined>;
   replayParked(group: string): Promise<number>;
   close(): Promise<void>;
 }

@@ -15,6 +15,7 @@ import { createMailer } from '../notices/mailer.ts';
 import { runNotifier } from '../notices/notifier.ts';
 import { Availability } from '../ops/availability.ts';
 import { EngineHealth } from '../ops/engine-health.ts';
+import { watchLoopDelay } from '../ops/loop-delay.ts';
 import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../ops/metrics.ts';
 import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
 import { retryWhileUnavailable } from '../retry.ts';
@@ -159,8 +160,9 @@ async function startParts(
     name,
     onMoved: (position) => moved('main', position),
   });
+  startFigures(options, { engines, parts, metrics, directory: live.directory });
   if (roles.includes('projector')) {
-    parts.add({ name: 'projector', ...startProjector({ config, holder: name }) });
+    parts.add({ name: 'projector', ...startProjector({ config, holder: name }, metrics) });
   }
   if (roles.includes('notices')) {
     const stopping = new AbortController();
@@ -168,7 +170,8 @@ async function startParts(
   }
   let isSubscribed: (() => boolean) | undefined;
   if (roles.includes('webhooks')) {
-    const webhooks = startWebhooks({ config, holder: name }, (position) => moved('webhooks', position));
+    const onMoved = (position: number): void => moved('webhooks', position);
+    const webhooks = startWebhooks({ config, holder: name }, onMoved, metrics);
     parts.add({ name: 'webhooks', failed: webhooks.failed, stop: () => webhooks.stop() });
     isSubscribed = () => webhooks.isConnected;
   }
@@ -212,6 +215,31 @@ function startDirectory(
   });
   parts.addRunning('directory', live.run(), following);
   return live;
+}
+
+/** The figures that are read or measured beside the work: what the stores hold, and this thread's event loop. */
+function startFigures(
+  { clock, log }: ServiceOptions,
+  {
+    engines,
+    parts,
+    metrics,
+    directory,
+  }: Pick<Starting, 'engines' | 'parts'> & { readonly metrics: Metrics; readonly directory: Directory },
+): void {
+  const stopping = new AbortController();
+  const figures = {
+    store: engines.store(),
+    view: engines.view(),
+    subscriptions: engines.subscriptions(),
+    queue: engines.queue(),
+    directory,
+    clock,
+    log,
+  };
+  parts.addRunning('figures', metrics.shared.run(figures, stopping.signal), stopping);
+  const loop = watchLoopDelay((longestMs) => metrics.loopDelay('main', longestMs));
+  parts.add({ name: 'loop delay', stop: () => loop.stop() });
 }
 
 /** The notices role. It waits for the mail server most of the time, so it needs no thread. */

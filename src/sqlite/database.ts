@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { backup, DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -217,6 +218,32 @@ export class Database {
       for (const step of migrations.slice(version())) this.#db.exec(step);
       this.#db.exec(`PRAGMA user_version = ${migrations.length}`);
     });
+  }
+}
+
+/** What a file is, without making or updating it. */
+export interface FileState {
+  /** How many of its migrations have run. */
+  readonly version: number;
+  /** What a look through it found; `undefined` where it is too large to be looked through. */
+  readonly damage: string | null | undefined;
+}
+
+/** Looks through a file of up to `maxCheckedBytes`. Throws `STORE_DAMAGED` for one that is no database. */
+export function inspectFile(
+  path: string,
+  { maxCheckedBytes }: { readonly maxCheckedBytes: number },
+): FileState {
+  const db = new DatabaseSync(path, { timeout: MAX_READ_WAIT_MS });
+  try {
+    const version = db.prepare('PRAGMA user_version').get()?.user_version as number;
+    if (statSync(path).size > maxCheckedBytes) return { version, damage: undefined };
+    const found = db.prepare('PRAGMA quick_check(1)').get()?.quick_check as string;
+    return { version, damage: found === 'ok' ? null : found };
+  } catch (error) {
+    throw orDamaged(path, error);
+  } finally {
+    db.close();
   }
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 
 const NUMBERED = /^(.+)-(\d+)\.db$/;
 
@@ -7,7 +7,7 @@ const NUMBERED = /^(.+)-(\d+)\.db$/;
  * `transactions-2.db`, in the order of their numbers.
  */
 export function numberedFiles(folder: string, first: string): string[] {
-  return readdirSync(folder)
+  return (existsSync(folder) ? readdirSync(folder) : [])
     .flatMap((name) => {
       if (name === first) return [{ name, number: 0 }];
       const [, stem, number] = NUMBERED.exec(name) ?? [];

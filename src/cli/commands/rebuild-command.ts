@@ -118,7 +118,7 @@ function partsOf({ engines, clock }: Session) {
   };
 }
 
-function progressText({ percent, rate, seconds_left }: BuildProgress): string {
+export function progressText({ percent, rate, seconds_left }: BuildProgress): string {
   const left = seconds_left === null ? '' : `, ${seconds_left} s left`;
   return `rebuilding: ${percent} %, ${rate} events/s${left}`;
 }

@@ -9,7 +9,7 @@ import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { FuelError } from '../../errors.ts';
 import { newEvent } from '../../event-store/new-event.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
-import { projectionStatus } from '../../transactions/view/operate.ts';
+import { projectionStatus } from '../../ops/followers.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { addCommand, type Session } from '../command/command.ts';
 import { deliveryContext } from '../command/deliveries.ts';

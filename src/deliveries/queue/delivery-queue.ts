@@ -134,6 +134,14 @@ export interface ClaimOptions {
   readonly laneCapacity: (prefix: string) => number;
 }
 
+/** Each is counted up to the limit: that number means so many or more. */
+export interface Backlog {
+  readonly pending: number;
+  readonly held: number;
+  /** Webhooks with a failure streak. */
+  readonly failingLanes: number;
+}
+
 export interface DeliveryFilter {
   readonly prefix?: string | undefined;
   readonly accountId?: number | undefined;
@@ -188,6 +196,7 @@ export interface WorkListener {
  * - `resetHealth` forgets a lane's failure streak (enable).
  * - `list` is newest first by `createdAtMs`, then `id`; `after` continues after a delivery's id, and rejects with
  *   `REFUSED` where there is no such delivery.
+ * - `backlog` counts what is open, without reading more than `limit` index entries of each state: metrics read it often.
  * - `purge` removes at most `limit` deliveries that ended before `endedBeforeMs`, oldest first, and returns how many.
  *   Withdrawals stay known.
  * - `logId` names the log; a new one gets a random UUID.
@@ -223,6 +232,7 @@ export interface DeliveryQueue {
     page: { readonly limit: number; readonly after?: string | undefined },
   ): Promise<readonly DeliverySummary[]>;
   countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>>;
+  backlog(limit: number): Promise<Backlog>;
   purge(endedBeforeMs: number, limit: number): Promise<number>;
   close(): Promise<void>;
 }

@@ -11,6 +11,7 @@ import type {
   SubscriptionBatch,
 } from '../event-store.ts';
 import { EventStoreDbConnection } from './driver/connection.ts';
+import { type NodeInfo, readNodeInfo } from './driver/node-info.ts';
 import { EventStoreDbSubscriptions } from './groups/subscriptions.ts';
 import { EventStoreDbAppends } from './log/append.ts';
 import { inParallel, readHead, readHiddenEnd, readRange } from './log/reads.ts';
@@ -39,10 +40,12 @@ export class EventStoreDb implements EventStore {
   readonly #appends: EventStoreDbAppends;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #url: string;
 
   constructor({ url, clock, log }: EventStoreDbOptions) {
     this.#connection = new EventStoreDbConnection(url);
     this.#appends = new EventStoreDbAppends(this.#connection);
+    this.#url = url;
     this.#clock = clock;
     this.#log = log;
   }
@@ -91,6 +94,11 @@ export class EventStoreDb implements EventStore {
   /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */
   async ping(): Promise<void> {
     await readHead(this.#connection, { timeoutMs: PING_TIMEOUT_MS, retryForMs: 0 });
+  }
+
+  /** Version and clock of a node. Rejects with `STORE_UNAVAILABLE` where none answers within some seconds. */
+  describe(): Promise<NodeInfo> {
+    return readNodeInfo(this.#url);
   }
 
   /** The server keeps the events' bytes until it is scavenged. */

@@ -26,7 +26,7 @@ import {
 const HEARTBEAT_MS = 1_000;
 const BATCH_SIZE = 500;
 
-const migrations = [
+export const eventMigrations = [
   `CREATE TABLE events (
      position INTEGER PRIMARY KEY AUTOINCREMENT,
      stream TEXT NOT NULL,
@@ -75,7 +75,7 @@ export class SqliteEventStore implements EventStore {
   readonly #readAt: StatementSync;
 
   constructor({ path, clock }: SqliteEventStoreOptions) {
-    const db = new Database(path, { migrations, durability: 'full' });
+    const db = new Database(path, { migrations: eventMigrations, durability: 'full' });
     this.#db = db;
     this.#clock = clock;
     this.#reader = new SqliteLogReader(db);

@@ -3,12 +3,18 @@ import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import { createLog } from '../../log.ts';
+import { watchLoopDelay } from '../../ops/loop-delay.ts';
 import { runProjector } from '../../transactions/view/projector.ts';
 import { runRebuildThread } from '../rebuild/rebuild-workers.ts';
 
 export interface ProjectorThreadData {
   readonly config: Config;
   readonly holder: string;
+}
+
+/** The longest delay of its event loop in the last second. */
+export interface ProjectorThreadMessage {
+  readonly loopDelayMs: number;
 }
 
 /** Pages show a transaction at most this much later under constant load. */
@@ -30,6 +36,7 @@ function rebuild(): void {
   });
 }
 
+const loop = watchLoopDelay((loopDelayMs) => parentPort?.postMessage({ loopDelayMs }));
 const engines = await openEngines(config, systemClock, log);
 try {
   await runProjector({
@@ -46,6 +53,7 @@ try {
 } finally {
   stopping.abort();
   await rebuilding;
+  loop.stop();
   await engines.close();
   parentPort?.close();
 }

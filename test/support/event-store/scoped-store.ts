@@ -72,6 +72,7 @@ export function scopedSubscriptions(
       subscriptions.ensureGroup(named(group), { ...settings, prefixes: store.prefixes(settings.prefixes) }),
     consume: (group, options) => subscriptions.consume(named(group), options),
     parked: (group) => subscriptions.parked(named(group)),
+    status: (group) => subscriptions.status(named(group)),
     replayParked: (group) => subscriptions.replayParked(named(group)),
     close: () => subscriptions.close(),
   };

@@ -3,6 +3,7 @@ import type { Clock } from '../../../clock.ts';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
 import { PreparedCollections } from '../../../mongodb/prepared-collections.ts';
 import type {
+  Backlog,
   ClaimedDelivery,
   ClaimOptions,
   Delivery,
@@ -28,7 +29,7 @@ import { firstDueAtMs, nextLaneDueAtMs } from './due.ts';
 import { storeNew } from './enqueue.ts';
 import { readHealth, resetHealth } from './lanes.ts';
 import * as copy from './log-copy.ts';
-import { countByState, findDelivery, heldAccounts, listDeliveries } from './reader.ts';
+import { backlog, countByState, findDelivery, heldAccounts, listDeliveries } from './reader.ts';
 import { MongoReporter } from './report.ts';
 import { PolledSignal } from './signal.ts';
 
@@ -186,6 +187,10 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
 
   countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>> {
     return this.#use((collections) => countByState(collections, filter), LONG_QUERY_MS);
+  }
+
+  backlog(limit: number): Promise<Backlog> {
+    return this.#use((collections) => backlog(collections, limit), LONG_QUERY_MS);
   }
 
   purge(endedBeforeMs: number, limit: number): Promise<number> {

@@ -1,6 +1,6 @@
 import type { Document, Filter } from 'mongodb';
 import { FuelError } from '../../../errors.ts';
-import type { Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
+import type { Backlog, Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
 import type { DeliveryCollections, DeliveryDocument } from './collections.ts';
 import { toDelivery, toSummary } from './documents.ts';
 
@@ -78,6 +78,15 @@ export async function countByState(
   const groups = deliveries.aggregate<{ _id: DeliveryState; count: number }>(pipeline, { hint });
   for (const { _id, count } of await groups.toArray()) counts[_id] = count;
   return counts;
+}
+
+export async function backlog({ deliveries, lanes }: DeliveryCollections, limit: number): Promise<Backlog> {
+  const [pending, held, failingLanes] = await Promise.all([
+    deliveries.countDocuments({ state: 'pending' }, { limit, hint: 'due_in_lane' }),
+    deliveries.countDocuments({ state: 'held' }, { limit, hint: 'held' }),
+    lanes.countDocuments({ failed_in_a_row: { $gt: 0 } }, { limit, hint: 'failing' }),
+  ]);
+  return { pending, held, failingLanes };
 }
 
 /** Older than a delivery, or as old with a lesser id; decided by the index alone. */

@@ -4,6 +4,7 @@ import type { Clock } from '../../../clock.ts';
 import { CommitWatch } from '../../../sqlite/commit-watch.ts';
 import { Database } from '../../../sqlite/database.ts';
 import {
+  type Backlog,
   type ClaimedDelivery,
   type ClaimOptions,
   type Delivery,
@@ -241,6 +242,10 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
 
   async countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>> {
     return this.#reader.countByState(filter);
+  }
+
+  async backlog(limit: number): Promise<Backlog> {
+    return this.#reader.backlog(limit);
   }
 
   async purge(endedBeforeMs: number, limit: number): Promise<number> {

@@ -1,7 +1,7 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { FuelError } from '../../../errors.ts';
 import type { Database } from '../../../sqlite/database.ts';
-import type { Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
+import type { Backlog, Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
 import { type Row, SUMMARY_COLUMNS, toAttempt, toDelivery, toSummary } from './rows.ts';
 import { KEPT_ATTEMPTS, WITH_RECORD } from './statements.ts';
 
@@ -16,6 +16,7 @@ export class SqliteDeliveryReader {
   readonly #delivery: StatementSync;
   readonly #attempts: StatementSync;
   readonly #place: StatementSync;
+  #backlog: StatementSync | undefined;
 
   constructor(db: Database) {
     this.#db = db;
@@ -66,6 +67,18 @@ export class SqliteDeliveryReader {
     const rows = this.#db.prepare(`SELECT state, count(*) AS count ${sql} GROUP BY state`).all(...values);
     for (const row of rows) counts[row.state as DeliveryState] = row.count as number;
     return counts;
+  }
+
+  backlog(limit: number): Backlog {
+    this.#backlog ??= this.#db.prepare(
+      `SELECT
+         (SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY due_in_lane WHERE due_at IS NOT NULL LIMIT ?1))
+           AS pending,
+         (SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY held_of_account WHERE state = 'held' LIMIT ?1))
+           AS held,
+         (SELECT count(*) FROM (SELECT 1 FROM lanes WHERE failed_in_a_row > 0 LIMIT ?1)) AS failingLanes`,
+    );
+    return { ...(this.#backlog.get(limit) as unknown as Backlog) };
   }
 
   #createdAt(id: string): number {

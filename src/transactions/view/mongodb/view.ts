@@ -40,7 +40,7 @@ const MAX_TIME_EXPIRED = 50;
 const MAY_BE_DROPPED = new Set([2, 175]);
 
 /** The collections are those of each generation: `reset` makes them. */
-const PLAN: CollectionsPlan = {
+export const PLAN: CollectionsPlan = {
   name: 'transactions-view',
   version: 1,
   collections: { [SEGMENTS]: SEGMENT_INDEXES },
