@@ -83,18 +83,15 @@ function listedJson({ id, account, unreadable }: DirectoryAccount, nowMs: number
 }
 
 function listedText(line: ReturnType<typeof listedJson>): string {
-  const access = line.access
-    ? `access until ${line.access_until ?? 'further notice'}`
-    : `no access: ${line.no_access_reason}`;
-  const webhooks =
-    line.webhooks === 0 ? 'no webhooks' : `${line.webhooks ?? '?'} webhooks (worst: ${line.webhook_state})`;
+  if (line.unreadable !== null) return `${line.id}  (unreadable: ${line.unreadable})`;
+  const until = line.access_until === null ? '' : ` until ${line.access_until}`;
   return [
     line.id,
-    line.name ?? '(unreadable)',
+    line.name,
     line.integration ? 'integration on' : 'integration off',
-    access,
-    `${line.keys ?? '?'} keys`,
-    webhooks,
+    line.access ? `access${until}` : `no access: ${line.no_access_reason}`,
+    `${line.keys} keys`,
+    line.webhooks === 0 ? 'no webhooks' : `${line.webhooks} webhooks, the worst is ${line.webhook_state}`,
   ].join('  ');
 }
 
