@@ -53,7 +53,9 @@ export async function rewrapSecrets(writer: AccountWriter, options: RewrapOption
     const commands: RewrapCommand[] = [];
     for (const { prefix, secret } of secretsOf(account?.keys ?? lastKeys)) {
       const read =
-        unreadable === null ? readSecret(masterKeys, prefix, secret) : { fault: unreadable.reason };
+        unreadable === null
+          ? readSecret(masterKeys, prefix, secret)
+          : { fault: `its account ${accountId} can't be read: ${unreadable.reason}` };
       if ('fault' in read) {
         counts.unreadable += 1;
         onUnreadable(prefix, read.fault);

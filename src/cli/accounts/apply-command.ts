@@ -32,7 +32,6 @@ async function apply(
 ): Promise<number> {
   const { engines, clock, author, out } = session;
   const dryRun = options.dryRun === true;
-  const store = engines.store();
   const interrupted = abortOnInterrupt();
   const input = await openInput(file, interrupted);
   const progress = progressLine();
@@ -45,7 +44,7 @@ async function apply(
     }
   };
   const counts = await applyAccounts({
-    store,
+    store: engines.store(),
     input,
     author,
     clock,
