@@ -103,31 +103,36 @@ describe('bash completes fuel', () => {
   });
 });
 
-describe.runIf(!missing.includes('fish'))('fish completes fuel', () => {
-  test.each(TYPED)('after %j with %j', (typed, words) => {
-    const script = `source fuel.fish; complete -C 'fuel ${typed.join(' ')}'`;
-    const text = execFileSync('fish', ['--no-config', '-c', script], { cwd: place, encoding: 'utf8' });
-    const offered = text.split('\n').map((line) => line.split('\t')[0]);
-    expect(offered.filter((word) => word !== '').toSorted()).toEqual([...words].sort());
+if (!missing.includes('fish'))
+  describe('fish completes fuel', () => {
+    test.each(TYPED)('after %j with %j', (typed, words) => {
+      const script = `source fuel.fish; complete -C 'fuel ${typed.join(' ')}'`;
+      const text = execFileSync('fish', ['--no-config', '-c', script], { cwd: place, encoding: 'utf8' });
+      const offered = text.split('\n').map((line) => line.split('\t')[0]);
+      expect(offered.filter((word) => word !== '').toSorted()).toEqual([...words].sort());
+    });
   });
-});
 
-describe.runIf(!missing.includes('zsh'))('zsh completes fuel', () => {
-  test.each(TYPED)('after %j with %j', (typed, words) => {
-    // The functions that need a terminal print instead what they would offer.
-    const script = `compdef() {}
+if (!missing.includes('zsh'))
+  describe('zsh completes fuel', () => {
+    test.each(TYPED)('after %j with %j', (typed, words) => {
+      // The functions that need a terminal print instead what they would offer.
+      const script = `compdef() {}
       _describe() { print -rl -- \${\${(P@)2}%%:*}; }
       compadd() { shift; print -rl -- "$@"; }
       _files() { print -rl -- *(N); }
       source fuel.zsh
       words=(fuel "$@") CURRENT=$(($# + 1))
       _fuel`;
-    const text = execFileSync('zsh', ['-f', '-c', script, 'zsh', ...typed], { cwd: place, encoding: 'utf8' });
-    const begun = typed.at(-1) ?? '';
-    const offered = text.split('\n').filter((word) => word !== '' && word.startsWith(begun));
-    expect(offered.toSorted()).toEqual([...words].sort());
+      const text = execFileSync('zsh', ['-f', '-c', script, 'zsh', ...typed], {
+        cwd: place,
+        encoding: 'utf8',
+      });
+      const begun = typed.at(-1) ?? '';
+      const offered = text.split('\n').filter((word) => word !== '' && word.startsWith(begun));
+      expect(offered.toSorted()).toEqual([...words].sort());
+    });
   });
-});
 
 describe('the scripts', () => {
   test('name every command and option', () => {
