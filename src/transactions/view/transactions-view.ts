@@ -1,6 +1,7 @@
 import type { RenderedRecord, TransactionRow, VisibleStatus } from '../../../projections/transactions.ts';
 import type { Position } from '../../event-store/event-store.ts';
 import type { ViewChange } from '../project-event.ts';
+import type { BulkReads } from './bulk-reads.ts';
 
 /** The place of a record in the list: newest first by `createdAtMs`, then by `id`. */
 export interface Place {
@@ -70,7 +71,7 @@ export interface Checkpoint {
  * - `countParked` counts what `parked` lists without loading it: metrics read it often.
  * - `checkpoint` is `undefined` before the first `reset`, and when the rows were written by an older rendering.
  */
-export interface TransactionsView {
+export interface TransactionsView extends BulkReads {
   page(query: PageQuery): Promise<ViewPage>;
   find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined>;
   checkpoint(): Promise<Checkpoint | undefined>;

@@ -8,10 +8,12 @@ import {
   type ClaimOptions,
   type Delivery,
   type DeliveryFilter,
+  type DeliveryPage,
   type DeliveryQueue,
   type DeliveryReport,
   type DeliveryState,
   type DeliverySummary,
+  type LoggedDelivery,
   type NewDelivery,
   newLeaseToken,
   type WebhookHealth,
@@ -145,11 +147,8 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     let after = 0; // what is held again meanwhile is not resumed twice
     for (;;) {
       const rows = await this.#db.write(() => {
-        const held = this.#statements.heldOfAccount.all(
-          accountId,
-          after,
-          BULK_ROWS,
-        ) as unknown as ProgressRow[];
+        const found = this.#statements.heldOfAccount.all(accountId, after, BULK_ROWS);
+        const held = found as unknown as ProgressRow[];
         for (const row of held) this.#change(row, { kind: 'resume' }, nowMs);
         const lanes = new Set(held.map(({ prefix }) => prefix));
         for (const prefix of lanes) this.#lanes.endStreakInTime(prefix);
@@ -232,15 +231,20 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     return this.#reader.find(id);
   }
 
-  async list(
-    filter: DeliveryFilter,
-    page: { readonly limit: number; readonly after?: string | undefined },
-  ): Promise<readonly DeliverySummary[]> {
+  async list(filter: DeliveryFilter, page: DeliveryPage): Promise<readonly DeliverySummary[]> {
     return this.#reader.list(filter, page);
   }
 
   async countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>> {
     return this.#reader.countByState(filter);
+  }
+
+  async ofTransactions(transactionIds: readonly number[]): Promise<readonly LoggedDelivery[]> {
+    return this.#reader.ofTransactions(transactionIds);
+  }
+
+  async transactionsAfter(afterId: number, limit: number): Promise<readonly number[]> {
+    return this.#reader.transactionsAfter(afterId, limit);
   }
 
   async purge(endedBeforeMs: number, limit: number): Promise<number> {

@@ -1,7 +1,13 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { FuelError } from '../../../errors.ts';
 import type { Database } from '../../../sqlite/database.ts';
-import type { Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
+import type {
+  Delivery,
+  DeliveryFilter,
+  DeliveryState,
+  DeliverySummary,
+  LoggedDelivery,
+} from '../delivery-queue.ts';
 import { type Row, SUMMARY_COLUMNS, toAttempt, toDelivery, toSummary } from './rows.ts';
 import { KEPT_ATTEMPTS, WITH_RECORD } from './statements.ts';
 
@@ -16,6 +22,8 @@ export class SqliteDeliveryReader {
   readonly #delivery: StatementSync;
   readonly #attempts: StatementSync;
   readonly #place: StatementSync;
+  readonly #ofTransactions: StatementSync;
+  readonly #transactionsAfter: StatementSync;
 
   constructor(db: Database) {
     this.#db = db;
@@ -25,6 +33,15 @@ export class SqliteDeliveryReader {
     this.#delivery = db.prepare(`${WITH_RECORD} WHERE id = ?`);
     this.#attempts = db.prepare(KEPT_ATTEMPTS);
     this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
+    this.#ofTransactions = db.prepare(
+      `SELECT id, prefix, account_id AS accountId, transaction_id AS transactionId, state,
+         recorded_at AS recordedAtMs
+       FROM deliveries INDEXED BY by_transaction WHERE transaction_id IN (SELECT value FROM json_each(?))`,
+    );
+    this.#transactionsAfter = db.prepare(
+      `SELECT DISTINCT transaction_id AS id FROM deliveries INDEXED BY by_transaction
+       WHERE transaction_id > ? ORDER BY transaction_id LIMIT ?`,
+    );
   }
 
   /** One index search for each account, however many deliveries it has. */
@@ -66,6 +83,16 @@ export class SqliteDeliveryReader {
     const rows = this.#db.prepare(`SELECT state, count(*) AS count ${sql} GROUP BY state`).all(...values);
     for (const row of rows) counts[row.state as DeliveryState] = row.count as number;
     return counts;
+  }
+
+  ofTransactions(transactionIds: readonly number[]): LoggedDelivery[] {
+    this.#db.assertOpen();
+    return this.#ofTransactions.all(JSON.stringify(transactionIds)) as unknown as LoggedDelivery[];
+  }
+
+  transactionsAfter(afterId: number, limit: number): number[] {
+    this.#db.assertOpen();
+    return this.#transactionsAfter.all(afterId, limit).map((row) => row.id as number);
   }
 
   #createdAt(id: string): number {

@@ -14,6 +14,7 @@ import type {
   TransactionsView,
   ViewPage,
 } from '../transactions-view.ts';
+import { findMany, idsAfter, rowsAfter } from './bulk-reads.ts';
 import { applyChanges, replaceRow } from './changes.ts';
 import { rowOf } from './documents.ts';
 import {
@@ -97,6 +98,18 @@ class MongoTransactionsView implements TransactionsView {
   async find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined> {
     const found = await this.#inGeneration(READ_MS, ({ rows }) => rows.findOne({ _id: transactionId }));
     return found === undefined || found === null ? undefined : (rowOf(found) ?? 'hidden');
+  }
+
+  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
+    return (await this.#inGeneration(READ_MS, (rows) => findMany(rows, transactionIds))) ?? new Map();
+  }
+
+  async rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]> {
+    return (await this.#inGeneration(READ_MS, (rows) => rowsAfter(rows, afterId, limit))) ?? [];
+  }
+
+  async idsAfter(afterId: number, limit: number): Promise<number[]> {
+    return (await this.#inGeneration(READ_MS, (rows) => idsAfter(rows, afterId, limit))) ?? [];
   }
 
   async checkpoint(): Promise<Checkpoint | undefined> {

@@ -19,7 +19,9 @@ import type {
   TransactionsView,
   ViewPage,
 } from '../transactions-view.ts';
-import { PageReader, statusCode } from './page.ts';
+import { SqliteBulkReads } from './bulk-reads.ts';
+import { PageReader } from './page.ts';
+import { ROW_COLUMNS, statusCode, toRow } from './rows.ts';
 
 /**
  * One row for each transaction; a tombstone is a row whose `status` is null. Each index fits one combination of filters
@@ -66,6 +68,7 @@ export class SqliteTransactionsView implements TransactionsView {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #pages: PageReader;
+  readonly #bulk: SqliteBulkReads;
   readonly #statements: ReturnType<typeof prepareStatements>;
 
   constructor(path: string, clock: Clock) {
@@ -73,6 +76,7 @@ export class SqliteTransactionsView implements TransactionsView {
     this.#clock = clock;
     this.#statements = prepareStatements(this.#db);
     this.#pages = new PageReader(this.#db);
+    this.#bulk = new SqliteBulkReads(this.#db);
   }
 
   async page(query: PageQuery): Promise<ViewPage> {
@@ -90,6 +94,18 @@ export class SqliteTransactionsView implements TransactionsView {
     const row = this.#statements.row.get(transactionId);
     if (row === undefined) return undefined;
     return row.status === null ? 'hidden' : toRow(row);
+  }
+
+  findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
+    return this.#bulk.findMany(transactionIds);
+  }
+
+  rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]> {
+    return this.#bulk.rowsAfter(afterId, limit);
+  }
+
+  idsAfter(afterId: number, limit: number): Promise<number[]> {
+    return this.#bulk.idsAfter(afterId, limit);
   }
 
   async checkpoint(): Promise<Checkpoint | undefined> {
@@ -249,12 +265,7 @@ function prepareStatements(db: Database) {
       `INSERT INTO transactions (id, account_id, revision) VALUES (?, 0, ?)
        ON CONFLICT (id) DO UPDATE SET account_id = 0, revision = excluded.revision, ${emptied}`,
     ),
-    row: db.prepare(
-      `SELECT id, account_id AS accountId, revision, status, created_at AS createdAtMs,
-         corporate_id AS corporateId, corporate_group_id AS corporateGroupId,
-         head, mobile_number AS mobileNumber, fees, pump, odometer
-       FROM transactions WHERE id = ?`,
-    ),
+    row: db.prepare(`SELECT ${ROW_COLUMNS} FROM transactions WHERE id = ?`),
     park: db.prepare('INSERT OR REPLACE INTO parked VALUES (?, ?, ?, ?, ?, ?)'),
     forget: db.prepare('DELETE FROM transactions WHERE id = ?'),
     unpark: db.prepare('DELETE FROM parked WHERE position = ?'),
@@ -262,9 +273,4 @@ function prepareStatements(db: Database) {
     parked: db.prepare('SELECT * FROM parked ORDER BY position'),
     countParked: db.prepare('SELECT count(*) AS count FROM parked'),
   };
-}
-
-function toRow(row: Readonly<Record<string, unknown>>): TransactionRow {
-  const { revision: _, status, ...rest } = row;
-  return { ...rest, status: status === statusCode('CONFIRMED') ? 'CONFIRMED' : 'EXTERNAL' } as TransactionRow;
 }

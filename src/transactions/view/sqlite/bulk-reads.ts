@@ -1,0 +1,42 @@
+import type { StatementSync } from 'node:sqlite';
+import type { TransactionRow } from '../../../../projections/transactions.ts';
+import type { Database } from '../../../sqlite/database.ts';
+import type { BulkReads } from '../bulk-reads.ts';
+import { ROW_COLUMNS, toRow } from './rows.ts';
+
+/** By the ids in the table itself: no index holds whole rows. */
+export class SqliteBulkReads implements BulkReads {
+  readonly #db: Database;
+  readonly #many: StatementSync;
+  readonly #rowsAfter: StatementSync;
+  readonly #idsAfter: StatementSync;
+
+  constructor(db: Database) {
+    const next = 'FROM transactions NOT INDEXED WHERE id > ? AND status IS NOT NULL ORDER BY id LIMIT ?';
+    this.#db = db;
+    this.#many = db.prepare(
+      `SELECT ${ROW_COLUMNS} FROM transactions NOT INDEXED WHERE id IN (SELECT value FROM json_each(?))`,
+    );
+    this.#rowsAfter = db.prepare(`SELECT ${ROW_COLUMNS} ${next}`);
+    this.#idsAfter = db.prepare(`SELECT id ${next}`);
+  }
+
+  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
+    this.#db.assertOpen();
+    const found = new Map<number, TransactionRow | 'hidden'>();
+    for (const row of this.#many.all(JSON.stringify(transactionIds))) {
+      found.set(row.id as number, row.status === null ? 'hidden' : toRow(row));
+    }
+    return found;
+  }
+
+  async rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]> {
+    this.#db.assertOpen();
+    return this.#rowsAfter.all(afterId, limit).map(toRow);
+  }
+
+  async idsAfter(afterId: number, limit: number): Promise<number[]> {
+    this.#db.assertOpen();
+    return this.#idsAfter.all(afterId, limit).map((row) => row.id as number);
+  }
+}
