@@ -9,6 +9,7 @@ interface Bench {
 const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   import: () => import('./import.ts'),
   rebuild: () => import('./rebuild.ts'),
+  verify: () => import('./verify.ts'),
   page: () => import('./page.ts'),
   depth: () => import('./depth.ts'),
   memory: () => import('./memory.ts'),

@@ -13,6 +13,17 @@ export function statusCode(status: VisibleStatus): number {
 
 /** From a visible row of `ROW_COLUMNS`. */
 export function toRow(row: Readonly<Record<string, unknown>>): TransactionRow {
-  const { revision: _, status, ...rest } = row;
-  return { ...rest, status: status === statusCode('CONFIRMED') ? 'CONFIRMED' : 'EXTERNAL' } as TransactionRow;
+  return {
+    id: row.id as number,
+    accountId: row.accountId as number,
+    status: row.status === statusCode('CONFIRMED') ? 'CONFIRMED' : 'EXTERNAL',
+    createdAtMs: row.createdAtMs as number,
+    corporateId: row.corporateId as number,
+    corporateGroupId: row.corporateGroupId as number | null,
+    head: row.head as string,
+    mobileNumber: row.mobileNumber as string | null,
+    fees: row.fees as string,
+    pump: row.pump as string | null,
+    odometer: row.odometer as string | null,
+  };
 }
