@@ -15,6 +15,8 @@ import { KEPT_ATTEMPTS, WITH_RECORD } from './statements.ts';
 const RARE_STATES: readonly DeliveryState[] = ['failed', 'held', 'withdrawn'];
 const IS_RARE = `state IN (${RARE_STATES.map((state) => `'${state}'`).join(', ')})`;
 
+type LoggedValues = [string, string, number, number, DeliveryState, number];
+
 /** The queries of the delivery log. Each method reads one snapshot and throws `STORE_CLOSED` after `close`. */
 export class SqliteDeliveryReader {
   readonly #db: Database;
@@ -34,10 +36,10 @@ export class SqliteDeliveryReader {
     this.#attempts = db.prepare(KEPT_ATTEMPTS);
     this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
     this.#ofTransactions = db.prepare(
-      `SELECT id, prefix, account_id AS accountId, transaction_id AS transactionId, state,
-         recorded_at AS recordedAtMs
+      `SELECT id, prefix, account_id, transaction_id, state, recorded_at
        FROM deliveries INDEXED BY by_transaction WHERE transaction_id IN (SELECT value FROM json_each(?))`,
     );
+    this.#ofTransactions.setReturnArrays(true); // half of the time that objects take
     this.#transactionsAfter = db.prepare(
       `SELECT DISTINCT transaction_id AS id FROM deliveries INDEXED BY by_transaction
        WHERE transaction_id > ? ORDER BY transaction_id LIMIT ?`,
@@ -87,7 +89,10 @@ export class SqliteDeliveryReader {
 
   ofTransactions(transactionIds: readonly number[]): LoggedDelivery[] {
     this.#db.assertOpen();
-    return this.#ofTransactions.all(JSON.stringify(transactionIds)) as unknown as LoggedDelivery[];
+    const found = this.#ofTransactions.all(JSON.stringify(transactionIds)) as unknown as LoggedValues[];
+    return found.map(([id, prefix, accountId, transactionId, state, recordedAtMs]) => {
+      return { id, prefix, accountId, transactionId, state, recordedAtMs };
+    });
   }
 
   transactionsAfter(afterId: number, limit: number): number[] {

@@ -2,7 +2,7 @@ import type { StatementSync } from 'node:sqlite';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import type { Database } from '../../../sqlite/database.ts';
 import type { BulkReads } from '../bulk-reads.ts';
-import { ROW_COLUMNS, toRow } from './rows.ts';
+import { ROW_COLUMNS, rowOfValues } from './rows.ts';
 
 /** By the ids in the table itself: no index holds whole rows. */
 export class SqliteBulkReads implements BulkReads {
@@ -19,24 +19,31 @@ export class SqliteBulkReads implements BulkReads {
     );
     this.#rowsAfter = db.prepare(`SELECT ${ROW_COLUMNS} ${next}`);
     this.#idsAfter = db.prepare(`SELECT id ${next}`);
+    // A row costs half as much as an array of its values.
+    for (const statement of [this.#many, this.#rowsAfter, this.#idsAfter]) statement.setReturnArrays(true);
   }
 
   async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
     this.#db.assertOpen();
     const found = new Map<number, TransactionRow | 'hidden'>();
-    for (const row of this.#many.all(JSON.stringify(transactionIds))) {
-      found.set(row.id as number, row.status === null ? 'hidden' : toRow(row));
+    for (const values of arrays(this.#many.all(JSON.stringify(transactionIds)))) {
+      const row = rowOfValues(values);
+      found.set(values[0] as number, row ?? 'hidden');
     }
     return found;
   }
 
   async rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]> {
     this.#db.assertOpen();
-    return this.#rowsAfter.all(afterId, limit).map(toRow);
+    return arrays(this.#rowsAfter.all(afterId, limit)).flatMap((values) => rowOfValues(values) ?? []);
   }
 
   async idsAfter(afterId: number, limit: number): Promise<number[]> {
     this.#db.assertOpen();
-    return this.#idsAfter.all(afterId, limit).map((row) => row.id as number);
+    return arrays(this.#idsAfter.all(afterId, limit)).map(([id]) => id as number);
   }
+}
+
+function arrays(rows: unknown): readonly (readonly unknown[])[] {
+  return rows as readonly (readonly unknown[])[];
 }

@@ -13,17 +13,28 @@ export function statusCode(status: VisibleStatus): number {
 
 /** From a visible row of `ROW_COLUMNS`. */
 export function toRow(row: Readonly<Record<string, unknown>>): TransactionRow {
+  const { revision: _, status, ...rest } = row;
+  return { ...rest, status: statusOf(status) } as TransactionRow;
+}
+
+/** From the values of `ROW_COLUMNS`; `undefined` for a tombstone. */
+export function rowOfValues(values: readonly unknown[]): TransactionRow | undefined {
+  if (values[3] === null) return undefined;
   return {
-    id: row.id as number,
-    accountId: row.accountId as number,
-    status: row.status === statusCode('CONFIRMED') ? 'CONFIRMED' : 'EXTERNAL',
-    createdAtMs: row.createdAtMs as number,
-    corporateId: row.corporateId as number,
-    corporateGroupId: row.corporateGroupId as number | null,
-    head: row.head as string,
-    mobileNumber: row.mobileNumber as string | null,
-    fees: row.fees as string,
-    pump: row.pump as string | null,
-    odometer: row.odometer as string | null,
+    id: values[0] as number,
+    accountId: values[1] as number,
+    status: statusOf(values[3]),
+    createdAtMs: values[4] as number,
+    corporateId: values[5] as number,
+    corporateGroupId: values[6] as number | null,
+    head: values[7] as string,
+    mobileNumber: values[8] as string | null,
+    fees: values[9] as string,
+    pump: values[10] as string | null,
+    odometer: values[11] as string | null,
   };
+}
+
+function statusOf(code: unknown): VisibleStatus {
+  return code === statusCode('CONFIRMED') ? 'CONFIRMED' : 'EXTERNAL';
 }
