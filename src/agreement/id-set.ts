@@ -16,6 +16,15 @@ export class IdSet {
     this.#ids[this.#count++] = id;
   }
 
+  /** The ids as they were added; `addAll` of another set takes them. */
+  values(): Float64Array {
+    return this.#ids.slice(0, this.#count);
+  }
+
+  addAll(ids: Float64Array): void {
+    for (const id of ids) this.add(id);
+  }
+
   has(id: number): boolean {
     if (!this.#isSorted) {
       this.#ids.subarray(0, this.#count).sort();

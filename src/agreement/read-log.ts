@@ -20,22 +20,26 @@ export interface ReadLogOptions {
   readonly store: EventStore;
   /** Where to start; 0 for the beginning. */
   readonly after?: Position | undefined;
+  /** The last position to read; the end of the log unless given. */
+  readonly upTo?: Position | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((events: number) => void) | undefined;
 }
 
-/** Reads the log of transactions to its end, once for all judges. Rejects with the signal's reason when it aborts. */
+/** Reads the log of transactions once for all judges. Rejects with the signal's reason when it aborts. */
 export async function readLog(
   judges: readonly Judge[],
-  { store, after = 0, signal, onProgress }: ReadLogOptions,
+  { store, after = 0, upTo = Infinity, signal, onProgress }: ReadLogOptions,
 ): Promise<void> {
   let events = 0;
   const log = { prefixes: [TRANSACTION_STREAMS], after, batchSize: BLOCK, ...(signal && { signal }) };
   for await (const batch of readToEnd(store, log)) {
-    const block = batch.events.map((event) => ({ event, projected: projectEvent(event) }));
+    const wanted = batch.events.filter(({ position }) => position <= upTo);
+    const block = wanted.map((event) => ({ event, projected: projectEvent(event) }));
     if (block.length > 0) for (const judge of judges) await judge.judge(block);
     events += block.length;
     onProgress?.(events);
+    if (batch.position >= upTo) break;
   }
   signal?.throwIfAborted();
 }

@@ -57,6 +57,10 @@ export interface DeliveryAgreement {
   readonly notJudged: number;
 }
 
+export interface DeliveryFindings extends DeliveryAgreement {
+  readonly known: Float64Array;
+}
+
 /** Compares the delivery log with what the events call for. Changes nothing. */
 export async function verifyDeliveries(options: VerifyDeliveriesOptions): Promise<DeliveryAgreement> {
   const judge = new DeliveryJudge(options);
@@ -120,6 +124,24 @@ export class DeliveryJudge implements Judge {
     for (const [transactionId, missing] of owedOf) {
       for (const [id, prefix] of missing) this.#missing.push({ id, prefix, transactionId });
     }
+  }
+
+  /** What it found so far, for another judge to take over: another thread's, which has judged other blocks. */
+  findings(): DeliveryFindings {
+    const [owed, states, surplus] = [this.#owed, this.#states, this.#surplus];
+    const found = { owed, states, missing: this.#missing, surplus };
+    return { ...found, notOwed: this.#notOwed, notJudged: this.#notJudged, known: this.#known.values() };
+  }
+
+  takeOver({ owed, states, missing, surplus, notOwed, notJudged, known }: DeliveryFindings): void {
+    this.#owed += owed;
+    for (const [state, count] of Object.entries(states)) this.#states[state as DeliveryState] += count;
+    for (const delivery of missing) this.#missing.push(delivery);
+    for (const delivery of surplus) this.#surplus.push(delivery);
+    for (const [reason, count] of notOwed)
+      this.#notOwed.set(reason, (this.#notOwed.get(reason) ?? 0) + count);
+    this.#notJudged += notJudged;
+    this.#known.addAll(known);
   }
 
   /** Once the log was read. */

@@ -44,6 +44,12 @@ export interface ViewAgreement {
   readonly upTo: Position;
 }
 
+export interface ViewFindings {
+  readonly checked: number;
+  readonly known: Float64Array;
+  readonly suspects: readonly number[];
+}
+
 /** Compares the view with what the events render to. */
 export async function verifyView(options: VerifyViewOptions): Promise<ViewAgreement> {
   const judge = new ViewJudge(options);
@@ -88,6 +94,17 @@ export class ViewJudge implements Judge {
       const isNew = since !== undefined && first !== undefined && since.position >= first.event.position;
       if (partial.has(id) && isNew) this.#checked += 1;
     }
+  }
+
+  /** What it found so far, for another judge to take over: another thread's, which has judged other blocks. */
+  findings(): ViewFindings {
+    return { checked: this.#checked, known: this.#known.values(), suspects: [...this.#suspects] };
+  }
+
+  takeOver({ checked, known, suspects }: ViewFindings): void {
+    this.#checked += checked;
+    this.#known.addAll(known);
+    for (const id of suspects) this.#suspects.add(id);
   }
 
   /** Once the log was read. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Judge, readLog } from '../../agreement/read-log.ts';
+import { readLog } from '../../agreement/read-log.ts';
 import { repairDeliveries, withdrawnAmong } from '../../agreement/repair-deliveries.ts';
 import { repairView } from '../../agreement/repair-view.ts';
 import { type DeliveryAgreement, DeliveryJudge } from '../../agreement/verify-deliveries.ts';
@@ -7,6 +7,7 @@ import { ViewJudge } from '../../agreement/verify-view.ts';
 import { readStartedLog } from '../../deliveries/delivery-log.ts';
 import { FuelError } from '../../errors.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
+import { judgeInThreads, paysOff, type ThreadedJudges } from '../../service/agreement/judge-in-threads.ts';
 import { projectionStatus } from '../../transactions/view/operate.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { addCommand, type Session } from '../command/command.ts';
@@ -60,7 +61,7 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   if (options.repair) await engines.bind();
   const view = what === 'deliveries' ? undefined : await viewJudge(session, options);
   const deliveries = what === 'view' ? undefined : await deliveryJudge(session, options);
-  await judgeLog(session, [view, deliveries?.judge]);
+  await judgeLog(session, options, { view, deliveries: deliveries?.judge }, deliveries?.logStartedAtMs);
   const viewCounts = view && (await judgedView(session, view, options));
   const deliveryCounts = deliveries && (await judgedDeliveries(session, deliveries, options));
   const document = {
@@ -77,12 +78,25 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   return agrees ? 0 : 1;
 }
 
-async function judgeLog({ engines }: Session, judges: readonly (Judge | undefined)[]): Promise<void> {
+/** In threads where that pays off. Explanations come in the order of the log. */
+async function judgeLog(
+  { engines, config }: Session,
+  options: VerifyOptions,
+  judges: ThreadedJudges,
+  logStartedAtMs: number | undefined,
+): Promise<void> {
+  const store = engines.store();
+  const head = await store.head();
   const progress = progressLine();
-  await readLog(
-    judges.filter((judge) => judge !== undefined),
-    { store: engines.store(), onProgress: (events) => progress.show(`${events} events`) },
-  );
+  const onProgress = (events: number): void => progress.show(`${events} events`);
+  let after = 0;
+  if (config.EVENTSTORE_URL === undefined && !options.explain && paysOff(head)) {
+    const data = { config, scope: range(options), withView: judges.view !== undefined, logStartedAtMs };
+    await judgeInThreads(judges, { ...data, head, onProgress });
+    after = head;
+  }
+  const rest = [judges.view, judges.deliveries].filter((judge) => judge !== undefined);
+  await readLog(rest, { store, after, onProgress: (events) => onProgress(after + events) });
   progress.end();
 }
 
@@ -115,6 +129,7 @@ async function judgedView(session: Session, judge: ViewJudge, options: VerifyOpt
 interface DeliveryCheck {
   readonly judge: DeliveryJudge;
   readonly isLogLost: boolean;
+  readonly logStartedAtMs: number;
   readonly again: () => DeliveryJudge;
 }
 
@@ -125,23 +140,21 @@ async function deliveryJudge(session: Session, options: VerifyOptions): Promise<
   const started = await readStartedLog(context.store);
   const lostLog = started !== undefined && started.id !== log.id ? started : undefined;
   if (lostLog !== undefined) refuseUnlessAskedFor(lostLog.id, options);
-  const judged = {
-    ...context,
-    ...range(options),
-    logStartedAtMs: lostLog?.firstStartedAtMs ?? log.startedAtMs,
-  };
+  const logStartedAtMs = lostLog?.firstStartedAtMs ?? log.startedAtMs;
+  const judged = { ...context, ...range(options), logStartedAtMs };
   const explain = (transactionId: number, key: string, reason: string): void =>
     out.note(`deliveries: transaction ${transactionId} is not owed to key ${key}: ${reason}`);
   return {
     judge: new DeliveryJudge({ ...judged, onNotOwed: options.explain ? explain : undefined }),
     isLogLost: lostLog !== undefined,
+    logStartedAtMs,
     again: () => new DeliveryJudge(judged),
   };
 }
 
 async function judgedDeliveries(
   session: Session,
-  { judge, isLogLost, again }: DeliveryCheck,
+  { judge, isLogLost, logStartedAtMs, again }: DeliveryCheck,
   options: VerifyOptions,
 ) {
   const { author, out } = session;
@@ -163,7 +176,7 @@ async function judgedDeliveries(
   if (found.missing.length === 0) return agreementJson(found);
   out.note(`deliveries: stored ${stored} that were missing`);
   const repaired = again();
-  await judgeLog(session, [repaired]);
+  await judgeLog(session, options, { view: undefined, deliveries: repaired }, logStartedAtMs);
   return agreementJson(await repaired.finish());
 }
 
