@@ -1,6 +1,7 @@
 import { type Account, type AccountKey, type AccountWebhook, activeProfile } from './account.ts';
 import type { AccountEvent, Ciphertext } from './account-events.ts';
 import { type Decision, type Refused, record, refused, unchanged } from './decision.ts';
+import { type GivenReason, reasonOf } from './given-reason.ts';
 import { formatDateTime } from './values/date-time.ts';
 
 interface ForKey {
@@ -24,7 +25,8 @@ export type WebhookCommand =
       /** Used only where the key has no secret yet. */
       readonly newSecret: Ciphertext;
     })
-  | (ForKey & { readonly type: 'RemoveWebhook' | 'EnableWebhook' })
+  | (ForKey & GivenReason & { readonly type: 'RemoveWebhook' })
+  | (ForKey & { readonly type: 'EnableWebhook' })
   | (ForKey & {
       readonly type: 'DisableWebhook';
       readonly reason: string;
@@ -65,7 +67,9 @@ export function decideWebhook(command: WebhookCommand, account: Account, key: Ac
     case 'SetWebhookUrl':
       return setUrl(command, key);
     case 'RemoveWebhook':
-      return key.webhook === null ? unchanged : record({ type: 'WebhookRemoved', data: ref });
+      return key.webhook === null
+        ? unchanged
+        : record({ type: 'WebhookRemoved', data: { ...ref, ...reasonOf(command) } });
     case 'EnableWebhook':
       if (key.webhook === null) return noWebhook(key);
       return key.webhook.disabled === null ? unchanged : record({ type: 'WebhookEnabled', data: ref });

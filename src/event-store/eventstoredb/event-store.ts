@@ -4,6 +4,7 @@ import type { Log } from '../../log.ts';
 import type {
   Append,
   AppendResult,
+  BackwardsBatch,
   EventStore,
   Position,
   RecordedEvent,
@@ -13,7 +14,7 @@ import type {
 import { EventStoreDbConnection } from './driver/connection.ts';
 import { EventStoreDbSubscriptions } from './groups/subscriptions.ts';
 import { EventStoreDbAppends } from './log/append.ts';
-import { inParallel, readHead, readHiddenEnd, readRange } from './log/reads.ts';
+import { inParallel, readBackwards, readHead, readHiddenEnd, readRange } from './log/reads.ts';
 import { subscribe } from './log/subscribe.ts';
 
 /** Streams that `readStreams` reads at the same time. */
@@ -77,6 +78,10 @@ export class EventStoreDb implements EventStore {
 
   subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch, void, undefined> {
     return subscribe(this.#connection, { ...options, log: this.#log });
+  }
+
+  readBackwards(options: Parameters<EventStore['readBackwards']>[0]): Promise<BackwardsBatch> {
+    return readBackwards(this.#connection, options);
   }
 
   head(): Promise<Position> {
