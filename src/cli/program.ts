@@ -8,7 +8,6 @@ import { addConfigCommands } from './commands/config-commands.ts';
 import { addDeliveryCommands } from './commands/delivery-commands.ts';
 import { addDoctorCommand } from './commands/doctor-command.ts';
 import { addKeyCommands } from './commands/key-commands.ts';
-import { addProjectionCommands } from './commands/projection-commands.ts';
 import { addServeCommand } from './commands/serve-command.ts';
 import { addStoreCommands } from './commands/store-commands.ts';
 import { addTransactionCommands } from './commands/transaction-commands.ts';
@@ -16,6 +15,7 @@ import { addVerifyCommand } from './commands/verify-command.ts';
 import { addWebhookCommands } from './commands/webhook-commands.ts';
 import { addCompletionCommand } from './guide/completion-command.ts';
 import { addHelpCommand } from './guide/help-command.ts';
+import { addProjectionCommands } from './projection/projection-commands.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
