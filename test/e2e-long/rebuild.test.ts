@@ -17,7 +17,7 @@ import {
 } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
-const COUNT = 12_000;
+const COUNT = onServers ? 3_000 : 12_000;
 const KILLS = 3;
 const REBUILD = ['projection', 'rebuild', 'transactions'] as const;
 
