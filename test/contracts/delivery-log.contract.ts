@@ -264,6 +264,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.find(one.id),
       (closed) => closed.list({}, { limit: 1 }),
       (closed) => closed.countByState({}),
+      (closed) => closed.backlog(1),
       (closed) => closed.purge(1_000, 1),
     ];
     for (const call of calls) await expect(call(queue)).rejects.toMatchObject({ code: 'STORE_CLOSED' });
