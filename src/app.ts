@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DirectorySnapshots } from './accounts/directory/snapshots/snapshots.ts';
 import {
@@ -26,7 +26,9 @@ import { openSqliteSubscriptions } from './event-store/sqlite/subscriptions.ts';
 import { type Log, silentLog } from './log.ts';
 import { EVENT_STORE, type RemoteEngine } from './ops/engine-health.ts';
 import { type FileState, inspectFile } from './sqlite/database.ts';
-import { openSqliteView, MIGRATIONS as VIEW_MIGRATIONS } from './transactions/view/sqlite/view.ts';
+import { numberedFiles } from './sqlite/numbered-files.ts';
+import { MIGRATIONS as VIEW_MIGRATIONS } from './transactions/view/sqlite/schema.ts';
+import { openSqliteView } from './transactions/view/sqlite/view.ts';
 import type { TransactionsView } from './transactions/view/transactions-view.ts';
 
 /** The embedded files, by what they hold; each is one SQLite database in the data directory. */
@@ -38,6 +40,11 @@ export const EMBEDDED_FILES = {
   control: 'control.db',
   directory: 'directory.db',
 } as const;
+
+/** The names of the embedded files in the folder; a view may be in several. */
+export function embeddedFiles(folder: string): string[] {
+  return Object.values(EMBEDDED_FILES).flatMap((name) => numberedFiles(folder, name));
+}
 
 /** The version of each file that this program writes. */
 const FILE_VERSIONS: Readonly<Record<EmbeddedFile, number>> = {
@@ -152,9 +159,10 @@ export function inspectEmbedded(
   name: EmbeddedFile,
   { maxCheckedBytes }: { readonly maxCheckedBytes: number },
 ): (FileState & { readonly knownVersion: number }) | undefined {
-  const path = join(FUEL_DATA_DIR, EMBEDDED_FILES[name]);
-  if (!existsSync(path)) return undefined;
-  return { ...inspectFile(path, { maxCheckedBytes }), knownVersion: FILE_VERSIONS[name] };
+  const [first] = numberedFiles(FUEL_DATA_DIR, EMBEDDED_FILES[name]);
+  if (first === undefined) return undefined;
+  const state = inspectFile(join(FUEL_DATA_DIR, first), { maxCheckedBytes });
+  return { ...state, knownVersion: FILE_VERSIONS[name] };
 }
 
 function isCurrent(config: Config, name: EmbeddedFile): boolean {

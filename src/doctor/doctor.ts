@@ -202,7 +202,11 @@ class FoundStores {
     if (store === undefined) return undefined;
     return await followerStatus({
       store,
-      view: (await this.find('view')) ?? { checkpoint: async () => undefined, countParked: async () => 0 },
+      view: (await this.find('view')) ?? {
+        checkpoint: async () => undefined,
+        countParked: async () => 0,
+        builds: { current: async () => undefined },
+      },
       subscriptions: (await this.find('subscriptions')) ?? { status: async () => undefined },
       coordination: (await this.find('coordination')) ?? {
         holder: async () => undefined,

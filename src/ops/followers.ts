@@ -7,8 +7,10 @@ import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
 import type { EventStore, PersistentSubscriptions, Position } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
 import { NOTICES_GROUP } from '../notices/notifier.ts';
+import { type BuildProgress, buildProgress } from '../transactions/view/build/progress.ts';
 import { PROJECTOR_LEASE, VIEW_NAME } from '../transactions/view/projector.ts';
 import type { TransactionsView } from '../transactions/view/transactions-view.ts';
+import type { ViewBuilds } from '../transactions/view/view-builds.ts';
 
 /** To count more takes longer than an operator waits. */
 const MAX_COUNTED = 100_000;
@@ -32,11 +34,15 @@ export interface FollowerStatus {
   readonly parked: number;
   /** The processes that work on it, separated by commas; `null` where none does. */
   readonly holder: string | null;
+  /** Of a view that is being built beside the served one. */
+  readonly rebuild?: BuildProgress;
 }
 
 export interface FollowerParts {
   readonly store: Pick<EventStore, 'head' | 'subscribe'>;
-  readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked'>;
+  readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked'> & {
+    readonly builds: Pick<ViewBuilds, 'current'>;
+  };
   readonly subscriptions: Pick<PersistentSubscriptions, 'status'>;
   readonly coordination: Pick<Coordination, 'holder' | 'live'>;
   readonly clock: Clock;
@@ -57,12 +63,15 @@ export async function projectionStatus(
   clock: Clock,
 ): Promise<FollowerStatus> {
   const position = (await view.checkpoint())?.position ?? 0;
+  const build = await view.builds.current();
+  const rebuild = build && (await buildProgress(build, clock.now()));
   return {
     name: VIEW_NAME,
     position,
     ...(await lagAfter({ store, clock }, [TRANSACTION_STREAMS], position)),
     parked: await view.countParked(),
     holder: (await coordination.holder(PROJECTOR_LEASE))?.holder ?? null,
+    ...(rebuild && { rebuild }),
   };
 }
 

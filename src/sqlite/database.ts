@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { backup, DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { type ErrorCode, FuelError } from '../errors.ts';
 import { Backoff } from '../retry.ts';
 
@@ -30,6 +31,8 @@ export interface OpenOptions {
   readonly durability: 'full' | 'normal';
   /** Pages that this connection keeps in memory, besides the cache of the operating system. Default 2. */
   readonly cacheMiB?: number;
+  /** Throws `STORE_UNAVAILABLE` where the file does not exist; it is created otherwise. */
+  readonly mustExist?: boolean;
 }
 
 /**
@@ -43,7 +46,7 @@ export class Database {
 
   constructor(path: string, options: OpenOptions) {
     this.#path = path;
-    this.#db = new DatabaseSync(path, { timeout: MAX_LOCK_WAIT_MS });
+    this.#db = this.#open(options.mustExist === true);
     try {
       this.#prepare(options);
     } catch (error) {
@@ -96,6 +99,12 @@ export class Database {
     }
   }
 
+  /** As `write`, where no other process has a reason to hold the lock for long: it blocks until then, at most a second. */
+  writeNow<T>(work: () => T): T {
+    this.exec('BEGIN IMMEDIATE');
+    return this.#finish(work);
+  }
+
   /** Runs `work` on one snapshot. It must be short: a long one prevents checkpoints of the write-ahead log. */
   read<T>(work: () => T): T {
     this.assertOpen();
@@ -116,6 +125,17 @@ export class Database {
 
   close(): void {
     if (this.#db.isOpen) this.#db.close();
+  }
+
+  #open(mustExist: boolean): DatabaseSync {
+    if (!mustExist) return new DatabaseSync(this.#path, { timeout: MAX_LOCK_WAIT_MS });
+    const url = pathToFileURL(this.#path);
+    url.searchParams.set('mode', 'rw');
+    try {
+      return new DatabaseSync(url, { timeout: MAX_LOCK_WAIT_MS });
+    } catch (error) {
+      throw this.#toKnownError(error);
+    }
   }
 
   #tryBegin(): boolean {

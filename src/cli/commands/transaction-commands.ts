@@ -3,7 +3,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { addAbortSignal } from 'node:stream';
 import { type Command, InvalidArgumentError } from 'commander';
-import { EMBEDDED_FILES } from '../../app.ts';
+import { embeddedFiles } from '../../app.ts';
 import { transactionDeliveries } from '../../deliveries/transaction-deliveries.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { eraseTransaction } from '../../erasure/erase-transaction.ts';
@@ -135,7 +135,7 @@ async function erase(
   await engines.bind();
   const files = {
     folder: config.FUEL_DATA_DIR,
-    databases: Object.values(EMBEDDED_FILES),
+    databases: embeddedFiles(config.FUEL_DATA_DIR),
     compact: compact === true,
   };
   const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];

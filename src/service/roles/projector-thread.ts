@@ -5,6 +5,7 @@ import type { Config } from '../../config/config.ts';
 import { createLog } from '../../log.ts';
 import { watchLoopDelay } from '../../ops/loop-delay.ts';
 import { runProjector } from '../../transactions/view/projector.ts';
+import { runRebuildThread } from '../rebuild/rebuild-workers.ts';
 
 export interface ProjectorThreadData {
   readonly config: Config;
@@ -25,6 +26,16 @@ const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
 
 const log = createLog(config.FUEL_LOG_LEVEL, { role: 'projector' });
+let rebuilding: Promise<void> | undefined;
+
+/** In another thread, so that this one keeps the served view up to date. A failure leaves that view served. */
+function rebuild(): void {
+  const data = { config, holder: `${holder}-rebuild`, task: 'rendering' } as const;
+  rebuilding ??= runRebuildThread(data, stopping.signal).catch((error: unknown) => {
+    log.error({ err: error }, 'the new view could not be built: run fuel projection rebuild transactions');
+  });
+}
+
 const loop = watchLoopDelay((loopDelayMs) => parentPort?.postMessage({ loopDelayMs }));
 const engines = await openEngines(config, systemClock, log);
 try {
@@ -37,8 +48,11 @@ try {
     holder,
     signal: stopping.signal,
     gatherMs: config.MONGODB_URL === undefined ? 0 : GATHER_MS,
+    onOlderRendering: rebuild,
   });
 } finally {
+  stopping.abort();
+  await rebuilding;
   loop.stop();
   await engines.close();
   parentPort?.close();

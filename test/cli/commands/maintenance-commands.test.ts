@@ -42,7 +42,13 @@ describe('fuel projection', () => {
       metadata: { actor: 'Ada' },
     });
     await withEngines((engines) => engines.view().erase(1));
-    expect((await fuel('projection', 'rebuild', 'transactions')).code).toBe(0);
+    const refused = await fuel('projection', 'rebuild', 'transactions');
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      'transaction 1 of account 7: only the new view shows it\n',
+    ]);
+    expect(await withEngines((engines) => engines.view().find(1))).toBe('hidden');
+    expect((await fuel('projection', 'rebuild', 'transactions', '--accept')).code).toBe(0);
     expect(await withEngines((engines) => engines.view().find(1))).toMatchObject({ id: 1 });
   });
 
