@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { systemClock } from '../src/clock.ts';
 import { openSqliteEventStore } from '../src/event-store/sqlite/event-store.ts';
-import { inBatches, openBare } from './support/bare-database.ts';
+import { appendBare, storedEvents } from './support/bare-append.ts';
 import { importSample } from './support/import-sample.ts';
 import { print, reportRatio, runPairs } from './support/pairs.ts';
 import { sampleFile } from './support/sample-events.ts';
@@ -12,8 +12,6 @@ import { inScratchFolder } from './support/scratch.ts';
 const LINES = 100_000;
 const BATCH_LINES = 1_000;
 const READ_BYTES = 256 * 1024;
-
-type StoredEvent = readonly [string, number, string, string, number, string, string];
 
 /** Import of a file into a fresh store, against a bare loop that appends the same bytes in the same batches. */
 export async function run(): Promise<boolean> {
@@ -31,7 +29,7 @@ export async function run(): Promise<boolean> {
     await importInto(template, file);
     const events = storedEvents(template);
     const pairs = await runPairs({
-      baseline: async () => appendBare(await freshStore(), events),
+      baseline: async () => perSecond(await appendBare(await freshStore(), events, BATCH_LINES)),
       ours: async () => importInto(await freshStore(), file),
     });
     return reportRatio({ what: 'import', unit: 'events/s', pairs, target: { ratio: 0.25, is: 'at least' } });
@@ -43,35 +41,11 @@ async function importInto(path: string, file: string): Promise<number> {
   const input = createReadStream(file, { highWaterMark: READ_BYTES });
   const startedAtMs = performance.now();
   await importSample({ store, input, lines: LINES });
-  const rate = perSecond(startedAtMs);
+  const rate = perSecond(performance.now() - startedAtMs);
   await store.close();
   return rate;
 }
 
-async function appendBare(path: string, events: readonly StoredEvent[]): Promise<number> {
-  await openSqliteEventStore({ path, clock: systemClock }).close(); // makes the table
-  const db = openBare(path, 'FULL');
-  const insert = db.prepare(
-    `INSERT INTO events (stream, revision, id, type, recorded_at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const startedAtMs = performance.now();
-  inBatches(db, events, BATCH_LINES, (event) => insert.run(...event));
-  const rate = perSecond(startedAtMs);
-  db.close();
-  return rate;
-}
-
-function storedEvents(path: string): StoredEvent[] {
-  const db = openBare(path, 'FULL');
-  const select = db.prepare(
-    'SELECT stream, revision, id, type, recorded_at, data, metadata FROM events ORDER BY position',
-  );
-  select.setReturnArrays(true);
-  const events = select.all() as unknown as StoredEvent[];
-  db.close();
-  return events;
-}
-
-function perSecond(startedAtMs: number): number {
-  return (LINES * 1_000) / (performance.now() - startedAtMs);
+function perSecond(tookMs: number): number {
+  return (LINES * 1_000) / tookMs;
 }

@@ -8,6 +8,7 @@ interface Bench {
 
 const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   import: () => import('./import.ts'),
+  apply: () => import('./apply.ts'),
   rebuild: () => import('./rebuild.ts'),
   page: () => import('./page.ts'),
   depth: () => import('./depth.ts'),

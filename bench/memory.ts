@@ -1,6 +1,4 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, createWriteStream, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { createWriteStream, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +10,7 @@ import { PageClient, type PageRequest } from './support/page-client.ts';
 import { print, reportBelow } from './support/pairs.ts';
 import { peakResidentMb } from './support/process-figures.ts';
 import { type Customer, provision } from './support/provision.ts';
+import { runFuel } from './support/run-fuel.ts';
 import { ACCOUNTS, END_MS, sampleFile } from './support/sample-events.ts';
 import { inScratchFolder } from './support/scratch.ts';
 import { type RunningServe, startServe } from './support/serve.ts';
@@ -23,7 +22,6 @@ const PAUSE_BETWEEN_PAGES_MS = 20;
 const PAGES_AFTERWARDS = 500;
 const MAX_CATCH_UP_MS = 300_000;
 const PRELOAD = join(import.meta.dirname, 'support/loop-delay.ts');
-const ROOT = join(import.meta.dirname, '..');
 
 /** Import from standard input while the service projects and serves: what both keep in memory, how late the loop is. */
 export async function run(): Promise<boolean> {
@@ -43,7 +41,7 @@ export async function run(): Promise<boolean> {
       const startedAtMs = performance.now();
       const busy = new AbortController();
       const pulling = pullPages(client, customers, busy.signal);
-      const importPeakMb = await importFrom(file, dataDir);
+      const { peakMb } = await runFuel(['transaction', 'import', '-', '--json'], { dataDir, stdin: file });
       await caughtUp(serve, dataDir);
       busy.abort();
       const pulled = await pulling;
@@ -51,7 +49,7 @@ export async function run(): Promise<boolean> {
       const delay = await readDelay(serve, delayFile);
       print(`  ${TRANSACTIONS.toLocaleString('en')} transactions in ${seconds} s, ${pulled} pages meanwhile`);
       await pullOn(client, customers, PAGES_AFTERWARDS);
-      return report(importPeakMb, peakResidentMb(serve.pid) ?? Number.NaN, delay);
+      return report(peakMb, peakResidentMb(serve.pid) ?? Number.NaN, delay);
     } finally {
       await client.close();
       await serve.stop();
@@ -80,27 +78,6 @@ async function provisionEmpty(dataDir: string): Promise<Customer[]> {
   const customers = await provision(engines.store(), ACCOUNTS);
   await engines.close();
   return customers;
-}
-
-/** `fuel transaction import - < file`; resolves with the import's peak resident set in MB. */
-async function importFrom(file: string, dataDir: string): Promise<number> {
-  const input = openSync(file, 'r');
-  const importing = spawn(join(ROOT, 'bin/fuel'), ['transaction', 'import', '-', '--json'], {
-    env: { ...process.env, FUEL_DATA_DIR: dataDir },
-    stdio: [input, 'ignore', 'inherit'],
-  });
-  closeSync(input);
-  const kill = (): boolean => importing.kill('SIGKILL');
-  process.once('exit', kill);
-  let peakMb = 0;
-  const watch = setInterval(() => {
-    peakMb = peakResidentMb(importing.pid ?? Number.NaN) ?? peakMb;
-  }, 50);
-  const [exitCode] = await once(importing, 'exit');
-  clearInterval(watch);
-  process.off('exit', kill);
-  if (exitCode !== 0) throw new Error(`the import ended with ${exitCode}`);
-  return peakMb;
 }
 
 async function caughtUp(serve: RunningServe, dataDir: string): Promise<void> {

@@ -14,6 +14,7 @@ const LAYERS = [
   ['projections', 'src/config', 'src/sqlite', 'src/mongodb', 'src/targets'],
   ['src/backup', 'src/coordination', 'src/images'],
   ['src/event-store'],
+  ['src/lines'],
   ['src/accounts', 'src/audit', 'src/transactions'],
   ['src/deliveries', 'src/edge', 'src/notices'],
   ['src/ops'],

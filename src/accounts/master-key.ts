@@ -63,6 +63,16 @@ export class MasterKeys {
     return this.#keys.some((key) => key.id === id);
   }
 
+  /** Whether the first master key encrypted this. */
+  isCurrent({ master_key_id: id }: Ciphertext): boolean {
+    return id === this.#current.id;
+  }
+
+  /** As ciphertexts name them; in the same order. */
+  ids(): string[] {
+    return this.#keys.map(({ id }) => id);
+  }
+
   /** Throws `SECRET_UNREADABLE` where no master key fits, or the text is not what was encrypted for the prefix. */
   decryptSecret(prefix: string, encrypted: Ciphertext): string {
     const masterKey = this.#keys.find((key) => key.id === encrypted.master_key_id);
@@ -84,11 +94,6 @@ export class MasterKeys {
       const message = `the webhook secret of key ${prefix} was changed, or encrypted for another key: issue a new key`;
       throw new FuelError('SECRET_UNREADABLE', message, { cause });
     }
-  }
-
-  /** As in `master_key_id`, in the same order. */
-  ids(): string[] {
-    return this.#keys.map(({ id }) => id);
   }
 
   /** They identify the keys without disclosing them; in the same order. */

@@ -14,6 +14,8 @@ import { addStoreCommands } from './commands/store-commands.ts';
 import { addTransactionCommands } from './commands/transaction-commands.ts';
 import { addVerifyCommand } from './commands/verify-command.ts';
 import { addWebhookCommands } from './commands/webhook-commands.ts';
+import { addCompletionCommand } from './guide/completion-command.ts';
+import { addHelpCommand } from './guide/help-command.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -51,6 +53,8 @@ export function createProgram(): Command {
   addStoreCommands(program);
   addConfigCommands(program);
   addDoctorCommand(program);
+  addCompletionCommand(program);
+  addHelpCommand(program);
   return program;
 }
 

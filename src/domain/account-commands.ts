@@ -92,7 +92,9 @@ function openAccount(command: Command<'OpenAccount'>, account: Account | undefin
   if (isBlank(name)) return refused('an account needs a name: give one with --name');
   if (account === undefined) return record({ type: 'AccountOpened', data: { account_id: accountId, name } });
   if (account.name === name) return unchanged;
-  return refused(`account ${accountId} is open under the name ${account.name}: open another id instead`);
+  return refused(
+    `account ${accountId} is open under the name ${account.name}, which stays: open another id instead`,
+  );
 }
 
 function setChargingProfile(command: Command<'SetChargingProfile'>, account: Account): AccountDecision {

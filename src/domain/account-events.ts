@@ -47,6 +47,8 @@ export const accountEvents = {
   KeyDriverMobileSet: type({ ...key, enabled: boolean() }),
   /** `secret` is the one made with this event, null where the key keeps the one it has. */
   WebhookUrlSet: type({ ...key, url: string(), set_at: dateTime, secret: nullable(ciphertext) }),
+  /** The same secret under another master key. */
+  WebhookSecretRewrapped: type({ ...key, secret: ciphertext }),
   WebhookRemoved: type(key),
   WebhookTestRequested: type({ ...key, delivery_id: string() }),
   WebhookFailing: type({ ...key, ...failureEvidence }),

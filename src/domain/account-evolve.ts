@@ -43,6 +43,17 @@ export function foldAccount(
   return draft;
 }
 
+/** As `evolve`, of several events recorded together. */
+export function evolveAll(
+  account: Account | undefined,
+  events: readonly AccountEvent[],
+  atMs: number,
+): Account | undefined {
+  let draft = account === undefined ? undefined : draftOf(account);
+  for (const event of events) draft = evolveDraft(draft, event, atMs);
+  return draft;
+}
+
 /**
  * As `evolve`, but changes the draft and returns it. A draft is unchanged when this throws.
  */
@@ -115,6 +126,7 @@ function change(
     case 'KeyRateLimitSet':
     case 'KeyDriverMobileSet':
     case 'WebhookUrlSet':
+    case 'WebhookSecretRewrapped':
     case 'WebhookRemoved':
     case 'WebhookTestRequested':
     case 'WebhookFailing':
@@ -188,6 +200,11 @@ function evolveKey(key: AccountKey, event: KeyEvent, atMs: number): AccountKey {
       return { ...key, driverMobile: event.data.enabled };
     case 'WebhookUrlSet':
       return setWebhook(key, event);
+    case 'WebhookSecretRewrapped':
+      if (key.webhookSecret === null) {
+        throw new EventOrderFault(`${event.type} names key ${key.prefix}, which has no webhook secret`);
+      }
+      return { ...key, webhookSecret: event.data.secret };
     case 'WebhookRemoved':
       return { ...key, webhook: null };
     // Failures are counted concurrently with the operator's commands: the webhook may just have been removed.
@@ -231,7 +248,8 @@ function instant(text: string): number {
   return ms;
 }
 
-function draftOf(account: Account): AccountDraft {
+/** A draft that begins as the account, which stays as it is. */
+export function draftOf(account: Account): AccountDraft {
   return {
     ...account,
     profiles: new Map(account.profiles),

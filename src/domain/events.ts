@@ -28,13 +28,14 @@ export function schemaOf(type: string): Struct<never, unknown> | undefined {
 }
 
 /** Every fault of `data` as `path: problem`, none when it fits the schema. */
-export function faultsOf(schema: Struct<never, unknown>, data: unknown): string[] {
+export function faultsOf<T, S>(schema: Struct<T, S>, data: unknown): string[] {
   try {
     const [error] = schema.validate(data);
     if (error === undefined) return [];
     return error.failures().map((failure) => {
       const path = failure.path.length === 0 ? 'data' : failure.path.join('.');
-      return shortened(`${path}: ${failure.refinement ?? failure.message}`, MAX_FAULT_CHARACTERS);
+      const problem = failure.type === 'never' ? 'is not a member here' : failure.message;
+      return shortened(`${path}: ${failure.refinement ?? problem}`, MAX_FAULT_CHARACTERS);
     });
   } catch (error) {
     // The validator prints what it refuses, and fails on an object with a member `toString`.

@@ -24,6 +24,8 @@ export type WebhookCommand =
       /** Used only where the key has no secret yet. */
       readonly newSecret: Ciphertext;
     })
+  /** `secret`: the key's own webhook secret, under the master key that it is to have. */
+  | (ForKey & { readonly type: 'RewrapWebhookSecret'; readonly secret: Ciphertext })
   | (ForKey & { readonly type: 'RemoveWebhook' | 'EnableWebhook' })
   | (ForKey & {
       readonly type: 'DisableWebhook';
@@ -46,6 +48,7 @@ type Command<Type extends WebhookCommand['type']> = Extract<WebhookCommand, { ty
 
 const commandTypes: Readonly<Record<WebhookCommand['type'], true>> = {
   SetWebhookUrl: true,
+  RewrapWebhookSecret: true,
   RemoveWebhook: true,
   EnableWebhook: true,
   DisableWebhook: true,
@@ -64,6 +67,11 @@ export function decideWebhook(command: WebhookCommand, account: Account, key: Ac
   switch (command.type) {
     case 'SetWebhookUrl':
       return setUrl(command, key);
+    case 'RewrapWebhookSecret':
+      // A key has one secret, which is never replaced: another ciphertext means that it was rewrapped meanwhile.
+      if (key.webhookSecret === null) return noSecret(key);
+      if (key.webhookSecret.master_key_id === command.secret.master_key_id) return unchanged;
+      return record({ type: 'WebhookSecretRewrapped', data: { ...ref, secret: command.secret } });
     case 'RemoveWebhook':
       return key.webhook === null ? unchanged : record({ type: 'WebhookRemoved', data: ref });
     case 'EnableWebhook':
@@ -151,6 +159,10 @@ function accessIneligibleReason(account: Account, atMs: number): Refused | undef
   return refused(
     `account ${account.id} has no current charging profile: run fuel account profile ${account.id} … first`,
   );
+}
+
+function noSecret({ prefix }: AccountKey): Refused {
+  return refused(`key ${prefix} has no webhook secret: it gets one with fuel webhook set ${prefix} URL`);
 }
 
 function noWebhook({ prefix }: AccountKey): Refused {

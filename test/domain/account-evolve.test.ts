@@ -12,7 +12,9 @@ import {
   opened,
   PREFIX,
   profileSet,
+  REWRAPPED,
   SECRET,
+  secretRewrapped,
   webhookSet,
 } from '../support/accounts/account-samples.ts';
 import { commandSequences } from '../support/accounts/arbitrary-commands.ts';
@@ -48,6 +50,15 @@ describe('the webhook of a key', () => {
     const account = fold(opened(), keyIssued(), webhookSet(), onKey('WebhookRemoved'));
     expect(account?.keys.get(PREFIX)).toMatchObject({ webhook: null, webhookSecret: SECRET });
   });
+
+  test('keeps its state when its secret is rewrapped, also once it is removed', () => {
+    const disabled = [opened(), keyIssued(), webhookSet(), onKey('WebhookDisabled')];
+    const before = fold(...disabled)?.keys.get(PREFIX);
+    const after = fold(...disabled, secretRewrapped())?.keys.get(PREFIX);
+    expect(after).toEqual({ ...before, webhookSecret: REWRAPPED });
+    const removed = fold(...disabled, onKey('WebhookRemoved'), secretRewrapped())?.keys.get(PREFIX);
+    expect(removed).toMatchObject({ webhook: null, webhookSecret: REWRAPPED });
+  });
 });
 
 test('every type of account event can follow', () => {
@@ -73,6 +84,7 @@ test('every type of account event can follow', () => {
     { type: 'KeyRateLimitSet', data: { ...key, rate_limit: 9 } },
     { type: 'KeyDriverMobileSet', data: { ...key, enabled: true } },
     webhookSet(),
+    secretRewrapped(),
     { type: 'WebhookTestRequested', data: { ...key, delivery_id: 'd' } },
     { type: 'WebhookFailing', data: { ...key, ...failures } },
     onKey('WebhookDisabled'),
@@ -102,7 +114,7 @@ test('every type of account event can follow', () => {
           rateLimit: 9,
           driverMobile: true,
           webhook: null,
-          webhookSecret: SECRET,
+          webhookSecret: REWRAPPED,
         },
       ],
     ]),
@@ -125,6 +137,11 @@ test.each<[string, AccountEvent[], string]>([
     'a profile that starts at no date-time',
     [opened(), profileSet('yesterday', null)],
     'yesterday is not a date-time',
+  ],
+  [
+    'a rewrapped secret of a key without one',
+    [opened(), keyIssued(), secretRewrapped()],
+    `WebhookSecretRewrapped names key ${PREFIX}, which has no webhook secret`,
   ],
   [
     'a group added twice',

@@ -8,6 +8,9 @@ import {
   opened,
   PREFIX,
   profileSet,
+  REWRAPPED,
+  SECRET,
+  secretRewrapped,
   webhookSet,
 } from '../support/accounts/account-samples.ts';
 import { given } from '../support/accounts/given.ts';
@@ -40,6 +43,30 @@ const withWebhook = [...issued, webhookSet()];
 const disabled = [...withWebhook, onKey('WebhookDisabled')];
 const integrationOn: AccountEvent = { type: 'IntegrationEnabled', data: { account_id: 7 } };
 const open = [...withWebhook, integrationOn, profileSet('2026-09-01T00:00:00Z', '2026-10-01T00:00:00Z')];
+
+describe('a webhook secret', () => {
+  const rewrap = { type: 'RewrapWebhookSecret', ...KEY, secret: REWRAPPED } as const;
+
+  test('is rewrapped once, whether its webhook is on, disabled or removed', () => {
+    for (const history of [withWebhook, disabled, [...withWebhook, onKey('WebhookRemoved')]]) {
+      given(...history)
+        .when(rewrap)
+        .thenEvents(secretRewrapped());
+    }
+    given(...withWebhook, secretRewrapped())
+      .when({ ...rewrap, secret: { ...REWRAPPED, nonce: 'b3RoZXI=' } })
+      .thenUnchanged();
+    given(...withWebhook, secretRewrapped())
+      .when({ ...rewrap, secret: SECRET })
+      .thenEvents(secretRewrapped(SECRET));
+  });
+
+  test('can not be rewrapped where the key has none', () => {
+    given(...issued)
+      .when(rewrap)
+      .thenRefused(/has no webhook secret: .*fuel webhook set/);
+  });
+});
 
 describe('a webhook', () => {
   test('is disabled once, with the reason and its evidence', () => {

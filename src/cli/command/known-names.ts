@@ -1,4 +1,4 @@
-import type { DirectoryKey } from '../../../projections/directory.ts';
+import type { Directory, DirectoryAccount, DirectoryKey } from '../../../projections/directory.ts';
 import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import type { Engines } from '../../app.ts';
 import type { Account, AccountKey } from '../../domain/account.ts';
@@ -15,6 +15,11 @@ export async function findKey(engines: DirectoryEngines, prefix: string): Promis
   const found = (await loadDirectory(engines.store(), engines.snapshots())).key(prefix);
   if (found === undefined) throw unknownKey(prefix);
   return found;
+}
+
+/** Every account by its id. */
+export function sortedAccounts(directory: Directory): DirectoryAccount[] {
+  return [...directory.accounts()].sort((a, b) => a.id - b.id);
 }
 
 /** The key of an account that has it. */

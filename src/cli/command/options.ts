@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { type DomainEventType, eventTypes } from '../../domain/events.ts';
 import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../../domain/values/bounds.ts';
 import { formatDateTime, parseDateTime } from '../../domain/values/date-time.ts';
+import { isEmail } from '../../domain/values/primitives.ts';
 
 /** Readers of arguments and options for commander. They throw `InvalidArgumentError`: wrong usage, exit 2. */
 
@@ -86,8 +87,7 @@ export function allowListOption(text: string): string[] {
 export function emailsOption(text: string): string[] {
   const emails = listOption(text);
   for (const email of emails) {
-    if (!/^[^\s@]+@[^\s@]+$/.test(email))
-      throw new InvalidArgumentError(`${email} is not an e-mail address.`);
+    if (!isEmail(email)) throw new InvalidArgumentError(`${email} is not an e-mail address.`);
   }
   return emails;
 }

@@ -5,11 +5,15 @@ import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { type Account, activeProfile } from '../../domain/account.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { printableLine } from '../../printable.ts';
+import { addApplyCommand } from '../accounts/apply-command.ts';
+import { addExportCommand } from '../accounts/export-command.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
-import { unknownAccount } from '../command/known-names.ts';
+import { sortedAccounts, unknownAccount } from '../command/known-names.ts';
 import { dateTimeOption, emailsOption, idOption, nameOption, onOff } from '../command/options.ts';
 import { keyJson } from './key-commands.ts';
+import { webhookState } from './webhook-commands.ts';
+
+const WORST_FIRST = ['disabled', 'active'] as const;
 
 export function addAccountCommands(program: Command): void {
   const account = addNoun(program, {
@@ -20,33 +24,16 @@ export function addAccountCommands(program: Command): void {
   addShowingCommands(account);
   addAccessCommands(account);
   addStructureCommands(account);
+  addApplyCommand(account);
+  addExportCommand(account);
 }
 
 function addShowingCommands(account: Command): void {
   addCommand(account, {
     usage: 'list',
-    summary: 'list every account',
+    summary: 'list every account by id: whether it has access now, its keys, and the state of its webhooks',
     example: 'fuel account list --json',
-    async work({ engines, clock, out }) {
-      for (const entry of (await loadDirectory(engines.store(), engines.snapshots())).accounts()) {
-        const { id, account: known, unreadable } = entry;
-        const access = known !== undefined && activeProfile(known, clock.now()) !== undefined;
-        const line = {
-          id,
-          name: known?.name ?? null,
-          integration: known?.integrationEnabled ?? null,
-          charging_profile_active: access,
-          keys: known?.keys.size ?? null,
-          unreadable: unreadable?.reason ?? null,
-        };
-        const integration = line.integration ? 'integration on' : 'integration off';
-        out.result(
-          line,
-          `${id}  ${printableLine(line.name ?? '(unreadable)')}  ${integration}  ${line.keys ?? '?'} keys`,
-        );
-      }
-      return 0;
-    },
+    work: list,
   });
   addCommand(account, {
     usage: 'show <id>',
@@ -61,6 +48,66 @@ function addShowingCommands(account: Command): void {
       return 0;
     },
   });
+}
+
+async function list({ engines, clock, out }: Session): Promise<number> {
+  const directory = await loadDirectory(engines.store(), engines.snapshots());
+  for (const entry of sortedAccounts(directory)) {
+    const line = listedJson(entry, clock.now());
+    await out.line(line, listedText(line));
+  }
+  return 0;
+}
+
+function listedJson({ id, account, unreadable }: DirectoryAccount, nowMs: number) {
+  const profile = account && activeProfile(account, nowMs);
+  const noAccess = account === undefined ? 'the account is unreadable' : noAccessReason(account, nowMs);
+  const endsAtMs = profile?.endsAtMs ?? null;
+  const keys = [...(account?.keys.values() ?? [])];
+  const states = keys.filter(({ active }) => active).map(({ webhook }) => webhookState(webhook).state);
+  return {
+    id,
+    name: account?.name ?? null,
+    integration: account?.integrationEnabled ?? null,
+    charging_profile_active: profile !== undefined,
+    access: noAccess === undefined,
+    access_until: noAccess !== undefined || endsAtMs === null ? null : formatDateTime(endsAtMs),
+    no_access_reason: noAccess ?? null,
+    keys: account?.keys.size ?? null,
+    /** Of keys that are on. */
+    webhooks: account === undefined ? null : states.filter((state) => state !== 'none').length,
+    webhook_state:
+      account === undefined ? null : (WORST_FIRST.find((state) => states.includes(state)) ?? 'none'),
+    unreadable: unreadable?.reason ?? null,
+  };
+}
+
+function listedText(line: ReturnType<typeof listedJson>): string {
+  if (line.unreadable !== null) return `${line.id}  (unreadable: ${line.unreadable})`;
+  const until = line.access_until === null ? '' : ` until ${line.access_until}`;
+  return [
+    line.id,
+    line.name,
+    line.integration ? 'integration on' : 'integration off',
+    line.access ? `access${until}` : `no access: ${line.no_access_reason}`,
+    `${line.keys} keys`,
+    line.webhooks === 0 ? 'no webhooks' : `${line.webhooks} webhooks, the worst is ${line.webhook_state}`,
+  ].join('  ');
+}
+
+/** Why requests of the account are refused (checks 4 and 5); `undefined` where they are not. */
+function noAccessReason(account: Account, nowMs: number): string | undefined {
+  if (!account.integrationEnabled) return 'the integration is off';
+  if (activeProfile(account, nowMs) !== undefined) return undefined;
+  const profiles = [...account.profiles.values()];
+  const starts = profiles.map(({ fromMs }) => fromMs).filter((fromMs) => fromMs > nowMs);
+  const next = starts.sort((a, b) => a - b)[0];
+  if (next !== undefined) return `its charging profile begins at ${formatDateTime(next)}`;
+  const ends = profiles.map(({ toMs }) => toMs ?? 0);
+  const last = ends.sort((a, b) => b - a)[0];
+  return last === undefined
+    ? 'it has no charging profile'
+    : `its charging profile ended at ${formatDateTime(last)}`;
 }
 
 function addAccessCommands(account: Command): void {

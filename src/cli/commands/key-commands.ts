@@ -4,10 +4,11 @@ import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { issueKey } from '../../accounts/issue-key.ts';
 import type { AccountKey } from '../../domain/account.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
+import { addRewrapCommand } from '../accounts/rewrap-command.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
-import { findKey, requireKnown, requirePrefix } from '../command/known-names.ts';
+import { findKey, requireKnown, requirePrefix, sortedAccounts } from '../command/known-names.ts';
 import { allowListOption, countOption, idOption, onOff } from '../command/options.ts';
-import { webhookOptions } from './webhook-commands.ts';
+import { webhookOptions, webhookState } from './webhook-commands.ts';
 
 const DEFAULT_RATE_LIMIT = 60;
 
@@ -20,6 +21,7 @@ export function addKeyCommands(program: Command): void {
   addIssueCommand(key);
   addShowingCommands(key);
   addChangingCommands(key);
+  addRewrapCommand(key);
 }
 
 interface IssueOptions {
@@ -93,30 +95,15 @@ async function issue(
 }
 
 function addShowingCommands(key: Command): void {
-  addCommand<{ account?: number; edge?: true }>(key, {
+  addCommand<ListOptions>(key, {
     usage: 'list',
-    summary: 'list keys, without secrets',
+    summary: 'list keys with their webhooks, without secrets, by account and in the order of their issue',
     example: 'fuel key list --edge --json',
     options: (command) =>
       command
         .option('--account <id>', 'keys of this account', idOption)
         .option('--edge', 'only what an external gateway needs for the edge checks'),
-    async work({ engines, out }, _args, options) {
-      await requireKnown(engines, options);
-      for (const entry of (await loadDirectory(engines.store(), engines.snapshots())).accounts()) {
-        if (options.account !== undefined && entry.id !== options.account) continue;
-        for (const listed of entry.account?.keys.values() ?? []) {
-          const line = options.edge ? edgeKeyJson(listed) : keyJson(entry.id, listed);
-          const state = listed.active ? 'on' : 'off';
-          const allowed = listed.allowList.join(',') || 'any address';
-          out.result(
-            line,
-            `${listed.prefix}  account ${entry.id}  ${state}  ${listed.rateLimit}/60 s  ${allowed}`,
-          );
-        }
-      }
-      return 0;
-    },
+    work: list,
   });
   addCommand(key, {
     usage: 'show <prefix>',
@@ -129,6 +116,48 @@ function addShowingCommands(key: Command): void {
       return 0;
     },
   });
+}
+
+interface ListOptions {
+  readonly account?: number;
+  readonly edge?: true;
+}
+
+/** An account's keys stand in the order in which they were issued. */
+async function list(
+  { engines, out }: Session,
+  _args: readonly string[],
+  options: ListOptions,
+): Promise<number> {
+  await requireKnown(engines, options);
+  const accounts = sortedAccounts(await loadDirectory(engines.store(), engines.snapshots()));
+  for (const { id, account, unreadable } of accounts) {
+    if (options.account !== undefined && id !== options.account) continue;
+    if (unreadable !== null)
+      out.note(`account ${id} can't be read, and its keys are not listed: ${unreadable.reason}`);
+    for (const key of account?.keys.values() ?? []) {
+      await out.line(options.edge ? edgeKeyJson(key) : keyJson(id, key), keyText(id, key));
+    }
+  }
+  return 0;
+}
+
+function keyText(
+  accountId: number,
+  { prefix, label, active, rateLimit, allowList, webhook }: AccountKey,
+): string {
+  const { state, reason, since } = webhookState(webhook);
+  const disabled = state === 'disabled' ? ` since ${since} (${reason})` : '';
+  const shown = webhook === null ? 'no webhook' : `webhook ${webhook.url} ${state}${disabled}`;
+  return [
+    prefix,
+    `account ${accountId}`,
+    label ?? '(no label)',
+    active ? 'on' : 'off',
+    `${rateLimit}/60 s`,
+    allowList.join(',') || 'any address',
+    shown,
+  ].join('  ');
 }
 
 function addChangingCommands(key: Command): void {
@@ -195,6 +224,7 @@ function addKeyChange(key: Command, { usage, summary, example, command }: KeyCha
 
 /** A key as an operator may see it: no hash, no secret. */
 export function keyJson(accountId: number, key: AccountKey) {
+  const { state, reason, since } = webhookState(key.webhook);
   return {
     account: accountId,
     prefix: key.prefix,
@@ -205,6 +235,9 @@ export function keyJson(accountId: number, key: AccountKey) {
     rate_limit: key.rateLimit,
     driver_mobile: key.driverMobile,
     webhook_url: key.webhook?.url ?? null,
+    webhook_state: state,
+    webhook_reason: reason,
+    webhook_since: since,
   };
 }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { systemClock } from '../../clock.ts';
 import { invalidConfig, loadConfig, unknownSettings } from '../../config/config.ts';
 import { FuelError } from '../../errors.ts';
@@ -12,7 +12,9 @@ export function addServeCommand(program: Command): void {
   program
     .command('serve')
     .description('run the service: all of its roles, or those named')
-    .option('--role <role>', `one of ${ROLES.join(', ')}; repeat it for several`, collectRole, [])
+    .addOption(
+      new Option('--role <role>', 'repeat it for several').choices(ROLES).argParser(collectRole).default([]),
+    )
     .addHelpText('after', '\nExample:\n  fuel serve --role api --role projector')
     .action(async ({ role }: { role: Role[] }) => {
       process.exitCode = await serve(role.length === 0 ? ROLES : role);

@@ -1,7 +1,4 @@
-import { createReadStream } from 'node:fs';
-import { access, constants, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
-import { addAbortSignal } from 'node:stream';
 import { type Command, InvalidArgumentError } from 'commander';
 import { embeddedFiles } from '../../app.ts';
 import { transactionDeliveries } from '../../deliveries/transaction-deliveries.ts';
@@ -13,6 +10,7 @@ import { printableLine } from '../../printable.ts';
 import { type ImportCounts, importTransactions } from '../../transactions/import/import-transactions.ts';
 import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
 import { deliveryContext, deliveryJson, deliveryText } from '../command/deliveries.ts';
+import { openInput } from '../command/input-file.ts';
 import { idOption, nameOption } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
 
@@ -21,8 +19,6 @@ interface EraseOptions {
   readonly yes?: true;
   readonly compact?: true;
 }
-
-const READ_BYTES = 256 * 1024;
 
 export function addTransactionCommands(program: Command): void {
   const transaction = addNoun(program, {
@@ -59,13 +55,12 @@ export function addTransactionCommands(program: Command): void {
 
 async function importFile(session: Session, [file = '']: readonly string[]): Promise<number> {
   const { engines, clock, author, out } = session;
-  if (file !== '-') await requireReadable(file);
   const interrupted = abortOnInterrupt();
-  const input = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: READ_BYTES });
+  const input = await openInput(file, interrupted);
   const progress = progressLine();
   const counts = await importTransactions({
     store: engines.store(),
-    input: addAbortSignal(interrupted, input),
+    input,
     author,
     clock,
     onRefused: (lineNumber, reason) => {
@@ -79,16 +74,6 @@ async function importFile(session: Session, [file = '']: readonly string[]): Pro
   out.result(counts, text(counts));
   if (interrupted.aborted) out.note('interrupted: import the same file again to continue');
   return counts.refused > 0 || interrupted.aborted ? 1 : 0;
-}
-
-async function requireReadable(file: string): Promise<void> {
-  try {
-    await access(file, constants.R_OK);
-    if (!(await stat(file)).isDirectory()) return;
-  } catch (cause) {
-    throw new FuelError('REFUSED', `${file} can't be read`, { cause });
-  }
-  throw new FuelError('REFUSED', `${file} is a folder: name a file`);
 }
 
 async function show(session: Session, [argument = '']: readonly string[]): Promise<number> {

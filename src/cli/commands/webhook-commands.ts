@@ -6,7 +6,7 @@ import type { Clock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { WebhookHealth } from '../../deliveries/queue/delivery-queue.ts';
 import { testWebhook } from '../../deliveries/test-webhook.ts';
-import type { AccountKey } from '../../domain/account.ts';
+import type { AccountKey, AccountWebhook } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { WebhookCommand } from '../../domain/webhook-commands.ts';
 import { createNameLookup } from '../../targets/name-lookup.ts';
@@ -168,13 +168,10 @@ function lostSecret(prefix: string, accountId: number): string {
 }
 
 function webhookJson(accountId: number, { prefix, webhook }: AccountKey, health: WebhookHealth) {
-  const disabled = webhook?.disabled ?? null;
   return {
     prefix,
     account: accountId,
-    state: webhook === null ? 'none' : disabled === null ? 'active' : 'disabled',
-    reason: disabled?.reason ?? null,
-    since: disabled === null ? null : formatDateTime(disabled.sinceMs),
+    ...webhookState(webhook),
     url: webhook?.url ?? null,
     set_at: webhook === null ? null : formatDateTime(webhook.setAtMs),
     health: {
@@ -183,4 +180,15 @@ function webhookJson(accountId: number, { prefix, webhook }: AccountKey, health:
       last_answers: health.lastAnswers,
     },
   };
+}
+
+/** `reason` and `since` of a disabled one. */
+export function webhookState(webhook: AccountWebhook | null) {
+  const disabled = webhook?.disabled ?? null;
+  const state = webhook === null ? 'none' : disabled === null ? 'active' : 'disabled';
+  return {
+    state,
+    reason: disabled?.reason ?? null,
+    since: disabled === null ? null : formatDateTime(disabled.sinceMs),
+  } as const;
 }

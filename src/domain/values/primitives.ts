@@ -20,6 +20,22 @@ export const text: Struct<string, null> = define('text', (value) => {
   return isTextTooLong(value) ? `must have at most ${MAX_TEXT_CHARACTERS} characters` : true;
 });
 
+/** A text that is not only white space. */
+export const name: Struct<string, null> = define('name', (value) => {
+  if (typeof value !== 'string' || value.trim() === '') return 'must be a string that is not blank';
+  return isTextTooLong(value) ? `must have at most ${MAX_TEXT_CHARACTERS} characters` : true;
+});
+
+export const email: Struct<string, null> = define('email', (value) => {
+  if (typeof value !== 'string' || !isEmail(value)) return 'must be an e-mail address';
+  return isTextTooLong(value) ? `must have at most ${MAX_TEXT_CHARACTERS} characters` : true;
+});
+
+/** Only the mail server can tell whether it exists. */
+export function isEmail(value: string): boolean {
+  return /^[^\s@]+@[^\s@]+$/.test(value);
+}
+
 /** An exact decimal as a string, with at most `decimals` digits after the point. */
 export const decimal = (decimals: number): Struct<string, null> =>
   define(`decimal${decimals}`, (value) =>

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import {
   corporateAdded,
   groupAdded,
@@ -21,8 +22,9 @@ describe('fuel account list and show', () => {
   test('say of each account what it may do now', async () => {
     const { fuel, done, append, account } = commandLine();
     await account(opened(), keyIssued(), keyIssued({ prefix: other }), integrationOn);
-    await account(profileSet(daysFromNow(-1), daysFromNow(1)));
+    const ends = daysFromNow(1);
     await append('account-8', [opened('Eight', 8)]);
+    await account(profileSet(daysFromNow(-1), ends));
     await append('account-8', [
       {
         type: 'ChargingProfileSet',
@@ -35,14 +37,83 @@ describe('fuel account list and show', () => {
         name: 'Harbour Freight',
         integration: true,
         charging_profile_active: true,
+        access: true,
+        access_until: ends,
+        no_access_reason: null,
         keys: 2,
+        webhooks: 0,
+        webhook_state: 'none',
         unreadable: null,
       },
-      { id: 8, name: 'Eight', integration: false, charging_profile_active: false, keys: 0, unreadable: null },
+      {
+        id: 8,
+        name: 'Eight',
+        integration: false,
+        charging_profile_active: false,
+        access: false,
+        access_until: null,
+        no_access_reason: 'the integration is off',
+        keys: 0,
+        webhooks: 0,
+        webhook_state: 'none',
+        unreadable: null,
+      },
     ]);
     expect((await fuel('account', 'list')).stdout).toBe(
-      '7  Harbour Freight  integration on  2 keys\n8  Eight  integration off  0 keys\n',
+      `7  Harbour Freight  integration on  access until ${ends}  2 keys  no webhooks\n` +
+        '8  Eight  integration off  no access: the integration is off  0 keys  no webhooks\n',
     );
+  });
+
+  test('say why there is no access, and how the webhooks of the keys that are on are', async () => {
+    const { done, append, account } = commandLine();
+    const [past, tomorrow, later] = [-1, 1, 2].map(daysFromNow) as [string, string, string];
+    const onIn = (id: number, ...events: readonly object[]) =>
+      append(`account-${id}`, [
+        opened(`${id}`, id),
+        ...[integrationOn, ...events].map((event) => {
+          const { type, data } = event as AccountEvent;
+          return { type, data: { ...data, account_id: id } };
+        }),
+      ]);
+    await onIn(
+      12,
+      profileSet(past, null),
+      keyIssued({ prefix: 'cccccccccc' }),
+      webhookSet({ prefix: 'cccccccccc' }),
+    );
+    await onIn(10, profileSet(later, null, 'b'), profileSet(tomorrow, null, 'a'));
+    await onIn(9);
+    await onIn(11, profileSet(daysFromNow(-9), daysFromNow(-8), 'b'), profileSet(daysFromNow(-2), past, 'a'));
+    await account(
+      opened(),
+      keyIssued(),
+      webhookSet(),
+      keyIssued({ prefix: other }),
+      webhookSet({ prefix: other }),
+    );
+    await account(onKey('WebhookDisabled'));
+    const listed = (await done('account', 'list')) as Record<string, unknown>[];
+    expect(listed.map(({ id, no_access_reason }) => [id, no_access_reason])).toEqual([
+      [7, 'the integration is off'],
+      [9, 'it has no charging profile'],
+      [10, `its charging profile begins at ${tomorrow}`],
+      [11, `its charging profile ended at ${past}`],
+      [12, null],
+    ]);
+    expect(listed.at(0)).toMatchObject({ webhooks: 2, webhook_state: 'disabled' });
+    expect(listed.at(-1)).toMatchObject({
+      access: true,
+      access_until: null,
+      webhooks: 1,
+      webhook_state: 'active',
+    });
+    await account(onKey('KeySwitchedOff'));
+    expect((await done('account', 'list'))[0]).toMatchObject({
+      keys: 2,
+      webhooks: 1,
+      webhook_state: 'active',
+    });
   });
 
   test('say why an account can not be read, and show nothing else of it', async () => {
@@ -55,11 +126,18 @@ describe('fuel account list and show', () => {
       name: null,
       integration: null,
       charging_profile_active: false,
+      access: false,
+      access_until: null,
+      no_access_reason: 'the account is unreadable',
       keys: null,
+      webhooks: null,
+      webhook_state: null,
       unreadable,
     };
     expect(await done('account', 'list')).toEqual(line);
-    expect((await fuel('account', 'list')).stdout).toBe('7  (unreadable)  integration off  ? keys\n');
+    expect((await fuel('account', 'list')).stdout).toBe(
+      '7  (unreadable: unknown event type AccountGuessed)\n',
+    );
     expect(await done('account', 'show', '7')).toEqual({
       id: 7,
       unreadable: { position: expect.any(Number), reason: unreadable },
@@ -90,6 +168,9 @@ describe('fuel account list and show', () => {
           rate_limit: 60,
           driver_mobile: false,
           webhook_url: 'https://example.com/hook',
+          webhook_state: 'active',
+          webhook_reason: null,
+          webhook_since: null,
         },
       ],
       unreadable: null,
@@ -166,16 +247,20 @@ describe('fuel key', () => {
   test('lists every key that can be read, one account’s where one is named', async () => {
     const { fuel, done, append, account } = commandLine();
     await account(opened(), keyIssued({ allow_list: ['203.0.113.0/24', '::1'] }), onKey('KeySwitchedOff'));
-    const theirs = keyIssued({ account_id: 8, prefix: other, rate_limit: 5 });
+    const theirs = keyIssued({ account_id: 8, prefix: other, rate_limit: 5, label: 'ERP' });
     await append('account-8', [opened('Eight', 8), theirs]);
     await append('account-9', [
       opened('Nine', 9),
       keyIssued({ account_id: 9, prefix: 'uuuuuuuuuu' }),
       guessed,
     ]);
-    const seven = `${PREFIX}  account 7  off  60/60 s  203.0.113.0/24,::1\n`;
-    const eight = `${other}  account 8  on  5/60 s  any address\n`;
-    expect((await fuel('key', 'list')).stdout).toBe(seven + eight);
+    const seven = `${PREFIX}  account 7  (no label)  off  60/60 s  203.0.113.0/24,::1  no webhook\n`;
+    const eight = `${other}  account 8  ERP  on  5/60 s  any address  no webhook\n`;
+    expect(await fuel('key', 'list')).toMatchObject({
+      code: 0,
+      stdout: seven + eight,
+      stderr: "account 9 can't be read, and its keys are not listed: unknown event type AccountGuessed\n",
+    });
     expect((await fuel('key', 'list', '--account', '7')).stdout).toBe(seven);
     expect((await fuel('key', 'list', '--account', '8')).stdout).toBe(eight);
     expect(await done('key', 'list', '--account', '8', '--edge')).toEqual({
@@ -190,6 +275,35 @@ describe('fuel key', () => {
       stdout: '',
       stderr: 'fuel: REFUSED: account 99 is not known: fuel account list\n',
     });
+  });
+
+  test('lists keys by account, in the order of their issue, with the state of the webhook', async () => {
+    const { fuel, done, append, account } = commandLine();
+    await append('account-8', [opened('Eight', 8), keyIssued({ account_id: 8, prefix: 'aaaaaaaaaa' })]);
+    await account(opened(), keyIssued({ prefix: other, label: 'ERP' }), keyIssued(), webhookSet());
+    await account(onKey('WebhookDisabled'));
+    const lines = (await done('key', 'list')) as Record<string, unknown>[];
+    expect(lines.map(({ account: id, prefix }) => [id, prefix])).toEqual([
+      [7, other],
+      [7, PREFIX],
+      [8, 'aaaaaaaaaa'],
+    ]);
+    expect(lines[0]).toMatchObject({
+      label: 'ERP',
+      webhook_url: null,
+      webhook_state: 'none',
+      webhook_since: null,
+    });
+    const disabled = {
+      webhook_url: 'https://example.com/hook',
+      webhook_state: 'disabled',
+      webhook_reason: '50 failed',
+      webhook_since: expect.stringMatching(/^20.*Z$/),
+    };
+    expect(lines[1]).toMatchObject(disabled);
+    expect((await fuel('key', 'list')).stdout).toMatch(
+      /webhook https:\/\/example\.com\/hook disabled since 20\S+Z \(50 failed\)\n/,
+    );
   });
 
   test('shows what a change left, or that nothing had to change', async () => {

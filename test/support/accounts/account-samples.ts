@@ -9,6 +9,8 @@ export const SECRET: Ciphertext = {
   ciphertext: 'Yw==',
   tag: 'dA==',
 };
+/** The same secret under another master key. */
+export const REWRAPPED: Ciphertext = { ...SECRET, master_key_id: '4e5f6071', nonce: 'cmV3' };
 export const KEY = { accountId: 7, prefix: PREFIX } as const;
 
 /** Events of account 7 and its key `abcdefghij`, with any member replaced. */
@@ -57,6 +59,11 @@ export const webhookSet = (overrides: Partial<DataOf<'WebhookUrlSet'>> = {}): Ac
     secret: SECRET,
     ...overrides,
   },
+});
+
+export const secretRewrapped = (secret: Ciphertext = REWRAPPED): AccountEvent => ({
+  type: 'WebhookSecretRewrapped',
+  data: { account_id: 7, prefix: PREFIX, secret },
 });
 
 const FAILURES = { failed_in_a_row: 50, failing_since: null, last_answers: [] };

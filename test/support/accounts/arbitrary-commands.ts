@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { AccountCommand } from '../../../src/domain/account-commands.ts';
-import { SECRET } from './account-samples.ts';
+import { REWRAPPED, SECRET } from './account-samples.ts';
 
 const accountId = fc.constant(7);
 const name = fc.constantFrom('North', 'South', 'Öst', '');
@@ -54,6 +54,11 @@ const command: fc.Arbitrary<AccountCommand> = fc.oneof(
     url: fc.constantFrom('https://example.com/a', 'https://example.com/b'),
     atMs: timeMs,
     newSecret: fc.constant(SECRET),
+  }),
+  fc.record({
+    type: type('RewrapWebhookSecret'),
+    ...key,
+    secret: fc.constantFrom(SECRET, REWRAPPED),
   }),
 );
 

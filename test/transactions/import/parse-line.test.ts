@@ -10,7 +10,7 @@ describe('a line of an import', () => {
   test.each([confirmed(501), external(501), voided(501), cancelled(501)])(
     'names its event and the stream that it belongs to: $type',
     (event) => {
-      expect(lineOf({ ...event, more: 1 })).toEqual({ ok: true, stream: 'transaction-501', event });
+      expect(lineOf({ ...event, more: 1 })).toEqual({ ok: true, stream: 'transaction-501', content: event });
     },
   );
 

@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Line, MAX_LINE_BYTES, readLines } from '../../../src/transactions/import/lines.ts';
-import { inChunks } from '../../support/transactions/importing.ts';
+import { type Line, MAX_LINE_BYTES, readLines } from '../../src/lines/lines.ts';
+import { inChunks } from '../support/transactions/importing.ts';
 
 async function read(...chunks: readonly (string | Buffer)[]): Promise<Line[]> {
   return (await Array.fromAsync(readLines(inChunks(chunks)))).flat();

@@ -1,0 +1,34 @@
+import { systemClock } from '../../src/clock.ts';
+import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
+import { inBatches, openBare } from './bare-database.ts';
+
+export type StoredEvent = readonly [string, number, string, string, number, string, string];
+
+/** A bare loop that appends the same bytes to a fresh table, `batchSize` in one commit; milliseconds. */
+export async function appendBare(
+  path: string,
+  events: readonly StoredEvent[],
+  batchSize: number,
+): Promise<number> {
+  await openSqliteEventStore({ path, clock: systemClock }).close(); // makes the table
+  const db = openBare(path, 'FULL');
+  const insert = db.prepare(
+    `INSERT INTO events (stream, revision, id, type, recorded_at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const startedAtMs = performance.now();
+  inBatches(db, events, batchSize, (event) => insert.run(...event));
+  const tookMs = performance.now() - startedAtMs;
+  db.close();
+  return tookMs;
+}
+
+export function storedEvents(path: string): StoredEvent[] {
+  const db = openBare(path, 'FULL');
+  const select = db.prepare(
+    'SELECT stream, revision, id, type, recorded_at, data, metadata FROM events ORDER BY position',
+  );
+  select.setReturnArrays(true);
+  const events = select.all() as unknown as StoredEvent[];
+  db.close();
+  return events;
+}

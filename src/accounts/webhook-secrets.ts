@@ -1,0 +1,100 @@
+import type { Directory } from '../../projections/directory.ts';
+import type { Account, AccountKey } from '../domain/account.ts';
+import type { Ciphertext } from '../domain/account-events.ts';
+import type { WebhookCommand } from '../domain/webhook-commands.ts';
+import { FuelError } from '../errors.ts';
+import { type AccountWriter, changeAccount } from './change-account.ts';
+import type { MasterKeys } from './master-key.ts';
+
+/** Of webhook secrets, one a key at most; those of switched-off keys and removed webhooks too. */
+export interface RewrapCounts {
+  readonly rewrapped: number;
+  readonly unchanged: number;
+  readonly unreadable: number;
+}
+
+export interface RewrapOptions {
+  readonly directory: Pick<Directory, 'states'>;
+  readonly masterKeys: MasterKeys;
+  readonly onUnreadable: (prefix: string, reason: string) => void;
+  readonly onProgress: (counts: RewrapCounts) => void;
+  /** Ends the work between two accounts; it can be done again. */
+  readonly signal: AbortSignal;
+}
+
+type RewrapCommand = Extract<WebhookCommand, { type: 'RewrapWebhookSecret' }>;
+
+interface KeptSecret {
+  readonly prefix: string;
+  readonly secret: Ciphertext;
+}
+
+/** How many webhook secrets are encrypted with each master key, by its id: as long as there are any it is needed. */
+export function secretsByMasterKey(directory: Pick<Directory, 'states'>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { account, lastKeys } of directory.states()) {
+    for (const { secret } of secretsOf(account?.keys ?? lastKeys)) {
+      counts.set(secret.master_key_id, (counts.get(secret.master_key_id) ?? 0) + 1);
+    }
+  }
+  return counts;
+}
+
+/**
+ * Encrypts every webhook secret anew that is not under the first master key. The secrets themselves stay, and so do
+ * the signatures. One that can't be read is reported and left as it is. Beside a `fuel webhook set` or another rewrap
+ * it is safe, since the change is decided on the account's present state.
+ */
+export async function rewrapSecrets(writer: AccountWriter, options: RewrapOptions): Promise<RewrapCounts> {
+  const { directory, masterKeys, onUnreadable, onProgress, signal } = options;
+  const counts = { rewrapped: 0, unchanged: 0, unreadable: 0 };
+  for (const { id: accountId, account, unreadable, lastKeys } of directory.states()) {
+    if (signal.aborted) break;
+    const commands: RewrapCommand[] = [];
+    for (const { prefix, secret } of secretsOf(account?.keys ?? lastKeys)) {
+      const read =
+        unreadable === null
+          ? readSecret(masterKeys, prefix, secret)
+          : { fault: `its account ${accountId} can't be read: ${unreadable.reason}` };
+      if ('fault' in read) {
+        counts.unreadable += 1;
+        onUnreadable(prefix, read.fault);
+      } else if (masterKeys.isCurrent(secret)) counts.unchanged += 1;
+      else {
+        const rewrapped = masterKeys.encryptSecret({ prefix, secret: read.text });
+        commands.push({ type: 'RewrapWebhookSecret', accountId, prefix, secret: rewrapped });
+      }
+    }
+    if (commands.length > 0) {
+      const done = await changeAccount(writer, accountId, commands);
+      for (const command of commands)
+        counts[isRecorded(command, done.account) ? 'rewrapped' : 'unchanged'] += 1;
+    }
+    onProgress(counts);
+  }
+  return counts;
+}
+
+function readSecret(
+  masterKeys: MasterKeys,
+  prefix: string,
+  secret: Ciphertext,
+): { readonly text: string } | { readonly fault: string } {
+  try {
+    return { text: masterKeys.decryptSecret(prefix, secret) };
+  } catch (error) {
+    if (!(error instanceof FuelError)) throw error;
+    return { fault: error.message };
+  }
+}
+
+/** Another rewrap may have been first. */
+function isRecorded({ prefix, secret }: RewrapCommand, account: Account): boolean {
+  return account.keys.get(prefix)?.webhookSecret?.nonce === secret.nonce;
+}
+
+function* secretsOf(keys: ReadonlyMap<string, AccountKey> | undefined): Generator<KeptSecret> {
+  for (const { prefix, webhookSecret } of keys?.values() ?? []) {
+    if (webhookSecret !== null) yield { prefix, secret: webhookSecret };
+  }
+}

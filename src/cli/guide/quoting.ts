@@ -1,0 +1,4 @@
+/** For bash and zsh. */
+export function singleQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

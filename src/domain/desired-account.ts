@@ -1,0 +1,129 @@
+import { array, enums, type Infer, nullable, object, optional } from 'superstruct';
+import type { Account } from './account.ts';
+import { type AccountCommand, decide } from './account-commands.ts';
+import type { AccountEvent } from './account-events.ts';
+import { type AccountDraft, draftOf, evolveDraft } from './account-evolve.ts';
+import { type Decision, type Refused, record, refused, unchanged } from './decision.ts';
+import { faultsOf } from './events.ts';
+import { parseDateTime } from './values/date-time.ts';
+import { dateTime, email, id, name } from './values/primitives.ts';
+
+/** Of one desired account, so that they can be recorded together: EventStoreDB takes 1 MiB in one append. */
+export const MAX_DESIRED_EVENTS = 1_000;
+
+const desiredAccount = object({
+  account_id: id,
+  name: optional(name),
+  integration: optional(enums(['on', 'off'])),
+  contacts: optional(array(email)),
+  profiles: optional(
+    array(object({ profile: name, from: optional(dateTime), to: optional(nullable(dateTime)) })),
+  ),
+  groups: optional(array(object({ id, name: optional(name) }))),
+  corporates: optional(array(object({ id, name: optional(name), group_id: optional(nullable(id)) }))),
+});
+
+/**
+ * An account as it should be. What is left out stays as it is: a member, a profile, a group, a corporate, and a member
+ * of these. A list of contacts replaces the one before.
+ */
+export type DesiredAccount = Infer<typeof desiredAccount>;
+
+/** Every fault of the members, none where they are a `DesiredAccount`. */
+export function faultsOfDesired(members: unknown): string[] {
+  const faults = faultsOf(desiredAccount, members);
+  return faults.length > 0 ? faults : repeatedIn(members as DesiredAccount);
+}
+
+/** The second of two would undo the first each time. */
+function repeatedIn({ profiles = [], groups = [], corporates = [] }: DesiredAccount): string[] {
+  return [
+    ...repeated(
+      'profiles',
+      profiles.map(({ profile }) => profile),
+    ),
+    ...repeated(
+      'groups',
+      groups.map((group) => group.id),
+    ),
+    ...repeated(
+      'corporates',
+      corporates.map((corporate) => corporate.id),
+    ),
+  ];
+}
+
+function repeated(list: string, names: readonly (string | number)[]): string[] {
+  const seen = new Set<string | number>();
+  const again = new Set(names.filter((name) => seen.size === seen.add(name).size));
+  return [...again].map((name) => `${list}: ${name} is there twice`);
+}
+
+/**
+ * The events that make the account what it should be, decided as the single commands are. Pure. Refused as a whole
+ * with every reason where a part is not possible. `atMs`: when they would be recorded.
+ */
+export function decideDesired(
+  desired: DesiredAccount,
+  account: Account | undefined,
+  atMs: number,
+): Decision<AccountEvent> {
+  if (account === undefined && desired.name === undefined) {
+    return refused(`account ${desired.account_id} is not open: give it a name, and it is opened`);
+  }
+  const events: AccountEvent[] = [];
+  const reasons = new Set<string>();
+  let draft: AccountDraft | undefined = account === undefined ? undefined : draftOf(account);
+  for (const command of commandsFor(desired, account)) {
+    const decision = 'kind' in command ? command : decide(command, draft);
+    if (decision.kind === 'refused') reasons.add(decision.reason);
+    if (decision.kind !== 'events') continue;
+    for (const event of decision.events) {
+      draft = evolveDraft(draft, event, atMs);
+      events.push(event);
+    }
+  }
+  if (reasons.size > 0) return refused([...reasons].join('; '));
+  if (events.length > MAX_DESIRED_EVENTS) {
+    return refused(
+      `it needs ${events.length} events and one line records at most ${MAX_DESIRED_EVENTS}: ` +
+        'give the account in several lines',
+    );
+  }
+  return events.length === 0 ? unchanged : record(...events);
+}
+
+/** In an order in which each can follow those before it: groups come before the corporates in them. */
+function* commandsFor(
+  desired: DesiredAccount,
+  account: Account | undefined,
+): Generator<AccountCommand | Refused> {
+  const { account_id: accountId, name: accountName, integration, contacts } = desired;
+  if (accountName !== undefined) yield { type: 'OpenAccount', accountId, name: accountName };
+  if (integration !== undefined) {
+    yield { type: integration === 'on' ? 'EnableIntegration' : 'DisableIntegration', accountId };
+  }
+  if (contacts !== undefined) yield { type: 'SetContacts', accountId, emails: contacts };
+  for (const { profile, from, to } of desired.profiles ?? []) {
+    const before = account?.profiles.get(profile);
+    const fromMs = from === undefined ? before?.fromMs : parseDateTime(from);
+    const toMs = to === undefined ? before?.toMs : to === null ? null : parseDateTime(to);
+    if (fromMs === undefined) yield needs('from', `profile ${profile}`);
+    else yield { type: 'SetChargingProfile', accountId, profile, fromMs, toMs: toMs ?? null };
+  }
+  for (const group of desired.groups ?? []) {
+    const groupName = group.name ?? account?.groups.get(group.id)?.name;
+    if (groupName === undefined) yield needs('name', `group ${group.id}`);
+    else yield { type: 'SetCorporateGroup', accountId, groupId: group.id, name: groupName };
+  }
+  for (const corporate of desired.corporates ?? []) {
+    const corporateName = corporate.name ?? account?.corporates.get(corporate.id)?.name;
+    const { id: corporateId, group_id: groupId } = corporate;
+    if (corporateName === undefined) yield needs('name', `corporate ${corporateId}`);
+    else yield { type: 'SetCorporate', accountId, corporateId, name: corporateName, groupId };
+  }
+}
+
+function needs(member: string, what: string): Refused {
+  return refused(`${what} is new and needs a ${member}`);
+}

@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import type { Decision } from '../domain/decision.ts';
+import type { DomainEvent } from '../domain/events.ts';
+import type { Append, EventStore, NewEvent, RecordedEvent } from '../event-store/event-store.ts';
+import { type Author, newEvent } from '../event-store/new-event.ts';
+import { readInParts } from '../event-store/read-in-parts.ts';
+import { type Line, readLines } from './lines.ts';
+
+/** Of lines; together they are those that were read. */
+export interface LineCounts {
+  readonly recorded: number;
+  readonly unchanged: number;
+  readonly refused: number;
+}
+
+/** What a line says about which stream, or why it can't be used. */
+export type ParsedLine<T> =
+  | { readonly ok: true; readonly stream: string; readonly content: T }
+  | { readonly ok: false; readonly reason: string };
+
+/** Decides one line by the stream's events and the lines before it. `atMs`: when its events would be recorded. */
+export type LineDecider<T> = (content: T, atMs: number) => Decision<DomainEvent>;
+
+export interface RecordLinesOptions<T> {
+  readonly store: Pick<EventStore, 'readStreams' | 'append'>;
+  readonly input: AsyncIterable<Buffer>;
+  readonly author: Author;
+  readonly clock: Clock;
+  readonly parse: (text: string) => ParsedLine<T>;
+  /** For the lines about one stream, which follow in their order. Called again after a conflict. */
+  readonly decider: (stream: string, history: readonly RecordedEvent[]) => LineDecider<T>;
+  /** Of the text of the lines that are handled together; one line more, so that there is at least one. */
+  readonly batchCharacters: number;
+  readonly onRefused: (lineNumber: number, reason: string) => void;
+  /** Called with each line that caused events, once they are recorded. */
+  readonly onRecorded?: (content: T, events: readonly DomainEvent[]) => Promise<void>;
+  readonly onProgress: (counts: LineCounts) => void;
+  /** Ends the work between two batches. What was recorded stays; the same input can be given again. */
+  readonly signal: AbortSignal;
+}
+
+const BATCH_LINES = 1_000;
+/** A stream gets no further line into its append after this many events; EventStoreDB takes 1 MiB in one. */
+const APPEND_EVENTS = 500;
+/** After a conflict another writer has made progress, so that many rounds mean that something is wrong. */
+const MAX_ROUNDS = 100;
+
+interface Candidate<T> {
+  readonly lineNumber: number;
+  readonly stream: string;
+  readonly content: T;
+}
+
+interface DecidedLine<T> {
+  readonly candidate: Candidate<T>;
+  readonly decision: Decision<DomainEvent>;
+}
+
+/** What the lines about one stream lead to, unless another writer appends to it meanwhile. */
+interface Plan<T> {
+  readonly append: Append;
+  readonly decided: readonly DecidedLine<T>[];
+  /** Lines for another append. */
+  readonly rest: readonly Candidate<T>[];
+}
+
+/**
+ * Records what lines of JSON ask for, in batches. Each line is recorded, unchanged or refused with a reason,
+ * independently of the others. Repeated or interrupted work records only what is missing.
+ */
+export async function recordLines<T>(options: RecordLinesOptions<T>): Promise<LineCounts> {
+  const recorder = new LineRecorder(options);
+  try {
+    for await (const batch of inBatches(readLines(options.input), options.batchCharacters)) {
+      if (options.signal.aborted) break;
+      await recorder.record(batch);
+    }
+  } catch (error) {
+    // The signal may have ended the input while it was read.
+    if (!options.signal.aborted || (error as Error).name !== 'AbortError') throw error;
+  }
+  return recorder.counts;
+}
+
+async function* inBatches(
+  input: AsyncIterable<readonly Line[]>,
+  maxCharacters: number,
+): AsyncGenerator<readonly Line[]> {
+  let batch: Line[] = [];
+  let characters = 0;
+  for await (const lines of input) {
+    for (const line of lines) {
+      batch.push(line);
+      characters += 'text' in line ? line.text.length : 0;
+      if (batch.length < BATCH_LINES && characters < maxCharacters) continue;
+      yield batch;
+      batch = [];
+      characters = 0;
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
+
+class LineRecorder<T> {
+  readonly #options: RecordLinesOptions<T>;
+  readonly #author: Author;
+  #recorded = 0;
+  #unchanged = 0;
+  #refused = 0;
+
+  constructor(options: RecordLinesOptions<T>) {
+    this.#options = options;
+    this.#author = { ...options.author, correlationId: options.author.correlationId ?? randomUUID() };
+  }
+
+  get counts(): LineCounts {
+    return { recorded: this.#recorded, unchanged: this.#unchanged, refused: this.#refused };
+  }
+
+  async record(lines: readonly Line[]): Promise<void> {
+    let open: readonly Candidate<T>[] = this.#parse(lines);
+    for (let round = 0; open.length > 0; round++) {
+      if (round === MAX_ROUNDS) throw new Error(`an import had a conflict in each of ${MAX_ROUNDS} rounds`);
+      open = await this.#round(open);
+    }
+    this.#options.onProgress(this.counts);
+  }
+
+  #parse(lines: readonly Line[]): Candidate<T>[] {
+    const candidates: Candidate<T>[] = [];
+    for (const line of lines) {
+      const parsed =
+        'fault' in line ? { ok: false as const, reason: line.fault } : this.#options.parse(line.text);
+      if (parsed.ok)
+        candidates.push({ lineNumber: line.number, stream: parsed.stream, content: parsed.content });
+      else this.#refuse(line.number, parsed.reason);
+    }
+    return candidates;
+  }
+
+  /** Decides each candidate by its stream and appends; returns those that have to be decided again, or still. */
+  async #round(candidates: readonly Candidate<T>[]): Promise<readonly Candidate<T>[]> {
+    const plans = await this.#plans(Map.groupBy(candidates, (candidate) => candidate.stream));
+    const planned = plans.filter(({ append }) => append.events.length > 0);
+    const results = await this.#options.store.append(planned.map(({ append }) => append));
+    const resultOf = new Map(planned.map((plan, index) => [plan, results[index]]));
+    const open: Candidate<T>[] = [];
+    for (const plan of plans) {
+      const result = resultOf.get(plan);
+      // What another writer has recorded may change the decision on every line of the stream.
+      if (result?.kind === 'conflict') for (const { candidate } of plan.decided) open.push(candidate);
+      else await this.#count(plan, result?.kind === 'erased');
+      for (const candidate of plan.rest) open.push(candidate);
+    }
+    return open;
+  }
+
+  /** What was read of a stream is not kept: it may be much more than the lines about it. */
+  async #plans(byStream: ReadonlyMap<string, readonly Candidate<T>[]>): Promise<Plan<T>[]> {
+    const plans: Plan<T>[] = [];
+    for await (const [stream, history] of readInParts(this.#options.store, [...byStream.keys()])) {
+      plans.push(this.#plan(stream, history, byStream.get(stream) ?? []));
+    }
+    return plans;
+  }
+
+  #plan(stream: string, history: readonly RecordedEvent[], candidates: readonly Candidate<T>[]): Plan<T> {
+    const events: NewEvent[] = [];
+    const decided: DecidedLine<T>[] = [];
+    const decide = this.#options.decider(stream, history);
+    for (const candidate of candidates) {
+      if (events.length >= APPEND_EVENTS) break;
+      const atMs = this.#options.clock.now();
+      const decision = decide(candidate.content, atMs);
+      decided.push({ candidate, decision });
+      if (decision.kind !== 'events') continue;
+      for (const event of decision.events) events.push(newEvent(event, this.#author, atMs));
+    }
+    const expected = history.at(-1)?.revision ?? 'none';
+    return { append: { stream, expected, events }, decided, rest: candidates.slice(decided.length) };
+  }
+
+  async #count({ append: { stream }, decided }: Plan<T>, erased: boolean): Promise<void> {
+    for (const { candidate, decision } of decided) {
+      if (erased) this.#refuse(candidate.lineNumber, `${stream} was erased and is never recorded again`);
+      else if (decision.kind === 'refused')
+        this.#refuse(candidate.lineNumber, `${stream}: ${decision.reason}`);
+      else if (decision.kind === 'unchanged') this.#unchanged += 1;
+      else {
+        this.#recorded += 1;
+        await this.#options.onRecorded?.(candidate.content, decision.events);
+      }
+    }
+  }
+
+  #refuse(lineNumber: number, reason: string): void {
+    this.#refused += 1;
+    this.#options.onRefused(lineNumber, reason);
+  }
+}

@@ -1,0 +1,78 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { folder, fuelProcess, ServiceProcess, startFuel } from '../support/service/service-process.ts';
+import { SEPTEMBER } from '../support/transactions/e2e-samples.ts';
+import { until } from '../support/waiting.ts';
+
+const accounts = (count: number): string =>
+  Array.from({ length: count }, (_, index) => {
+    const id = index + 1;
+    const line = {
+      account_id: id,
+      name: `Customer ${id}`,
+      integration: 'on',
+      profiles: [{ profile: 'basic', from: '2026-01-01T00:00:00Z', to: null }],
+      corporates: [{ id, name: 'Head Office', group_id: null }],
+    };
+    return `${JSON.stringify(line)}\n`;
+  }).join('');
+
+describe('fuel account apply, while the service runs', () => {
+  const service = new ServiceProcess();
+
+  beforeAll(async () => {
+    await service.start();
+  });
+
+  it('gives every account its access at once', async () => {
+    const applied = await service.fuel(['account', 'apply', '-', '--json', '--wait'], {
+      stdin: accounts(3_000),
+    });
+    expect([applied.code, applied.stdout, applied.stderr]).toEqual([
+      0,
+      '{"applied":3000,"unchanged":0,"refused":0}\n',
+      '',
+    ]);
+    const { json } = await service.done(['key', 'issue', '3000', '--json', '--wait']);
+    const list = () => service.get(`/transactions?${SEPTEMBER}&corporate_id=3000`, { key: json.key });
+    expect((await list()).status).toBe(200);
+    const off = '{"account_id":3000,"integration":"off"}\n';
+    await service.fuel(['account', 'apply', '-', '--wait'], { stdin: off });
+    expect((await list()).body.error.code).toBe('API_INTEGRATION_NOT_ENABLED');
+  });
+
+  it('may run twice at once: together they record everything once', async () => {
+    const stdin = accounts(1_000).replaceAll('"Head Office"', '"Main Office"');
+    const once = () => fuelProcess(['account', 'apply', '-', '--json'], { dataDir: service.dataDir, stdin });
+    const both = await Promise.all([once(), once()]);
+    expect(both.map(({ code }) => code)).toEqual([0, 0]);
+    expect(both.reduce((sum, { json }) => sum + json.applied, 0)).toBe(1_000);
+    expect(both.reduce((sum, { json }) => sum + json.unchanged, 0)).toBe(1_000);
+  });
+});
+
+it.each(['SIGKILL', 'SIGINT'] as const)('continues after %s where it was', async (signal) => {
+  const place = folder();
+  const dataDir = join(place, 'data');
+  const file = join(place, 'accounts.jsonl');
+  const text = accounts(5_000);
+  writeFileSync(file, text);
+  const service = new ServiceProcess({ dataDir });
+  const { child, result } = startFuel(['account', 'apply', file, '--json'], { dataDir });
+  await until(async () => (await service.operator.with((engines) => engines.store().head())) > 100, 10_000);
+  child.kill(signal);
+  const { code, stderr } = await result;
+  if (signal === 'SIGINT') {
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/interrupted: apply the same file again to continue\n$/),
+    ]);
+  } else expect(code).toBeNull();
+  const second = await service.done(['account', 'apply', file, '--json']);
+  expect(second.json.refused).toBe(0);
+  expect(second.json.unchanged).toBeGreaterThan(0);
+  expect(second.json.applied).toBeGreaterThan(0);
+  expect(second.json.applied + second.json.unchanged).toBe(5_000);
+  expect((await service.done(['account', 'export'])).lines).toHaveLength(5_000);
+});
