@@ -4,6 +4,7 @@ import type { Log } from '../../log.ts';
 import type {
   Append,
   AppendResult,
+  BackwardsBatch,
   EventStore,
   Position,
   RecordedEvent,
@@ -14,7 +15,7 @@ import { EventStoreDbConnection } from './driver/connection.ts';
 import { type NodeInfo, readNodeInfo } from './driver/node-info.ts';
 import { EventStoreDbSubscriptions } from './groups/subscriptions.ts';
 import { EventStoreDbAppends } from './log/append.ts';
-import { inParallel, readHead, readHiddenEnd, readRange } from './log/reads.ts';
+import { inParallel, readBackwards, readHead, readHiddenEnd, readRange } from './log/reads.ts';
 import { subscribe } from './log/subscribe.ts';
 
 /** Streams that `readStreams` reads at the same time. */
@@ -80,6 +81,10 @@ export class EventStoreDb implements EventStore {
 
   subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch, void, undefined> {
     return subscribe(this.#connection, { ...options, log: this.#log });
+  }
+
+  readBackwards(options: Parameters<EventStore['readBackwards']>[0]): Promise<BackwardsBatch> {
+    return readBackwards(this.#connection, options);
   }
 
   head(): Promise<Position> {

@@ -7,6 +7,7 @@ import { Database } from '../../sqlite/database.ts';
 import type {
   Append,
   AppendResult,
+  BackwardsBatch,
   EventStore,
   NewEvent,
   Position,
@@ -19,6 +20,7 @@ import {
   type EventRow,
   firstBatch,
   type ReadAllOptions,
+  type ReadBackwardsOptions,
   SqliteLogReader,
   toRecorded,
 } from './log-reader.ts';
@@ -165,6 +167,11 @@ export class SqliteEventStore implements EventStore {
   readAll(options: ReadAllOptions): SubscriptionBatch {
     this.#db.assertOpen();
     return this.#reader.readAll(options);
+  }
+
+  async readBackwards(options: ReadBackwardsOptions): Promise<BackwardsBatch> {
+    this.#db.assertOpen();
+    return this.#reader.readBackwards(options);
   }
 
   /** The events at these positions, read on the calling thread; those that were erased are left out. */

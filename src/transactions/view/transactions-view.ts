@@ -1,6 +1,7 @@
 import type { RenderedRecord, TransactionRow, VisibleStatus } from '../../../projections/transactions.ts';
 import type { Position } from '../../event-store/event-store.ts';
 import type { ViewChange } from '../project-event.ts';
+import type { BulkReads } from './bulk-reads.ts';
 import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 import type { ViewBuilds } from './view-builds.ts';
 
@@ -44,7 +45,6 @@ export interface ViewPage {
  * - `page` reads one consistent snapshot of one account, and at most `limit` + 1 index entries for each
  *   corporate and status asked for. Rejects with `STORE_UNAVAILABLE` while the view is not complete enough to
  *   serve (see `Checkpoint.servesFrom`).
- * - `rowsAfter` returns the visible rows whose id is above `id`, at most `limit`, by ascending id.
  * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. Each
  *   transaction changes atomically, and the checkpoint moves after all of them. Returns what was parked; changes
  *   nothing and returns `reset` where another generation is served.
@@ -54,11 +54,10 @@ export interface ViewPage {
  * - `checkpoint` is `undefined` before the first `reset`.
  * - `erase` counts for a view that is being built too.
  */
-export interface TransactionsView {
+export interface TransactionsView extends BulkReads {
   readonly builds: ViewBuilds;
   page(query: PageQuery): Promise<ViewPage>;
   find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined>;
-  rowsAfter(id: number, limit: number): Promise<TransactionRow[]>;
   checkpoint(): Promise<Checkpoint | undefined>;
   reset(storeId: string, servesFrom: Position): Promise<Checkpoint>;
   apply(

@@ -1,6 +1,7 @@
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import type { Position } from '../../event-store/event-store.ts';
 import type { ViewChange } from '../project-event.ts';
+import type { BulkReads } from './bulk-reads.ts';
 import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 
 /** A part of the log that one worker applies: what comes after `after`, up to `upTo`. */
@@ -35,7 +36,7 @@ export interface Resumed {
  * - Every call but `checkpoint` rejects with `REFUSED` once the build was dropped, or is the served view. `checkpoint`
  *   is `undefined` then.
  */
-export interface ViewBuild {
+export interface ViewBuild extends Pick<BulkReads, 'rowsAfter'> {
   readonly generation: number;
   checkpoint(): Promise<Checkpoint | undefined>;
   segments(): Promise<Segment[]>;
@@ -50,7 +51,6 @@ export interface ViewBuild {
   finish(): Promise<void>;
   apply(changes: readonly ViewChange[], position: Position): Promise<readonly ParkedTransactionEvent[]>;
   find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined>;
-  rowsAfter(id: number, limit: number): Promise<TransactionRow[]>;
 }
 
 /**

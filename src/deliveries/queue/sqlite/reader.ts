@@ -2,7 +2,14 @@ import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FuelError } from '../../../errors.ts';
 import type { Database } from '../../../sqlite/database.ts';
-import type { Backlog, Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
+import type {
+  Backlog,
+  Delivery,
+  DeliveryFilter,
+  DeliveryState,
+  DeliverySummary,
+  LoggedDelivery,
+} from '../delivery-queue.ts';
 import { type Row, SUMMARY_COLUMNS, toAttempt, toDelivery, toSummary } from './rows.ts';
 import { KEPT_ATTEMPTS, WITH_RECORD } from './statements.ts';
 
@@ -11,6 +18,8 @@ const LANES_AT_ONCE = 5_000;
 /** A query uses a partial index only where it repeats the index's condition. */
 const RARE_STATES: readonly DeliveryState[] = ['failed', 'held', 'withdrawn'];
 const IS_RARE = `state IN (${RARE_STATES.map((state) => `'${state}'`).join(', ')})`;
+
+type LoggedValues = [string, string, number, number, DeliveryState, number];
 
 /** The queries of the delivery log. Each method reads one snapshot and throws `STORE_CLOSED` after `close`. */
 export class SqliteDeliveryReader {
@@ -21,6 +30,8 @@ export class SqliteDeliveryReader {
   readonly #place: StatementSync;
   readonly #open: StatementSync;
   readonly #failing: StatementSync;
+  readonly #ofTransactions: StatementSync;
+  readonly #transactionsAfter: StatementSync;
 
   constructor(db: Database) {
     this.#db = db;
@@ -40,6 +51,15 @@ export class SqliteDeliveryReader {
        FROM (SELECT prefix, failed_in_a_row FROM lanes WHERE prefix > ? ORDER BY prefix LIMIT ?)`,
     );
     this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
+    this.#ofTransactions = db.prepare(
+      `SELECT id, prefix, account_id, transaction_id, state, recorded_at
+       FROM deliveries INDEXED BY by_transaction WHERE transaction_id IN (SELECT value FROM json_each(?))`,
+    );
+    this.#ofTransactions.setReturnArrays(true); // half of the time that objects take
+    this.#transactionsAfter = db.prepare(
+      `SELECT DISTINCT transaction_id AS id FROM deliveries INDEXED BY by_transaction
+       WHERE transaction_id > ? ORDER BY transaction_id LIMIT ?`,
+    );
   }
 
   /** One index search for each account, however many deliveries it has. */
@@ -97,6 +117,19 @@ export class SqliteDeliveryReader {
       this.#db.assertOpen();
     }
     return { pending, held, failingLanes };
+  }
+
+  ofTransactions(transactionIds: readonly number[]): LoggedDelivery[] {
+    this.#db.assertOpen();
+    const found = this.#ofTransactions.all(JSON.stringify(transactionIds)) as unknown as LoggedValues[];
+    return found.map(([id, prefix, accountId, transactionId, state, recordedAtMs]) => {
+      return { id, prefix, accountId, transactionId, state, recordedAtMs };
+    });
+  }
+
+  transactionsAfter(afterId: number, limit: number): number[] {
+    this.#db.assertOpen();
+    return this.#transactionsAfter.all(afterId, limit).map((row) => row.id as number);
   }
 
   #createdAt(id: string): number {

@@ -8,6 +8,7 @@ import type { ViewChange } from '../../project-event.ts';
 import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../checkpoint.ts';
 import { boundsUpTo, plannedUpTo } from '../segments.ts';
 import type { Bounds, Resumed, Segment, ViewBuild, ViewBuilds } from '../view-builds.ts';
+import { rowsAfter } from './bulk-reads.ts';
 import { applyChanges } from './changes.ts';
 import { rowOf } from './documents.ts';
 import {
@@ -19,7 +20,6 @@ import {
   moveCheckpoint,
   readCheckpoint,
   readResumed,
-  readRowsAfter,
   serveBuild,
   writeResumed,
 } from './generations.ts';
@@ -162,9 +162,7 @@ class MongoViewBuild implements ViewBuild {
   }
 
   async rowsAfter(id: number, limit: number): Promise<TransactionRow[]> {
-    return this.#collections.use(READ_MS, (db) =>
-      readRowsAfter(generationOf(db, this.generation), { id, limit }),
-    );
+    return this.#collections.use(READ_MS, (db) => rowsAfter(generationOf(db, this.generation), id, limit));
   }
 
   #apply(db: Db, changes: readonly ViewChange[]): Promise<ParkedTransactionEvent[]> {

@@ -1,9 +1,9 @@
 import type { Collection, Db, IndexDescription } from 'mongodb';
-import { RENDERING_VERSION, type TransactionRow } from '../../../../projections/transactions.ts';
+import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
 import { retryUpsert } from '../../../mongodb/prepared-collections.ts';
 import type { Checkpoint } from '../checkpoint.ts';
 import type { Resumed } from '../view-builds.ts';
-import { type ParkedDocument, rowOf, type TransactionDocument } from './documents.ts';
+import type { ParkedDocument, TransactionDocument } from './documents.ts';
 import { segmentsOf } from './segments.ts';
 
 const CHECKPOINTS = 'view_checkpoint';
@@ -204,14 +204,4 @@ function parkedName(generation: number): string {
 
 function checkpoints(db: Db): Collection<CheckpointDocument> {
   return db.collection(CHECKPOINTS);
-}
-
-/** The visible rows with an id above `id`, by ascending id. */
-export async function readRowsAfter(
-  { rows }: Generation,
-  { id, limit }: { readonly id: number; readonly limit: number },
-): Promise<TransactionRow[]> {
-  const filter = { _id: { $gt: id }, place: { $exists: true } };
-  const found = await rows.find(filter, { hint: '_id_', limit }).sort({ _id: 1 }).toArray();
-  return found.flatMap((document) => rowOf(document) ?? []);
 }

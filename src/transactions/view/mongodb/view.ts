@@ -10,6 +10,7 @@ import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../che
 import type { PageQuery, TransactionsView, ViewPage } from '../transactions-view.ts';
 import type { ViewBuilds } from '../view-builds.ts';
 import { MongoViewBuilds } from './builds.ts';
+import { findMany, idsAfter, rowsAfter } from './bulk-reads.ts';
 import { applyChanges, eraseRow, replaceRow } from './changes.ts';
 import { rowOf } from './documents.ts';
 import {
@@ -19,7 +20,6 @@ import {
   makeIndexes,
   moveCheckpoint,
   readCheckpoint,
-  readRowsAfter,
   switchGeneration,
 } from './generations.ts';
 import { type PageRead, readPage } from './page.ts';
@@ -103,10 +103,16 @@ class MongoTransactionsView implements TransactionsView {
     return found === undefined || found === null ? undefined : (rowOf(found) ?? 'hidden');
   }
 
-  async rowsAfter(id: number, limit: number): Promise<TransactionRow[]> {
-    return (
-      (await this.#inGeneration(READ_MS, (generation) => readRowsAfter(generation, { id, limit }))) ?? []
-    );
+  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
+    return (await this.#inGeneration(READ_MS, (rows) => findMany(rows, transactionIds))) ?? new Map();
+  }
+
+  async rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]> {
+    return (await this.#inGeneration(READ_MS, (rows) => rowsAfter(rows, afterId, limit))) ?? [];
+  }
+
+  async idsAfter(afterId: number, limit: number): Promise<number[]> {
+    return (await this.#inGeneration(READ_MS, (rows) => idsAfter(rows, afterId, limit))) ?? [];
   }
 
   async checkpoint(): Promise<Checkpoint | undefined> {

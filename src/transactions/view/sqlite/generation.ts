@@ -7,6 +7,7 @@ import type { ViewChange } from '../../project-event.ts';
 import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../checkpoint.ts';
 import type { PageQuery, ViewPage } from '../transactions-view.ts';
 import type { Bounds, Resumed, Segment, ViewBuild } from '../view-builds.ts';
+import { SqliteBulkReads } from './bulk-reads.ts';
 import { PageReader } from './page.ts';
 import { Rows } from './rows.ts';
 import { CREATE_INDEXES, DROP_INDEXES, MIGRATIONS } from './schema.ts';
@@ -18,6 +19,7 @@ const CACHE_MIB = 8;
 /** One file: the view that is served, one that is built beside it, or one that is retired because another is served. */
 export class SqliteGeneration implements ViewBuild {
   readonly rows: Rows;
+  readonly bulk: SqliteBulkReads;
   readonly #db: Database;
   readonly #segments: Segments;
   readonly #statements: ReturnType<typeof prepareStatements>;
@@ -28,6 +30,7 @@ export class SqliteGeneration implements ViewBuild {
     const options = { migrations: MIGRATIONS, durability: 'normal', cacheMiB: CACHE_MIB, mustExist } as const;
     this.#db = new Database(path, options);
     this.rows = new Rows(this.#db, clock);
+    this.bulk = new SqliteBulkReads(this.#db);
     this.#segments = new Segments(this.#db);
     this.#statements = prepareStatements(this.#db);
   }
@@ -81,7 +84,7 @@ export class SqliteGeneration implements ViewBuild {
   }
 
   async rowsAfter(id: number, limit: number): Promise<TransactionRow[]> {
-    return this.rows.after(id, limit);
+    return this.bulk.rowsAfter(id, limit);
   }
 
   async segments(): Promise<Segment[]> {

@@ -11,7 +11,7 @@ import { ERASED_REVISION } from '../../../event-store/event-store.ts';
 import type { Database } from '../../../sqlite/database.ts';
 import type { ViewChange } from '../../project-event.ts';
 import type { ParkedTransactionEvent } from '../checkpoint.ts';
-import { statusCode } from './page.ts';
+import { ROW_COLUMNS, statusCode, toRow } from './row-values.ts';
 
 /** The rows and parked events of one file. What writes must be called within a write transaction. */
 export class Rows {
@@ -27,10 +27,6 @@ export class Rows {
     const row = this.#statements.row.get(transactionId);
     if (row === undefined) return undefined;
     return row.status === null ? 'hidden' : toRow(row);
-  }
-
-  after(id: number, limit: number): TransactionRow[] {
-    return this.#statements.rowsAfter.all(id, limit).map(toRow);
   }
 
   parked(): ParkedTransactionEvent[] {
@@ -124,9 +120,6 @@ export class Rows {
 function prepareStatements(db: Database) {
   const emptied = `status = NULL, created_at = NULL, corporate_id = NULL, corporate_group_id = NULL,
     head = NULL, mobile_number = NULL, fees = NULL, pump = NULL, odometer = NULL`;
-  const columns = `id, account_id AS accountId, revision, status, created_at AS createdAtMs,
-    corporate_id AS corporateId, corporate_group_id AS corporateGroupId,
-    head, mobile_number AS mobileNumber, fees, pump, odometer`;
   return {
     insert: db.prepare(
       'INSERT INTO transactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
@@ -139,10 +132,7 @@ function prepareStatements(db: Database) {
       `INSERT INTO transactions (id, account_id, revision) VALUES (?, 0, ?)
        ON CONFLICT (id) DO UPDATE SET account_id = 0, revision = excluded.revision, ${emptied}`,
     ),
-    row: db.prepare(`SELECT ${columns} FROM transactions WHERE id = ?`),
-    rowsAfter: db.prepare(
-      `SELECT ${columns} FROM transactions WHERE id > ? AND status IS NOT NULL ORDER BY id LIMIT ?`,
-    ),
+    row: db.prepare(`SELECT ${ROW_COLUMNS} FROM transactions WHERE id = ?`),
     park: db.prepare('INSERT OR REPLACE INTO parked VALUES (?, ?, ?, ?, ?, ?)'),
     forget: db.prepare('DELETE FROM transactions WHERE id = ?'),
     unpark: db.prepare('DELETE FROM parked WHERE position = ?'),
@@ -150,9 +140,4 @@ function prepareStatements(db: Database) {
     parked: db.prepare('SELECT * FROM parked ORDER BY position'),
     countParked: db.prepare('SELECT count(*) AS count FROM parked'),
   };
-}
-
-function toRow(row: Readonly<Record<string, unknown>>): TransactionRow {
-  const { revision: _, status, ...rest } = row;
-  return { ...rest, status: status === statusCode('CONFIRMED') ? 'CONFIRMED' : 'EXTERNAL' } as TransactionRow;
 }

@@ -35,8 +35,16 @@ export class SqliteTransactionsView implements TransactionsView {
     return this.#files.served().rows.find(transactionId);
   }
 
-  async rowsAfter(id: number, limit: number): Promise<TransactionRow[]> {
-    return this.#files.served().rows.after(id, limit);
+  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
+    return this.#files.served().bulk.findMany(transactionIds);
+  }
+
+  async rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]> {
+    return this.#files.served().bulk.rowsAfter(afterId, limit);
+  }
+
+  async idsAfter(afterId: number, limit: number): Promise<number[]> {
+    return this.#files.served().bulk.idsAfter(afterId, limit);
   }
 
   async checkpoint(): Promise<Checkpoint | undefined> {
