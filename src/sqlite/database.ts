@@ -129,10 +129,8 @@ export class Database {
 
   #open(mustExist: boolean): DatabaseSync {
     if (!mustExist) return new DatabaseSync(this.#path, { timeout: MAX_LOCK_WAIT_MS });
-    const url = pathToFileURL(this.#path);
-    url.searchParams.set('mode', 'rw');
     try {
-      return new DatabaseSync(url, { timeout: MAX_LOCK_WAIT_MS });
+      return new DatabaseSync(existingFile(this.#path), { timeout: MAX_LOCK_WAIT_MS });
     } catch (error) {
       throw this.#toKnownError(error);
     }
@@ -221,6 +219,13 @@ export class Database {
   }
 }
 
+/** Names a file that SQLite opens and does not create. */
+function existingFile(path: string): URL {
+  const url = pathToFileURL(path);
+  url.searchParams.set('mode', 'rw');
+  return url;
+}
+
 /** What a file is, without making or updating it. */
 export interface FileState {
   /** How many of its migrations have run. */
@@ -234,7 +239,7 @@ export function inspectFile(
   path: string,
   { maxCheckedBytes }: { readonly maxCheckedBytes: number },
 ): FileState {
-  const db = new DatabaseSync(path, { timeout: MAX_READ_WAIT_MS });
+  const db = new DatabaseSync(existingFile(path), { timeout: MAX_READ_WAIT_MS });
   try {
     const version = db.prepare('PRAGMA user_version').get()?.user_version as number;
     if (statSync(path).size > maxCheckedBytes) return { version, damage: undefined };

@@ -292,6 +292,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.find(one.id),
       (closed) => closed.list({}, { limit: 1 }),
       (closed) => closed.countByState({}),
+      (closed) => closed.backlog(1),
       (closed) => closed.ofTransactions([1]),
       (closed) => closed.transactionsAfter(0, 1),
       (closed) => closed.purge(1_000, 1),

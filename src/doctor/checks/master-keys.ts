@@ -1,11 +1,11 @@
 import type { Directory } from '../../../projections/directory.ts';
 import type { MasterKeys } from '../../accounts/master-key.ts';
-import { secretsByMasterKey } from '../../accounts/secrets-by-master-key.ts';
+import { secretsByMasterKey } from '../../accounts/webhook-secrets.ts';
 import { type Finding, right, some, wrong } from './check.ts';
 
 /** Which master keys the webhook secrets still need, and which can go. */
 export function checkMasterKeys(
-  directory: Pick<Directory, 'accounts'>,
+  directory: Pick<Directory, 'states'>,
   keys: Pick<MasterKeys, 'ids'> | undefined,
 ): Finding {
   const given = keys?.ids() ?? [];
@@ -25,6 +25,6 @@ export function checkMasterKeys(
   return right(
     uses.join(', ') +
       (spare.length > 0 ? `; can go from FUEL_MASTER_KEY: ${some(spare)}` : '') +
-      (needed.length > 0 ? `; still needed, besides the first: ${some(needed)}` : ''),
+      (needed.length > 0 ? `; needed until fuel key rewrap has run: ${some(needed)}` : ''),
   );
 }

@@ -14,20 +14,27 @@ describe('fuel projection', () => {
     await append('transaction-1', [confirmed(1)]);
     const { position: rebuilt } = await done('projection', 'rebuild', 'transactions');
     expect(rebuilt).toBeGreaterThan(0);
-    const upToDate = await done('projection', 'status');
+    const [upToDate, deliveries, notices] = await done('projection', 'status');
     expect(upToDate).toEqual({
       ...{ name: 'transactions', position: expect.any(Number), lag_seconds: 0, lag_events: 0, parked: 0 },
       holder: null,
     });
-    expect((await fuel('projection', 'status')).stdout).toBe(
-      `transactions: position ${upToDate.position}, up to date, 0 parked, no projector works\n`,
-    );
+    expect(deliveries).toMatchObject({ name: 'deliveries', position: 0, lag_events: 1, holder: null });
+    expect(notices).toMatchObject({ name: 'notices', position: 0, lag_events: 0 });
+    expect((await fuel('projection', 'status')).stdout.split('\n')).toEqual([
+      `transactions: position ${upToDate.position}, up to date, 0 parked, no projector works`,
+      expect.stringMatching(
+        /^deliveries: position 0, 1 events, \d+ s behind, 0 parked, no process consumes it$/,
+      ),
+      'notices: position 0, up to date, 0 parked, no process consumes it',
+      '',
+    ]);
     await append('transaction-3', [guessed]);
     await append('transaction-2', [confirmed(2), voided(2)]);
     await withEngines((engines) => engines.coordination().acquire('projector-transactions', 'me', 60_000));
-    expect(await done('projection', 'status')).toMatchObject({ lag_events: 3, holder: 'me' });
+    expect((await done('projection', 'status'))[0]).toMatchObject({ lag_events: 3, holder: 'me' });
     expect((await fuel('projection', 'status')).stdout).toMatch(
-      /: position \d+, 3 events, \d+ s behind, 0 parked, projector me\n$/,
+      /^transactions: position \d+, 3 events, \d+ s behind, 0 parked, projector me\n/,
     );
   });
 
@@ -152,7 +159,7 @@ describe('a view that does not stand at the end of its store', () => {
     await append('transaction-1', [confirmed(1)]);
     await append('transaction-2', [confirmed(2)]);
     await done('projection', 'rebuild', 'transactions');
-    const { position } = await done('projection', 'status');
+    const [{ position }] = await done('projection', 'status');
     await append('transaction-1', [voided(1)]);
     await append('transaction-3', [confirmed(3)]);
     const late = await fuel('verify', 'view', '--json');

@@ -17,7 +17,7 @@ test('an older master key can go once it encrypts nothing', () => {
 test('an older master key that still encrypts secrets is needed', () => {
   const { ok, detail } = given('new00000', needed);
   expect(ok).toBe(true);
-  expect(detail).toContain(`still needed, besides the first: ${needed}`);
+  expect(detail).toContain(`needed until fuel key rewrap has run: ${needed}`);
 });
 
 test('a master key that is needed and not given is wrong', () => {

@@ -1,4 +1,5 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FuelError } from '../../../errors.ts';
 import type { Database } from '../../../sqlite/database.ts';
 import type {
@@ -12,6 +13,8 @@ import type {
 import { type Row, SUMMARY_COLUMNS, toAttempt, toDelivery, toSummary } from './rows.ts';
 import { KEPT_ATTEMPTS, WITH_RECORD } from './statements.ts';
 
+/** A millisecond of the event loop. */
+const LANES_AT_ONCE = 5_000;
 /** A query uses a partial index only where it repeats the index's condition. */
 const RARE_STATES: readonly DeliveryState[] = ['failed', 'held', 'withdrawn'];
 const IS_RARE = `state IN (${RARE_STATES.map((state) => `'${state}'`).join(', ')})`;
@@ -25,7 +28,8 @@ export class SqliteDeliveryReader {
   readonly #delivery: StatementSync;
   readonly #attempts: StatementSync;
   readonly #place: StatementSync;
-  #backlog: StatementSync | undefined;
+  readonly #open: StatementSync;
+  readonly #failing: StatementSync;
   readonly #ofTransactions: StatementSync;
   readonly #transactionsAfter: StatementSync;
 
@@ -36,6 +40,16 @@ export class SqliteDeliveryReader {
     );
     this.#delivery = db.prepare(`${WITH_RECORD} WHERE id = ?`);
     this.#attempts = db.prepare(KEPT_ATTEMPTS);
+    const counted = (index: string, condition: string): string =>
+      `(SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY ${index} WHERE ${condition} LIMIT ?1))`;
+    this.#open = db.prepare(
+      `SELECT ${counted('due_in_lane', 'due_at IS NOT NULL')} AS pending,
+         ${counted('held_of_account', "state = 'held'")} AS held`,
+    );
+    this.#failing = db.prepare(
+      `SELECT max(prefix) AS last, sum(failed_in_a_row > 0) AS failing
+       FROM (SELECT prefix, failed_in_a_row FROM lanes WHERE prefix > ? ORDER BY prefix LIMIT ?)`,
+    );
     this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
     this.#ofTransactions = db.prepare(
       `SELECT id, prefix, account_id, transaction_id, state, recorded_at
@@ -89,16 +103,20 @@ export class SqliteDeliveryReader {
     return counts;
   }
 
-  backlog(limit: number): Backlog {
-    this.#backlog ??= this.#db.prepare(
-      `SELECT
-         (SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY due_in_lane WHERE due_at IS NOT NULL LIMIT ?1))
-           AS pending,
-         (SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY held_of_account WHERE state = 'held' LIMIT ?1))
-           AS held,
-         (SELECT count(*) FROM (SELECT 1 FROM lanes WHERE failed_in_a_row > 0 LIMIT ?1)) AS failingLanes`,
-    );
-    return { ...(this.#backlog.get(limit) as unknown as Backlog) };
+  /** Reads every lane, in parts: the event loop gets its turn between them. */
+  async backlog(limit: number): Promise<Backlog> {
+    this.#db.assertOpen();
+    const { pending, held } = this.#open.get(limit) as { pending: number; held: number };
+    let failingLanes = 0;
+    for (let after = ''; failingLanes < limit; ) {
+      const part = this.#failing.get(after, LANES_AT_ONCE) as { failing: number | null; last: string | null };
+      if (part.last === null) break;
+      failingLanes = Math.min(limit, failingLanes + (part.failing ?? 0));
+      after = part.last;
+      await nextTurn();
+      this.#db.assertOpen();
+    }
+    return { pending, held, failingLanes };
   }
 
   ofTransactions(transactionIds: readonly number[]): LoggedDelivery[] {
