@@ -20,6 +20,7 @@ import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
+import { startNightly, verifyInThread } from './agreement/nightly.ts';
 import { Membership } from './membership.ts';
 import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import type { Role } from './roles/roles.ts';
@@ -161,6 +162,7 @@ async function startParts(
   });
   if (roles.includes('projector')) {
     parts.add({ name: 'projector', ...startProjector({ config, holder: name }) });
+    parts.add({ name: 'nightly verification', ...startNightlyPart(options, { engines, metrics, name }) });
   }
   if (roles.includes('notices')) {
     const stopping = new AbortController();
@@ -188,6 +190,23 @@ async function startParts(
   operations.readiness = () => availability.readiness();
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
+}
+
+/** It belongs to the role that writes the view; the deliveries that it stores are sent by whoever has the webhooks. */
+function startNightlyPart(
+  { config, log }: ServiceOptions,
+  { engines, metrics, name }: { engines: Engines; metrics: Metrics; name: string },
+): { stop(): Promise<void> } {
+  return startNightly({
+    coordination: engines.coordination(),
+    holder: name,
+    log,
+    verify: (signal) => verifyInThread(config, signal),
+    onRepaired({ view, deliveries }) {
+      metrics.agreementRepairs.inc({ what: 'view' }, view);
+      metrics.agreementRepairs.inc({ what: 'deliveries' }, deliveries);
+    },
+  });
 }
 
 function startDirectory(

@@ -4,17 +4,14 @@ import { createInterface } from 'node:readline/promises';
 import { addAbortSignal } from 'node:stream';
 import { type Command, InvalidArgumentError } from 'commander';
 import { EMBEDDED_FILES } from '../../app.ts';
-import { transactionDeliveries } from '../../deliveries/transaction-deliveries.ts';
-import { transactionStream } from '../../domain/transaction-events.ts';
 import { eraseTransaction } from '../../erasure/erase-transaction.ts';
 import { FuelError } from '../../errors.ts';
-import { printableData, recordedAt } from '../../event-store/codec.ts';
-import { printableLine } from '../../printable.ts';
 import { type ImportCounts, importTransactions } from '../../transactions/import/import-transactions.ts';
 import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
-import { deliveryContext, deliveryJson, deliveryText } from '../command/deliveries.ts';
 import { idOption, nameOption } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
+import { addListCommand } from './transactions/list.ts';
+import { addShowCommand } from './transactions/show.ts';
 
 interface EraseOptions {
   readonly reason: string;
@@ -37,12 +34,8 @@ export function addTransactionCommands(program: Command): void {
     changes: true,
     work: importFile,
   });
-  addCommand(transaction, {
-    usage: 'show <id>',
-    summary: "show a transaction's events and whether customers see it",
-    example: 'fuel transaction show 501',
-    work: show,
-  });
+  addListCommand(transaction);
+  addShowCommand(transaction);
   addCommand<EraseOptions>(transaction, {
     usage: 'erase <id>',
     summary: "remove a transaction's events for good; its id is never recorded, shown or pushed again",
@@ -89,39 +82,6 @@ async function requireReadable(file: string): Promise<void> {
     throw new FuelError('REFUSED', `${file} can't be read`, { cause });
   }
   throw new FuelError('REFUSED', `${file} is a folder: name a file`);
-}
-
-async function show(session: Session, [argument = '']: readonly string[]): Promise<number> {
-  const { engines, out } = session;
-  const id = idOption(argument);
-  const events = await engines.store().readStream(transactionStream(id));
-  if (events.length === 0) {
-    const erased = await engines.store().isErased(transactionStream(id));
-    throw new FuelError(
-      'REFUSED',
-      erased ? `transaction ${id} was erased` : `transaction ${id} is not known`,
-    );
-  }
-  const row = await engines.view().find(id);
-  const visible = row !== undefined && row !== 'hidden';
-  const shown = events.map((event) => ({
-    revision: event.revision,
-    at: recordedAt(event),
-    type: event.type,
-    data: printableData(event),
-  }));
-  const { deliveries, notSent } = await transactionDeliveries(id, events, deliveryContext(session));
-  const lines = [
-    `transaction ${id}: ${visible ? 'visible' : 'not visible'} to the customer`,
-    ...shown.map((event) => printableLine(`${event.at}  ${event.type}  ${JSON.stringify(event.data)}`)),
-    ...deliveries.map(deliveryText),
-    ...notSent.map(({ key, reason }) => `not sent to key ${key}: ${reason}`),
-  ];
-  out.result(
-    { id, events: shown, visible, deliveries: deliveries.map(deliveryJson), not_sent: notSent },
-    lines.join('\n'),
-  );
-  return 0;
 }
 
 async function erase(
