@@ -52,6 +52,7 @@ async function verifyOnce(options: NightlyOptions, signal: AbortSignal): Promise
   const { coordination, holder, log, verify, onRepaired } = options;
   try {
     if (!(await coordination.acquire(LEASE, holder, LEASE_MS))) return;
+    signal.throwIfAborted();
     onRepaired(await verify(signal));
   } catch (error) {
     if (!signal.aborted)
@@ -59,7 +60,7 @@ async function verifyOnce(options: NightlyOptions, signal: AbortSignal): Promise
   }
 }
 
-/** Judges and repairs in its own thread, so that no page and no attempt waits for it. */
+/** Judges and repairs in its own thread, so that no page and no attempt waits for it; `signal` must not be aborted. */
 export function verifyInThread(config: Config, signal: AbortSignal): Promise<Repaired> {
   const workerData: NightlyThreadData = { config };
   const worker = new Worker(new URL('./nightly-thread.ts', import.meta.url), {

@@ -169,7 +169,11 @@ describe('fuel transaction list', () => {
       await line.append(`transaction-${id}`, [confirmed(id, { created_at, corporate, vehicle })]);
     }
     await line.append('transaction-6', [
-      external(6, { created_at: '2026-09-06T08:00:00.000Z', corporate: { id: 40, name: 'Yard' } }),
+      external(6, {
+        created_at: '2026-09-06T08:00:00.000Z',
+        corporate: { id: 40, name: 'Yard' },
+        vehicle: { ...(confirmedData().vehicle as object), number_plate: 'XYZ 10' },
+      }),
     ]);
     await line.append('transaction-4', [voided(4)]);
     await line.append('transaction-9', [confirmed(9, { account_id: 8 })]);
