@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { systemClock } from '../src/clock.ts';
+import { openSqliteCoordination } from '../src/coordination/sqlite.ts';
+import { openSqliteEventStore } from '../src/event-store/sqlite/event-store.ts';
+import { storeIdentity } from '../src/event-store/store-identity.ts';
+import { openSqliteView } from '../src/transactions/view/sqlite/view.ts';
+import { rebuildBare, type StoredRow, storedRows } from './support/bare-rebuild.ts';
+import { importSample } from './support/import-sample.ts';
+import { print, reportRatio, runPairs } from './support/pairs.ts';
+import { projectAll } from './support/project-all.ts';
+import { sampleFile } from './support/sample-events.ts';
+import { inScratchFolder } from './support/scratch.ts';
+
+const LINES = Number(process.env.BENCH_ROWS ?? 400_000);
+const WORKERS = [1, 2, 4];
+const PAIRS = 3;
+const FUEL = join(import.meta.dirname, '../bin/fuel');
+
+/**
+ * `fuel projection rebuild transactions` with 1, 2 and 4 workers, a process from its start to the switch, the comparison
+ * of the two views included, against the bare loop of `rebuild`.
+ */
+export async function run(): Promise<boolean> {
+  return inScratchFolder(async (folder) => {
+    const { eventsPath, rows } = await build(folder);
+    print(`  ${LINES.toLocaleString('en')} events, with bounds as the projector notes them`);
+    let run = 0;
+    const met: boolean[] = [];
+    for (const workers of WORKERS) {
+      const pairs = await runPairs({
+        pairs: PAIRS,
+        baseline: async () =>
+          perSecond(await rebuildBare(eventsPath, join(folder, `bare-${run++}.db`), rows)),
+        ours: async () => perSecond(await rebuild(folder, workers)),
+      });
+      const target = { ratio: 0.3, is: 'at least' } as const;
+      met.push(reportRatio({ what: `rebuild-beside, workers ${workers}`, unit: 'events/s', pairs, target }));
+    }
+    return met.every((each) => each);
+  });
+}
+
+async function build(folder: string): Promise<{ eventsPath: string; rows: readonly StoredRow[] }> {
+  const eventsPath = join(folder, 'events.db');
+  const viewPath = join(folder, 'transactions.db');
+  const store = openSqliteEventStore({ path: eventsPath, clock: systemClock });
+  const view = openSqliteView({ path: viewPath, clock: systemClock });
+  const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock: systemClock });
+  await storeIdentity(store, systemClock);
+  await importSample({ store, input: sampleFile({ lines: LINES }), lines: LINES });
+  await projectAll({ store, view, coordination });
+  const rows = storedRows(viewPath);
+  for (const engine of [view, coordination, store]) await engine.close();
+  return { eventsPath, rows };
+}
+
+/** Milliseconds. */
+async function rebuild(folder: string, workers: number): Promise<number> {
+  const startedAtMs = performance.now();
+  const args = ['projection', 'rebuild', 'transactions', '--workers', String(workers), '--json'];
+  const env = { ...process.env, FUEL_DATA_DIR: folder };
+  const child = spawn(FUEL, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`the rebuild ended with ${code}`);
+  return performance.now() - startedAtMs;
+}
+
+function perSecond(tookMs: number): number {
+  return (LINES * 1_000) / tookMs;
+}
