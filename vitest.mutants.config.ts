@@ -6,7 +6,8 @@ export default defineConfig({
   test: {
     ...config.test,
     include: [
-      'test/{domain,edge,projections}/**/*.test.ts',
+      'test/{domain,edge,lines,projections}/**/*.test.ts',
+      'test/accounts/desired/*.test.ts',
       'test/transactions/import/*.test.ts',
       'test/tools/event-docs.test.ts',
       'test/accounts/{caller,issue-key,key-text}.test.ts',

@@ -51,6 +51,9 @@ describe('an account as it should be', () => {
 
   test('keeps all that is left out, in lists and in their items', () => {
     expect(wanted(history, {})).toEqual({ kind: 'unchanged' });
+    const on = [...history, { type: 'IntegrationEnabled', data: { account_id: 7 } } as const];
+    expect(wanted(on, { contacts: ['it@example.com'] })).toEqual({ kind: 'unchanged' });
+    expect(typesOf(on, { integration: 'off' })).toEqual(['IntegrationDisabled']);
     expect(wanted(history, { profiles: [], groups: [], corporates: [] })).toEqual({ kind: 'unchanged' });
     const items = {
       profiles: [{ profile: 'standard' }],
@@ -119,6 +122,15 @@ describe('an account as it should be', () => {
       reason: expect.stringMatching(
         /open under.*; group 4 is new.*; corporate 32 is new.*; account 7 has no corporate/,
       ),
+    });
+  });
+
+  test('names what its items need where it is not open yet', () => {
+    const items = { profiles: [{ profile: 'x' }], groups: [{ id: 4 }], corporates: [{ id: 32 }] };
+    expect(wanted([], { name: 'New', ...items })).toEqual({
+      kind: 'refused',
+      reason:
+        'profile x is new and needs a from; group 4 is new and needs a name; corporate 32 is new and needs a name',
     });
   });
 

@@ -41,6 +41,12 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
       `curl -sS -i --cacert data/tls-cert.pem -H 'X-API-Key: ${key}' 'https://127.0.0.1:${api}${query}'\n`,
     );
 
+  /** A command and what it prints, for each prompt of the section's first block. */
+  const stepsOf = (heading: string): string[] => {
+    const [console] = blocksOf(sectionOf(OPERATIONS, heading));
+    return (console?.text ?? '').split(/^\$ /m).slice(1);
+  };
+
   async function serve(): Promise<void> {
     const block = blockWith(sectionOf(OPERATIONS, '## Start and stop'), 'fuel serve');
     expect(block).toContain('npm ci\n');
@@ -58,8 +64,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
   }, 60_000);
 
   it('a customer is brought in, and each command prints what docs/operations shows', async () => {
-    const [console] = blocksOf(sectionOf(OPERATIONS, '## Bring a customer in'));
-    const steps = (console?.text ?? '').split(/^\$ /m).slice(1);
+    const steps = stepsOf('## Bring a customer in');
     expect(steps.length).toBe(8);
     for (const step of steps) {
       const [command = '', ...lines] = step.split(/(?<=\n)/);
@@ -69,6 +74,15 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
       expect([command, printed]).toEqual([command, shown]);
     }
     await shell.paste('fuel account integration 7 on --wait\n'); // the view has what was imported, too
+  }, 60_000);
+
+  it('accounts are applied from a file, as docs/operations shows', async () => {
+    const steps = stepsOf('## Many customers at once');
+    expect(steps.length).toBe(3);
+    for (const step of steps) {
+      const [command = '', ...lines] = step.split(/(?<=\n)/);
+      expect([command, await shell.paste(command)]).toEqual([command, lines.join('')]);
+    }
   }, 60_000);
 
   it('what /readyz answers is what docs/operations names', async () => {

@@ -60,7 +60,11 @@ it.each(['SIGKILL', 'SIGINT'] as const)('continues after %s where it was', async
   writeFileSync(file, text);
   const service = new ServiceProcess({ dataDir });
   const { child, result } = startFuel(['account', 'apply', file, '--json'], { dataDir });
-  await until(async () => (await service.operator.with((engines) => engines.store().head())) > 100, 10_000);
+  await until(
+    async () =>
+      (await service.operator.with((engines) => engines.store().readStream('account-1'))).length > 0,
+    10_000,
+  );
   child.kill(signal);
   const { code, stderr } = await result;
   if (signal === 'SIGINT') {

@@ -91,7 +91,7 @@ function listedJson({ id, account, unreadable }: DirectoryAccount, nowMs: number
 }
 
 function listedText(line: ReturnType<typeof listedJson>): string {
-  if (line.unreadable !== null) return `${line.id}  (unreadable: ${line.unreadable})`;
+  if (line.unreadable !== null) return `${line.id}  (unreadable)  ${line.unreadable}`;
   const until = line.access_until === null ? '' : ` until ${line.access_until}`;
   return [
     line.id,

@@ -136,7 +136,7 @@ describe('fuel account list and show', () => {
     };
     expect(await done('account', 'list')).toEqual(line);
     expect((await fuel('account', 'list')).stdout).toBe(
-      '7  (unreadable: unknown event type AccountGuessed)\n',
+      '7  (unreadable)  unknown event type AccountGuessed\n',
     );
     expect(await done('account', 'show', '7')).toEqual({
       id: 7,
