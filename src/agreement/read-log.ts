@@ -22,6 +22,8 @@ export interface ReadLogOptions {
   readonly after?: Position | undefined;
   /** The last position to read; the end of the log unless given. */
   readonly upTo?: Position | undefined;
+  /** Events that are judged together, at most. */
+  readonly blockSize?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((events: number) => void) | undefined;
 }
@@ -29,10 +31,10 @@ export interface ReadLogOptions {
 /** Reads the log of transactions once for all judges. Rejects with the signal's reason when it aborts. */
 export async function readLog(
   judges: readonly Judge[],
-  { store, after = 0, upTo = Infinity, signal, onProgress }: ReadLogOptions,
+  { store, after = 0, upTo = Infinity, blockSize = BLOCK, signal, onProgress }: ReadLogOptions,
 ): Promise<void> {
   let events = 0;
-  const log = { prefixes: [TRANSACTION_STREAMS], after, batchSize: BLOCK, ...(signal && { signal }) };
+  const log = { prefixes: [TRANSACTION_STREAMS], after, batchSize: blockSize, ...(signal && { signal }) };
   for await (const batch of readToEnd(store, log)) {
     const wanted = batch.events.filter(({ position }) => position <= upTo);
     const block = wanted.map((event) => ({ event, projected: projectEvent(event) }));

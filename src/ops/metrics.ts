@@ -84,7 +84,19 @@ function apiMetrics(registry: Registry) {
       labelNames: ['reason'],
       registers,
     }),
+    agreementRepairs: agreementRepairs(registry),
   } as const;
+}
+
+function agreementRepairs(registry: Registry): Counter<'what'> {
+  const repairs = new Counter({
+    name: 'fuel_agreement_repairs_total',
+    help: 'Rows of the view, and deliveries, that the nightly verification repaired.',
+    labelNames: ['what'],
+    registers: [registry],
+  });
+  for (const what of ['view', 'deliveries']) repairs.inc({ what }, 0); // there before the first repair
+  return repairs;
 }
 
 export interface ProjectionReading {

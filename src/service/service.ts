@@ -11,8 +11,6 @@ import { claimDeliveryLog } from '../deliveries/delivery-log.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { urlHost } from '../listen.ts';
 import type { Log } from '../log.ts';
-import { createMailer } from '../notices/mailer.ts';
-import { runNotifier } from '../notices/notifier.ts';
 import { Availability } from '../ops/availability.ts';
 import { EngineHealth } from '../ops/engine-health.ts';
 import { watchLoopDelay } from '../ops/loop-delay.ts';
@@ -21,9 +19,11 @@ import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
+import { startNightly, verifyInThread } from './agreement/nightly.ts';
 import { Membership } from './membership.ts';
 import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import type { Role } from './roles/roles.ts';
+import { runNotices } from './roles/run-notices.ts';
 import { startApi } from './roles/start-api.ts';
 import { StartedParts } from './started-parts.ts';
 
@@ -163,10 +163,15 @@ async function startParts(
   startFigures(options, { engines, parts, metrics, directory: live.directory });
   if (roles.includes('projector')) {
     parts.add({ name: 'projector', ...startProjector({ config, holder: name }, metrics) });
+    parts.add({ name: 'nightly verification', ...startNightlyPart(options, { engines, metrics, name }) });
   }
   if (roles.includes('notices')) {
     const stopping = new AbortController();
-    parts.addRunning('notices', runNotices(options, engines, stopping.signal), stopping);
+    parts.addRunning(
+      'notices',
+      runNotices({ config, engines, clock, log, signal: stopping.signal }),
+      stopping,
+    );
   }
   let isSubscribed: (() => boolean) | undefined;
   if (roles.includes('webhooks')) {
@@ -191,6 +196,23 @@ async function startParts(
   operations.readiness = () => availability.readiness();
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
+}
+
+/** It belongs to the role that writes the view; the deliveries that it stores are sent by whoever has the webhooks. */
+function startNightlyPart(
+  { config, log }: ServiceOptions,
+  { engines, metrics, name }: { engines: Engines; metrics: Metrics; name: string },
+): { stop(): Promise<void> } {
+  return startNightly({
+    coordination: engines.coordination(),
+    holder: name,
+    log,
+    verify: (signal) => verifyInThread(config, signal),
+    onRepaired({ view, deliveries }) {
+      metrics.agreementRepairs.inc({ what: 'view' }, view);
+      metrics.agreementRepairs.inc({ what: 'deliveries' }, deliveries);
+    },
+  });
 }
 
 function startDirectory(
@@ -240,28 +262,6 @@ function startFigures(
   parts.addRunning('figures', metrics.shared.run(figures, stopping.signal), stopping);
   const loop = watchLoopDelay((longestMs) => metrics.loopDelay('main', longestMs));
   parts.add({ name: 'loop delay', stop: () => loop.stop() });
-}
-
-/** The notices role. It waits for the mail server most of the time, so it needs no thread. */
-async function runNotices(
-  { config, clock, log }: ServiceOptions,
-  engines: Engines,
-  signal: AbortSignal,
-): Promise<void> {
-  const mailer = createMailer(config, log);
-  try {
-    await runNotifier({
-      store: engines.store(),
-      subscriptions: engines.subscriptions(),
-      mailer,
-      operatorEmail: config.FUEL_OPERATOR_EMAIL ?? null,
-      clock,
-      log,
-      signal,
-    });
-  } finally {
-    mailer.close();
-  }
 }
 
 /** Reports the position of the directory that is furthest behind, once all have one. */

@@ -195,7 +195,7 @@ describe('a view that does not stand at the end of its store', () => {
 });
 
 describe('fuel verify deliveries', () => {
-  const counts = { owed: 0, delivered: 0, pending: 0, held: 0, failed: 0, withdrawn: 0 };
+  const counts = { owed: 0, delivered: 0, pending: 0, held: 0, failed: 0, withdrawn: 0, not_owed: {} };
 
   async function start() {
     const cli = commandLine();
@@ -222,6 +222,30 @@ describe('fuel verify deliveries', () => {
     expect(repaired.json).toEqual({ deliveries: { ...judged, missing: 0, pending: 1 } });
     expect(repaired.stderr).toContain('deliveries: stored 1 that were missing\n');
     expect(repaired.code).toBe(1); // what is surplus is not removed
+  });
+
+  test('says why what is not owed is not, by count, and one by one where that is asked for', async () => {
+    const { fuel, account, append } = await start();
+    const others = ['klmnopqrst', 'uuuuuuuuuu'].map((prefix) => ({ prefix }));
+    await account(...others.map(keyIssued), webhookSet(others[0]));
+    await account({ type: 'KeySwitchedOff', data: { account_id: 7, ...others[0] } } as never);
+    for (const id of [2, 3])
+      await append(`transaction-${id}`, [confirmed(id, AFTER_URL)], Date.now() + 1_000);
+    await fuel('verify', 'deliveries', '--repair');
+    const { code, json, stderr } = await fuel('verify', 'deliveries', '--explain', '--json');
+    expect([code, json.deliveries.not_owed]).toEqual([
+      0,
+      { 'the key is switched off': 2, 'the key has no webhook': 2 },
+    ]);
+    expect(stderr.trim().split('\n').sort()).toEqual([
+      'deliveries: transaction 2 is not owed to key klmnopqrst: the key is switched off',
+      'deliveries: transaction 2 is not owed to key uuuuuuuuuu: the key has no webhook',
+      'deliveries: transaction 3 is not owed to key klmnopqrst: the key is switched off',
+      'deliveries: transaction 3 is not owed to key uuuuuuuuuu: the key has no webhook',
+    ]);
+    const text = await fuel('verify', 'deliveries');
+    expect([text.stderr, text.stdout]).toEqual(['', expect.stringContaining('"the key is switched off": 2')]);
+    expect((await fuel('verify', 'view', '--explain')).code).toBe(2);
   });
 
   test('keeps to the account and the time given', async () => {
