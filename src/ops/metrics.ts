@@ -31,12 +31,7 @@ export function createMetrics() {
     deliveries: deliveryMetrics(registry),
     loopDelay: loopDelayMetric(registry),
     shared: new SharedFigures(registry),
-    agreementRepairs: new Counter({
-      name: 'fuel_agreement_repairs_total',
-      help: 'Differences between the stores and the events that the service repaired, by what (view, deliveries).',
-      labelNames: ['what'],
-      registers,
-    }),
+    agreementRepairs: agreementRepairs(registry),
   } as const;
 }
 
@@ -84,7 +79,6 @@ function apiMetrics(registry: Registry) {
       labelNames: ['reason'],
       registers,
     }),
-    agreementRepairs: agreementRepairs(registry),
   } as const;
 }
 
