@@ -10,6 +10,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   import: () => import('./import.ts'),
   apply: () => import('./apply.ts'),
   rebuild: () => import('./rebuild.ts'),
+  verify: () => import('./verify.ts'),
   page: () => import('./page.ts'),
   depth: () => import('./depth.ts'),
   memory: () => import('./memory.ts'),

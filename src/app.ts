@@ -1,21 +1,33 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DirectorySnapshots } from './accounts/directory/snapshots/snapshots.ts';
-import { openSqliteDirectorySnapshots } from './accounts/directory/snapshots/sqlite.ts';
+import {
+  openSqliteDirectorySnapshots,
+  MIGRATIONS as SNAPSHOT_MIGRATIONS,
+} from './accounts/directory/snapshots/sqlite.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import type { Coordination } from './coordination/coordination.ts';
-import { openSqliteCoordination } from './coordination/sqlite.ts';
+import { MIGRATIONS as COORDINATION_MIGRATIONS, openSqliteCoordination } from './coordination/sqlite.ts';
 import type { DeliveryQueue } from './deliveries/queue/delivery-queue.ts';
 import type { DeliveryLogCopy } from './deliveries/queue/log-copy.ts';
 import { openSqliteDeliveryQueue } from './deliveries/queue/sqlite/queue.ts';
+import { deliveryMigrations } from './deliveries/queue/sqlite/schema.ts';
 import { createMemoryRateWindows } from './edge/rate-windows/memory.ts';
 import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
 import type { EventStore, PersistentSubscriptions } from './event-store/event-store.ts';
-import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlite/event-store.ts';
+import {
+  eventMigrations,
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from './event-store/sqlite/event-store.ts';
+import { subscriptionMigrations } from './event-store/sqlite/group.ts';
 import { openSqliteSubscriptions } from './event-store/sqlite/subscriptions.ts';
 import { type Log, silentLog } from './log.ts';
 import { EVENT_STORE, type RemoteEngine } from './ops/engine-health.ts';
+import { type FileState, inspectFile } from './sqlite/database.ts';
+import { numberedFiles } from './sqlite/numbered-files.ts';
+import { MIGRATIONS as VIEW_MIGRATIONS } from './transactions/view/sqlite/schema.ts';
 import { openSqliteView } from './transactions/view/sqlite/view.ts';
 import type { TransactionsView } from './transactions/view/transactions-view.ts';
 
@@ -29,12 +41,38 @@ export const EMBEDDED_FILES = {
   directory: 'directory.db',
 } as const;
 
+/** The names of the embedded files in the folder; a view may be in several. */
+export function embeddedFiles(folder: string): string[] {
+  return Object.values(EMBEDDED_FILES).flatMap((name) => numberedFiles(folder, name));
+}
+
+/** The version of each file that this program writes. */
+const FILE_VERSIONS: Readonly<Record<EmbeddedFile, number>> = {
+  events: eventMigrations.length,
+  transactions: VIEW_MIGRATIONS.length,
+  deliveries: deliveryMigrations({ id: '', startedAtMs: 0 }).length,
+  subscriptions: subscriptionMigrations.length,
+  control: COORDINATION_MIGRATIONS.length,
+  directory: SNAPSHOT_MIGRATIONS.length,
+};
+const FILE_OF = {
+  view: 'transactions',
+  queue: 'deliveries',
+  coordination: 'control',
+  snapshots: 'directory',
+} as const;
+
+export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
+
 interface EventEngine {
+  /** Whether opening it would neither make nor update anything. */
+  exists(name: 'store' | 'subscriptions'): Promise<boolean>;
   store(): EventStore;
   subscriptions(): PersistentSubscriptions;
 }
 
 interface ViewEngine {
+  exists(name: keyof typeof FILE_OF): Promise<boolean>;
   view(): TransactionsView;
   queue(): DeliveryQueue;
   /** The queue's log as `fuel store copy` reads and writes it; it is closed with the queue. */
@@ -46,7 +84,9 @@ interface ViewEngine {
 }
 
 /** The stores behind the ports, as the configuration selects them. Each opens on first use. */
-export interface Engines extends EventEngine, ViewEngine {
+export interface Engines extends Omit<EventEngine, 'exists'>, Omit<ViewEngine, 'exists'> {
+  /** Whether there is something of these stores: opening them would neither make nor update anything. */
+  exists(name: 'store' | 'subscriptions' | keyof typeof FILE_OF): Promise<boolean>;
   /** Empty if everything is embedded. */
   readonly remote: readonly RemoteEngine[];
   /** Closes the open ones in reverse order. */
@@ -98,12 +138,36 @@ export async function openEngines(config: Config, clock: Clock, log: Log = silen
     mongodbUrl === undefined
       ? embeddedView(config, clock, opening)
       : await mongoDb({ url: mongodbUrl, database: config.MONGODB_DATABASE }, clock, opening, remote);
-  return { ...events, ...view, remote, close: () => opening.close() };
+  return {
+    ...events,
+    ...view,
+    exists: (name) =>
+      name === 'store' || name === 'subscriptions' ? events.exists(name) : view.exists(name),
+    remote,
+    close: () => opening.close(),
+  };
 }
 
 /** The embedded event store with its own further methods, for `fuel store copy`. */
 export function openEmbeddedEvents(config: Config, clock: Clock): SqliteEventStore {
   return openSqliteEventStore(file(config, clock, EMBEDDED_FILES.events));
+}
+
+/** The state of an embedded file, looked through if it is small; `undefined` where there is none. */
+export function inspectEmbedded(
+  { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
+  name: EmbeddedFile,
+  { maxCheckedBytes }: { readonly maxCheckedBytes: number },
+): (FileState & { readonly knownVersion: number }) | undefined {
+  const [first] = numberedFiles(FUEL_DATA_DIR, EMBEDDED_FILES[name]);
+  if (first === undefined) return undefined;
+  const state = inspectFile(join(FUEL_DATA_DIR, first), { maxCheckedBytes });
+  return { ...state, knownVersion: FILE_VERSIONS[name] };
+}
+
+function isCurrent(config: Config, name: EmbeddedFile): boolean {
+  const state = inspectEmbedded(config, name, { maxCheckedBytes: 0 });
+  return state !== undefined && state.version === state.knownVersion;
 }
 
 function file(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
@@ -118,6 +182,7 @@ function embeddedEvents(config: Config, clock: Clock, opening: Opening): EventEn
     subscriptions: opening.once(() =>
       openSqliteSubscriptions({ ...file(config, clock, EMBEDDED_FILES.subscriptions), store: store() }),
     ),
+    exists: async (name) => isCurrent(config, name === 'store' ? 'events' : 'subscriptions'),
   };
 }
 
@@ -131,6 +196,7 @@ function embeddedView(config: Config, clock: Clock, opening: Opening): ViewEngin
     coordination: opening.once(() => openSqliteCoordination(at(EMBEDDED_FILES.control))),
     snapshots: opening.once(() => openSqliteDirectorySnapshots(at(EMBEDDED_FILES.directory))),
     rateWindows: createMemoryRateWindows,
+    exists: async (name) => isCurrent(config, FILE_OF[name]),
   };
 }
 
@@ -142,8 +208,16 @@ async function eventStoreDb(
 ): Promise<EventEngine> {
   const { openEventStoreDb } = await import('./event-store/eventstoredb/event-store.ts');
   const store = opening.once(() => openEventStoreDb(options));
-  remote.push({ name: EVENT_STORE, check: () => store().ping() });
-  return { store, subscriptions: opening.once(() => store().subscriptions()) };
+  remote.push({
+    name: EVENT_STORE,
+    check: () => store().ping(),
+    describe: () => store().describe(),
+  });
+  return {
+    store,
+    subscriptions: opening.once(() => store().subscriptions()),
+    exists: async () => true,
+  };
 }
 
 async function mongoDb(
@@ -152,8 +226,19 @@ async function mongoDb(
   opening: Opening,
   remote: RemoteEngine[],
 ): Promise<ViewEngine> {
-  const [{ MongoConnection }, views, queues, coordinations, snapshots, windows] = await Promise.all([
+  const [
+    { MongoConnection },
+    { isPrepared },
+    { DELIVERIES_PLAN },
+    views,
+    queues,
+    coordinations,
+    snapshots,
+    windows,
+  ] = await Promise.all([
     import('./mongodb/connection.ts'),
+    import('./mongodb/prepared-collections.ts'),
+    import('./deliveries/queue/mongodb/collections.ts'),
     import('./transactions/view/mongodb/view.ts'),
     import('./deliveries/queue/mongodb/queue.ts'),
     import('./coordination/mongodb.ts'),
@@ -161,9 +246,16 @@ async function mongoDb(
     import('./edge/rate-windows/mongodb.ts'),
   ]);
   const connect = opening.once(() => new MongoConnection(place));
-  remote.push({ name: 'mongodb', check: () => connect().ping() });
+  remote.push({ name: 'mongodb', check: () => connect().ping(), describe: () => connect().describe() });
   const queue = opening.once(() => queues.openMongoDeliveryQueue({ connection: connect(), clock }));
+  const plans = {
+    view: views.PLAN,
+    queue: DELIVERIES_PLAN,
+    coordination: coordinations.PLAN,
+    snapshots: snapshots.PLAN,
+  };
   return {
+    exists: (name) => isPrepared(connect(), plans[name]),
     view: opening.once(() => views.openMongoView({ connection: connect(), clock })),
     queue,
     deliveryLog: queue,

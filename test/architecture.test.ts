@@ -3,6 +3,7 @@ import { builtinModules } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { anchorsOf, readDocument } from './support/documents.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MAX_FILE_LINES = 300;
@@ -15,9 +16,11 @@ const LAYERS = [
   ['src/event-store'],
   ['src/lines'],
   ['src/accounts', 'src/audit', 'src/transactions'],
-  ['src/deliveries', 'src/edge', 'src/notices', 'src/ops'],
+  ['src/deliveries', 'src/edge', 'src/notices'],
+  ['src/ops'],
   ['src/agreement', 'src/app.ts', 'src/erasure', 'src/http', 'src/store-copy'],
   ['src/service'],
+  ['src/doctor'],
   ['src/cli'],
   ['examples'],
   ['tools'],
@@ -192,7 +195,9 @@ describe('the documents', () => {
       ),
     );
     expect(links.length).toBeGreaterThan(20);
-    expect(links.filter(({ target, anchor }) => !anchorsOf(target).includes(anchor))).toEqual([]);
+    expect(links.filter(({ target, anchor }) => !anchorsOf(readDocument(target)).includes(anchor))).toEqual(
+      [],
+    );
   });
 
   it('link only to files that exist', () => {
@@ -215,17 +220,6 @@ describe('the documents', () => {
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['test', 'demo', 'bench', 'types', 'lint']));
   });
 });
-
-/** The anchors of a page's headings, as GitHub makes them. */
-function anchorsOf(page: string): string[] {
-  const text = readFileSync(join(ROOT, page), 'utf8').replace(/^```.*?^```$/gms, '');
-  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
-    title
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}_ -]/gu, '')
-      .replaceAll(' ', '-'),
-  );
-}
 
 /** What imports itself by way of others, or lies between such: of files, or of the places that they are put in. */
 function circlesOf(place: (path: string) => string): string[] {

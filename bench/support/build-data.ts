@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import type { EventStore } from '../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { importSample } from './import-sample.ts';
 import { progress } from './progress.ts';
@@ -10,13 +11,18 @@ import { type Customer, provision } from './provision.ts';
 import { ACCOUNTS, sampleFile } from './sample-events.ts';
 
 /** Fills a data directory through the service's own import and projector: customers, events and view. */
-export async function buildData(dataDir: string, lines: number): Promise<[Customer, ...Customer[]]> {
+export async function buildData(
+  dataDir: string,
+  lines: number,
+  onProvisioned?: (store: EventStore, customers: readonly Customer[]) => Promise<void>,
+): Promise<[Customer, ...Customer[]]> {
   mkdirSync(dataDir, { recursive: true });
   const engines = await openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
   const store = engines.store();
   await storeIdentity(store, systemClock);
   const [first, ...rest] = await provision(store, ACCOUNTS);
   if (first === undefined) throw new Error('there must be an account');
+  await onProvisioned?.(store, [first, ...rest]);
   const say = progress(lines);
   await importSample({
     store,

@@ -1,6 +1,7 @@
 import type {
   Append,
   AppendResult,
+  BackwardsBatch,
   EventStore,
   Position,
   RecordedEvent,
@@ -42,6 +43,10 @@ export class BoundStore implements EventStore {
 
   subscribe(options: SubscribeOptions): AsyncIterable<SubscriptionBatch> {
     return this.#store.subscribe(options);
+  }
+
+  readBackwards(options: Parameters<EventStore['readBackwards']>[0]): Promise<BackwardsBatch> {
+    return this.#store.readBackwards(options);
   }
 
   head(): Promise<Position> {

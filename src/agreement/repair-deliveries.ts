@@ -1,5 +1,8 @@
+import { Directory } from '../../projections/directory.ts';
 import type { Clock } from '../clock.ts';
+import { AccountHistory } from '../deliveries/fan-out/account-history.ts';
 import type { DeliveryQueue, NewDelivery } from '../deliveries/queue/delivery-queue.ts';
+import type { Environment } from '../domain/account-events.ts';
 import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
@@ -7,14 +10,17 @@ import { batchesOf, jsonBytes } from '../event-store/batch-bytes.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
+import { decideStreams, WITHDRAWALS } from './owed-deliveries.ts';
+import type { OwedDeliveryId } from './verify-deliveries.ts';
 
 const BATCH = 200;
-const WITHDRAWALS = new Set(['TransactionVoided', 'TransactionCancelled']);
 
 export interface RepairOptions {
   readonly store: EventStore;
   readonly queue: DeliveryQueue;
   readonly clock: Clock;
+  readonly environment: Environment;
+  readonly retentionMs: number;
   readonly author: Author;
   readonly onProgress?: (stored: number) => void;
 }
@@ -22,19 +28,24 @@ export interface RepairOptions {
 /**
  * Stores deliveries that are missing, due at once; those of transactions that were voided or cancelled are
  * stored as withdrawn. With `newLog` the log replaces the one that was lost. Both are recorded last, so that an
- * interrupted repair can be repeated.
+ * interrupted repair can be repeated. Returns how many were stored: none for a transaction that was erased since.
  */
 export async function repairDeliveries(
-  missing: readonly NewDelivery[],
+  missing: readonly OwedDeliveryId[],
   { newLog }: { readonly newLog: boolean },
-  { store, queue, clock, author, onProgress }: RepairOptions,
-): Promise<void> {
+  { onProgress, ...options }: RepairOptions,
+): Promise<number> {
+  const { store, queue, clock, author } = options;
+  const history = new AccountHistory({ store, directory: new Directory() });
   let stored = 0;
-  for (const batch of batchesOf(missing, { most: BATCH, bytesOf: ({ record }) => jsonBytes(record) })) {
-    for (const id of await withdrawnAmong(batch, store)) await queue.withdraw(id, clock.now());
-    await queue.enqueue(batch);
-    stored += batch.length;
-    onProgress?.(stored);
+  for (let at = 0; at < missing.length; at += BATCH) {
+    const { owed, withdrawn } = await owedAmong(missing.slice(at, at + BATCH), { ...options, history });
+    for (const id of withdrawn) await queue.withdraw(id, clock.now());
+    for (const batch of batchesOf(owed, { most: BATCH, bytesOf: ({ record }) => jsonBytes(record) })) {
+      await queue.enqueue(batch);
+      stored += batch.length;
+      onProgress?.(stored);
+    }
   }
   const events: OperationsEvent[] = [];
   if (newLog) {
@@ -42,12 +53,14 @@ export async function repairDeliveries(
     const data = { log_id: log.id, started_at: formatDateTime(log.startedAtMs) };
     events.push({ type: 'DeliveryLogStarted', data });
   }
-  if (missing.length > 0 || newLog) {
-    events.push({ type: 'AgreementRepaired', data: { what: 'deliveries', repaired: missing.length } });
+  if (stored > 0 || newLog) {
+    events.push({ type: 'AgreementRepaired', data: { what: 'deliveries', repaired: stored } });
   }
-  if (events.length === 0) return;
-  const recorded = events.map((event) => newEvent(event, author, clock.now()));
-  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: recorded }]);
+  if (events.length > 0) {
+    const recorded = events.map((event) => newEvent(event, author, clock.now()));
+    await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: recorded }]);
+  }
+  return stored;
 }
 
 /**
@@ -55,7 +68,7 @@ export async function repairDeliveries(
  * withdrawals too.
  */
 export async function withdrawnAmong(
-  deliveries: readonly NewDelivery[],
+  deliveries: readonly Pick<OwedDeliveryId, 'transactionId'>[],
   store: EventStore,
 ): Promise<ReadonlySet<number>> {
   const idOf = new Map(
@@ -67,4 +80,21 @@ export async function withdrawnAmong(
     if (id !== undefined && history.some(({ type }) => WITHDRAWALS.has(type))) withdrawn.add(id);
   }
   return withdrawn;
+}
+
+/** The deliveries themselves, decided once more, and the transactions among them that were withdrawn. */
+async function owedAmong(
+  missing: readonly OwedDeliveryId[],
+  context: Parameters<typeof decideStreams>[1],
+): Promise<{ readonly owed: readonly NewDelivery[]; readonly withdrawn: ReadonlySet<number> }> {
+  const wanted = new Set(missing.map(({ id }) => id));
+  const transactionIds = new Set(missing.map(({ transactionId }) => transactionId));
+  const owed: NewDelivery[] = [];
+  const withdrawn = new Set<number>();
+  for await (const { transactionId, isWithdrawn, decision } of decideStreams([...transactionIds], context)) {
+    if (typeof decision === 'string') continue;
+    for (const delivery of decision) if (wanted.has(delivery.id)) owed.push(delivery);
+    if (isWithdrawn) withdrawn.add(transactionId);
+  }
+  return { owed, withdrawn };
 }

@@ -1,28 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { DeliveryDecision } from '../../projections/deliveries.ts';
 import { Directory } from '../../projections/directory.ts';
 import type { Clock } from '../clock.ts';
 import { AccountHistory } from '../deliveries/fan-out/account-history.ts';
-import { FanOut } from '../deliveries/fan-out/fan-out.ts';
-import type {
-  Delivery,
-  DeliveryQueue,
-  DeliveryState,
-  NewDelivery,
-} from '../deliveries/queue/delivery-queue.ts';
+import { classify, type DecisionContext, decideAsOf } from '../deliveries/fan-out/decide-event.ts';
+import { deliveryId } from '../deliveries/message/delivery-id.ts';
+import type { DeliveryQueue, DeliveryState, LoggedDelivery } from '../deliveries/queue/delivery-queue.ts';
 import type { Environment } from '../domain/account-events.ts';
-import {
-  isRecordingType,
-  TRANSACTION_STREAMS,
-  transactionIdOf,
-  transactionStream,
-} from '../domain/transaction-events.ts';
+import { isRecordingType, transactionIdOf } from '../domain/transaction-events.ts';
+import { recordedAtMs } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
-import { readToEnd } from '../event-store/read-to-end.ts';
-import { isInRange, isInScope, recordedAtMs, SETTLE_MS, type VerifyScope } from './scope.ts';
+import { IdSet } from './id-set.ts';
+import { decideStreams } from './owed-deliveries.ts';
+import { type Judge, type ProjectedEvent, type ReadLogOptions, readLog } from './read-log.ts';
+import { isInRange, isOfAccount, SETTLE_MS, type VerifyScope } from './scope.ts';
 
+const PART = 500;
+const IDS = 10_000;
 const PAGE = 1_000;
 
-export interface VerifyDeliveriesOptions extends VerifyScope {
+export interface DeliveryJudgeOptions extends VerifyScope {
   readonly store: EventStore;
   readonly queue: DeliveryQueue;
   readonly clock: Clock;
@@ -31,7 +28,19 @@ export interface VerifyDeliveriesOptions extends VerifyScope {
   /** Transactions recorded before this are not judged, whatever the retention: the log knows nothing of them. */
   readonly logStartedAtMs: number;
   readonly settleMs?: number;
-  readonly onProgress?: (transactions: number) => void;
+  /** Called for each key that a transaction is not owed to. */
+  readonly onNotOwed?: ((transactionId: number, key: string, reason: string) => void) | undefined;
+}
+
+export interface VerifyDeliveriesOptions extends DeliveryJudgeOptions, ReadLogOptions {
+  readonly store: EventStore;
+}
+
+/** A delivery that is owed. */
+export interface OwedDeliveryId {
+  readonly id: string;
+  readonly prefix: string;
+  readonly transactionId: number;
 }
 
 export interface DeliveryAgreement {
@@ -39,125 +48,202 @@ export interface DeliveryAgreement {
   /** How many of those owed are in each state in the log. */
   readonly states: Readonly<Record<DeliveryState, number>>;
   /** Owed, but not in the log. */
-  readonly missing: readonly NewDelivery[];
+  readonly missing: readonly OwedDeliveryId[];
   /** In the log, but not owed. */
   readonly surplus: readonly LoggedDelivery[];
+  /** Why keys of the transactions' accounts are owed nothing, and how often. */
+  readonly notOwed: ReadonlyMap<string, number>;
   /** Transactions that can't be judged: recorded too long ago, or of an account that can't be read. */
   readonly notJudged: number;
 }
 
-type LoggedDelivery = Pick<Delivery, 'id' | 'prefix' | 'transactionId' | 'state'>;
-
-/**
- * Compares the delivery log with what the events call for, as the fan-out decides it. Changes nothing. The log is read
- * first: whatever is in it has its event among those that are read afterwards.
- */
-export function verifyDeliveries(options: VerifyDeliveriesOptions): Promise<DeliveryAgreement> {
-  return new Verification(options).run();
+export interface DeliveryFindings extends DeliveryAgreement {
+  readonly known: Float64Array;
 }
 
-class Verification {
-  readonly #options: VerifyDeliveriesOptions;
-  readonly #fanOut: FanOut;
+/** Compares the delivery log with what the events call for. Changes nothing. */
+export async function verifyDeliveries(options: VerifyDeliveriesOptions): Promise<DeliveryAgreement> {
+  const judge = new DeliveryJudge(options);
+  const onProgress = (): void => options.onProgress?.(judge.seen);
+  await readLog([judge], { ...options, onProgress });
+  return judge.finish();
+}
+
+/**
+ * Compares the delivery log with what the events call for, as the fan-out decides it, block by block of the log of
+ * events: one bulk read of the deliveries for each block. What is missing is looked for once more at the end, after a
+ * second, since the fan-out follows the log. At the end the delivery log is searched for transactions that no event
+ * calls for. In memory are the ids alone, eight bytes each.
+ */
+export class DeliveryJudge implements Judge {
+  readonly #options: DeliveryJudgeOptions;
+  readonly #context: DecisionContext;
   readonly #floorMs: number;
-  /** What is in the log and was not found owed yet, by id. */
-  readonly #logged = new Map<string, LoggedDelivery>();
+  /** Transactions whose deliveries were judged with a block, or are not to be. */
+  readonly #known = new IdSet();
   readonly #states = { pending: 0, held: 0, delivered: 0, failed: 0, withdrawn: 0 };
-  readonly #unjudged = new Set<number | undefined>();
-  #decided: NewDelivery[] = [];
-  #missing: NewDelivery[] = [];
+  readonly #notOwed = new Map<string, number>();
+  readonly #missing: OwedDeliveryId[] = [];
+  readonly #surplus: LoggedDelivery[] = [];
   #owed = 0;
   #notJudged = 0;
   #seen = 0;
 
-  constructor(options: VerifyDeliveriesOptions) {
+  constructor(options: DeliveryJudgeOptions) {
     this.#options = options;
     const { store, clock, environment, retentionMs, logStartedAtMs } = options;
     this.#floorMs = Math.max(clock.now() - retentionMs, logStartedAtMs);
-    this.#fanOut = new FanOut({
-      store,
-      queue: { withdraw: () => Promise.reject(new Error('only recordings are judged')) },
-      history: new AccountHistory({ store, directory: new Directory() }),
-      accept: async (deliveries) => {
-        for (const delivery of deliveries) this.#decided.push(delivery);
-      },
-      clock,
-      environment,
-      retentionMs,
-    });
+    const history = new AccountHistory({ store, directory: new Directory() });
+    this.#context = { history, clock, environment, retentionMs };
   }
 
-  async run(): Promise<DeliveryAgreement> {
-    await this.#readLog();
-    const { store } = this.#options;
-    for await (const { events } of readToEnd(store, { prefixes: [TRANSACTION_STREAMS], after: 0 })) {
-      await this.#judge(events);
+  /** Transactions judged so far. */
+  get seen(): number {
+    return this.#seen;
+  }
+
+  async judge(block: readonly ProjectedEvent[]): Promise<void> {
+    const owedOf = new Map<number, Map<string, string>>();
+    for (const { event, projected } of block) {
+      const id = transactionIdOf(event.stream);
+      if (id === undefined || !this.#isJudged(event, id)) continue;
+      this.#seen += 1;
+      const classified = await classify(event, projected, this.#options.store);
+      if (!('change' in classified) || classified.change.kind !== 'show') continue;
+      this.#known.add(id);
+      const decision = await decideAsOf(event, classified.change.row, this.#context);
+      if ('unreadable' in decision) this.#notJudged += 1;
+      else owedOf.set(id, this.#count(id, decision));
     }
-    await this.#checkMissingAgain();
-    const surplus = await this.#surplus();
-    const states = this.#states;
-    return { owed: this.#owed, states, missing: this.#missing, surplus, notJudged: this.#notJudged };
-  }
-
-  async #readLog(): Promise<void> {
-    const { queue, accountId } = this.#options;
-    let after: string | undefined;
-    do {
-      const page = await queue.list({ accountId }, { limit: PAGE, after });
-      for (const { id, prefix, transactionId, state, recordedAtMs } of page) {
-        const isJudged = recordedAtMs >= this.#floorMs && isInRange(recordedAtMs, this.#options);
-        if (isJudged) this.#logged.set(id, { id, prefix, transactionId, state });
-      }
-      after = page.length < PAGE ? undefined : page.at(-1)?.id;
-    } while (after !== undefined);
-  }
-
-  async #judge(events: readonly RecordedEvent[]): Promise<void> {
-    const judged = events.filter((event) => this.#isJudged(event));
-    const settlements = await this.#fanOut.handle(judged.map((event) => ({ event, retryCount: 0 })));
-    for (const settlement of settlements) {
-      if (settlement.kind !== 'retry') continue;
-      this.#notJudged += 1;
-      this.#unjudged.add(transactionIdOf(settlement.event.event.stream));
+    if (owedOf.size === 0) return;
+    for (const delivery of await this.#options.queue.ofTransactions([...owedOf.keys()])) {
+      const wasOwed = owedOf.get(delivery.transactionId)?.delete(delivery.id) === true;
+      if (wasOwed) this.#states[delivery.state] += 1;
+      else if (this.#isJudgedDelivery(delivery)) this.#surplus.push(delivery);
     }
-    for (const delivery of this.#decided.splice(0)) {
-      this.#owed += 1;
-      const logged = this.#logged.get(delivery.id);
-      if (logged === undefined) this.#missing.push(delivery);
-      else this.#states[logged.state] += 1;
-      this.#logged.delete(delivery.id);
+    for (const [transactionId, missing] of owedOf) {
+      for (const [id, prefix] of missing) this.#missing.push({ id, prefix, transactionId });
     }
-    this.#seen += judged.length;
-    this.#options.onProgress?.(this.#seen);
   }
 
-  #isJudged(event: RecordedEvent): boolean {
-    if (!isRecordingType(event.type) || !isInScope(event, this.#options)) return false;
-    if (recordedAtMs(event) >= this.#floorMs) return true;
-    this.#notJudged += 1;
+  /** What it found so far, for another judge to take over: another thread's, which has judged other blocks. */
+  findings(): DeliveryFindings {
+    const [owed, states, surplus] = [this.#owed, this.#states, this.#surplus];
+    const found = { owed, states, missing: this.#missing, surplus };
+    return { ...found, notOwed: this.#notOwed, notJudged: this.#notJudged, known: this.#known.values() };
+  }
+
+  takeOver({ owed, states, missing, surplus, notOwed, notJudged, known }: DeliveryFindings): void {
+    this.#owed += owed;
+    for (const [state, count] of Object.entries(states)) this.#states[state as DeliveryState] += count;
+    for (const delivery of missing) this.#missing.push(delivery);
+    for (const delivery of surplus) this.#surplus.push(delivery);
+    for (const [reason, count] of notOwed)
+      this.#notOwed.set(reason, (this.#notOwed.get(reason) ?? 0) + count);
+    this.#notJudged += notJudged;
+    this.#known.addAll(known);
+  }
+
+  /** Once the log was read. */
+  async finish(): Promise<DeliveryAgreement> {
+    for await (const deliveries of this.#unknownDeliveries()) await this.#judgeUnknown(deliveries);
+    const missing = await this.#stillMissing();
+    const [owed, states, surplus] = [this.#owed, this.#states, this.#surplus];
+    return { owed, states, missing, surplus, notOwed: this.#notOwed, notJudged: this.#notJudged };
+  }
+
+  #isJudged(event: RecordedEvent, id: number): boolean {
+    if (!isRecordingType(event.type) || !isOfAccount(event, this.#options)) return false;
+    const atMs = recordedAtMs(event);
+    const isAsked = isInRange(atMs, this.#options);
+    if (isAsked && atMs >= this.#floorMs) return true;
+    if (isAsked) this.#notJudged += 1;
+    this.#known.add(id);
     return false;
   }
 
-  async #checkMissingAgain(): Promise<void> {
-    if (this.#missing.length === 0) return;
-    await sleep(this.#options.settleMs ?? SETTLE_MS);
-    const missing: NewDelivery[] = [];
-    for (const delivery of this.#missing) {
-      const found = await this.#options.queue.find(delivery.id);
-      if (found === undefined) missing.push(delivery);
-      else this.#states[found.state] += 1;
-    }
-    this.#missing = missing;
+  #isJudgedDelivery({ accountId, recordedAtMs: atMs }: LoggedDelivery): boolean {
+    if (this.#options.accountId !== undefined && accountId !== this.#options.accountId) return false;
+    return atMs >= this.#floorMs && isInRange(atMs, this.#options);
   }
 
-  /** Deliveries of a transaction that was erased since are right. */
-  async #surplus(): Promise<LoggedDelivery[]> {
-    const surplus: LoggedDelivery[] = [];
-    for (const delivery of this.#logged.values()) {
-      const { transactionId } = delivery;
-      if (this.#unjudged.has(transactionId)) continue;
-      if (!(await this.#options.store.isErased(transactionStream(transactionId)))) surplus.push(delivery);
+  /** Counts a decision; returns the keys that are owed a delivery, by its id. */
+  #count(transactionId: number, { owed, notSent }: DeliveryDecision): Map<string, string> {
+    this.#owed += owed.length;
+    for (const { key, reason } of notSent) {
+      this.#notOwed.set(reason, (this.#notOwed.get(reason) ?? 0) + 1);
+      this.#options.onNotOwed?.(transactionId, key, reason);
     }
-    return surplus;
+    return new Map(owed.map(({ prefix }) => [deliveryId(prefix, transactionId), prefix]));
   }
+
+  async #stillMissing(): Promise<OwedDeliveryId[]> {
+    if (this.#missing.length === 0) return [];
+    await sleep(this.#options.settleMs ?? SETTLE_MS);
+    const still: OwedDeliveryId[] = [];
+    for (let at = 0; at < this.#missing.length; at += PART) {
+      const part = this.#missing.slice(at, at + PART);
+      const ids = new Set(part.map(({ transactionId }) => transactionId));
+      const logged = await this.#options.queue.ofTransactions([...ids]);
+      const stateOf = new Map(logged.map(({ id, state }) => [id, state]));
+      for (const delivery of part) {
+        const state = stateOf.get(delivery.id);
+        if (state === undefined) still.push(delivery);
+        else this.#states[state] += 1;
+      }
+    }
+    return still;
+  }
+
+  /** The deliveries that are judged, of transactions that are not known. */
+  async *#unknownDeliveries(): AsyncGenerator<readonly LoggedDelivery[]> {
+    const { queue, accountId, sinceMs } = this.#options;
+    if (accountId !== undefined || sinceMs !== undefined) {
+      for await (const page of pagesOf(queue, { accountId, sinceMs })) {
+        yield page.filter((each) => !this.#known.has(each.transactionId) && this.#isJudgedDelivery(each));
+      }
+      return;
+    }
+    let after = -1;
+    for (;;) {
+      const ids = await queue.transactionsAfter(after, IDS);
+      if (ids.length === 0) return;
+      after = ids.at(-1) ?? after;
+      const unknown = ids.filter((id) => !this.#known.has(id));
+      for (let at = 0; at < unknown.length; at += PART) {
+        const deliveries = await queue.ofTransactions(unknown.slice(at, at + PART));
+        yield deliveries.filter((delivery) => this.#isJudgedDelivery(delivery));
+      }
+    }
+  }
+
+  /**
+   * Deliveries of transactions that were recorded since the log was read are right if those are owed, and all those of
+   * a transaction that was erased since.
+   */
+  async #judgeUnknown(deliveries: readonly LoggedDelivery[]): Promise<void> {
+    if (deliveries.length === 0) return;
+    const { store } = this.#options;
+    const byTransaction = Map.groupBy(deliveries, ({ transactionId }) => transactionId);
+    const decided = decideStreams([...byTransaction.keys()], { store, ...this.#context });
+    for await (const { transactionId, decision } of decided) {
+      if (decision === 'erased' || decision === 'unreadable') continue;
+      const owed = new Set(decision.map(({ id }) => id));
+      for (const delivery of byTransaction.get(transactionId) ?? []) {
+        if (!owed.has(delivery.id)) this.#surplus.push(delivery);
+      }
+    }
+  }
+}
+
+async function* pagesOf(
+  queue: DeliveryQueue,
+  filter: Pick<VerifyScope, 'accountId' | 'sinceMs'>,
+): AsyncGenerator<readonly LoggedDelivery[]> {
+  let after: string | undefined;
+  do {
+    const page = await queue.list(filter, { limit: PAGE, after });
+    yield page;
+    after = page.length < PAGE ? undefined : page.at(-1)?.id;
+  } while (after !== undefined);
 }

@@ -1,163 +1,198 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type RowState,
-  stateAfter,
-  type TransactionRow,
-  transition,
-  VISIBLE_STATUSES,
-} from '../../projections/transactions.ts';
-import { TRANSACTION_STREAMS, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
-import { sameJson } from '../domain/values/same-json.ts';
-import type { EventStore, Position, RecordedEvent } from '../event-store/event-store.ts';
+import { VISIBLE_STATUSES } from '../../projections/transactions.ts';
+import { transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
+import type { EventStore, Position } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
-import { readToEnd } from '../event-store/read-to-end.ts';
-import { projectEvent } from '../transactions/project-event.ts';
+import { projectEvent, type ViewChange } from '../transactions/project-event.ts';
 import type { Place, TransactionsView } from '../transactions/view/transactions-view.ts';
+import { type DifferenceKind, differenceOf, rowOf } from './compare-row.ts';
+import { IdSet } from './id-set.ts';
+import { type Judge, type ProjectedEvent, type ReadLogOptions, readLog } from './read-log.ts';
 import { isInScope, SETTLE_MS, type VerifyScope } from './scope.ts';
 
-const PAGE = 500;
+const PART = 500;
+const IDS = 10_000;
 const EARLIEST_MS = -8_640_000_000_000_000;
 const LATEST_MS = 8_640_000_000_000_000;
 
-export interface VerifyViewOptions extends VerifyScope {
+export interface ViewJudgeOptions extends VerifyScope {
   readonly store: EventStore;
   readonly view: TransactionsView;
-  /** Accounts besides those in the events, whose pages are searched for rows without events. */
-  readonly accountIds: Iterable<number>;
+  /**
+   * Where only a part of the log is read: the accounts whose pages since `sinceMs` are searched for rows without
+   * events. Otherwise the whole view is searched.
+   */
+  readonly pagesOf?: Iterable<number> | undefined;
   readonly settleMs?: number;
-  readonly onProgress?: (checked: number) => void;
+}
+
+export interface VerifyViewOptions extends ViewJudgeOptions, ReadLogOptions {
+  readonly store: EventStore;
 }
 
 export interface ViewDifference {
   readonly transactionId: number;
-  /** Not shown, though the events call for it; shown, though they do not; or shown with other content. */
-  readonly kind: 'missing' | 'surplus' | 'differing';
+  readonly kind: DifferenceKind;
 }
 
 export interface ViewAgreement {
   /** Transactions compared. */
   readonly checked: number;
+  /** By id. */
   readonly differences: readonly ViewDifference[];
   /** How far the view has read the log: later events are not judged. */
   readonly upTo: Position;
 }
 
-/**
- * Compares the view with what the events render to, transaction by transaction, and the pages of every account with
- * the events. What differs is compared once more after a second, since the view follows the log; what the view has
- * not reached by then is not judged.
- */
+export interface ViewFindings {
+  readonly checked: number;
+  readonly known: Float64Array;
+  readonly suspects: readonly number[];
+}
+
+/** Compares the view with what the events render to. */
 export async function verifyView(options: VerifyViewOptions): Promise<ViewAgreement> {
-  const { store, view, settleMs } = options;
-  const { checked, shown, accounts, suspects } = await compareStreams(options);
-  for (const accountId of accountsToPage(options, accounts)) {
-    for await (const id of idsOnPages(view, accountId)) if (!shown.has(id)) suspects.add(id);
-  }
-  if (suspects.size > 0) await sleep(settleMs ?? SETTLE_MS);
-  const upTo = (await view.checkpoint())?.position ?? 0;
-  const differences: ViewDifference[] = [];
-  for (const transactionId of suspects) {
-    const kind = await differenceOf(transactionId, { store, view, upTo });
-    if (kind === undefined) continue;
-    const [first] = await store.readStream(transactionStream(transactionId));
-    // A row without events has no time, so it is reported whatever the range.
-    if (first === undefined || isInScope(first, options)) differences.push({ transactionId, kind });
-  }
-  return { checked, differences, upTo };
+  const judge = new ViewJudge(options);
+  const onProgress = (): void => options.onProgress?.(judge.checked);
+  await readLog([judge], { ...options, onProgress });
+  return judge.finish();
 }
 
-/** Stores in the view what the events render to, for the transactions that differ. Returns those that still differ. */
-export async function repairView(
-  differences: readonly ViewDifference[],
-  { store, view }: { readonly store: EventStore; readonly view: TransactionsView },
-): Promise<readonly ViewDifference[]> {
-  const remaining: ViewDifference[] = [];
-  for (const difference of differences) {
-    const { transactionId } = difference;
-    const stream = transactionStream(transactionId);
-    if (await store.isErased(stream)) await view.erase(transactionId);
-    else await view.replace(transactionId, (await store.readStream(stream)).map(projectEvent));
-    if ((await differenceOf(transactionId, { store, view })) !== undefined) remaining.push(difference);
-  }
-  return remaining;
-}
+/**
+ * Compares the view with what the events render to, block by block of the log: one bulk read of the rows for each
+ * block, and one of the streams whose events are not all in it. A transaction counts by its last block, where its
+ * whole stream is known. What differs is compared once more at the end, after a second, since the view follows the
+ * log; what the view has not reached by then is not judged. In memory are the ids alone, eight bytes each.
+ */
+export class ViewJudge implements Judge {
+  readonly #options: ViewJudgeOptions;
+  /** Of the transactions that have events. */
+  readonly #known = new IdSet();
+  readonly #suspects = new Set<number>();
+  #checked = 0;
 
-/** Reads each stream once, when its first event is reached, and compares what it folds to with the row. */
-async function compareStreams(options: VerifyViewOptions) {
-  const { store, view, onProgress } = options;
-  const shown = new Set<number>();
-  const accounts = new Set<number>();
-  const suspects = new Set<number>();
-  let checked = 0;
-  const log = { prefixes: [TRANSACTION_STREAMS], after: 0, batchSize: PAGE };
-  for await (const { events } of readToEnd(store, log)) {
-    const first = new Map(
-      events.filter(({ revision }) => revision === 0).map((event) => [event.stream, event]),
-    );
-    for await (const [stream, history] of readInParts(store, [...first.keys()])) {
-      const event = first.get(stream) as RecordedEvent;
-      const row = rowOf(history);
-      if (row !== undefined) {
-        shown.add(row.id);
-        accounts.add(row.accountId);
-      }
-      if (!isInScope(event, options)) continue;
-      checked += 1;
-      const id = transactionIdOf(event.stream);
-      if (id !== undefined && compare(row, await view.find(id)) !== undefined) suspects.add(id);
+  constructor(options: ViewJudgeOptions) {
+    this.#options = options;
+  }
+
+  get checked(): number {
+    return this.#checked;
+  }
+
+  async judge(block: readonly ProjectedEvent[]): Promise<void> {
+    const { whole, partial } = this.#streamsOf(block);
+    const found = await this.#options.view.findMany([...whole.keys()]);
+    const doubtful = [...partial];
+    for (const [id, changes] of whole) {
+      if (differenceOf(rowOf(changes), found.get(id)) !== undefined) doubtful.push(id);
     }
-    onProgress?.(checked);
+    this.#checked += whole.size;
+    const [first] = block;
+    for await (const { id, history, kind } of this.#judgeStreams(doubtful)) {
+      if (kind !== undefined) this.#suspects.add(id);
+      const since = history.find((event) => isInScope(event, this.#options));
+      const isNew = since !== undefined && first !== undefined && since.position >= first.event.position;
+      if (partial.has(id) && isNew) this.#checked += 1;
+    }
   }
-  return { checked, shown, accounts, suspects };
-}
 
-async function differenceOf(
-  transactionId: number,
-  {
-    store,
-    view,
-    upTo = Infinity,
-  }: { readonly store: EventStore; readonly view: TransactionsView; readonly upTo?: Position },
-): Promise<ViewDifference['kind'] | undefined> {
-  const history = await store.readStream(transactionStream(transactionId));
-  if (history.some(({ position }) => position > upTo)) return undefined;
-  return compare(rowOf(history), await view.find(transactionId));
-}
-
-function compare(
-  expected: TransactionRow | undefined,
-  found: TransactionRow | 'hidden' | undefined,
-): ViewDifference['kind'] | undefined {
-  const shown = found === 'hidden' ? undefined : found;
-  if (expected === undefined) return shown === undefined ? undefined : 'surplus';
-  if (shown === undefined) return 'missing';
-  return sameJson(expected, shown) ? undefined : 'differing';
-}
-
-/** The row that a transaction's events fold to. An event that can't follow changes nothing: the view parks it. */
-function rowOf(history: readonly RecordedEvent[]): TransactionRow | undefined {
-  let state: RowState | undefined;
-  let row: TransactionRow | undefined;
-  for (const event of history) {
-    const projected = projectEvent(event);
-    if ('parkReason' in projected || transition(state, projected.change) !== 'apply') continue;
-    const { change } = projected;
-    row = change.kind === 'show' ? change.row : undefined;
-    state = stateAfter(change);
+  /** What it found so far, for another judge to take over: another thread's, which has judged other blocks. */
+  findings(): ViewFindings {
+    return { checked: this.#checked, known: this.#known.values(), suspects: [...this.#suspects] };
   }
-  return row;
+
+  takeOver({ checked, known, suspects }: ViewFindings): void {
+    this.#checked += checked;
+    this.#known.addAll(known);
+    for (const id of suspects) this.#suspects.add(id);
+  }
+
+  /** Once the log was read. */
+  async finish(): Promise<ViewAgreement> {
+    const { view, settleMs } = this.#options;
+    for await (const ids of this.#shownIds()) {
+      for (const id of ids) if (!this.#known.has(id)) this.#suspects.add(id);
+    }
+    if (this.#suspects.size > 0) await sleep(settleMs ?? SETTLE_MS);
+    const upTo = (await view.checkpoint())?.position ?? 0;
+    const differences: ViewDifference[] = [];
+    const suspects = [...this.#suspects].sort((a, b) => a - b);
+    for await (const { id, history, kind } of this.#judgeStreams(suspects)) {
+      if (kind === undefined || history.some(({ position }) => position > upTo)) continue;
+      // A row without events has no time, so it is reported whatever the range.
+      const isAsked = history.length === 0 || history.some((event) => isInScope(event, this.#options));
+      if (isAsked) differences.push({ transactionId: id, kind });
+    }
+    return { checked: this.#checked, differences, upTo };
+  }
+
+  /**
+   * The transactions of a block that are asked for: those that begin in it, with what it has of them, and the others.
+   */
+  #streamsOf(block: readonly ProjectedEvent[]) {
+    const whole = new Map<number, ViewChange[]>();
+    const partial = new Set<number>();
+    const begun = new Map<number, ViewChange[]>();
+    for (const { event, projected } of block) {
+      const id = transactionIdOf(event.stream);
+      if (id === undefined) continue;
+      this.#known.add(id);
+      if (event.revision === 0) begun.set(id, [projected]);
+      else begun.get(id)?.push(projected);
+      if (!isInScope(event, this.#options)) continue;
+      const changes = begun.get(id);
+      if (changes === undefined) partial.add(id);
+      else whole.set(id, changes);
+    }
+    return { whole, partial };
+  }
+
+  /**
+   * Compares transactions by their whole streams. Each row is read before its stream: what the view may have applied
+   * since is then among the events.
+   */
+  async *#judgeStreams(ids: readonly number[]) {
+    const { store, view } = this.#options;
+    for (let at = 0; at < ids.length; at += PART) {
+      const part = ids.slice(at, at + PART);
+      const found = await view.findMany(part);
+      const streams = part.map(transactionStream);
+      let index = 0;
+      for await (const [, history] of readInParts(store, streams)) {
+        const id = part[index++] as number;
+        yield { id, history, kind: differenceOf(rowOf(history.map(projectEvent)), found.get(id)) };
+      }
+    }
+  }
+
+  async *#shownIds(): AsyncGenerator<readonly number[]> {
+    const { view, accountId, sinceMs, pagesOf } = this.#options;
+    const accounts = accountId === undefined ? pagesOf : [accountId];
+    if (accounts !== undefined) {
+      const fromMs = pagesOf === undefined ? EARLIEST_MS : (sinceMs ?? EARLIEST_MS);
+      for (const account of accounts) yield* idsOnPages(view, account, fromMs);
+      return;
+    }
+    let after = -1;
+    for (;;) {
+      const ids = await view.idsAfter(after, IDS);
+      yield ids;
+      if (ids.length < IDS) return;
+      after = ids.at(-1) ?? after;
+    }
+  }
 }
 
-function accountsToPage({ accountId, accountIds }: VerifyViewOptions, named: Set<number>): Set<number> {
-  return accountId === undefined ? named.union(new Set(accountIds)) : new Set([accountId]);
-}
-
-async function* idsOnPages(view: TransactionsView, accountId: number): AsyncGenerator<number> {
+async function* idsOnPages(
+  view: TransactionsView,
+  accountId: number,
+  fromMs: number,
+): AsyncGenerator<readonly number[]> {
   let after: Place | undefined;
   for (;;) {
-    const range = { fromMs: EARLIEST_MS, toMs: LATEST_MS - 1 };
-    const page = await view.page({ accountId, ...range, statuses: VISIBLE_STATUSES, after, limit: PAGE });
-    for (const row of page.rows) yield row.id;
+    const range = { fromMs, toMs: LATEST_MS - 1 };
+    const page = await view.page({ accountId, ...range, statuses: VISIBLE_STATUSES, after, limit: PART });
+    yield page.rows.map(({ id }) => id);
     after = page.rows.at(-1);
     if (!page.hasMore) return;
   }

@@ -1,10 +1,11 @@
 import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../domain/account-events.ts';
 import { isOperationsEventType, OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../domain/transaction-events.ts';
-import { parseDateTime } from '../domain/values/date-time.ts';
-import { printableData, recordedAt } from '../event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import { printableData, recordedAt, recordedAtMs } from '../event-store/codec.ts';
+import type { EventStore, Position, RecordedEvent } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
+
+const BACKWARDS_STEP = 500;
 
 /** An event must match all that are given. */
 export interface AuditFilter {
@@ -12,6 +13,10 @@ export interface AuditFilter {
   readonly accountId?: number | undefined;
   /** Events of the transaction's stream, and operations that name it. */
   readonly transactionId?: number | undefined;
+  /** Events about the key with this prefix. */
+  readonly prefix?: string | undefined;
+  /** As recorded: who did it by his own account. */
+  readonly actor?: string | undefined;
   /** One of these types. */
   readonly types?: readonly string[] | undefined;
   /** When it happened; both inclusive, milliseconds. */
@@ -19,26 +24,35 @@ export interface AuditFilter {
   readonly untilMs?: number | undefined;
 }
 
-/** One event as an auditor reads it. `actor` and `command` are `null` where the metadata lacks them. */
+/** One event as an auditor reads it. What the metadata lacks is `null`. */
 export interface AuditLine {
   readonly stream: string;
   readonly revision: number;
   readonly at: string;
   readonly type: string;
   readonly actor: string | null;
+  readonly os_user: string | null;
   readonly command: string | null;
+  readonly correlation_id: string | null;
   readonly data: unknown;
+}
+
+export interface AuditOptions {
+  readonly follow: boolean;
+  /** Newest first; not with `follow`. */
+  readonly newest?: boolean;
+  readonly signal: AbortSignal;
 }
 
 /** Yields the matching events in the order of the log: up to its end, or with `follow` until the signal aborts. */
 export async function* audit(
   store: EventStore,
   filter: AuditFilter,
-  options: { readonly follow: boolean; readonly signal: AbortSignal },
+  options: AuditOptions,
 ): AsyncGenerator<AuditLine> {
   for await (const event of candidates(store, filter, options)) {
-    const line = toLine(event);
-    if (matches(event, line, filter)) yield line;
+    if (options.signal.aborted) return;
+    if (matches(event, filter)) yield toLine(event);
   }
 }
 
@@ -46,19 +60,33 @@ export async function* audit(
 async function* candidates(
   store: EventStore,
   filter: AuditFilter,
-  options: { readonly follow: boolean; readonly signal: AbortSignal },
+  { follow, newest = false, signal }: AuditOptions,
 ): AsyncGenerator<RecordedEvent> {
-  if (filter.transactionId !== undefined && !options.follow) {
+  if (filter.transactionId !== undefined && !follow) {
     const streams = await store.readStreams([transactionStream(filter.transactionId), OPERATIONS_STREAM]);
-    yield* streams.flat().sort((a, b) => a.position - b.position);
+    const events = streams.flat().sort((a, b) => a.position - b.position);
+    yield* newest ? events.reverse() : events;
     return;
   }
   const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM];
-  if (!areOfOtherStreams(filter.types)) prefixes.push(TRANSACTION_STREAMS);
-  const { follow, signal } = options;
+  if (filter.prefix === undefined && !areOfOtherStreams(filter.types)) prefixes.push(TRANSACTION_STREAMS);
+  if (newest) {
+    yield* readNewest(store, prefixes);
+    return;
+  }
   const range = { prefixes, after: 0, signal };
   const batches = follow ? store.subscribe(range) : readToEnd(store, range);
   for await (const batch of batches) yield* batch.events;
+}
+
+async function* readNewest(store: EventStore, prefixes: readonly string[]): AsyncGenerator<RecordedEvent> {
+  let before: Position | undefined;
+  for (;;) {
+    const batch = await store.readBackwards({ prefixes, before, limit: BACKWARDS_STEP });
+    yield* batch.events;
+    if (batch.atStart) return;
+    before = batch.position;
+  }
 }
 
 /** Whether transaction streams never have events of these types, and need not be read. */
@@ -66,30 +94,24 @@ function areOfOtherStreams(types: readonly string[] | undefined): boolean {
   return types?.every((type) => isAccountEventType(type) || isOperationsEventType(type)) === true;
 }
 
-function matches(event: RecordedEvent, line: AuditLine, filter: AuditFilter): boolean {
-  const named = (field: string): unknown => (event.data as Record<string, unknown> | null)?.[field];
-  const { accountId, transactionId, types, sinceMs, untilMs } = filter;
+function matches(event: RecordedEvent, filter: AuditFilter): boolean {
+  const { accountId, transactionId, prefix, actor, types, sinceMs, untilMs } = filter;
+  const names = (field: string, value: string | number): boolean =>
+    (event.data as Record<string, unknown> | null)?.[field] === value;
   if (types?.includes(event.type) === false) return false;
-  if (
-    accountId !== undefined &&
-    event.stream !== accountStream(accountId) &&
-    named('account_id') !== accountId
-  ) {
-    return false;
-  }
-  if (
-    transactionId !== undefined &&
-    event.stream !== transactionStream(transactionId) &&
-    named('transaction_id') !== transactionId
-  ) {
-    return false;
-  }
-  const atMs = parseDateTime(line.at) ?? event.recordedAtMs;
+  if (actor !== undefined && metadataOf(event).actor !== actor) return false;
+  if (prefix !== undefined && !names('prefix', prefix)) return false;
+  const isOf = (stream: string, field: string, id: number | undefined): boolean =>
+    id === undefined || event.stream === stream || names(field, id);
+  if (!isOf(accountStream(accountId ?? 0), 'account_id', accountId)) return false;
+  if (!isOf(transactionStream(transactionId ?? 0), 'transaction_id', transactionId)) return false;
+  if (sinceMs === undefined && untilMs === undefined) return true;
+  const atMs = recordedAtMs(event);
   return (sinceMs === undefined || atMs >= sinceMs) && (untilMs === undefined || atMs <= untilMs);
 }
 
 function toLine(event: RecordedEvent): AuditLine {
-  const metadata = (event.metadata ?? {}) as Readonly<Record<string, unknown>>;
+  const metadata = metadataOf(event);
   const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
   return {
     stream: event.stream,
@@ -97,7 +119,13 @@ function toLine(event: RecordedEvent): AuditLine {
     at: recordedAt(event),
     type: event.type,
     actor: text(metadata.actor),
+    os_user: text(metadata.os_user),
     command: text(metadata.command),
+    correlation_id: text(metadata.correlation_id),
     data: printableData(event),
   };
+}
+
+function metadataOf({ metadata }: RecordedEvent): Readonly<Record<string, unknown>> {
+  return (metadata ?? {}) as Readonly<Record<string, unknown>>;
 }

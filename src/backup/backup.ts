@@ -1,15 +1,18 @@
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FuelError } from '../errors.ts';
 import { backupFile } from '../sqlite/database.ts';
+import { numberedFiles } from '../sqlite/numbered-files.ts';
 
 /**
  * In the order in which they are copied. What was made from the events comes before them, so that no checkpoint of
  * the copy is ahead of the copied log. Acknowledgements (`subscriptions.db`) come before the deliveries that they
  * confirm, so that none of these is missing.
  */
-const DATABASES = ['transactions.db', 'subscriptions.db', 'deliveries.db', 'events.db'];
+const DATABASES = ['subscriptions.db', 'deliveries.db', 'events.db'];
+/** Copied before them. While it is rebuilt there are two files, and another one is served in the end. */
+const VIEW = 'transactions.db';
 /** The key that secrets are encrypted with, and the certificate that customers may trust. */
 const PLAIN_FILES = ['master.key', 'tls-cert.pem', 'tls-key.pem'];
 
@@ -37,12 +40,9 @@ export async function backupDataDir(
   await mkdir(target, { recursive: true, mode: 0o700 });
   if ((await readdir(target)).length > 0)
     throw new FuelError('REFUSED', `${target} is not empty: name a new folder`);
-  const files: string[] = [];
+  const files = await copyView(dataDir, target);
   for (const name of DATABASES.filter((file) => existsSync(join(dataDir, file)))) {
-    const partial = join(target, `${name}.partial`);
-    await backupFile(join(dataDir, name), partial);
-    await syncFile(partial);
-    await rename(partial, join(target, name));
+    await copyDatabase(name, { dataDir, target });
     files.push(name);
   }
   for (const name of PLAIN_FILES.filter((file) => existsSync(join(dataDir, file)))) {
@@ -53,6 +53,30 @@ export async function backupDataDir(
   await writeFile(join(target, 'backup.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   await syncFile(target);
   return manifest;
+}
+
+/** All files of the view; once more if others took their place meanwhile. */
+async function copyView(dataDir: string, target: string): Promise<string[]> {
+  for (;;) {
+    const names = numberedFiles(dataDir, VIEW);
+    try {
+      for (const name of names) await copyDatabase(name, { dataDir, target });
+    } catch (error) {
+      if (names.every((name) => existsSync(join(dataDir, name)))) throw error;
+    }
+    if (String(numberedFiles(dataDir, VIEW)) === String(names)) return names;
+    for (const name of names) await rm(join(target, name), { force: true });
+  }
+}
+
+async function copyDatabase(
+  name: string,
+  { dataDir, target }: { readonly dataDir: string; readonly target: string },
+): Promise<void> {
+  const partial = join(target, `${name}.partial`);
+  await backupFile(join(dataDir, name), partial);
+  await syncFile(partial);
+  await rename(partial, join(target, name));
 }
 
 async function syncFile(path: string): Promise<void> {

@@ -4,17 +4,18 @@ import { FuelError } from '../errors.ts';
 import { printable, withoutKeys } from '../printable.ts';
 import { addAccountCommands } from './commands/account-commands.ts';
 import { addAuditCommand } from './commands/audit-command.ts';
-import { addConfigCommands } from './commands/config-commands.ts';
 import { addDeliveryCommands } from './commands/delivery-commands.ts';
 import { addKeyCommands } from './commands/key-commands.ts';
 import { addProjectionCommands } from './commands/projection-commands.ts';
-import { addServeCommand } from './commands/serve-command.ts';
 import { addStoreCommands } from './commands/store-commands.ts';
 import { addTransactionCommands } from './commands/transaction-commands.ts';
 import { addVerifyCommand } from './commands/verify-command.ts';
 import { addWebhookCommands } from './commands/webhook-commands.ts';
 import { addCompletionCommand } from './guide/completion-command.ts';
 import { addHelpCommand } from './guide/help-command.ts';
+import { addConfigCommands } from './service/config-commands.ts';
+import { addDoctorCommand } from './service/doctor-command.ts';
+import { addServeCommand } from './service/serve-command.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -51,6 +52,7 @@ export function createProgram(): Command {
   addAuditCommand(program);
   addStoreCommands(program);
   addConfigCommands(program);
+  addDoctorCommand(program);
   addCompletionCommand(program);
   addHelpCommand(program);
   return program;

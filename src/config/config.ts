@@ -139,6 +139,34 @@ export function showConfig(env: Env): { readonly settings: ShownSetting[]; reado
   return { settings: shown, faults: [...faults.values(), ...ruleFaults(values, env, 'serve')] };
 }
 
+/** The settings as far as they are valid, for what must work with an invalid configuration. Never throws. */
+export function inspectConfig(env: Env): {
+  /** A faulty setting has its default, or is left out. */
+  readonly config: Config;
+  readonly faulty: ReadonlySet<string>;
+  /** What is given of secrets, and the passwords in the URLs: texts that must never be shown. */
+  readonly secrets: readonly string[];
+} {
+  const { values, faults } = readAll(env);
+  const names = Object.keys(settings) as SettingName[];
+  const defaults = readAll({}).values;
+  const secrets = names.flatMap((name) => {
+    const text = 'secret' in settings[name] ? textOf(env, name) : undefined;
+    if (text === undefined) return [];
+    const [, password] = /:\/\/[^/@]*:([^/]*)@/.exec(text) ?? [];
+    return [text, ...text.split(','), ...(password === undefined ? [] : [password, unescaped(password)])];
+  });
+  return { config: { ...defaults, ...values } as Config, faulty: new Set(faults.keys()), secrets };
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function readAll(env: Env): { values: Partial<Config>; faults: Map<SettingName, string> } {
   const values: Record<string, unknown> = {};
   const faults = new Map<SettingName, string>();

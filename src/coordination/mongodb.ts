@@ -9,7 +9,7 @@ const TIMEOUT_MS = 2_000;
 /** For processes that died without `leave`. */
 const EXPIRE_AFTER_SECONDS = 86_400;
 
-const PLAN: CollectionsPlan = {
+export const PLAN: CollectionsPlan = {
   name: 'coordination',
   version: 1,
   collections: {

@@ -3,7 +3,7 @@ import { Database } from '../sqlite/database.ts';
 import type { Coordination, Lease, LiveProcess } from './coordination.ts';
 import { mayBeAlive } from './may-be-alive.ts';
 
-const MIGRATIONS = [
+export const MIGRATIONS = [
   `CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT;
    CREATE TABLE processes (
      id TEXT PRIMARY KEY, pid INTEGER NOT NULL, host TEXT NOT NULL, roles TEXT NOT NULL,

@@ -1,12 +1,10 @@
-import { decideDeliveries } from '../../projections/deliveries.ts';
 import { Directory } from '../../projections/directory.ts';
 import type { Clock } from '../clock.ts';
 import type { Environment } from '../domain/account-events.ts';
-import { parseDateTime } from '../domain/values/date-time.ts';
-import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { projectEvent } from '../transactions/project-event.ts';
 import { AccountHistory } from './fan-out/account-history.ts';
+import { decideAsOf } from './fan-out/decide-event.ts';
 import type { DeliveryQueue, DeliverySummary } from './queue/delivery-queue.ts';
 
 /** More keys than any account has. */
@@ -40,20 +38,14 @@ export async function transactionDeliveries(
   }
   const { change } = projected;
   if (change.kind !== 'show') return { deliveries, notSent: [] };
-  const transaction = {
-    createdAtMs: change.row.createdAtMs,
-    recordedAtMs: parseDateTime(recordedAt(first)) ?? first.recordedAtMs,
-  };
-  const terms = { retentionMs, nowMs: clock.now(), environment };
   const history = new AccountHistory({ store, directory: new Directory() });
-  const place = { accountId: change.row.accountId, position: first.position };
-  const decided = await history.asOf(place, (account) => decideDeliveries(transaction, account, terms));
-  if (decided.kind === 'unreadable') return { deliveries, notSent: [] };
+  const decided = await decideAsOf(first, change.row, { history, clock, environment, retentionMs });
+  if ('unreadable' in decided) return { deliveries, notSent: [] };
   const sent = new Set(deliveries.map(({ prefix }) => prefix));
-  const waiting = decided.value.owed.map(({ prefix }) => ({
+  const waiting = decided.owed.map(({ prefix }) => ({
     key: prefix,
     reason: 'it is owed and not queued yet',
   }));
-  const notSent = [...decided.value.notSent, ...waiting].filter(({ key }) => !sent.has(key));
+  const notSent = [...decided.notSent, ...waiting].filter(({ key }) => !sent.has(key));
   return { deliveries, notSent };
 }

@@ -1,6 +1,7 @@
 import type { Account, AccountKey, ProfilePeriod } from './account.ts';
 import type { AccountEvent, Environment } from './account-events.ts';
 import { type Decision, record, refused, unchanged } from './decision.ts';
+import { type GivenReason, reasonOf } from './given-reason.ts';
 import { isTextTooLong, MAX_TEXT_CHARACTERS } from './values/bounds.ts';
 import { formatDateTime } from './values/date-time.ts';
 import { decideWebhook, isWebhookCommand, type WebhookCommand } from './webhook-commands.ts';
@@ -20,7 +21,8 @@ interface ForKey extends ForAccount {
 export type AccountCommand =
   | (ForAccount & { readonly type: 'OpenAccount'; readonly name: string })
   | (ForAccount & { readonly type: 'SetContacts'; readonly emails: readonly string[] })
-  | (ForAccount & { readonly type: 'EnableIntegration' | 'DisableIntegration' })
+  | (ForAccount & { readonly type: 'EnableIntegration' })
+  | (ForAccount & GivenReason & { readonly type: 'DisableIntegration' })
   | (ForAccount & ProfilePeriod & { readonly type: 'SetChargingProfile'; readonly profile: string })
   | (ForAccount & { readonly type: 'SetCorporateGroup'; readonly groupId: number; readonly name: string })
   | (ForAccount & {
@@ -43,7 +45,8 @@ export type AccountCommand =
   | WebhookCommand;
 
 type KeyCommand =
-  | (ForKey & { readonly type: 'SwitchKeyOff' | 'SwitchKeyOn' })
+  | (ForKey & GivenReason & { readonly type: 'SwitchKeyOff' })
+  | (ForKey & { readonly type: 'SwitchKeyOn' })
   | (ForKey & { readonly type: 'SetKeyAllowList'; readonly allowList: readonly string[] })
   | (ForKey & { readonly type: 'SetKeyRateLimit'; readonly rateLimit: number })
   | (ForKey & { readonly type: 'SetKeyDriverMobile'; readonly enabled: boolean });
@@ -73,7 +76,7 @@ export function decide(command: AccountCommand, account: Account | undefined): A
       return record({ type: 'IntegrationEnabled', data: { account_id: id } });
     case 'DisableIntegration':
       if (!account.integrationEnabled) return unchanged;
-      return record({ type: 'IntegrationDisabled', data: { account_id: id } });
+      return record({ type: 'IntegrationDisabled', data: { account_id: id, ...reasonOf(command) } });
     case 'SetChargingProfile':
       return setChargingProfile(command, account);
     case 'SetCorporateGroup':
@@ -176,7 +179,9 @@ function decideKey(command: KeyCommand, key: AccountKey): AccountDecision {
   const ref = { account_id: command.accountId, prefix: key.prefix };
   switch (command.type) {
     case 'SwitchKeyOff':
-      return key.active ? record({ type: 'KeySwitchedOff', data: ref }) : unchanged;
+      return key.active
+        ? record({ type: 'KeySwitchedOff', data: { ...ref, ...reasonOf(command) } })
+        : unchanged;
     case 'SwitchKeyOn':
       return key.active ? unchanged : record({ type: 'KeySwitchedOn', data: ref });
     case 'SetKeyAllowList': {
@@ -222,6 +227,11 @@ function textsOf(command: AccountCommand): readonly string[] {
       return [command.profile];
     case 'IssueKey':
       return command.label === null ? [] : [command.label];
+    case 'DisableIntegration':
+    case 'SwitchKeyOff':
+    case 'RemoveWebhook':
+    case 'DisableWebhook':
+      return command.reason === undefined ? [] : [command.reason];
     default:
       return [];
   }

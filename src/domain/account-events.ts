@@ -1,5 +1,5 @@
-import { array, boolean, enums, type Infer, nullable, string, type } from 'superstruct';
-import { dateTime, id, integer } from './values/primitives.ts';
+import { array, boolean, enums, type Infer, nullable, optional, string, type } from 'superstruct';
+import { dateTime, id, integer, text } from './values/primitives.ts';
 
 export const ENVIRONMENTS = ['production', 'staging'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
@@ -8,6 +8,8 @@ const account = { account_id: id };
 const key = { ...account, prefix: string() };
 const corporateGroup = { ...account, corporate_group_id: id };
 const corporate = { ...account, corporate_id: id };
+/** Why the operator switched something off, where a reason was given. */
+const givenReason = { reason: optional(nullable(text)) };
 
 /** AES-256-GCM, parts in base64, bound to the key's prefix. */
 const ciphertext = type({ master_key_id: string(), nonce: string(), ciphertext: string(), tag: string() });
@@ -23,7 +25,7 @@ export const accountEvents = {
   AccountOpened: type({ ...account, name: string() }),
   AccountContactsSet: type({ ...account, emails: array(string()) }),
   IntegrationEnabled: type(account),
-  IntegrationDisabled: type(account),
+  IntegrationDisabled: type({ ...account, ...givenReason }),
   /** The same profile again replaces its period: renewed or shortened. `to` null: open-ended. */
   ChargingProfileSet: type({ ...account, profile: string(), from: dateTime, to: nullable(dateTime) }),
   CorporateGroupAdded: type({ ...corporateGroup, name: string() }),
@@ -40,7 +42,7 @@ export const accountEvents = {
     rate_limit: integer,
     driver_mobile: boolean(),
   }),
-  KeySwitchedOff: type(key),
+  KeySwitchedOff: type({ ...key, ...givenReason }),
   KeySwitchedOn: type(key),
   KeyAllowListSet: type({ ...key, allow_list: array(string()) }),
   KeyRateLimitSet: type({ ...key, rate_limit: integer }),
@@ -49,7 +51,7 @@ export const accountEvents = {
   WebhookUrlSet: type({ ...key, url: string(), set_at: dateTime, secret: nullable(ciphertext) }),
   /** The same secret under another master key. */
   WebhookSecretRewrapped: type({ ...key, secret: ciphertext }),
-  WebhookRemoved: type(key),
+  WebhookRemoved: type({ ...key, ...givenReason }),
   WebhookTestRequested: type({ ...key, delivery_id: string() }),
   WebhookFailing: type({ ...key, ...failureEvidence }),
   WebhookDisabled: type({ ...key, reason: string(), ...failureEvidence }),

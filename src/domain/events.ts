@@ -50,6 +50,8 @@ export interface EventMetadata {
   /** When the command ran, by its own clock. A copy of the event keeps it. */
   readonly at: string;
   readonly actor: string;
+  /** Of a command: the operating system's user who ran it, whatever name `--actor` gives. */
+  readonly os_user?: string;
   readonly command: string;
   readonly correlation_id: string;
   readonly causation_id: string;

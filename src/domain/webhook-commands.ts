@@ -1,6 +1,7 @@
 import { type Account, type AccountKey, type AccountWebhook, activeProfile } from './account.ts';
 import type { AccountEvent, Ciphertext } from './account-events.ts';
 import { type Decision, type Refused, record, refused, unchanged } from './decision.ts';
+import { type GivenReason, reasonOf } from './given-reason.ts';
 import { formatDateTime } from './values/date-time.ts';
 
 interface ForKey {
@@ -26,7 +27,8 @@ export type WebhookCommand =
     })
   /** `secret`: the key's own webhook secret, under the master key that it is to have. */
   | (ForKey & { readonly type: 'RewrapWebhookSecret'; readonly secret: Ciphertext })
-  | (ForKey & { readonly type: 'RemoveWebhook' | 'EnableWebhook' })
+  | (ForKey & GivenReason & { readonly type: 'RemoveWebhook' })
+  | (ForKey & { readonly type: 'EnableWebhook' })
   | (ForKey & {
       readonly type: 'DisableWebhook';
       readonly reason: string;
@@ -73,7 +75,9 @@ export function decideWebhook(command: WebhookCommand, account: Account, key: Ac
       if (key.webhookSecret.master_key_id === command.secret.master_key_id) return unchanged;
       return record({ type: 'WebhookSecretRewrapped', data: { ...ref, secret: command.secret } });
     case 'RemoveWebhook':
-      return key.webhook === null ? unchanged : record({ type: 'WebhookRemoved', data: ref });
+      return key.webhook === null
+        ? unchanged
+        : record({ type: 'WebhookRemoved', data: { ...ref, ...reasonOf(command) } });
     case 'EnableWebhook':
       if (key.webhook === null) return noWebhook(key);
       return key.webhook.disabled === null ? unchanged : record({ type: 'WebhookEnabled', data: ref });

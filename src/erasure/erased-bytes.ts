@@ -12,7 +12,7 @@ const CHUNK_BYTES = 4 * 1024 * 1024;
 
 export interface ErasedBytesOptions {
   readonly folder: string;
-  /** The names of the embedded files, whether they exist or not. */
+  /** The names of the embedded files; some may not exist. */
   readonly databases: readonly string[];
   /** No file in the folder may contain these; each text is of the erased record only. */
   readonly texts: readonly string[];

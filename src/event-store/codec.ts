@@ -72,14 +72,19 @@ export function printableData({ data }: RecordedEvent): unknown {
   return data instanceof Unreadable || nestsDeeperThan(data, MAX_PRINTED_NESTING) ? null : data;
 }
 
-/**
- * When the event happened, ISO 8601 UTC: by the clock of the command that caused it, which survives a copy to another
- * store, or else by the clock of the store that recorded it.
- */
+/** As `recordedAtMs`, ISO 8601 UTC. */
 export function recordedAt(event: RecordedEvent): string {
+  return formatDateTime(recordedAtMs(event));
+}
+
+/**
+ * When the event happened, in milliseconds: by the clock of the command that caused it, which survives a copy to
+ * another store, or else by the clock of the store that recorded it.
+ */
+export function recordedAtMs(event: RecordedEvent): number {
   const { at } = membersOf(event.metadata);
   const commandMs = typeof at === 'string' ? parseDateTime(at) : undefined;
-  return formatDateTime(commandMs ?? event.recordedAtMs);
+  return commandMs ?? event.recordedAtMs;
 }
 
 function upcastData(

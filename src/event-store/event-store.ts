@@ -83,6 +83,16 @@ export interface SubscribeOptions {
   readonly batchSize?: number;
 }
 
+/** One step backwards through the log. */
+export interface BackwardsBatch {
+  /** Newest first. */
+  readonly events: readonly RecordedEvent[];
+  /** Every matching event from here on was in this batch or an earlier one: the next step is before this position. */
+  readonly position: Position;
+  /** There is no earlier event. */
+  readonly atStart: boolean;
+}
+
 /**
  * The log of everything that happened, with EventStoreDB's semantics.
  *
@@ -95,6 +105,8 @@ export interface SubscribeOptions {
  * - `subscribe`: every event after `after`, in order, without a gap, then live. While idle it yields an empty batch
  *   about every second, with the position of the log's end, as a heartbeat of the store. While the engine is
  *   unavailable it waits, retries, and continues where it was.
+ * - `readBackwards`: the matching events before `before`, or those at the end of the log, newest first: at most `limit`,
+ *   and fewer or none where much does not match, so that a step is short. Those of erased streams as in `subscribe`.
  * - `erase`: removes the stream's events permanently; the stream takes no event again. An engine may keep the bytes
  *   until its log is cleaned up, and `subscribe` may return the events until then (see `STREAM_ERASED`).
  * - `head`: the position of the last event that can be read, 0 for an empty store.
@@ -111,6 +123,11 @@ export interface EventStore {
   readStreams(streams: readonly string[]): Promise<RecordedEvent[][]>;
   isErased(stream: string): Promise<boolean>;
   subscribe(options: SubscribeOptions): AsyncIterable<SubscriptionBatch>;
+  readBackwards(options: {
+    readonly prefixes: readonly string[];
+    readonly before?: Position | undefined;
+    readonly limit: number;
+  }): Promise<BackwardsBatch>;
   head(): Promise<Position>;
   hasReached(position: Position): Promise<boolean>;
   erase(stream: string): Promise<void>;
@@ -137,6 +154,13 @@ export interface ParkedEvent {
   readonly parkedAtMs: number;
 }
 
+export interface GroupStatus {
+  /** Every matching event up to here was acknowledged or parked. */
+  readonly position: Position;
+  /** Parked events, those of erased streams included. */
+  readonly parked: number;
+}
+
 /**
  * Competing consumers over the log (EventStoreDB's persistent subscription to `$all`).
  *
@@ -147,6 +171,8 @@ export interface ParkedEvent {
  * - `ack` ends an event; `retry` hands it out again after `delayMs`; `park` parks it with a reason. Each has an
  *   effect only while this consumer holds the event.
  * - `parked` lists the parked events, oldest first; `replayParked` hands them all out again and returns how many.
+ * - `status` says how far a group is, without loading an event: metrics read it often. What was acknowledged may show
+ *   in it a second later. `undefined` where there is no such group.
  * - While the engine is unavailable a consumer waits, and continues automatically.
  */
 export interface PersistentSubscriptions {
@@ -156,6 +182,7 @@ export interface PersistentSubscriptions {
     options: { readonly bufferSize: number; readonly signal: AbortSignal },
   ): GroupConsumer;
   parked(group: string): Promise<ParkedEvent[]>;
+  status(group: string): Promise<GroupStatus | undefined>;
   replayParked(group: string): Promise<number>;
   close(): Promise<void>;
 }

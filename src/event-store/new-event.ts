@@ -6,6 +6,8 @@ import type { NewEvent } from './event-store.ts';
 /** Who causes an event, and by which command; every event's metadata says so. */
 export interface Author {
   readonly actor: string;
+  /** The operating system's user, where a command was run. */
+  readonly osUser?: string;
   readonly command: string;
   /** The same for all events of one command; a new UUID unless given. */
   readonly correlationId?: string;
@@ -24,6 +26,7 @@ export function newEvent({ type, data }: DomainEvent, author: Author, atMs: numb
       schema_version: SCHEMA_VERSION,
       at: formatDateTime(atMs),
       actor: author.actor,
+      ...(author.osUser === undefined ? {} : { os_user: author.osUser }),
       command: author.command,
       correlation_id: correlationId,
       causation_id: author.causationId ?? correlationId,

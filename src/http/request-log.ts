@@ -1,16 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../ops/metrics.ts';
-import { refusalOf } from './answers.ts';
+import { type RefusalCode, refusalOf } from './answers.ts';
 import { type Context, refuse, type Step } from './context.ts';
 
 const MAX_LOGGED_PATH = 200;
+/** The five access checks, by the code with which each refuses. */
+const CHECKS: Partial<Readonly<Record<RefusalCode, string>>> = {
+  IP_NOT_ALLOWED: 'address',
+  RATE_LIMITED: 'rate',
+  INVALID_API_KEY: 'key',
+  API_INTEGRATION_NOT_ENABLED: 'integration',
+  NO_ACTIVE_CHARGING_PROFILE: 'profile',
+};
 
 /**
  * The outermost step: gives the request its id, turns what is thrown into an answer, and writes one log line.
  * The line names the key by its prefix; the query, the address and the secret are not in it.
  */
 export function requestLog({ log, metrics }: { log: Log; metrics: Metrics }): Step {
+  for (const [code, check] of Object.entries(CHECKS)) metrics.accessRefusals.inc({ check, code }, 0);
   return async (ctx, next) => {
     const startedAtMs = performance.now();
     Object.assign(ctx.state, { requestId: randomUUID(), ...splitTarget(ctx.req.url ?? '') });
@@ -23,7 +32,10 @@ export function requestLog({ log, metrics }: { log: Log; metrics: Metrics }): St
       refuse(ctx, refusal);
     }
     const durationMs = performance.now() - startedAtMs;
-    metrics.requests.inc({ status: ctx.status, code: ctx.state.code ?? '' });
+    const { code = '' } = ctx.state;
+    metrics.requests.inc({ status: ctx.status, code });
+    const check = code === '' ? undefined : CHECKS[code];
+    if (check !== undefined) metrics.accessRefusals.inc({ check, code });
     metrics.requestDuration.observe({ status: ctx.status }, durationMs / 1000);
     log.info(lineOf(ctx, durationMs), 'request');
   };

@@ -29,12 +29,13 @@ export interface Presigner {
   at(issuedAtMs: number, validForSeconds: number): IssuedUrls;
 }
 
-/** Presigns GET URLs for an S3-compatible store in path style: `<endpoint>/<bucket>/<key>`. No call is made. */
-export function createPresigner(store: PhotoStore): Presigner {
+/** Presigns URLs, of GET unless said otherwise, for an S3-compatible store in path style: `<endpoint>/<bucket>/<key>`. No call is made. */
+export function createPresigner(store: PhotoStore, method: 'GET' | 'HEAD' = 'GET'): Presigner {
   const endpoint = new URL(store.endpoint);
   const base = {
     origin: endpoint.origin,
     host: endpoint.host,
+    method,
     pathBefore: `${endpoint.pathname.replace(/\/+$/, '')}/${encodeKey(store.bucket)}/`,
   };
   const keys = signingKeys(store);
@@ -57,18 +58,23 @@ export function createPresigner(store: PhotoStore): Presigner {
 
 /** The presigner of the photo store that the configuration names. */
 export function configuredPresigner(config: Config): Presigner {
-  return createPresigner({
+  return createPresigner(configuredPhotoStore(config));
+}
+
+export function configuredPhotoStore(config: Config): PhotoStore {
+  return {
     endpoint: config.FUEL_IMAGES_ENDPOINT,
     region: config.FUEL_IMAGES_REGION,
     bucket: config.FUEL_IMAGES_BUCKET,
     accessKeyId: config.FUEL_IMAGES_ACCESS_KEY_ID,
     secretAccessKey: config.FUEL_IMAGES_SECRET_ACCESS_KEY,
-  });
+  };
 }
 
 export interface SigningTerms {
   readonly origin: string;
   readonly host: string;
+  readonly method: 'GET' | 'HEAD';
   /** The path before the key, URI-encoded: `/` where the host names the bucket, else `/<bucket>/`. */
   readonly pathBefore: string;
   readonly accessKeyId: string;
@@ -86,7 +92,7 @@ export function presignUrls(terms: SigningTerms): PresignUrl {
     `X-Amz-Algorithm=${ALGORITHM}` +
     `&X-Amz-Credential=${encodeURIComponent(`${terms.accessKeyId}/${terms.scope}`)}` +
     `&X-Amz-Date=${terms.stamp}&X-Amz-Expires=${terms.validForSeconds}&X-Amz-SignedHeaders=host`;
-  const canonicalStart = `GET\n${terms.pathBefore}`;
+  const canonicalStart = `${terms.method}\n${terms.pathBefore}`;
   const canonicalEnd = `\n${query}\nhost:${terms.host}\n\nhost\nUNSIGNED-PAYLOAD`;
   const toSignStart = `${ALGORITHM}\n${terms.stamp}\n${terms.scope}\n`;
   const urlStart = `${terms.origin}${terms.pathBefore}`;

@@ -106,6 +106,17 @@ export class MongoConnection {
     await inTime(SELECTION_MS, () => this.use((db) => db.command({ ping: 1 })));
   }
 
+  /** Version and clock of the server that takes writes. Rejects as `ping`. */
+  async describe(): Promise<{ readonly version: string; readonly clockMs: number }> {
+    return inTime(SELECTION_MS, () =>
+      this.use(async (db) => {
+        const { version } = await db.command({ buildInfo: 1 });
+        const { localTime } = await db.command({ hello: 1 });
+        return { version: String(version), clockMs: (localTime as Date).getTime() };
+      }),
+    );
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#client.close();

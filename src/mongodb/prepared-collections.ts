@@ -79,6 +79,16 @@ export async function prepareCollections(db: Db, plan: CollectionsPlan): Promise
   }
 }
 
+/** Whether preparing these collections would change nothing. */
+export async function isPrepared(connection: MongoConnection, plan: CollectionsPlan): Promise<boolean> {
+  const found = await inTime(PREPARE_TIMEOUT_MS, () =>
+    connection.use((db) =>
+      db.collection<{ _id: string; version: number }>(VERSIONS).findOne({ _id: plan.name }),
+    ),
+  );
+  return found !== null && found.version >= plan.version;
+}
+
 /** Retries an upsert that failed because another process inserted the same document. */
 export async function retryUpsert<T>(upsert: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {

@@ -44,14 +44,28 @@ function loggingMailer(log: Log): Mailer {
   };
 }
 
-function smtpMailer(url: string, from: string): Mailer {
-  const transport = createTransport({
+/** Connects to the mail server as for a mail, and sends none. Rejects with the reason where that fails. */
+export async function verifyMailServer(url: string): Promise<void> {
+  const transport = transportTo(url);
+  try {
+    await transport.verify();
+  } finally {
+    transport.close();
+  }
+}
+
+function transportTo(url: string) {
+  return createTransport({
     url,
     connectionTimeout: MAX_WAIT_MS,
     greetingTimeout: MAX_WAIT_MS,
     socketTimeout: MAX_WAIT_MS,
     ...startTls(url),
   });
+}
+
+function smtpMailer(url: string, from: string): Mailer {
+  const transport = transportTo(url);
   return {
     async send({ to, subject, text }) {
       try {

@@ -11,18 +11,29 @@ export interface RemoteEngine {
   readonly name: typeof EVENT_STORE | 'mongodb';
   /** Resolves when it answers; rejects with `STORE_UNAVAILABLE` within two seconds if it does not. */
   readonly check: () => Promise<void>;
+  /** What it says of itself. Rejects with `STORE_UNAVAILABLE` within some seconds if it does not answer. */
+  readonly describe: () => Promise<EngineDescription>;
 }
+
+export interface EngineDescription {
+  readonly version: string;
+  /** Its clock, milliseconds; EventStoreDB cuts off to whole seconds. */
+  readonly clockMs: number;
+}
+
+/** As far as its health is concerned. */
+export type CheckedEngine = Pick<RemoteEngine, 'name' | 'check'>;
 
 /** How long a result is kept, so that frequent requests do not load the engines. */
 const FRESH_MS = 1_000;
 
 /** Which of the remote engines can be reached. */
 export class EngineHealth {
-  readonly #engines: readonly RemoteEngine[];
+  readonly #engines: readonly CheckedEngine[];
   readonly #clock: Clock;
   #checked: { readonly atMs: number; readonly state: Promise<Record<string, boolean>> } | undefined;
 
-  constructor(engines: readonly RemoteEngine[], clock: Clock) {
+  constructor(engines: readonly CheckedEngine[], clock: Clock) {
     this.#engines = engines;
     this.#clock = clock;
   }

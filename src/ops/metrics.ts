@@ -1,6 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { isUnavailable } from '../errors.ts';
 import { droppedLogLines } from '../log.ts';
+import { deliveryMetrics } from './delivery-metrics.ts';
+import { loopDelayMetric } from './loop-delay.ts';
+import { SHARED, SharedFigures } from './shared-figures.ts';
 
 /** How often the monitor wakes the process; its default of 10 ms costs half a percent of a core. */
 const LOOP_DELAY_PRECISION_MS = 100;
@@ -24,6 +27,23 @@ export function createMetrics() {
   });
   return {
     registry,
+    ...apiMetrics(registry),
+    deliveries: deliveryMetrics(registry),
+    loopDelay: loopDelayMetric(registry),
+    shared: new SharedFigures(registry),
+    agreementRepairs: new Counter({
+      name: 'fuel_agreement_repairs_total',
+      help: 'Differences between the stores and the events that the service repaired, by what (view, deliveries).',
+      labelNames: ['what'],
+      registers,
+    }),
+  } as const;
+}
+
+/** What the pull API answers. */
+function apiMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
     requests: new Counter({
       name: 'fuel_http_requests_total',
       help: 'Answered requests, by status and error code (empty for a page).',
@@ -35,6 +55,12 @@ export function createMetrics() {
       help: 'Time from a request to its answer, by status.',
       labelNames: ['status'],
       buckets: DURATION_BUCKETS_SECONDS,
+      registers,
+    }),
+    accessRefusals: new Counter({
+      name: 'fuel_access_refusals_total',
+      help: 'Requests that an access check refused, by check (address, rate, key, integration, profile) and code.',
+      labelNames: ['check', 'code'],
       registers,
     }),
     pageRows: new Counter({
@@ -58,7 +84,19 @@ export function createMetrics() {
       labelNames: ['reason'],
       registers,
     }),
+    agreementRepairs: agreementRepairs(registry),
   } as const;
+}
+
+function agreementRepairs(registry: Registry): Counter<'what'> {
+  const repairs = new Counter({
+    name: 'fuel_agreement_repairs_total',
+    help: 'Rows of the view, and deliveries, that the nightly verification repaired.',
+    labelNames: ['what'],
+    registers: [registry],
+  });
+  for (const what of ['view', 'deliveries']) repairs.inc({ what }, 0); // there before the first repair
+  return repairs;
 }
 
 export interface ProjectionReading {
@@ -84,11 +122,11 @@ export function addProjectionMetrics(registry: Registry, read: () => Promise<Pro
         }
       },
     });
-  gauge('fuel_event_store_position', 'Where the log of events ends.', ({ head }) => head);
+  gauge('fuel_event_store_position', `${SHARED} where the log of events ends.`, ({ head }) => head);
   gauge(
     'fuel_view_position',
-    'The position up to which the transactions view has applied the log.',
+    `${SHARED} the position up to which the transactions view has applied the log.`,
     ({ position }) => position,
   );
-  gauge('fuel_view_parked_events', 'Events that the transactions view parked.', ({ parked }) => parked);
+  gauge('fuel_view_parked_events', `${SHARED} events that the view parked.`, ({ parked }) => parked);
 }

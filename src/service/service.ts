@@ -11,18 +11,19 @@ import { claimDeliveryLog } from '../deliveries/delivery-log.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { urlHost } from '../listen.ts';
 import type { Log } from '../log.ts';
-import { createMailer } from '../notices/mailer.ts';
-import { runNotifier } from '../notices/notifier.ts';
 import { Availability } from '../ops/availability.ts';
 import { EngineHealth } from '../ops/engine-health.ts';
+import { watchLoopDelay } from '../ops/loop-delay.ts';
 import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../ops/metrics.ts';
 import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
+import { startNightly, verifyInThread } from './agreement/nightly.ts';
 import { Membership } from './membership.ts';
 import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import type { Role } from './roles/roles.ts';
+import { runNotices } from './roles/run-notices.ts';
 import { startApi } from './roles/start-api.ts';
 import { StartedParts } from './started-parts.ts';
 
@@ -159,16 +160,23 @@ async function startParts(
     name,
     onMoved: (position) => moved('main', position),
   });
+  startFigures(options, { engines, parts, metrics, directory: live.directory });
   if (roles.includes('projector')) {
-    parts.add({ name: 'projector', ...startProjector({ config, holder: name }) });
+    parts.add({ name: 'projector', ...startProjector({ config, holder: name }, metrics) });
+    parts.add({ name: 'nightly verification', ...startNightlyPart(options, { engines, metrics, name }) });
   }
   if (roles.includes('notices')) {
     const stopping = new AbortController();
-    parts.addRunning('notices', runNotices(options, engines, stopping.signal), stopping);
+    parts.addRunning(
+      'notices',
+      runNotices({ config, engines, clock, log, signal: stopping.signal }),
+      stopping,
+    );
   }
   let isSubscribed: (() => boolean) | undefined;
   if (roles.includes('webhooks')) {
-    const webhooks = startWebhooks({ config, holder: name }, (position) => moved('webhooks', position));
+    const onMoved = (position: number): void => moved('webhooks', position);
+    const webhooks = startWebhooks({ config, holder: name }, onMoved, metrics);
     parts.add({ name: 'webhooks', failed: webhooks.failed, stop: () => webhooks.stop() });
     isSubscribed = () => webhooks.isConnected;
   }
@@ -188,6 +196,23 @@ async function startParts(
   operations.readiness = () => availability.readiness();
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
+}
+
+/** It belongs to the role that writes the view; the deliveries that it stores are sent by whoever has the webhooks. */
+function startNightlyPart(
+  { config, log }: ServiceOptions,
+  { engines, metrics, name }: { engines: Engines; metrics: Metrics; name: string },
+): { stop(): Promise<void> } {
+  return startNightly({
+    coordination: engines.coordination(),
+    holder: name,
+    log,
+    verify: (signal) => verifyInThread(config, signal),
+    onRepaired({ view, deliveries }) {
+      metrics.agreementRepairs.inc({ what: 'view' }, view);
+      metrics.agreementRepairs.inc({ what: 'deliveries' }, deliveries);
+    },
+  });
 }
 
 function startDirectory(
@@ -214,26 +239,29 @@ function startDirectory(
   return live;
 }
 
-/** The notices role. It waits for the mail server most of the time, so it needs no thread. */
-async function runNotices(
-  { config, clock, log }: ServiceOptions,
-  engines: Engines,
-  signal: AbortSignal,
-): Promise<void> {
-  const mailer = createMailer(config, log);
-  try {
-    await runNotifier({
-      store: engines.store(),
-      subscriptions: engines.subscriptions(),
-      mailer,
-      operatorEmail: config.FUEL_OPERATOR_EMAIL ?? null,
-      clock,
-      log,
-      signal,
-    });
-  } finally {
-    mailer.close();
-  }
+/** The figures that are read or measured beside the work: what the stores hold, and this thread's event loop. */
+function startFigures(
+  { clock, log }: ServiceOptions,
+  {
+    engines,
+    parts,
+    metrics,
+    directory,
+  }: Pick<Starting, 'engines' | 'parts'> & { readonly metrics: Metrics; readonly directory: Directory },
+): void {
+  const stopping = new AbortController();
+  const figures = {
+    store: engines.store(),
+    view: engines.view(),
+    subscriptions: engines.subscriptions(),
+    queue: engines.queue(),
+    directory,
+    clock,
+    log,
+  };
+  parts.addRunning('figures', metrics.shared.run(figures, stopping.signal), stopping);
+  const loop = watchLoopDelay((longestMs) => metrics.loopDelay('main', longestMs));
+  parts.add({ name: 'loop delay', stop: () => loop.stop() });
 }
 
 /** Reports the position of the directory that is furthest behind, once all have one. */

@@ -1,6 +1,8 @@
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { backup, DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { type ErrorCode, FuelError } from '../errors.ts';
 import { Backoff } from '../retry.ts';
 
@@ -29,6 +31,8 @@ export interface OpenOptions {
   readonly durability: 'full' | 'normal';
   /** Pages that this connection keeps in memory, besides the cache of the operating system. Default 2. */
   readonly cacheMiB?: number;
+  /** Throws `STORE_UNAVAILABLE` where the file does not exist; it is created otherwise. */
+  readonly mustExist?: boolean;
 }
 
 /**
@@ -42,7 +46,7 @@ export class Database {
 
   constructor(path: string, options: OpenOptions) {
     this.#path = path;
-    this.#db = new DatabaseSync(path, { timeout: MAX_LOCK_WAIT_MS });
+    this.#db = this.#open(options.mustExist === true);
     try {
       this.#prepare(options);
     } catch (error) {
@@ -95,6 +99,12 @@ export class Database {
     }
   }
 
+  /** As `write`, where no other process has a reason to hold the lock for long: it blocks until then, at most a second. */
+  writeNow<T>(work: () => T): T {
+    this.exec('BEGIN IMMEDIATE');
+    return this.#finish(work);
+  }
+
   /** Runs `work` on one snapshot. It must be short: a long one prevents checkpoints of the write-ahead log. */
   read<T>(work: () => T): T {
     this.assertOpen();
@@ -115,6 +125,15 @@ export class Database {
 
   close(): void {
     if (this.#db.isOpen) this.#db.close();
+  }
+
+  #open(mustExist: boolean): DatabaseSync {
+    if (!mustExist) return new DatabaseSync(this.#path, { timeout: MAX_LOCK_WAIT_MS });
+    try {
+      return new DatabaseSync(existingFile(this.#path), { timeout: MAX_LOCK_WAIT_MS });
+    } catch (error) {
+      throw this.#toKnownError(error);
+    }
   }
 
   #tryBegin(): boolean {
@@ -197,6 +216,39 @@ export class Database {
       for (const step of migrations.slice(version())) this.#db.exec(step);
       this.#db.exec(`PRAGMA user_version = ${migrations.length}`);
     });
+  }
+}
+
+/** Names a file that SQLite opens and does not create. */
+function existingFile(path: string): URL {
+  const url = pathToFileURL(path);
+  url.searchParams.set('mode', 'rw');
+  return url;
+}
+
+/** What a file is, without making or updating it. */
+export interface FileState {
+  /** How many of its migrations have run. */
+  readonly version: number;
+  /** What a look through it found; `undefined` where it is too large to be looked through. */
+  readonly damage: string | null | undefined;
+}
+
+/** Looks through a file of up to `maxCheckedBytes`. Throws `STORE_DAMAGED` for one that is no database. */
+export function inspectFile(
+  path: string,
+  { maxCheckedBytes }: { readonly maxCheckedBytes: number },
+): FileState {
+  const db = new DatabaseSync(existingFile(path), { timeout: MAX_READ_WAIT_MS });
+  try {
+    const version = db.prepare('PRAGMA user_version').get()?.user_version as number;
+    if (statSync(path).size > maxCheckedBytes) return { version, damage: undefined };
+    const found = db.prepare('PRAGMA quick_check(1)').get()?.quick_check as string;
+    return { version, damage: found === 'ok' ? null : found };
+  } catch (error) {
+    throw orDamaged(path, error);
+  } finally {
+    db.close();
   }
 }
 

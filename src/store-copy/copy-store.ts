@@ -103,7 +103,7 @@ export async function parkedByGroup(
 ): Promise<readonly { readonly group: string; readonly parked: number }[]> {
   const counts: { group: string; parked: number }[] = [];
   for (const group of [DELIVERIES_GROUP, NOTICES_GROUP]) {
-    const parked = (await subscriptions.parked(group)).length;
+    const parked = (await subscriptions.status(group))?.parked ?? 0;
     if (parked > 0) counts.push({ group, parked });
   }
   return counts;

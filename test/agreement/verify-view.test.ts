@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { repairView, type VerifyViewOptions, verifyView } from '../../src/agreement/verify-view.ts';
+import { repairView } from '../../src/agreement/repair-view.ts';
+import { type VerifyViewOptions, verifyView } from '../../src/agreement/verify-view.ts';
 import { projectEvent } from '../../src/transactions/project-event.ts';
 import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
@@ -10,7 +11,7 @@ import { hiding, showing } from '../support/transactions/records.ts';
 
 /** Transactions 1 (confirmed), 2 (external) and 3 (voided) in the store, and a view that shows them rightly. */
 async function start() {
-  const { store, clock, folder, append } = openPushStores();
+  const { store, clock, folder, append, author } = openPushStores();
   const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
   onTestFinished(() => view.close());
   await append('transaction-1', confirmed(1));
@@ -20,8 +21,8 @@ async function start() {
   const streams = await store.readStreams([1, 2, 3].map((id) => `transaction-${id}`));
   await view.apply(streams.flat().map(projectEvent), { generation, position: 10 });
   const verify = (overrides: Partial<VerifyViewOptions> = {}) =>
-    verifyView({ store, view, accountIds: [7, 8], settleMs: 0, ...overrides });
-  return { store, view, clock, append, verify };
+    verifyView({ store, view, settleMs: 0, ...overrides });
+  return { store, view, clock, append, verify, repairing: { store, view, clock, author } };
 }
 
 describe('verifying the view', () => {
@@ -31,7 +32,7 @@ describe('verifying the view', () => {
   });
 
   test('reports what is missing, differs, or is shown though no event calls for it, and repairs it', async () => {
-    const { view, store, verify } = await start();
+    const { view, verify, repairing } = await start();
     await view.replace(1, []);
     await view.replace(2, [showing({ id: 2, status: 'EXTERNAL' })]);
     await view.replace(3, [showing({ id: 3 })]);
@@ -43,7 +44,7 @@ describe('verifying the view', () => {
       { transactionId: 3, kind: 'surplus' },
       { transactionId: 99, kind: 'surplus' },
     ]);
-    expect(await repairView(differences, { store, view })).toEqual([]);
+    expect(await repairView(differences, repairing)).toEqual([]);
     expect(await verify()).toMatchObject({ checked: 3, differences: [] });
   });
 
@@ -54,11 +55,11 @@ describe('verifying the view', () => {
   });
 
   test('hides what is still shown of an erased transaction permanently', async () => {
-    const { view, store, verify } = await start();
+    const { view, store, verify, repairing } = await start();
     await store.erase('transaction-1');
     const { differences } = await verify();
     expect(differences).toEqual([{ transactionId: 1, kind: 'surplus' }]);
-    expect(await repairView(differences, { store, view })).toEqual([]);
+    expect(await repairView(differences, repairing)).toEqual([]);
     expect(await view.find(1)).toBe('hidden');
   });
 
@@ -130,11 +131,11 @@ describe('verifying the view', () => {
   });
 
   test('returns from a repair what still differs', async () => {
-    const { view, store, verify } = await start();
+    const { view, verify, repairing } = await start();
     await view.replace(1, []);
     const { differences } = await verify();
     const stuck = beforeCall(view, 'find', () => void view.replace(1, []));
-    expect(await repairView(differences, { store, view: stuck })).toEqual(differences);
-    expect(await repairView(differences, { store, view })).toEqual([]);
+    expect(await repairView(differences, { ...repairing, view: stuck })).toEqual(differences);
+    expect(await repairView(differences, repairing)).toEqual([]);
   });
 });

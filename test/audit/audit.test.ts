@@ -95,9 +95,48 @@ describe('an audit', () => {
       at: '2026-09-03T00:00:06.000Z',
       type: 'TransactionVoided',
       actor: 'sam',
+      os_user: null,
       command: 'fuel test',
+      correlation_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       data: voided(501).data,
     });
+  });
+
+  test('is read newest first as well, and stops where its reader does', async () => {
+    const { store } = opened();
+    await recorded(store);
+    const options = { follow: false, newest: true, signal: new AbortController().signal };
+    const all = await linesOf(store);
+    expect(await linesOf(store, {}, options)).toEqual(all.toReversed());
+    const erasures = await linesOf(store, { types: ['TransactionErased', 'AccountOpened'] }, options);
+    expect(erasures).toEqual(all.filter(({ type }) => /Erased|Opened/.test(type)).toReversed());
+    const ofOne = await linesOf(store, { transactionId: 501 }, options);
+    expect(ofOne).toEqual((await linesOf(store, { transactionId: 501 })).toReversed());
+    const backwards = store.readBackwards.bind(store);
+    let steps = 0;
+    store.readBackwards = async (how) => {
+      steps += 1;
+      return backwards({ ...how, limit: 2 });
+    };
+    for await (const line of audit(store, {}, options)) if (line.revision === 2) break;
+    expect(steps).toBe(1);
+  });
+
+  test('of an actor or a key has what that one did, or what was done to it', async () => {
+    const { store } = opened();
+    const off = (prefix: string): DomainEvent => ({
+      type: 'KeySwitchedOff',
+      data: { account_id: 7, prefix, reason: 'leaked' },
+    });
+    const by = (actor: string, event: DomainEvent) =>
+      newEvent(event, { actor, osUser: 'deploy', command: 'fuel test' }, START_MS);
+    const events = [by('sam', off('aaaaaaaaaa')), by('lee', off('bbbbbbbbbb')), by('lee', off('aaaaaaaaaa'))];
+    await store.append([{ stream: 'account-7', expected: 'none', events }]);
+    expect(await placesOf(store, { actor: 'lee' })).toEqual(['account-7@1', 'account-7@2']);
+    expect(await placesOf(store, { prefix: 'aaaaaaaaaa' })).toEqual(['account-7@0', 'account-7@2']);
+    expect(await linesOf(store, { actor: 'sam' })).toMatchObject([
+      { os_user: 'deploy', data: { reason: 'leaked' } },
+    ]);
   });
 
   test('of an account has its stream, and events of other streams that name it', async () => {

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { commandLine } from '../support/service/command-line.ts';
 
@@ -14,6 +15,12 @@ describe('nothing is answered with silence', () => {
   test.each([
     ['audit --account 99', 'account 99 is not known'],
     ['audit --transaction 99', 'transaction 99 is not known'],
+    ['audit --key zzzzzzzzzz', 'no key has the prefix zzzzzzzzzz'],
+    ['audit --actor nobody', 'no event was recorded by nobody'],
+    ['audit --actor nobody --newest --limit 3', 'no event was recorded by nobody'],
+    ['transaction list --account 99', 'account 99 is not known'],
+    ['transaction list --account 7 --corporate 3', 'account 7 has no corporate 3'],
+    ['transaction list --account 7 --after 3', 'account 7 shows no transaction 3'],
     ['key list --account 99', 'account 99 is not known'],
     ['delivery list --account 99', 'account 99 is not known'],
     ['delivery list --transaction 99', 'transaction 99 is not known'],
@@ -30,6 +37,11 @@ describe('nothing is answered with silence', () => {
   test.each([
     [['audit', '--type', 'KeyIssued,KeyLost'], /KeyLost is no event type: they are TransactionConfirmed/],
     [['delivery', 'list', '--state', 'sent'], /'sent' is invalid/],
+    [['delivery', 'list', '--follow', '--after', 'x'], /leave --after out/],
+    [['audit', '--newest', '--follow'], /can not --follow/],
+    [['transaction', 'list', '--account', '7', '--status', 'VOID'], /CONFIRMED or EXTERNAL/],
+    [['account', 'integration', '7', 'on', '--reason', 'x'], /goes with off/],
+    [['verify', 'view', '--explain'], /--explain says why deliveries/],
     [['audit', ...LATE], /--since 2026-09-02T00:00:00.000Z is after --until 2026-09-01T00:00:00.000Z/],
     [['delivery', 'list', ...LATE], /is after --until/],
     [['verify', ...LATE], /is after --until/],
@@ -57,6 +69,22 @@ describe('nothing is answered with silence', () => {
         { code: 0, stdout: '', stderr: '' },
       ]);
     }
+  });
+
+  test('audit names who did it, as whom, and with what; newest first and only so many where asked', async () => {
+    const { fuel, done } = await start();
+    await done('account', 'integration', '7', 'on', '--actor', 'Ada');
+    await done('account', 'integration', '7', 'off', '--actor', 'Ada', '--reason', 'unpaid');
+    const { lines } = await fuel('audit', '--actor', 'Ada', '--newest', '--limit', '1', '--json');
+    expect(lines).toMatchObject([
+      {
+        type: 'IntegrationDisabled',
+        actor: 'Ada',
+        os_user: userInfo().username,
+        correlation_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        data: { account_id: 7, reason: 'unpaid' },
+      },
+    ]);
   });
 
   test('audit takes several types', async () => {

@@ -95,6 +95,34 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       expect(await queue.list({}, { limit: 1 })).toEqual([summary]);
     });
 
+    test('finds the deliveries of any transactions, and walks the transactions that have some', async () => {
+      const of = (n: number, transactionId: number) => newDelivery(n, { transactionId });
+      const sample = [of(1, 5), of(2, 9), of(3, 5), of(4, 70_000_000_000), of(5, 2)];
+      const { queue, claim } = await opened(...sample);
+      await queue.report((await claim(1_000)).slice(1).map(held));
+      const found = await queue.ofTransactions([9, 5, 404]);
+      const summaries = await queue.list({}, { limit: 10 });
+      expect(found.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
+        summaries
+          .filter(({ transactionId }) => transactionId === 5 || transactionId === 9)
+          .map(({ id, prefix, accountId, transactionId, state, recordedAtMs }) => ({
+            ...{ id, prefix, accountId, transactionId, state, recordedAtMs },
+          }))
+          .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      );
+      expect(await queue.ofTransactions([])).toEqual([]);
+      expect(await queue.transactionsAfter(-1, 0)).toEqual([]);
+      for (const limit of [1, 2, 3, 100]) {
+        const walked: number[] = [];
+        for (let page = await queue.transactionsAfter(-1, limit); page.length > 0; ) {
+          expect(page.length).toBeLessThanOrEqual(limit);
+          for (const id of page) walked.push(id);
+          page = await queue.transactionsAfter(walked.at(-1) ?? 0, limit);
+        }
+        expect(walked).toEqual([2, 5, 9, 70_000_000_000]);
+      }
+    });
+
     test('gives results that can be changed without changing the log', async () => {
       const { queue, claimOne } = await opened(one);
       const claimed = await claimOne(1_000);
@@ -264,6 +292,9 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.find(one.id),
       (closed) => closed.list({}, { limit: 1 }),
       (closed) => closed.countByState({}),
+      (closed) => closed.backlog(1),
+      (closed) => closed.ofTransactions([1]),
+      (closed) => closed.transactionsAfter(0, 1),
       (closed) => closed.purge(1_000, 1),
     ];
     for (const call of calls) await expect(call(queue)).rejects.toMatchObject({ code: 'STORE_CLOSED' });

@@ -206,6 +206,21 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
     });
   });
 
+  test('the backlog counts what is open and the lanes with a failure streak, each up to the limit', async () => {
+    const other = { prefix: 'bbbbbbbbbb', accountId: 8 };
+    const { queue, claim } = await opened(...many(6), newDelivery(1, other), newDelivery(2, other));
+    expect(await queue.backlog(100)).toEqual({ pending: 8, held: 0, failingLanes: 0 });
+    const claimed = await claim(1_000, { limit: 8, laneCapacity: () => 8 });
+    const [a, b, c, d, e] = claimed.toSorted((x, y) => x.prefix.localeCompare(y.prefix));
+    if (!a || !b || !c || !d || !e) throw new Error('five were asked for');
+    const last = claimed.find(({ prefix }) => prefix === other.prefix) ?? a;
+    await queue.report([failed(a, 1_000), held(b), held(c), held(d), failed(last, 1_000)]);
+    expect(await queue.backlog(100)).toEqual({ pending: 3, held: 3, failingLanes: 2 });
+    await queue.report([delivered(e, 2_000)]);
+    expect(await queue.backlog(2)).toEqual({ pending: 2, held: 2, failingLanes: 1 });
+    expect(await queue.backlog(1)).toEqual({ pending: 1, held: 1, failingLanes: 1 });
+  });
+
   test('the next due time is the earliest of a retry, a lease’s end and what waits; lanes that are due can be left out', async () => {
     const waiting = newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 8_000 });
     const later = newDelivery(1, { prefix: 'cccccccccc', createdAtMs: 12_000 });

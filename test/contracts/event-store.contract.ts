@@ -225,6 +225,32 @@ export function eventStoreContract(
     });
   });
 
+  test('is read backwards from its end or from a position, in steps that leave nothing out', async () => {
+    const store = await opened();
+    await record(store, 'account-1', 'a', 'b');
+    const middle = await record(store, 'transaction-1', 'c');
+    await record(store, 'account-2', 'd');
+    await record(store, 'transaction-2', 'e');
+    const backwards = async (prefixes: readonly string[], limit: number, from?: number) => {
+      const names: string[] = [];
+      for (let before = from; ; ) {
+        const batch = await store.readBackwards({ prefixes, limit, before });
+        expect(batch.events.length).toBeLessThanOrEqual(limit);
+        for (const event of batch.events) names.push(nameOf(event));
+        if (batch.atStart) return names.join('');
+        expect(batch.position).toBeLessThan(before ?? Infinity);
+        before = batch.position;
+      }
+    };
+    for (const limit of [1, 2, 100]) {
+      expect(await backwards([], limit)).toBe('edcba');
+      expect(await backwards(['account-'], limit)).toBe('dba');
+      expect(await backwards(['account-2', 'transaction-'], limit)).toBe('edc');
+      expect(await backwards([], limit, middle)).toBe('ba');
+      expect(await backwards(['transaction-'], limit, middle)).toBe('');
+    }
+  });
+
   test('rejects every call after it was closed', async () => {
     const store = await open();
     const signal = new AbortController().signal;
@@ -240,6 +266,7 @@ export function eventStoreContract(
     await expect(store.readStream('account-1')).rejects.toMatchObject(closed);
     await expect(store.readStreams(['account-1'])).rejects.toMatchObject(closed);
     await expect(store.isErased('account-1')).rejects.toMatchObject(closed);
+    await expect(store.readBackwards({ prefixes: [], limit: 1 })).rejects.toMatchObject(closed);
     await expect(store.head()).rejects.toMatchObject(closed);
     await expect(store.erase('account-1')).rejects.toMatchObject(closed);
     const late = store.subscribe({ prefixes: [], after: 0, signal })[Symbol.asyncIterator]();

@@ -50,7 +50,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       }
     };
     const settled = async (): Promise<void> => under.settled?.(GROUP);
-    return { store, subscriptions, pass, unitMs, ackTimeoutMs, consume, parked, settled };
+    return { store, subscriptions, pass, unitMs, lagMs, ackTimeoutMs, consume, parked, settled };
   };
   const names = (events: readonly GroupEvent[]): string[] => events.map(({ event }) => nameOf(event)).sort();
 
@@ -243,6 +243,33 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(await puller.isQuiet()).toBe(true);
     });
 
+    test('tells how far it is: up to the first event without an answer, and how many are parked', async () => {
+      const { store, subscriptions, consume, parked, lagMs } = await opened();
+      const status = () => subscriptions.status(GROUP);
+      const soon = { timeout: lagMs + 1_000 };
+      expect(await subscriptions.status('never ensured')).toBeUndefined();
+      expect(await status()).toEqual({ position: 0, parked: 0 });
+      await record(store, 'transaction-1', 'a', 'b', 'c');
+      const puller = consume();
+      const [a, b, c] = await puller.take(3);
+      if (a === undefined || b === undefined || c === undefined) throw new Error('three were asked for');
+      expect((await status())?.position).toBeLessThan(a.event.position);
+      await puller.consumer.ack([a, c]);
+      await expect
+        .poll(async () => (await status())?.position, soon)
+        .toBeGreaterThanOrEqual(a.event.position);
+      expect((await status())?.position).toBeLessThan(b.event.position);
+      await puller.consumer.park(b, 'parked');
+      expect(await parked(1)).toHaveLength(1);
+      await expect.poll(status, soon).toMatchObject({ parked: 1 });
+      await expect
+        .poll(async () => (await status())?.position, soon)
+        .toBeGreaterThanOrEqual(c.event.position);
+      await subscriptions.replayParked(GROUP);
+      await expect.poll(status, soon).toMatchObject({ parked: 0 });
+      await puller.consumer.ack(await puller.take(1));
+    });
+
     test('ends without an error when it is aborted while waiting', async () => {
       const { subscriptions } = await opened();
       const end = new AbortController();
@@ -264,6 +291,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
         closed,
       );
       await expect(subscriptions.parked(GROUP)).rejects.toMatchObject(closed);
+      await expect(subscriptions.status(GROUP)).rejects.toMatchObject(closed);
       await expect(subscriptions.replayParked(GROUP)).rejects.toMatchObject(closed);
       await expect(consumer.ack([])).rejects.toMatchObject(closed);
       await subscriptions.close();

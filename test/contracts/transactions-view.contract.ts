@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { PageQuery, TransactionsView } from '../../src/transactions/view/transactions-view.ts';
 import { openedView } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
+import { transactionsViewBulkContract } from './transactions-view-bulk.contract.ts';
 import { transactionsViewPagingContract } from './transactions-view-paging.contract.ts';
 
 const WHOLE: PageQuery = {
@@ -96,6 +97,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
   });
 
   transactionsViewPagingContract(open);
+  transactionsViewBulkContract(open);
 
   describe('changes', () => {
     test('applying a batch twice, or its events in any order, leaves the same view', async () => {
@@ -288,6 +290,9 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
     const calls = [
       () => view.page(WHOLE),
       () => view.find(1),
+      () => view.findMany([1]),
+      () => view.rowsAfter(0, 1),
+      () => view.idsAfter(0, 1),
       () => view.checkpoint(),
       () => view.reset('store-1', 0),
       () => view.apply([], { generation: 1, position: 2 }),

@@ -86,7 +86,8 @@ export class Commands {
   }
 
   async #rebuild(): Promise<void> {
-    const args = ['projection', 'rebuild', 'transactions', '--json'];
+    const workers = String(this.#random.between([1, 2]));
+    const args = ['projection', 'rebuild', 'transactions', '--workers', workers, '--json'];
     await this.#done({ args, points: this.#points.rebuild });
   }
 

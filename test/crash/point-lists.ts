@@ -48,8 +48,11 @@ const ERASE: readonly Drawn[] = [
   ...bothSides('erase-row', 1),
 ];
 const REBUILD: readonly Drawn[] = [
-  ...bothSides('reset-view', 1),
-  ...bothSides('apply', 2),
+  ...bothSides('start-build', 1),
+  ...bothSides('apply-segment', 2),
+  ...bothSides('finish-build', 1),
+  ...bothSides('follow-log', 2),
+  ...bothSides('switch-view', 1),
   ['before', 'append', 1],
 ];
 
@@ -69,6 +72,7 @@ export const ENGINE_POINTS: PointLists = {
   rebuild: [
     ...REBUILD,
     ['after', 'new-generation', 1],
+    ['after', 'serve-build', 1],
     ...bothSides('drop-generations', 1),
     ...bothSides('make-indexes', 1),
     ...bothSides('move-checkpoint', 2),

@@ -70,6 +70,25 @@ const ADAPTERS: readonly CrashSite[] = [
     method('reset-view', file, name, 'reset'),
     method('erase-row', file, name, 'erase'),
   ]),
+  ...(
+    [
+      ['src/transactions/view/sqlite/view.ts', 'SqliteViewBuilds'],
+      ['src/transactions/view/mongodb/builds.ts', 'MongoViewBuilds'],
+    ] as const
+  ).flatMap(([file, name]) => [
+    method('start-build', file, name, 'start'),
+    method('switch-view', file, name, 'switchTo'),
+  ]),
+  ...(
+    [
+      ['src/transactions/view/sqlite/generation.ts', 'SqliteGeneration'],
+      ['src/transactions/view/mongodb/builds.ts', 'MongoViewBuild'],
+    ] as const
+  ).flatMap(([file, name]) => [
+    method('apply-segment', file, name, 'applySegment'),
+    method('finish-build', file, name, 'finish'),
+    method('follow-log', file, name, 'apply'),
+  ]),
   made('save-snapshot', 'src/accounts/directory/snapshots/sqlite.ts', 'openSqliteDirectorySnapshots', 'save'),
   made('save-snapshot', 'src/accounts/directory/snapshots/mongodb.ts', 'openMongoDirectorySnapshots', 'save'),
   made('acquire-lease', 'src/coordination/sqlite.ts', 'openSqliteCoordination', 'acquire'),
@@ -85,8 +104,9 @@ export const CRASH_SITES: readonly CrashSite[] = [
   method('seal-chunk', 'src/accounts/directory/snapshots/chunks.ts', 'Sealing', 'add'),
   method('seal', 'src/accounts/directory/snapshots/chunks.ts', 'Sealing', 'seal'),
   /** A rebuild in MongoDB: a new generation, the switch to it, the former ones dropped, indexes at the end. */
+  fn('serve-build', 'src/transactions/view/mongodb/generations.ts', 'serveBuild'),
   fn('new-generation', 'src/transactions/view/mongodb/generations.ts', 'newGeneration'),
-  fn('drop-generations', 'src/transactions/view/mongodb/generations.ts', 'dropUpTo'),
+  fn('drop-generations', 'src/transactions/view/mongodb/generations.ts', 'dropUnused'),
   fn('make-indexes', 'src/transactions/view/mongodb/generations.ts', 'makeIndexes'),
   fn('move-checkpoint', 'src/transactions/view/mongodb/generations.ts', 'moveCheckpoint'),
   /** `fuel store copy`, in its order. */

@@ -69,8 +69,8 @@ describe('several processes on one data directory', () => {
       const { body } = await second.get(`/transactions?${SEPTEMBER}&limit=1`, { key });
       return idsOf(body)[0] === 999_999 || body.data[0].id === 14_999;
     }, 15_000);
-    const { json } = await second.done(['projection', 'status', '--json']);
-    expect(json.holder).toContain(`-${second.pid}-`);
+    const { lines } = await second.done(['projection', 'status', '--json']);
+    expect(lines[0].holder).toContain(`-${second.pid}-`);
 
     // A process that ended delays a waiting command only until it counts as ended.
     const goneAtMs = Math.max(Date.now(), killedAtMs + PROCESS_MAX_AGE_MS);

@@ -43,6 +43,16 @@ describe('fuel serve', () => {
       const { text } = await service.ops('/metrics');
       return /\{[^}]*status="401"[^}]*\} 1/.test(text);
     }, 5_000);
+    const threads = ['main', 'projector', 'webhooks'].map(
+      (name) => `fuel_event_loop_delay_seconds{thread="${name}"}`,
+    );
+    const followers = ['transactions', 'deliveries', 'notices'].map(
+      (name) => `fuel_follower_lag_seconds{follower="${name}"} 0`,
+    );
+    await until(async () => {
+      const { text } = await service.ops('/metrics');
+      return [...threads, ...followers].every((line) => text.includes(line));
+    }, 10_000);
     expect((await service.ops('/')).status).toBe(404);
   });
 

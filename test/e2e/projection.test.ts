@@ -30,9 +30,14 @@ describe('fuel projection', () => {
     await importEvents(service, minutely(COUNT));
   });
 
-  it('status shows the view’s position and which projector works on it', async () => {
-    const [line, ...others] = await status();
-    expect(others).toEqual([]);
+  it('status shows how far the view and the groups are, and which process works on each', async () => {
+    await until(async () => (await status()).every(({ lag_events }) => lag_events === 0), 10_000);
+    const [line, ...groups] = await status();
+    for (const group of groups) {
+      expect(Object.keys(group)).toEqual(Object.keys(line));
+      expect(group).toMatchObject({ lag_seconds: 0, lag_events: 0, parked: 0, holder: line.holder });
+    }
+    expect(groups.map(({ name }) => name)).toEqual(['deliveries', 'notices']);
     expect(Object.keys(line)).toEqual(['name', 'position', 'lag_seconds', 'lag_events', 'parked', 'holder']);
     expect(line).toMatchObject({ name: 'transactions', lag_seconds: 0, lag_events: 0, parked: 0 });
     expect(line.position).toBeGreaterThanOrEqual(COUNT);

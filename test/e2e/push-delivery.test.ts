@@ -14,6 +14,7 @@ import {
   withoutImages,
 } from '../support/deliveries/webhook-receiver.ts';
 import { external } from '../support/transactions/e2e-samples.ts';
+import { until } from '../support/waiting.ts';
 
 const UUID_V5 = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 /** Receivers know deliveries by the ids made in it: a change would send everything under a second id. */
@@ -68,6 +69,14 @@ describe('a delivery', () => {
     verify(hook, customer(1));
     const [line] = await push.list('--key', prefix);
     expect(line).toMatchObject({ id: hook.body.id, transaction_id: id, created_at: hook.body.created_at });
+  });
+
+  it('is counted in the metrics of its process within seconds', async () => {
+    const counted = /^fuel_delivery_attempts_total\{outcome="delivered",kind=""\} [1-9]/m;
+    await until(async () => {
+      const { text } = await push.service.ops('/metrics');
+      return counted.test(text) && /^fuel_delivery_attempt_duration_seconds_count [1-9]/m.test(text);
+    }, 5_000);
   });
 
   it('prints the exact text of the pull channel except the image URLs, which are valid for 24 hours', async () => {

@@ -1,4 +1,4 @@
-import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,12 @@ const store = {
 const issuedAtMs = Date.parse('2026-09-03T08:15:30.987Z');
 
 /** The URL of the AWS SDK for the same terms, without the parameters that only the SDK adds. */
-function sdkUrl(endpoint: string, key: string, signedAtMs = issuedAtMs): Promise<string> {
+function sdkUrl(
+  endpoint: string,
+  key: string,
+  signedAtMs = issuedAtMs,
+  Command: typeof GetObjectCommand | typeof HeadObjectCommand = GetObjectCommand,
+): Promise<string> {
   const client = new S3Client({
     endpoint,
     region: store.region,
@@ -35,7 +40,7 @@ function sdkUrl(endpoint: string, key: string, signedAtMs = issuedAtMs): Promise
     { step: 'build' },
   );
   const payload = new Set(['x-amz-content-sha256']);
-  return getSignedUrl(client, new GetObjectCommand({ Bucket: 'fuel-photos', Key: key }), {
+  return getSignedUrl(client, new Command({ Bucket: 'fuel-photos', Key: key }), {
     expiresIn: 3600,
     signingDate: new Date(signedAtMs),
     unhoistableHeaders: payload,
@@ -59,6 +64,7 @@ describe('a presigned URL', () => {
     const presign = presignUrls({
       origin: 'https://examplebucket.s3.amazonaws.com',
       host: 'examplebucket.s3.amazonaws.com',
+      method: 'GET',
       pathBefore: '/',
       accessKeyId: store.accessKeyId,
       scope: '20130524/us-east-1/s3/aws4_request',
@@ -93,6 +99,13 @@ describe('a presigned URL', () => {
       const url = presigner.at(issuedAtMs, 3600).presign(key);
       expect(sorted(url)).toEqual(sorted(await sdkUrl(endpoint, key)));
     }
+  });
+
+  test('of a HEAD equals the AWS SDK’s', async () => {
+    const endpoint = 'https://photos.example.com';
+    const presigner = createPresigner({ ...store, endpoint, bucket: 'fuel-photos' }, 'HEAD');
+    const url = presigner.at(issuedAtMs, 3600).presign('k');
+    expect(sorted(url)).toEqual(sorted(await sdkUrl(endpoint, 'k', issuedAtMs, HeadObjectCommand)));
   });
 
   test('expires a whole number of seconds after its issue, which is cut to whole seconds', () => {

@@ -172,3 +172,11 @@ describeWithMongodb('an error of the driver', () => {
     expect(await codeOf(errors[1])).toBe('ENOENT');
   });
 });
+
+describeWithMongodb('what the server says of itself', () => {
+  test('is its version and its clock', async () => {
+    const { version, clockMs } = await mongodb().describe();
+    expect(version).toMatch(/^\d+\.\d+\.\d+/);
+    expect(Math.abs(clockMs - Date.now())).toBeLessThan(2_000);
+  });
+});

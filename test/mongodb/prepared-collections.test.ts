@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { inTime, MongoConnection } from '../../src/mongodb/connection.ts';
 import {
   type CollectionsPlan,
+  isPrepared,
   PreparedCollections,
   prepareCollections,
   retryUpsert,
@@ -44,6 +45,16 @@ describeWithMongodb('the collections of an adapter', () => {
       new PreparedCollections(mongodb(database), PLAN).use(10_000, (db) => db.command({ ping: 1 })),
     );
     expect(await Promise.all(uses)).toHaveLength(4);
+  });
+
+  test('are prepared once they have this version, and asking for it creates nothing', async () => {
+    const connection = mongodb();
+    const isPreparedAt = (version: number) => isPrepared(connection, { ...PLAN, version });
+    expect(await isPreparedAt(2)).toBe(false);
+    const names = await connection.use((db) => db.listCollections().toArray());
+    expect(names).toEqual([]);
+    await connection.use((db) => prepareCollections(db, PLAN));
+    expect([await isPreparedAt(2), await isPreparedAt(3)]).toEqual([true, false]);
   });
 
   test('of an older version are upgraded; those of a newer one are refused and stay as they are', async () => {

@@ -6,7 +6,7 @@ import { FuelError } from '../../src/errors.ts';
 import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
 import { silentLog } from '../../src/log.ts';
 import { Availability } from '../../src/ops/availability.ts';
-import { EngineHealth, EVENT_STORE, type RemoteEngine } from '../../src/ops/engine-health.ts';
+import { type CheckedEngine, EngineHealth, EVENT_STORE } from '../../src/ops/engine-health.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/waiting.ts';
@@ -22,7 +22,7 @@ const CAUGHT_UP = {
 /** A process whose directory has not caught up yet, on engines that answer or not. */
 function process(
   options: {
-    readonly away?: readonly RemoteEngine['name'][];
+    readonly away?: readonly CheckedEngine['name'][];
     isSubscribed?: () => boolean;
     isMember?: () => boolean;
   } = {},
@@ -50,7 +50,7 @@ function process(
     await following;
     await store.close();
   });
-  const engine = (name: RemoteEngine['name']): RemoteEngine => ({
+  const engine = (name: CheckedEngine['name']): CheckedEngine => ({
     name,
     check: async () => {
       if (options.away?.includes(name)) throw new FuelError('STORE_UNAVAILABLE', name);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../src/errors.ts';
-import type { RemoteEngine } from '../../src/ops/engine-health.ts';
+import type { CheckedEngine } from '../../src/ops/engine-health.ts';
 import { EngineHealth } from '../../src/ops/engine-health.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { memoryLog } from '../support/service/api.ts';
@@ -10,7 +10,7 @@ function engines() {
   const clock = new FakeClock();
   const unavailable = new Set<string>();
   const asked: string[] = [];
-  const engine = (name: RemoteEngine['name']): RemoteEngine => ({
+  const engine = (name: CheckedEngine['name']): CheckedEngine => ({
     name,
     check: async () => {
       asked.push(name);

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Database, type OpenOptions } from '../../src/sqlite/database.ts';
+import { Database, inspectFile, type OpenOptions } from '../../src/sqlite/database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const MIGRATIONS = ['CREATE TABLE things (name TEXT PRIMARY KEY) STRICT'];
@@ -234,5 +234,19 @@ describe('a file', () => {
     expect(() => db.read(() => 1)).toThrow(closed);
     expect(() => db.dataVersion()).toThrow(closed);
     await expect(db.write(() => 1)).rejects.toEqual(closed);
+  });
+});
+
+describe('a look at a file', () => {
+  test('tells its version and whether it is whole, and reads a large one not through', () => {
+    const { path } = opened();
+    expect(inspectFile(path, { maxCheckedBytes: 1_000_000 })).toEqual({ version: 1, damage: null });
+    expect(inspectFile(path, { maxCheckedBytes: 0 })).toEqual({ version: 1, damage: undefined });
+  });
+
+  test('makes none that is missing', () => {
+    const path = join(temporaryFolder(), 'missing.db');
+    expect(() => inspectFile(path, { maxCheckedBytes: 0 })).toThrow();
+    expect(existsSync(path)).toBe(false);
   });
 });

@@ -47,6 +47,17 @@ export function blockWith(text: string, part: string): string {
   return found.text;
 }
 
+/** The anchors of a document's headings, as GitHub makes them. */
+export function anchorsOf(text: string): string[] {
+  const prose = text.replace(/^```.*?^```$/gms, '');
+  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
 /** What stands between a heading and the next one of its level or above. Throws where there is no such heading. */
 export function sectionOf(text: string, heading: string): string {
   const start = text.indexOf(`\n${heading}\n`);

@@ -1,7 +1,6 @@
 import type { Directory, DirectoryAccount } from '../../../projections/directory.ts';
 import { type AccountEvent, isAccountEventType } from '../../domain/account-events.ts';
-import { parseDateTime } from '../../domain/values/date-time.ts';
-import { decodeStrict, recordedAt } from '../../event-store/codec.ts';
+import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/event-store.ts';
 
 /** An account's event and when it happened, or why it can't be read. */
@@ -15,7 +14,7 @@ export function readAccountEvent(recorded: RecordedEvent): ReadAccountEvent {
   if (!isAccountEventType(decoded.type)) {
     return { ok: false, reason: `${decoded.type} does not belong in an account's stream` };
   }
-  const atMs = parseDateTime(recordedAt(recorded)) ?? recorded.recordedAtMs;
+  const atMs = recordedAtMs(recorded);
   return { ok: true, event: { type: decoded.type, data: decoded.data } as AccountEvent, atMs };
 }
 

@@ -63,6 +63,7 @@ export function commandEngines(engines: Engines, options: CommandEnginesOptions)
   };
   return {
     remote: engines.remote,
+    exists: (name) => engines.exists(name),
     close: () => engines.close(),
     rateWindows: () => engines.rateWindows(),
     store,

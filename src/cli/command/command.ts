@@ -107,7 +107,8 @@ async function run<O>(
 ): Promise<number> {
   const config = loadConfig(process.env, 'command');
   const opened = await openEngines(config, systemClock);
-  const author = { actor: options.actor ?? loginName(), command: commandName(command) };
+  const osUser = loginName();
+  const author = { actor: options.actor ?? osUser, osUser, command: commandName(command) };
   const out = output(options.json === true);
   const { changes, ownStoreCheck } = definition;
   const records = typeof changes === 'function' ? changes(options) : changes === true;

@@ -32,9 +32,10 @@ export function deliveryJson(delivery: DeliverySummary) {
 }
 
 export function deliveryText(delivery: DeliverySummary): string {
-  const { id, state, key, transaction_id, type, created_at, reason } = deliveryJson(delivery);
+  const { id, state, key, transaction_id, type, created_at, reason, due_at } = deliveryJson(delivery);
   const why = reason === null ? '' : `  (${printableLine(reason)})`;
-  return `${created_at}  ${id}  ${state}${why}  key ${key}  ${type} ${transaction_id}`;
+  const due = due_at === null ? '' : `  next attempt ${due_at}`;
+  return `${created_at}  ${id}  ${state}${why}  key ${key}  ${type} ${transaction_id}${due}`;
 }
 
 export function attemptJson(attempt: Attempt) {

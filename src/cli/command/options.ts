@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { type DomainEventType, eventTypes } from '../../domain/events.ts';
 import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../../domain/values/bounds.ts';
 import { formatDateTime, parseDateTime } from '../../domain/values/date-time.ts';
@@ -69,6 +69,11 @@ export function nameOption(text: string): string {
     throw new InvalidArgumentError(`It is longer than ${MAX_TEXT_CHARACTERS} characters.`);
   }
   return text;
+}
+
+/** For a command that switches something off. */
+export function reasonOption(command: Command): Command {
+  return command.option('--reason <reason>', 'why, for the auditors', nameOption);
 }
 
 /** Addresses and CIDR ranges, separated by commas. */

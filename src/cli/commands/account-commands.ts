@@ -5,11 +5,19 @@ import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { type Account, activeProfile } from '../../domain/account.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
+import { FuelError } from '../../errors.ts';
 import { addApplyCommand } from '../accounts/apply-command.ts';
 import { addExportCommand } from '../accounts/export-command.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { sortedAccounts, unknownAccount } from '../command/known-names.ts';
-import { dateTimeOption, emailsOption, idOption, nameOption, onOff } from '../command/options.ts';
+import {
+  dateTimeOption,
+  emailsOption,
+  idOption,
+  nameOption,
+  onOff,
+  reasonOption,
+} from '../command/options.ts';
 import { keyJson } from './key-commands.ts';
 import { webhookState } from './webhook-commands.ts';
 
@@ -120,14 +128,18 @@ function addAccessCommands(account: Command): void {
     work: (session, [id], { name }) =>
       change(session, id, (accountId) => ({ type: 'OpenAccount', accountId, name })),
   });
-  addCommand(account, {
+  addCommand<{ reason?: string }>(account, {
     usage: 'integration <id> <on|off>',
     summary: 'switch the API integration on or off (access check 4)',
     example: 'fuel account integration 7 on',
+    options: reasonOption,
     changes: true,
-    work: (session, [id, state = '']) => {
-      const type = onOff(state) ? 'EnableIntegration' : 'DisableIntegration';
-      return change(session, id, (accountId) => ({ type, accountId }));
+    work: (session, [id, state = ''], { reason }) => {
+      const isOn = onOff(state);
+      if (isOn && reason !== undefined) throw new FuelError('USAGE', '--reason goes with off');
+      return change(session, id, (accountId) =>
+        isOn ? { type: 'EnableIntegration', accountId } : { type: 'DisableIntegration', accountId, reason },
+      );
     },
   });
   addCommand<{ email: string[] }>(account, {

@@ -1,5 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { DeliveryFilter, DeliveryState } from '../../deliveries/queue/delivery-queue.ts';
+import type {
+  DeliveryFilter,
+  DeliveryQueue,
+  DeliveryState,
+  DeliverySummary,
+} from '../../deliveries/queue/delivery-queue.ts';
 import {
   type RedeliverCounts,
   type RedeliverOptions,
@@ -7,7 +12,8 @@ import {
   redeliverFailed,
 } from '../../deliveries/redeliver.ts';
 import { FuelError } from '../../errors.ts';
-import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
+import { pause } from '../../pause.ts';
+import { abortOnInterrupt, addCommand, addNoun, type Output, type Session } from '../command/command.ts';
 import { attemptJson, attemptText, deliveryJson, deliveryText } from '../command/deliveries.ts';
 import { findKey, requireKnown, requirePrefix } from '../command/known-names.ts';
 import { countOption, dateTimeOption, idOption, requireRange } from '../command/options.ts';
@@ -15,6 +21,7 @@ import { progressLine } from '../command/progress.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LISTED = 1_000;
+const FOLLOW_MS = 500;
 const STATES: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed', 'withdrawn'];
 
 interface ListOptions {
@@ -26,6 +33,7 @@ interface ListOptions {
   readonly until?: number;
   readonly limit: number;
   readonly after?: string;
+  readonly follow?: true;
 }
 
 interface RedeliverCommandOptions {
@@ -55,7 +63,8 @@ export function addDeliveryCommands(program: Command): void {
         .option('--since <time>', 'created at or after this time', dateTimeOption)
         .option('--until <time>', 'created at or before this time', dateTimeOption)
         .option('--limit <n>', `at most this many, up to ${MAX_LISTED}`, limitOption, DEFAULT_LIMIT)
-        .option('--after <id>', 'continue after this delivery'),
+        .option('--after <id>', 'continue after this delivery')
+        .option('--follow', 'print those that are new or have changed too, until interrupted'),
     work: list,
   });
   addCommand(delivery, {
@@ -91,6 +100,9 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
     untilMs: options.until,
   };
   if (options.key !== undefined) requirePrefix(options.key);
+  if (options.follow && options.after !== undefined) {
+    throw new FuelError('USAGE', '--follow shows the newest: leave --after out');
+  }
   const queue = engines.queue();
   if (options.after !== undefined && (await queue.find(options.after)) === undefined) {
     throw new FuelError('REFUSED', `there is no delivery ${options.after} to continue after`);
@@ -98,7 +110,27 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
   const deliveries = await queue.list(filter, { limit: options.limit, after: options.after });
   if (deliveries.length === 0) await requireKnown(engines, options);
   for (const delivery of deliveries) await out.line(deliveryJson(delivery), deliveryText(delivery));
+  if (options.follow) await follow({ queue, out }, filter, { limit: options.limit, shown: deliveries });
   return 0;
+}
+
+/** Prints each of the newest deliveries again whenever it has changed, until interrupted. */
+async function follow(
+  { queue, out }: { readonly queue: DeliveryQueue; readonly out: Output },
+  filter: DeliveryFilter,
+  { limit, shown }: { readonly limit: number; readonly shown: readonly DeliverySummary[] },
+): Promise<void> {
+  const signal = abortOnInterrupt();
+  let known = new Map(shown.map((delivery) => [delivery.id, JSON.stringify(delivery)]));
+  for (;;) {
+    await pause(FOLLOW_MS, signal);
+    if (signal.aborted) return;
+    const deliveries = await queue.list(filter, { limit });
+    const changed = deliveries.filter((delivery) => known.get(delivery.id) !== JSON.stringify(delivery));
+    known = new Map(deliveries.map((delivery) => [delivery.id, JSON.stringify(delivery)]));
+    for (const delivery of changed.toReversed())
+      await out.line(deliveryJson(delivery), deliveryText(delivery));
+  }
 }
 
 async function show({ engines, out }: Session, [id = '']: readonly string[]): Promise<number> {

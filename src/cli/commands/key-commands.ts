@@ -7,7 +7,7 @@ import type { AccountCommand } from '../../domain/account-commands.ts';
 import { addRewrapCommand } from '../accounts/rewrap-command.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { findKey, requireKnown, requirePrefix, sortedAccounts } from '../command/known-names.ts';
-import { allowListOption, countOption, idOption, onOff } from '../command/options.ts';
+import { allowListOption, countOption, idOption, onOff, reasonOption } from '../command/options.ts';
 import { webhookOptions, webhookState } from './webhook-commands.ts';
 
 const DEFAULT_RATE_LIMIT = 60;
@@ -164,8 +164,9 @@ function addChangingCommands(key: Command): void {
   addKeyChange(key, {
     usage: 'off <prefix>',
     summary: 'switch a key off at once: it answers 401 from then on',
-    example: 'fuel key off a1b2c3d4e5 --wait',
-    command: (ref) => ({ type: 'SwitchKeyOff', ...ref }),
+    example: 'fuel key off a1b2c3d4e5 --reason "leaked in a public repository" --wait',
+    takesReason: true,
+    command: (ref, _, reason) => ({ type: 'SwitchKeyOff', ...ref, reason }),
   });
   addKeyChange(key, {
     usage: 'on <prefix>',
@@ -197,22 +198,28 @@ interface KeyChange {
   readonly usage: string;
   readonly summary: string;
   readonly example: string;
-  readonly command: (ref: { accountId: number; prefix: string }, value: string) => AccountCommand;
+  readonly takesReason?: true;
+  readonly command: (
+    ref: { accountId: number; prefix: string },
+    value: string,
+    reason: string | undefined,
+  ) => AccountCommand;
 }
 
-function addKeyChange(key: Command, { usage, summary, example, command }: KeyChange): void {
-  addCommand(key, {
+function addKeyChange(key: Command, { usage, summary, example, takesReason, command }: KeyChange): void {
+  addCommand<{ reason?: string }>(key, {
     usage,
     summary,
     example,
+    ...(takesReason && { options: reasonOption }),
     changes: true,
-    async work({ engines, clock, author, out }, [prefix = '', value = '']) {
+    async work({ engines, clock, author, out }, [prefix = '', value = ''], { reason }) {
       const store = engines.store();
       requirePrefix(prefix);
-      command({ accountId: 0, prefix }, value); // a wrong value is wrong usage, whether the key exists or not
+      command({ accountId: 0, prefix }, value, reason); // a wrong value is wrong usage, whether the key exists or not
       const accountId = (await findKey(engines, prefix)).entry.id;
       const { changed, account } = await changeAccount({ store, clock, author }, accountId, [
-        command({ accountId, prefix }, value),
+        command({ accountId, prefix }, value, reason),
       ]);
       const changedKey = account.keys.get(prefix);
       const document = { changed, ...(changedKey && keyJson(accountId, changedKey)) };

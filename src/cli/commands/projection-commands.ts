@@ -2,15 +2,14 @@ import type { Command } from 'commander';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { FuelError } from '../../errors.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
-import { silentLog } from '../../log.ts';
+import { type FollowerStatus, followerStatus } from '../../ops/followers.ts';
 import { printableLine } from '../../printable.ts';
-import { type ProjectionStatus, projectionStatus, retryParked } from '../../transactions/view/operate.ts';
+import type { ParkedTransactionEvent } from '../../transactions/view/checkpoint.ts';
+import { retryParked } from '../../transactions/view/operate.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
-import { rebuildTransactions } from '../../transactions/view/rebuild.ts';
-import type { ParkedTransactionEvent } from '../../transactions/view/transactions-view.ts';
-import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { addCommand, addNoun } from '../command/command.ts';
 import { idOption } from '../command/options.ts';
-import { progressLine } from '../command/progress.ts';
+import { addRebuildCommand, progressText } from './rebuild-command.ts';
 
 export function addProjectionCommands(program: Command): void {
   const projection = addNoun(program, {
@@ -20,46 +19,23 @@ export function addProjectionCommands(program: Command): void {
   });
   addCommand(projection, {
     usage: 'status',
-    summary: 'how far each view is, what it parked and which projector works on it',
+    summary: 'how far each follower of the log is, what it parked and who works on it',
     example: 'fuel projection status',
     async work({ engines, clock, out }) {
-      const status = await projectionStatus(engines.store(), engines.view(), engines.coordination(), clock);
-      out.result(status, statusText(status));
+      const parts = {
+        store: engines.store(),
+        view: engines.view(),
+        subscriptions: engines.subscriptions(),
+        coordination: engines.coordination(),
+        clock,
+      };
+      for (const status of await followerStatus(parts)) out.result(status, statusText(status));
       await assertViewFits(await engines.view().checkpoint(), engines.store(), VIEW_NAME);
       return 0;
     },
   });
-  addCommand(projection, {
-    usage: 'rebuild <view>',
-    summary: 'empty a view (transactions) and refill it from the events; its pages answer 503 meanwhile',
-    example: 'fuel projection rebuild transactions',
-    changes: true,
-    work: rebuild,
-  });
+  addRebuildCommand(projection);
   addParkedCommands(projection);
-}
-
-async function rebuild({ engines, clock, author, out }: Session, [view]: readonly string[]): Promise<number> {
-  if (view !== VIEW_NAME)
-    throw new FuelError('USAGE', `there is no view ${view}: the views are ${VIEW_NAME}`);
-  await engines.bind();
-  const progress = progressLine();
-  await rebuildTransactions({
-    store: engines.store(),
-    view: engines.view(),
-    coordination: engines.coordination(),
-    clock,
-    log: silentLog,
-    author,
-    onProgress: ({ position, target }) => progress.show(`rebuilding: ${position} of ${target}`),
-  });
-  progress.end();
-  const checkpoint = await engines.view().checkpoint();
-  out.result(
-    { view, position: checkpoint?.position ?? null },
-    `rebuilt ${view} up to position ${checkpoint?.position}`,
-  );
-  return 0;
 }
 
 function addParkedCommands(projection: Command): void {
@@ -113,11 +89,13 @@ function notParked(position: number): FuelError {
   );
 }
 
-function statusText(status: ProjectionStatus): string {
-  const { name, position, lag_events, lag_seconds, parked, holder } = status;
-  const lag =
-    lag_events === 0 ? 'up to date' : `${lag_events ?? 'many'} events, ${lag_seconds ?? '?'} s behind`;
-  return `${name}: position ${position}, ${lag}, ${parked} parked, ${holder === null ? 'no projector works' : `projector ${holder}`}`;
+function statusText(status: FollowerStatus): string {
+  const { name, position, lag_events, lag_seconds, parked, holder, rebuild } = status;
+  const lag = lag_events === 0 ? 'up to date' : `${lag_events ?? 'many'} events, ${lag_seconds} s behind`;
+  const nobody = name === VIEW_NAME ? 'no projector works' : 'no process consumes it';
+  const who = holder === null ? nobody : `${name === VIEW_NAME ? 'projector' : 'consumed by'} ${holder}`;
+  const building = rebuild === undefined ? '' : `; ${progressText(rebuild)}`;
+  return `${name}: position ${position}, ${lag}, ${parked} parked, ${who}${building}`;
 }
 
 function parkedJson({ parkedAtMs, ...event }: ParkedTransactionEvent) {

@@ -1,18 +1,15 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, InvalidArgumentError } from 'commander';
-import { EMBEDDED_FILES } from '../../app.ts';
-import { transactionDeliveries } from '../../deliveries/transaction-deliveries.ts';
-import { transactionStream } from '../../domain/transaction-events.ts';
+import { embeddedFiles } from '../../app.ts';
 import { eraseTransaction } from '../../erasure/erase-transaction.ts';
 import { FuelError } from '../../errors.ts';
-import { printableData, recordedAt } from '../../event-store/codec.ts';
-import { printableLine } from '../../printable.ts';
 import { type ImportCounts, importTransactions } from '../../transactions/import/import-transactions.ts';
 import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
-import { deliveryContext, deliveryJson, deliveryText } from '../command/deliveries.ts';
 import { openInput } from '../command/input-file.ts';
 import { idOption, nameOption } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
+import { addListCommand } from './transactions/list.ts';
+import { addShowCommand } from './transactions/show.ts';
 
 interface EraseOptions {
   readonly reason: string;
@@ -33,12 +30,8 @@ export function addTransactionCommands(program: Command): void {
     changes: true,
     work: importFile,
   });
-  addCommand(transaction, {
-    usage: 'show <id>',
-    summary: "show a transaction's events and whether customers see it",
-    example: 'fuel transaction show 501',
-    work: show,
-  });
+  addListCommand(transaction);
+  addShowCommand(transaction);
   addCommand<EraseOptions>(transaction, {
     usage: 'erase <id>',
     summary: "remove a transaction's events for good; its id is never recorded, shown or pushed again",
@@ -76,39 +69,6 @@ async function importFile(session: Session, [file = '']: readonly string[]): Pro
   return counts.refused > 0 || interrupted.aborted ? 1 : 0;
 }
 
-async function show(session: Session, [argument = '']: readonly string[]): Promise<number> {
-  const { engines, out } = session;
-  const id = idOption(argument);
-  const events = await engines.store().readStream(transactionStream(id));
-  if (events.length === 0) {
-    const erased = await engines.store().isErased(transactionStream(id));
-    throw new FuelError(
-      'REFUSED',
-      erased ? `transaction ${id} was erased` : `transaction ${id} is not known`,
-    );
-  }
-  const row = await engines.view().find(id);
-  const visible = row !== undefined && row !== 'hidden';
-  const shown = events.map((event) => ({
-    revision: event.revision,
-    at: recordedAt(event),
-    type: event.type,
-    data: printableData(event),
-  }));
-  const { deliveries, notSent } = await transactionDeliveries(id, events, deliveryContext(session));
-  const lines = [
-    `transaction ${id}: ${visible ? 'visible' : 'not visible'} to the customer`,
-    ...shown.map((event) => printableLine(`${event.at}  ${event.type}  ${JSON.stringify(event.data)}`)),
-    ...deliveries.map(deliveryText),
-    ...notSent.map(({ key, reason }) => `not sent to key ${key}: ${reason}`),
-  ];
-  out.result(
-    { id, events: shown, visible, deliveries: deliveries.map(deliveryJson), not_sent: notSent },
-    lines.join('\n'),
-  );
-  return 0;
-}
-
 async function erase(
   session: Session,
   [argument = '']: readonly string[],
@@ -120,7 +80,7 @@ async function erase(
   await engines.bind();
   const files = {
     folder: config.FUEL_DATA_DIR,
-    databases: Object.values(EMBEDDED_FILES),
+    databases: embeddedFiles(config.FUEL_DATA_DIR),
     compact: compact === true,
   };
   const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];

@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
-import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { readLog } from '../../agreement/read-log.ts';
 import { repairDeliveries, withdrawnAmong } from '../../agreement/repair-deliveries.ts';
-import type { DeliveryAgreement } from '../../agreement/verify-deliveries.ts';
-import { verifyDeliveries } from '../../agreement/verify-deliveries.ts';
-import { repairView, verifyView } from '../../agreement/verify-view.ts';
+import { repairView } from '../../agreement/repair-view.ts';
+import { type DeliveryAgreement, DeliveryJudge } from '../../agreement/verify-deliveries.ts';
+import { ViewJudge } from '../../agreement/verify-view.ts';
 import { readStartedLog } from '../../deliveries/delivery-log.ts';
-import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { FuelError } from '../../errors.ts';
-import { newEvent } from '../../event-store/new-event.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
-import { projectionStatus } from '../../transactions/view/operate.ts';
+import { projectionStatus } from '../../ops/followers.ts';
+import { judgeInThreads, paysOff, type ThreadedJudges } from '../../service/agreement/judge-in-threads.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { addCommand, type Session } from '../command/command.ts';
 import { deliveryContext } from '../command/deliveries.ts';
@@ -21,6 +20,7 @@ interface VerifyOptions {
   readonly account?: number;
   readonly since?: number;
   readonly until?: number;
+  readonly explain?: true;
   readonly repair?: true;
   readonly resendUnknown?: true;
 }
@@ -35,6 +35,7 @@ export function addVerifyCommand(program: Command): void {
         .option('--account <id>', "this account's transactions", idOption)
         .option('--since <time>', 'recorded at or after this time', dateTimeOption)
         .option('--until <time>', 'recorded at or before this time', dateTimeOption)
+        .option('--explain', 'name each transaction that a key is not owed, and why, on standard error')
         .option('--repair', 'repair what differs')
         .option(
           '--resend-unknown',
@@ -52,88 +53,131 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   if (options.resendUnknown && !options.repair) {
     throw new FuelError('USAGE', '--resend-unknown goes with --repair');
   }
+  if (options.explain && what === 'view') {
+    throw new FuelError('USAGE', '--explain says why deliveries are not owed: name deliveries, or nothing');
+  }
   requireRange(options);
-  if (options.repair) await session.engines.bind();
-  const view = what === 'deliveries' ? undefined : await verifyTheView(session, options);
-  const deliveries = what === 'view' ? undefined : await verifyTheDeliveries(session, options);
-  const document = { ...(view && { view }), ...(deliveries && { deliveries }) };
+  const { engines, out } = session;
+  if (options.repair) await engines.bind();
+  const view = what === 'deliveries' ? undefined : await viewJudge(session, options);
+  const deliveries = what === 'view' ? undefined : await deliveryJudge(session, options);
+  await judgeLog(session, options, { view, deliveries: deliveries?.judge }, deliveries?.logStartedAtMs);
+  const viewCounts = view && (await judgedView(session, view, options));
+  const deliveryCounts = deliveries && (await judgedDeliveries(session, deliveries, options));
+  const document = {
+    ...(viewCounts && { view: viewCounts }),
+    ...(deliveryCounts && { deliveries: deliveryCounts }),
+  };
   const judged =
-    (view?.checked ?? 0) + (deliveries === undefined ? 0 : deliveries.owed + deliveries.not_judged);
+    (viewCounts?.checked ?? 0) +
+    (deliveryCounts === undefined ? 0 : deliveryCounts.owed + deliveryCounts.not_judged);
   // An account that was never opened is known as long as transactions name it.
-  if (judged === 0) await requireKnown(session.engines, options);
-  session.out.result(document, JSON.stringify(document, null, 2));
-  const agrees = !view?.differences && !deliveries?.missing && !deliveries?.surplus;
+  if (judged === 0) await requireKnown(engines, options);
+  out.result(document, JSON.stringify(document, null, 2));
+  const agrees = !viewCounts?.differences && !deliveryCounts?.missing && !deliveryCounts?.surplus;
   return agrees ? 0 : 1;
 }
 
-async function verifyTheView(session: Session, options: VerifyOptions) {
+/** In threads where that pays off. Explanations come in the order of the log. */
+async function judgeLog(
+  { engines, config }: Session,
+  options: VerifyOptions,
+  judges: ThreadedJudges,
+  logStartedAtMs: number | undefined,
+): Promise<void> {
+  const store = engines.store();
+  const head = await store.head();
+  const progress = progressLine();
+  const onProgress = (events: number): void => progress.show(`${events} events`);
+  let after = 0;
+  if (config.EVENTSTORE_URL === undefined && !options.explain && paysOff(head)) {
+    const data = { config, scope: range(options), withView: judges.view !== undefined, logStartedAtMs };
+    await judgeInThreads(judges, { ...data, head, onProgress });
+    after = head;
+  }
+  const rest = [judges.view, judges.deliveries].filter((judge) => judge !== undefined);
+  await readLog(rest, { store, after, onProgress: (events) => onProgress(after + events) });
+  progress.end();
+}
+
+async function viewJudge({ engines }: Session, options: VerifyOptions): Promise<ViewJudge> {
+  const store = engines.store();
+  const view = engines.view();
+  await assertViewFits(await view.checkpoint(), store, VIEW_NAME);
+  return new ViewJudge({ store, view, ...range(options) });
+}
+
+async function judgedView(session: Session, judge: ViewJudge, options: VerifyOptions) {
   const { engines, clock, author, out } = session;
   const store = engines.store();
   const view = engines.view();
-  const progress = progressLine();
-  await assertViewFits(await view.checkpoint(), store, VIEW_NAME);
-  const accounts = (await loadDirectory(store)).accounts();
-  const found = await verifyView({
-    store,
-    view,
-    accountIds: [...accounts].map(({ id }) => id),
-    ...range(options),
-    onProgress: (checked) => progress.show(`view: ${checked} transactions`),
-  });
-  progress.end();
+  const { checked, differences, upTo } = await judge.finish();
   const { lag_events: behind } = await projectionStatus(store, view, engines.coordination(), clock);
   if (behind !== 0) {
-    out.note(`view: ${behind ?? 'many'} events behind the log: judged up to position ${found.upTo}`);
+    out.note(`view: ${behind ?? 'many'} events behind the log: judged up to position ${upTo}`);
   }
-  for (const { transactionId, kind } of found.differences) {
+  for (const { transactionId, kind } of differences) {
     out.note(`view: transaction ${transactionId} is ${kind}`);
   }
-  if (options.repair === undefined || found.differences.length === 0) {
-    return { checked: found.checked, differences: found.differences.length };
-  }
-  const remaining = await repairView(found.differences, { store, view });
-  const repaired = found.differences.length - remaining.length;
-  const event = { type: 'AgreementRepaired', data: { what: 'view', repaired } } as const;
-  await store.append([
-    { stream: OPERATIONS_STREAM, expected: 'any', events: [newEvent(event, author, clock.now())] },
-  ]);
-  out.note(`view: repaired ${repaired} of ${found.differences.length}`);
-  return { checked: found.checked, differences: remaining.length };
+  if (!options.repair || differences.length === 0) return { checked, differences: differences.length };
+  const remaining = await repairView(differences, { store, view, clock, author });
+  out.note(`view: repaired ${differences.length - remaining.length} of ${differences.length}`);
+  return { checked, differences: remaining.length };
 }
 
-async function verifyTheDeliveries(session: Session, options: VerifyOptions) {
-  const { author, out } = session;
+/** The judge of the deliveries, and whether it judges by a log that replaces a lost one. */
+interface DeliveryCheck {
+  readonly judge: DeliveryJudge;
+  readonly isLogLost: boolean;
+  readonly logStartedAtMs: number;
+  readonly again: () => DeliveryJudge;
+}
+
+async function deliveryJudge(session: Session, options: VerifyOptions): Promise<DeliveryCheck> {
+  const { out } = session;
   const context = deliveryContext(session);
-  const { store, queue } = context;
-  const log = await queue.logId();
-  const started = await readStartedLog(store);
+  const log = await context.queue.logId();
+  const started = await readStartedLog(context.store);
   const lostLog = started !== undefined && started.id !== log.id ? started : undefined;
   if (lostLog !== undefined) refuseUnlessAskedFor(lostLog.id, options);
-  const progress = progressLine();
-  const verification = {
-    ...context,
-    logStartedAtMs: lostLog?.firstStartedAtMs ?? log.startedAtMs,
-    ...range(options),
-    onProgress: (seen: number) => progress.show(`deliveries: ${seen} transactions`),
+  const logStartedAtMs = lostLog?.firstStartedAtMs ?? log.startedAtMs;
+  const judged = { ...context, ...range(options), logStartedAtMs };
+  const explain = (transactionId: number, key: string, reason: string): void =>
+    out.note(`deliveries: transaction ${transactionId} is not owed to key ${key}: ${reason}`);
+  return {
+    judge: new DeliveryJudge({ ...judged, onNotOwed: options.explain ? explain : undefined }),
+    isLogLost: lostLog !== undefined,
+    logStartedAtMs,
+    again: () => new DeliveryJudge(judged),
   };
-  const found = await verifyDeliveries(verification);
-  progress.end();
-  for (const { id, prefix, transactionId } of lostLog === undefined ? found.missing : []) {
+}
+
+async function judgedDeliveries(
+  session: Session,
+  { judge, isLogLost, logStartedAtMs, again }: DeliveryCheck,
+  options: VerifyOptions,
+) {
+  const { author, out } = session;
+  const context = deliveryContext(session);
+  const found = await judge.finish();
+  for (const { id, prefix, transactionId } of isLogLost ? [] : found.missing) {
     out.note(`deliveries: ${id} of transaction ${transactionId} to key ${prefix} is missing`);
   }
   for (const { id, prefix, transactionId } of found.surplus) {
     out.note(`deliveries: ${id} of transaction ${transactionId} to key ${prefix} is surplus`);
   }
-  if (options.repair === undefined) return agreementJson(found);
-  if (lostLog !== undefined) {
-    const withdrawn = await withdrawnAmong(found.missing, store);
+  if (!options.repair) return agreementJson(found);
+  if (isLogLost) {
+    const withdrawn = await withdrawnAmong(found.missing, context.store);
     const sent = found.missing.filter(({ transactionId }) => !withdrawn.has(transactionId));
     out.note(`deliveries: the log was lost: receivers may see ${sent.length} deliveries for the second time`);
   }
-  await repairDeliveries(found.missing, { newLog: lostLog !== undefined }, { ...context, author });
+  const stored = await repairDeliveries(found.missing, { newLog: isLogLost }, { ...context, author });
   if (found.missing.length === 0) return agreementJson(found);
-  out.note(`deliveries: stored ${found.missing.length} that were missing`);
-  return agreementJson(await verifyDeliveries(verification));
+  out.note(`deliveries: stored ${stored} that were missing`);
+  const repaired = again();
+  await judgeLog(session, options, { view: undefined, deliveries: repaired }, logStartedAtMs);
+  return agreementJson(await repaired.finish());
 }
 
 function refuseUnlessAskedFor(lostLogId: string, options: VerifyOptions): void {
@@ -153,7 +197,7 @@ function range({ account, since, until }: VerifyOptions) {
   return { accountId: account, sinceMs: since, untilMs: until };
 }
 
-function agreementJson({ owed, states, missing, surplus, notJudged }: DeliveryAgreement) {
+function agreementJson({ owed, states, missing, surplus, notOwed, notJudged }: DeliveryAgreement) {
   const { delivered, pending, held, failed, withdrawn } = states;
   return {
     owed,
@@ -165,5 +209,6 @@ function agreementJson({ owed, states, missing, surplus, notJudged }: DeliveryAg
     missing: missing.length,
     surplus: surplus.length,
     not_judged: notJudged,
+    not_owed: Object.fromEntries([...notOwed].sort(([, a], [, b]) => b - a)),
   };
 }

@@ -14,6 +14,7 @@ import { resolveName } from '../../targets/resolve-name.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { outcomeJson, outcomeText } from '../command/deliveries.ts';
 import { findKey, keyOf } from '../command/known-names.ts';
+import { reasonOption } from '../command/options.ts';
 
 const BY_OPERATOR = 'switched off by the operator';
 
@@ -56,7 +57,8 @@ function addStateCommands(webhook: Command): void {
     usage: 'remove <prefix>',
     summary: 'remove the URL: nothing is sent any more, what was pending ends as failed',
     example: 'fuel webhook remove a1b2c3d4e5',
-    command: (ref) => ({ type: 'RemoveWebhook', ...ref }),
+    takesReason: true,
+    command: (ref, { reason }) => ({ type: 'RemoveWebhook', ...ref, reason }),
   });
   addStateCommand(webhook, {
     usage: 'enable <prefix>',
@@ -68,8 +70,14 @@ function addStateCommands(webhook: Command): void {
   addStateCommand(webhook, {
     usage: 'disable <prefix>',
     summary: 'switch a webhook off: nothing is queued for it until it is enabled',
-    example: 'fuel webhook disable a1b2c3d4e5',
-    command: (ref, evidence) => ({ type: 'DisableWebhook', ...ref, reason: BY_OPERATOR, evidence }),
+    example: 'fuel webhook disable a1b2c3d4e5 --reason "receiver is being moved"',
+    takesReason: true,
+    command: (ref, { reason = BY_OPERATOR, evidence }) => ({
+      type: 'DisableWebhook',
+      ...ref,
+      reason,
+      evidence,
+    }),
   });
 }
 
@@ -77,26 +85,31 @@ interface StateCommand {
   readonly usage: string;
   readonly summary: string;
   readonly example: string;
-  readonly command: (ref: { accountId: number; prefix: string }, health: WebhookHealth) => WebhookCommand;
+  readonly takesReason?: true;
+  readonly command: (
+    ref: { accountId: number; prefix: string },
+    given: { readonly reason: string | undefined; readonly evidence: WebhookHealth },
+  ) => WebhookCommand;
   /** Done by the command too, so that it holds when the command returns, even if no dispatcher runs. */
   readonly afterwards?: (session: Session, prefix: string) => Promise<unknown>;
 }
 
 function addStateCommand(
   webhook: Command,
-  { usage, summary, example, command, afterwards }: StateCommand,
+  { usage, summary, example, takesReason, command, afterwards }: StateCommand,
 ): void {
-  addCommand(webhook, {
+  addCommand<{ reason?: string }>(webhook, {
     usage,
     summary,
     example,
+    ...(takesReason && { options: reasonOption }),
     changes: true,
-    async work(session, [prefix = '']) {
+    async work(session, [prefix = ''], { reason }) {
       const { engines, clock, author, out } = session;
       const store = engines.store();
       const queue = engines.queue();
       const accountId = (await findKey(engines, prefix)).entry.id;
-      const change = command({ accountId, prefix }, await queue.health(prefix));
+      const change = command({ accountId, prefix }, { reason, evidence: await queue.health(prefix) });
       const { changed, account } = await changeAccount({ store, clock, author }, accountId, [change]);
       if (changed) await afterwards?.(session, prefix);
       const document = webhookJson(accountId, keyOf(account, prefix), await queue.health(prefix));

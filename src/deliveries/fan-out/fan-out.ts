@@ -1,21 +1,14 @@
-import { decideDeliveries, isPastRetention } from '../../../projections/deliveries.ts';
-import {
-  type RowState,
-  stateAfter,
-  type TransactionRow,
-  transition,
-} from '../../../projections/transactions.ts';
+import { isPastRetention } from '../../../projections/deliveries.ts';
+import type { TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
-import { parseDateTime } from '../../domain/values/date-time.ts';
 import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
-import { recordedAt } from '../../event-store/codec.ts';
+import { recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, GroupEvent, Position, RecordedEvent } from '../../event-store/event-store.ts';
-import type { ViewChange } from '../../transactions/project-event.ts';
 import { projectEvent } from '../../transactions/project-event.ts';
-import { deliveryId } from '../message/delivery-id.ts';
 import type { DeliveryQueue, NewDelivery } from '../queue/delivery-queue.ts';
 import type { AccountHistory } from './account-history.ts';
+import { classify, decideAsOf, newDelivery } from './decide-event.ts';
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
@@ -46,8 +39,6 @@ export type FanOutResult =
   /** The event can't be read, or is not allowed where it is. */
   | { readonly kind: 'park'; readonly event: GroupEvent; readonly reason: string };
 
-type Change = Extract<ViewChange, { change: unknown }>['change'];
-type Classified = { readonly change: Change } | { readonly stale: true } | { readonly illegal: string };
 type Owed = readonly NewDelivery[] | { readonly unreadable: string };
 
 /** Turns transaction events into deliveries and withdrawals. Handling an event again changes nothing. */
@@ -67,7 +58,7 @@ export class FanOut {
     const results: FanOutResult[] = [];
     const shown: { event: GroupEvent; row: TransactionRow }[] = [];
     for (const event of events) {
-      const classified = await this.#classify(event.event);
+      const classified = await classify(event.event, projectEvent(event.event), this.#options.store);
       if ('illegal' in classified) results.push({ kind: 'park', event, reason: classified.illegal });
       else if ('stale' in classified) results.push({ kind: 'ack', event });
       else if (classified.change.kind === 'show') shown.push({ event, row: classified.change.row });
@@ -98,54 +89,14 @@ export class FanOut {
     for (const some of batchesOf(deliveries, ACCEPTED)) await this.#options.accept(some);
   }
 
-  /** What the event changes, by the rules of the view: both channels agree on what counts. */
-  async #classify(event: RecordedEvent): Promise<Classified> {
-    const projected = projectEvent(event);
-    if ('parkReason' in projected) return { illegal: projected.parkReason };
-    if (event.revision === 0) return { change: projected.change };
-    let before: RowState | undefined;
-    for (const earlier of await this.#options.store.readStream(event.stream)) {
-      if (earlier.revision >= event.revision) break;
-      before = after(before, projectEvent(earlier));
-    }
-    const verdict = transition(before, projected.change);
-    if (verdict === 'apply') return { change: projected.change };
-    return verdict === 'stale' ? { stale: true } : verdict;
-  }
-
   async #owedBy(event: RecordedEvent, row: TransactionRow): Promise<Owed> {
-    const { history, clock, environment, retentionMs } = this.#options;
+    const { clock, retentionMs } = this.#options;
     const nowMs = clock.now();
-    const recordedAtMs = parseDateTime(recordedAt(event)) ?? event.recordedAtMs;
-    const terms = { retentionMs, nowMs, environment };
-    if (isPastRetention(recordedAtMs, terms)) return [];
-    const place = { accountId: row.accountId, position: event.position };
-    const decided = await history.asOf(place, (account) =>
-      decideDeliveries({ createdAtMs: row.createdAtMs, recordedAtMs }, account, terms),
-    );
-    if (decided.kind === 'unreadable') return { unreadable: decided.reason };
-    return decided.value.owed.map(({ prefix, mobileNumber }) => ({
-      id: deliveryId(prefix, row.id),
-      prefix,
-      accountId: row.accountId,
-      transactionId: row.id,
-      type: row.status === 'CONFIRMED' ? 'transaction.confirmed' : 'transaction.external',
-      createdAtMs: nowMs,
-      position: event.position,
-      recordedAtMs,
-      record: frozenRecord(row, mobileNumber),
-    }));
+    if (isPastRetention(recordedAtMs(event), { retentionMs, nowMs })) return [];
+    const decided = await decideAsOf(event, row, this.#options);
+    if ('unreadable' in decided) return decided;
+    return decided.owed.map((owed) => newDelivery({ event, row, owed, nowMs }));
   }
-}
-
-function after(before: RowState | undefined, projected: ViewChange): RowState | undefined {
-  if ('parkReason' in projected || transition(before, projected.change) !== 'apply') return before;
-  return stateAfter(projected.change);
-}
-
-function frozenRecord(row: TransactionRow, mobileNumber: boolean): NewDelivery['record'] {
-  const { head, fees, pump, odometer } = row;
-  return { head, mobileNumber: mobileNumber ? row.mobileNumber : null, fees, pump, odometer };
 }
 
 function waitFor(event: GroupEvent, reason: string): FanOutResult {

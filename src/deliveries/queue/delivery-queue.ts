@@ -44,6 +44,12 @@ export interface Delivery extends NewDelivery {
 /** A delivery without its record and attempts, as lists show it. */
 export type DeliverySummary = Omit<Delivery, 'record' | 'attempts'>;
 
+/** What a comparison of the log with the events needs of a delivery. */
+export type LoggedDelivery = Pick<
+  Delivery,
+  'id' | 'prefix' | 'accountId' | 'transactionId' | 'state' | 'recordedAtMs'
+>;
+
 export type FailureKind = 'dns' | 'forbidden' | 'connect' | 'tls' | 'timeout' | 'protocol' | 'status' | 'cut';
 
 export interface ReceiverAnswer {
@@ -134,6 +140,14 @@ export interface ClaimOptions {
   readonly laneCapacity: (prefix: string) => number;
 }
 
+/** Each is counted up to the limit: that number means so many or more. */
+export interface Backlog {
+  readonly pending: number;
+  readonly held: number;
+  /** Webhooks with a failure streak. */
+  readonly failingLanes: number;
+}
+
 export interface DeliveryFilter {
   readonly prefix?: string | undefined;
   readonly accountId?: number | undefined;
@@ -142,6 +156,12 @@ export interface DeliveryFilter {
   /** On `createdAtMs`, inclusive. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
+}
+
+export interface DeliveryPage {
+  readonly limit: number;
+  /** The id of the delivery to continue after. */
+  readonly after?: string | undefined;
 }
 
 /** Notifies of possible new work. `notify` is called on the listener's own thread. */
@@ -188,6 +208,10 @@ export interface WorkListener {
  * - `resetHealth` forgets a lane's failure streak (enable).
  * - `list` is newest first by `createdAtMs`, then `id`; `after` continues after a delivery's id, and rejects with
  *   `REFUSED` where there is no such delivery.
+ * - `backlog` counts what is open, without reading more than `limit` index entries of each state: metrics read it often.
+ * - `ofTransactions` returns the deliveries of these transactions, in any order.
+ * - `transactionsAfter` returns ids of transactions that have deliveries, above `afterId`, distinct and ascending: at
+ *   most `limit`, and none only where there is none.
  * - `purge` removes at most `limit` deliveries that ended before `endedBeforeMs`, oldest first, and returns how many.
  *   Withdrawals stay known.
  * - `logId` names the log; a new one gets a random UUID.
@@ -218,11 +242,11 @@ export interface DeliveryQueue {
   /** Accounts that have held deliveries. */
   heldAccounts(): Promise<readonly number[]>;
   find(id: string): Promise<Delivery | undefined>;
-  list(
-    filter: DeliveryFilter,
-    page: { readonly limit: number; readonly after?: string | undefined },
-  ): Promise<readonly DeliverySummary[]>;
+  list(filter: DeliveryFilter, page: DeliveryPage): Promise<readonly DeliverySummary[]>;
   countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>>;
+  backlog(limit: number): Promise<Backlog>;
+  ofTransactions(transactionIds: readonly number[]): Promise<readonly LoggedDelivery[]>;
+  transactionsAfter(afterId: number, limit: number): Promise<readonly number[]>;
   purge(endedBeforeMs: number, limit: number): Promise<number>;
   close(): Promise<void>;
 }

@@ -11,6 +11,44 @@ const MINUTE_MS = 60_000;
  * that does not exist (30 February, 25:00) included.
  */
 export function parseDateTime(text: string): number | undefined {
+  return usualMs(text) ?? parseAny(text);
+}
+
+/** Prints the one form that answers, events and logs use: `YYYY-MM-DDTHH:mm:ss.sssZ`. */
+export function formatDateTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/**
+ * Of nearly all date-times: in the form that is printed, on a day that every month has. A tenth of the time that the
+ * expression takes, which matters to whoever reads a million events. `undefined` leaves it to `parseAny`.
+ */
+function usualMs(text: string): number | undefined {
+  if (text.length !== 24 || text[4] !== '-' || text[7] !== '-' || text[10] !== 'T') return undefined;
+  if (text[13] !== ':' || text[16] !== ':' || text[19] !== '.' || text[23] !== 'Z') return undefined;
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
+  const month = twoDigits(text, 5);
+  const day = twoDigits(text, 8);
+  const hour = twoDigits(text, 11);
+  const minute = twoDigits(text, 14);
+  const second = twoDigits(text, 17);
+  const ms = twoDigits(text, 20) * 10 + digit(text, 22);
+  // Date.UTC takes the years 0 to 99 for 1900 to 1999. What is not a number fails every comparison.
+  const isUsual = year >= 100 && month >= 1 && month <= 12 && day >= 1 && day <= 28 && ms >= 0;
+  if (!isUsual || !(hour <= 23 && minute <= 59 && second <= 59)) return undefined;
+  return Date.UTC(year, month - 1, day, hour, minute, second, ms);
+}
+
+function twoDigits(text: string, at: number): number {
+  return digit(text, at) * 10 + digit(text, at + 1);
+}
+
+function digit(text: string, at: number): number {
+  const value = text.charCodeAt(at) - 48;
+  return value >= 0 && value <= 9 ? value : Number.NaN;
+}
+
+function parseAny(text: string): number | undefined {
   const match = DATE_TIME.exec(text);
   if (match === null) return undefined;
   const [, yyyy, mm, dd, hh, mi, ss, fraction, sign, offsetHours, offsetMinutes] = match;
@@ -27,11 +65,6 @@ export function parseDateTime(text: string): number | undefined {
   if (offset === undefined) return undefined;
   const instant = utc(year, month, day) + ((hour * 60 + minute) * 60 + second) * 1000 + ms - offset;
   return instant < EARLIEST_MS || instant > LATEST_MS ? undefined : instant;
-}
-
-/** Prints the one form that answers, events and logs use: `YYYY-MM-DDTHH:mm:ss.sssZ`. */
-export function formatDateTime(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 function daysInMonth(year: number, month: number): number {

@@ -4,6 +4,7 @@ import type { Log } from '../../log.ts';
 import type {
   Append,
   AppendResult,
+  BackwardsBatch,
   EventStore,
   Position,
   RecordedEvent,
@@ -11,9 +12,10 @@ import type {
   SubscriptionBatch,
 } from '../event-store.ts';
 import { EventStoreDbConnection } from './driver/connection.ts';
+import { type NodeInfo, readNodeInfo } from './driver/node-info.ts';
 import { EventStoreDbSubscriptions } from './groups/subscriptions.ts';
 import { EventStoreDbAppends } from './log/append.ts';
-import { inParallel, readHead, readHiddenEnd, readRange } from './log/reads.ts';
+import { inParallel, readBackwards, readHead, readHiddenEnd, readRange } from './log/reads.ts';
 import { subscribe } from './log/subscribe.ts';
 
 /** Streams that `readStreams` reads at the same time. */
@@ -39,10 +41,12 @@ export class EventStoreDb implements EventStore {
   readonly #appends: EventStoreDbAppends;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #url: string;
 
   constructor({ url, clock, log }: EventStoreDbOptions) {
     this.#connection = new EventStoreDbConnection(url);
     this.#appends = new EventStoreDbAppends(this.#connection);
+    this.#url = url;
     this.#clock = clock;
     this.#log = log;
   }
@@ -79,6 +83,10 @@ export class EventStoreDb implements EventStore {
     return subscribe(this.#connection, { ...options, log: this.#log });
   }
 
+  readBackwards(options: Parameters<EventStore['readBackwards']>[0]): Promise<BackwardsBatch> {
+    return readBackwards(this.#connection, options);
+  }
+
   head(): Promise<Position> {
     return readHead(this.#connection);
   }
@@ -91,6 +99,11 @@ export class EventStoreDb implements EventStore {
   /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */
   async ping(): Promise<void> {
     await readHead(this.#connection, { timeoutMs: PING_TIMEOUT_MS, retryForMs: 0 });
+  }
+
+  /** Version and clock of a node. Rejects with `STORE_UNAVAILABLE` where none answers within some seconds. */
+  describe(): Promise<NodeInfo> {
+    return readNodeInfo(this.#url);
   }
 
   /** The server keeps the events' bytes until it is scavenged. */

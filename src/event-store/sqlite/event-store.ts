@@ -7,6 +7,7 @@ import { Database } from '../../sqlite/database.ts';
 import type {
   Append,
   AppendResult,
+  BackwardsBatch,
   EventStore,
   NewEvent,
   Position,
@@ -19,6 +20,7 @@ import {
   type EventRow,
   firstBatch,
   type ReadAllOptions,
+  type ReadBackwardsOptions,
   SqliteLogReader,
   toRecorded,
 } from './log-reader.ts';
@@ -26,7 +28,7 @@ import {
 const HEARTBEAT_MS = 1_000;
 const BATCH_SIZE = 500;
 
-const migrations = [
+export const eventMigrations = [
   `CREATE TABLE events (
      position INTEGER PRIMARY KEY AUTOINCREMENT,
      stream TEXT NOT NULL,
@@ -75,7 +77,7 @@ export class SqliteEventStore implements EventStore {
   readonly #readAt: StatementSync;
 
   constructor({ path, clock }: SqliteEventStoreOptions) {
-    const db = new Database(path, { migrations, durability: 'full' });
+    const db = new Database(path, { migrations: eventMigrations, durability: 'full' });
     this.#db = db;
     this.#clock = clock;
     this.#reader = new SqliteLogReader(db);
@@ -165,6 +167,11 @@ export class SqliteEventStore implements EventStore {
   readAll(options: ReadAllOptions): SubscriptionBatch {
     this.#db.assertOpen();
     return this.#reader.readAll(options);
+  }
+
+  async readBackwards(options: ReadBackwardsOptions): Promise<BackwardsBatch> {
+    this.#db.assertOpen();
+    return this.#reader.readBackwards(options);
   }
 
   /** The events at these positions, read on the calling thread; those that were erased are left out. */

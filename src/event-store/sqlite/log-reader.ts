@@ -2,7 +2,13 @@ import type { StatementSync } from 'node:sqlite';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { Database } from '../../sqlite/database.ts';
 import { MAX_BATCH_BYTES } from '../batch-bytes.ts';
-import { type Position, type RecordedEvent, type SubscriptionBatch, Unreadable } from '../event-store.ts';
+import {
+  type BackwardsBatch,
+  type Position,
+  type RecordedEvent,
+  type SubscriptionBatch,
+  Unreadable,
+} from '../event-store.ts';
 
 export const EVENT_COLUMNS = 'position, stream, revision, id, type, recorded_at, data, metadata';
 
@@ -26,6 +32,12 @@ export interface ReadAllOptions {
   readonly prefixes: readonly string[];
   readonly after: Position;
   /** The maximum number of events to return. */
+  readonly limit: number;
+}
+
+export interface ReadBackwardsOptions {
+  readonly prefixes: readonly string[];
+  readonly before?: Position | undefined;
   readonly limit: number;
 }
 
@@ -62,8 +74,23 @@ export class SqliteLogReader {
     return { events, position, caughtUp: position >= head };
   }
 
-  #statement(prefixCount: number, others: boolean): StatementSync {
-    const sql = readAllSql(prefixCount, others);
+  /** As `EventStore.readBackwards`. */
+  readBackwards({ prefixes, before, limit }: ReadBackwardsOptions): BackwardsBatch {
+    const others = leavesOutTransactions(prefixes);
+    const statement = this.#statement(prefixes.length, others, 'DESC');
+    return this.#db.read(() => {
+      const to = Math.min(before ?? Infinity, this.head() + 1) - 1;
+      const after = Math.max(0, to - (others ? MAX_SCANNED_BY_INDEX : MAX_SCANNED));
+      const rows = statement.iterate(after, to, ...prefixes, limit) as unknown as Iterable<EventRow>;
+      const { events, isFull } = firstBatch(rows);
+      const last = isFull || events.length === limit ? events.at(-1) : undefined;
+      const position = last?.position ?? after + 1;
+      return { events, position, atStart: position <= 1 };
+    });
+  }
+
+  #statement(prefixCount: number, others: boolean, order: 'ASC' | 'DESC' = 'ASC'): StatementSync {
+    const sql = readAllSql(prefixCount, others, order);
     const known = this.#byQuery.get(sql);
     if (known !== undefined) return known;
     const statement = this.#db.prepare(sql);
@@ -95,13 +122,13 @@ export function firstBatch(rows: Iterable<EventRow | undefined>): {
 }
 
 /** Parameters: after, up to, the prefixes, limit. `others`: by the index without transaction events. */
-export function readAllSql(prefixCount: number, others: boolean): string {
+export function readAllSql(prefixCount: number, others: boolean, order: 'ASC' | 'DESC' = 'ASC'): string {
   const matches = Array.from({ length: prefixCount }, () => 'instr(stream, ?) = 1').join(' OR ');
   return (
     `SELECT ${EVENT_COLUMNS} FROM events ${others ? 'INDEXED BY other_events' : ''} ` +
     `WHERE position > ? AND position <= ? ` +
     `${others ? `AND stream NOT GLOB '${TRANSACTION_STREAMS}*'` : ''} ` +
-    `${matches === '' ? '' : `AND (${matches})`} ORDER BY position LIMIT ?`
+    `${matches === '' ? '' : `AND (${matches})`} ORDER BY position ${order} LIMIT ?`
   );
 }
 

@@ -4,6 +4,7 @@ import { Database } from '../../sqlite/database.ts';
 import type {
   GroupConsumer,
   GroupSettings,
+  GroupStatus,
   ParkedEvent,
   PersistentSubscriptions,
   Position,
@@ -90,6 +91,20 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
       const event = events.get(position); // missing where its stream was erased
       return event === undefined ? [] : [{ event, reason, parkedAtMs }];
     });
+  }
+
+  async status(group: string): Promise<GroupStatus | undefined> {
+    const row = this.#db
+      .prepare(
+        `SELECT position,
+           (SELECT min(position) FROM messages WHERE group_name = name AND due_at IS NOT NULL) AS open,
+           (SELECT count(*) FROM messages WHERE group_name = name AND state = 'parked') AS parked
+         FROM groups WHERE name = ?`,
+      )
+      .get(group) as { position: Position; open: Position | null; parked: number } | undefined;
+    if (row === undefined) return undefined;
+    const { position, open, parked } = row;
+    return { position: open === null ? position : Math.min(position, open - 1), parked };
   }
 
   async replayParked(group: string): Promise<number> {

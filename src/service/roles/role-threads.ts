@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config/config.ts';
-import type { ProjectorThreadData } from './projector-thread.ts';
+import type { Metrics } from '../../ops/metrics.ts';
+import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-thread.ts';
 import type { WebhooksThreadData, WebhooksThreadMessage } from './webhooks-thread.ts';
 
 /** Small, since embedded engines share the memory of one machine with everything else. */
@@ -61,11 +62,15 @@ export function startRoleThread<Message = never>(options: {
 }
 
 /** Starts the projector in its own thread. */
-export function startProjector(data: ProjectorThreadData): RoleThread {
+export function startProjector(
+  data: ProjectorThreadData,
+  { loopDelay }: Pick<Metrics, 'loopDelay'>,
+): RoleThread {
   const entry = new URL('./projector-thread.ts', import.meta.url);
   const heapMb =
     data.config.EVENTSTORE_URL === undefined ? PROJECTOR_HEAP_MB : PROJECTOR_HEAP_EVENTSTOREDB_MB;
-  return startRoleThread({ role: 'projector', entry, data, heapMb });
+  const onMessage = ({ loopDelayMs }: ProjectorThreadMessage): void => loopDelay('projector', loopDelayMs);
+  return startRoleThread({ role: 'projector', entry, data, heapMb, onMessage });
 }
 
 export interface RunningWebhooks extends RoleThread {
@@ -75,11 +80,12 @@ export interface RunningWebhooks extends RoleThread {
 
 /**
  * Starts the webhooks role in its own thread; its `stop` resolves when attempts in progress are recorded. `onMoved` gets
- * the position of the thread's directory.
+ * the position of the thread's directory; the metrics get what the thread counts.
  */
 export function startWebhooks(
   data: WebhooksThreadData,
   onMoved: (position: number) => void,
+  { deliveries, loopDelay }: Pick<Metrics, 'deliveries' | 'loopDelay'>,
 ): RunningWebhooks {
   let connected = false;
   const thread = startRoleThread<WebhooksThreadMessage>({
@@ -89,7 +95,11 @@ export function startWebhooks(
     heapMb: WEBHOOKS_HEAP_MB,
     onMessage: (message) => {
       if (message.kind === 'connected') connected = true;
-      else onMoved(message.position);
+      if (message.kind === 'moved') onMoved(message.position);
+      if (message.kind === 'counted') {
+        deliveries.add(message.attempts);
+        loopDelay('webhooks', message.loopDelayMs);
+      }
     },
   });
   return {

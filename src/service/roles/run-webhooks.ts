@@ -19,6 +19,7 @@ import type { Sender } from '../../deliveries/sender/sender-port.ts';
 import { configuredPresigner } from '../../images/presign.ts';
 import type { Log } from '../../log.ts';
 import { EVENT_STORE } from '../../ops/engine-health.ts';
+import type { AttemptMeter } from './attempt-meter.ts';
 
 const DAY_MS = 86_400_000;
 /** Delays a delivery or a free slot by at most this much while many are in progress. */
@@ -34,6 +35,7 @@ export interface WebhooksRun {
   /** Called when the subscription is connected and the directory has caught up. */
   readonly onConnected: () => void;
   readonly onMoved: (position: number) => void;
+  readonly meter: AttemptMeter;
 }
 
 /**
@@ -41,7 +43,7 @@ export interface WebhooksRun {
  * those in progress are recorded. Rejects with the error of the event store or the subscription.
  */
 export async function runWebhooks(run: WebhooksRun): Promise<void> {
-  const sender = await configuredSender(run.config);
+  const sender = run.meter.over(await configuredSender(run.config));
   const ended = new AbortController();
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // ends last: attempts are judged by the directory until their end
@@ -88,12 +90,16 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
   const queue = engines.queue();
   const environment = config.FUEL_ENVIRONMENT;
   const delaysMs = config.FUEL_WEBHOOK_RETRY_DELAYS;
+  const requestFor = createRequests(masterKeys, configuredPresigner(config));
   const dispatcher = new Dispatcher({
     queue,
     directory,
     environment,
     sender: own.sender,
-    requestFor: createRequests(masterKeys, configuredPresigner(config)),
+    requestFor(delivery, webhook) {
+      run.meter.attempting(delivery);
+      return requestFor(delivery, webhook);
+    },
     retryDelayMs({ id, cycle, attemptNumber: before }) {
       const attemptNumber = before + 1;
       const random = attemptRandom({ id, cycle, attemptNumber });

@@ -3,6 +3,9 @@ import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import { createLog } from '../../log.ts';
+import type { AttemptReport } from '../../ops/delivery-metrics.ts';
+import { watchLoopDelay } from '../../ops/loop-delay.ts';
+import { AttemptMeter } from './attempt-meter.ts';
 import { runWebhooks } from './run-webhooks.ts';
 
 export interface WebhooksThreadData {
@@ -13,7 +16,9 @@ export interface WebhooksThreadData {
 /** What the thread reports to the main thread. */
 export type WebhooksThreadMessage =
   | { readonly kind: 'connected' }
-  | { readonly kind: 'moved'; readonly position: number };
+  | { readonly kind: 'moved'; readonly position: number }
+  /** Every second. */
+  | { readonly kind: 'counted'; readonly attempts: AttemptReport; readonly loopDelayMs: number };
 
 /** The webhooks' thread: receivers have half a second to answer, and the API must not delay the measurement. */
 const { config: given, holder } = workerData as WebhooksThreadData;
@@ -26,6 +31,8 @@ parentPort?.once('message', () => stopping.abort());
 const post = (message: WebhooksThreadMessage): void => parentPort?.postMessage(message);
 
 const log = createLog(config.FUEL_LOG_LEVEL, { role: 'webhooks' });
+const meter = new AttemptMeter();
+const loop = watchLoopDelay((loopDelayMs) => post({ kind: 'counted', attempts: meter.take(), loopDelayMs }));
 const engines = await openEngines(config, systemClock, log);
 try {
   await runWebhooks({
@@ -36,8 +43,11 @@ try {
     signal: stopping.signal,
     onConnected: () => post({ kind: 'connected' }),
     onMoved: (position) => post({ kind: 'moved', position }),
+    meter,
   });
 } finally {
+  loop.stop();
+  post({ kind: 'counted', attempts: meter.take(), loopDelayMs: 0 });
   await engines.close();
   parentPort?.close();
 }

@@ -1,16 +1,18 @@
+import { RENDERING_VERSION } from '../../../projections/transactions.ts';
 import type { Clock } from '../../clock.ts';
 import type { Coordination } from '../../coordination/coordination.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import { errorKind, reasonOf } from '../../errors.ts';
+import { FuelError } from '../../errors.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { assertCheckpoint, storeIdentity } from '../../event-store/store-identity.ts';
-import { isolateFailures } from '../../isolate.ts';
 import type { Log } from '../../log.ts';
 import { pause } from '../../pause.ts';
 import { retryWhileUnavailable } from '../../retry.ts';
-import type { ViewChange } from '../project-event.ts';
 import { projectEvent } from '../project-event.ts';
-import type { Checkpoint, ParkedTransactionEvent, TransactionsView } from './transactions-view.ts';
+import { applyOrPark } from './apply-or-park.ts';
+import type { Checkpoint } from './checkpoint.ts';
+import { SEGMENT_EVENTS } from './segments.ts';
+import type { TransactionsView } from './transactions-view.ts';
 
 export const PROJECTOR_LEASE = 'projector-transactions';
 export const VIEW_NAME = 'transactions';
@@ -30,6 +32,8 @@ export interface ProjectorOptions {
   readonly signal: AbortSignal;
   /** How long events are collected for the next write once the projector has caught up, where each write is a round trip. */
   readonly gatherMs?: number;
+  /** Called when the served records are of an older rendering: a new view must be built. This one is served until then. */
+  readonly onOlderRendering?: () => void;
 }
 
 /**
@@ -94,15 +98,24 @@ async function renewLease(options: ProjectorOptions, until: AbortSignal, lost: (
 /** Follows the log from the view's checkpoint; returns when `until` aborts or the view was reset. */
 async function project(options: ProjectorOptions, until: AbortSignal): Promise<void> {
   const { store, view, gatherMs = 0 } = options;
-  const { generation, position: after } = await prepareView(options);
+  const { generation, position: after, rendering } = await prepareView(options);
+  if (rendering < RENDERING_VERSION) options.onOlderRendering?.();
   const batches = store.subscribe({ prefixes: [TRANSACTION_STREAMS], after, signal: until });
   let from = after;
+  let noted = 0;
   for await (const batch of batches) {
     const beganAtMs = performance.now();
     const changes = batch.events.map(projectEvent);
-    const parked = await applyOrPark(view, changes, { generation, from, to: batch.position });
+    const parked = await applyOrPark<'reset'>(changes, (some, isWhole) =>
+      view.apply(some, { generation, position: isWhole ? batch.position : from }),
+    );
     from = batch.position;
     if (parked === 'reset') return;
+    noted += batch.events.length;
+    if (noted >= SEGMENT_EVENTS) {
+      await view.noteBound(batch.position);
+      noted = 0;
+    }
     for (const { parkedAtMs: _, ...event } of parked) {
       options.log.error(event, 'event parked: see fuel projection parked');
     }
@@ -112,38 +125,8 @@ async function project(options: ProjectorOptions, until: AbortSignal): Promise<v
 }
 
 /**
- * Applies the changes and moves the checkpoint to `to`. A change that the view's store refuses is parked with the
- * reason, and the others are applied; until then the checkpoint stays at `from`.
- */
-async function applyOrPark(
-  view: TransactionsView,
-  changes: readonly ViewChange[],
-  { generation, from, to }: { readonly generation: number; readonly from: number; readonly to: number },
-): ReturnType<TransactionsView['apply']> {
-  try {
-    return await view.apply(changes, { generation, position: to });
-  } catch (error) {
-    if (errorKind(error) !== 'refused') throw error;
-  }
-  const parkedByApply: ParkedTransactionEvent[] = [];
-  const refused = await isolateFailures(changes, async (some) => {
-    const result = await view.apply(some, { generation, position: from });
-    if (result !== 'reset') for (const event of result) parkedByApply.push(event);
-  });
-  const refusedChanges = refused.map(({ item, error }) => parkedChange(item, reasonOf(error)));
-  const result = await view.apply(refusedChanges, { generation, position: to });
-  return result === 'reset' ? result : [...parkedByApply, ...result];
-}
-
-function parkedChange(change: ViewChange, reason: string): ViewChange {
-  if ('parkReason' in change) return change;
-  const { position, stream, type } = change;
-  return { position, stream, type, revision: change.change.revision, parkReason: reason };
-}
-
-/**
- * The checkpoint to continue from. A view without one, or of another rendering, is reset. Throws `STORE_MISMATCH` for a
- * checkpoint of another store, or one ahead of the store's end.
+ * The checkpoint to continue from. A view without one is reset. Throws `STORE_MISMATCH` for a checkpoint of another
+ * store, or one ahead of the store's end, and `STORE_NEWER` for one of a newer rendering.
  */
 export async function prepareView(
   options: Pick<ProjectorOptions, 'store' | 'view' | 'clock'>,
@@ -152,6 +135,16 @@ export async function prepareView(
   const storeId = await storeIdentity(store, clock);
   const checkpoint = await view.checkpoint();
   if (checkpoint === undefined) return view.reset(storeId, await store.head());
+  assertRendering(checkpoint);
   await assertCheckpoint(checkpoint, { store, storeId }, VIEW_NAME);
   return checkpoint;
+}
+
+function assertRendering({ rendering }: Checkpoint): void {
+  if (rendering <= RENDERING_VERSION) return;
+  throw new FuelError(
+    'STORE_NEWER',
+    `the records of ${VIEW_NAME} have the rendering ${rendering}, newer than ${RENDERING_VERSION}, which this version ` +
+      'of the service writes: run the newer version',
+  );
 }

@@ -1,6 +1,9 @@
 import type { RenderedRecord, TransactionRow, VisibleStatus } from '../../../projections/transactions.ts';
 import type { Position } from '../../event-store/event-store.ts';
 import type { ViewChange } from '../project-event.ts';
+import type { BulkReads } from './bulk-reads.ts';
+import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
+import type { ViewBuilds } from './view-builds.ts';
 
 /** The place of a record in the list: newest first by `createdAtMs`, then by `id`. */
 export interface Place {
@@ -35,42 +38,24 @@ export interface ViewPage {
   readonly entriesRead: number | undefined;
 }
 
-/** An event that could not be applied, kept with the reason until an operator retries it. */
-export interface ParkedTransactionEvent {
-  readonly position: Position;
-  readonly stream: string;
-  readonly revision: number;
-  readonly type: string;
-  readonly reason: string;
-  readonly parkedAtMs: number;
-}
-
-export interface Checkpoint {
-  /** The event store that it was made from. */
-  readonly storeId: string;
-  /** Everything up to here is in the view. */
-  readonly position: Position;
-  /** The view may be served once `position` has reached this: the end of the log when the view was reset. */
-  readonly servesFrom: Position;
-  /** Counts the resets of the view. A projector that finds another one continues from the new checkpoint. */
-  readonly generation: number;
-}
-
 /**
- * The visible transactions, rendered, and a tombstone for each one that was voided, cancelled or erased.
+ * The visible transactions, rendered, and a tombstone for each one that was voided, cancelled or erased. `builds` makes
+ * another view beside it, and puts it in its place.
  *
  * - `page` reads one consistent snapshot of one account, and at most `limit` + 1 index entries for each
  *   corporate and status asked for. Rejects with `STORE_UNAVAILABLE` while the view is not complete enough to
  *   serve (see `Checkpoint.servesFrom`).
  * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. Each
  *   transaction changes atomically, and the checkpoint moves after all of them. Returns what was parked; changes
- *   nothing and returns `reset` where the view has another generation.
- * - `reset` empties the view: it is at position 0 then, with the next generation.
+ *   nothing and returns `reset` where another generation is served.
+ * - `reset` puts an empty view in its place: it is at position 0 then, with the next generation.
  * - `replace` replaces what the view has of a transaction with what its events make.
  * - `countParked` counts what `parked` lists without loading it: metrics read it often.
- * - `checkpoint` is `undefined` before the first `reset`, and when the rows were written by an older rendering.
+ * - `checkpoint` is `undefined` before the first `reset`.
+ * - `erase` counts for a view that is being built too.
  */
-export interface TransactionsView {
+export interface TransactionsView extends BulkReads {
+  readonly builds: ViewBuilds;
   page(query: PageQuery): Promise<ViewPage>;
   find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined>;
   checkpoint(): Promise<Checkpoint | undefined>;
@@ -85,5 +70,7 @@ export interface TransactionsView {
   retry(changes: readonly ViewChange[]): Promise<void>;
   erase(transactionId: number): Promise<void>;
   replace(transactionId: number, changes: readonly ViewChange[]): Promise<void>;
+  /** Notes a position that a later build may split the log at: one that `subscribe` has returned. */
+  noteBound(position: Position): Promise<void>;
   close(): Promise<void>;
 }

@@ -105,7 +105,7 @@ describe('fuel delivery list', () => {
     const type = `key ${PREFIX}  transaction.confirmed`;
     expect(stdout.split('\n')).toEqual([
       `${at(4)}  ${idOf(4)}  failed  (status 503)  ${type} 4`,
-      `${at(3)}  ${idOf(3)}  pending  ${type} 3`,
+      `${at(3)}  ${idOf(3)}  pending  ${type} 3  next attempt ${at(3)}`,
       `${at(2)}  ${idOf(2)}  failed  (status 503)  ${type} 2`,
       '',
     ]);

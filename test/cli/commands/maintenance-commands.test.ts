@@ -14,20 +14,27 @@ describe('fuel projection', () => {
     await append('transaction-1', [confirmed(1)]);
     const { position: rebuilt } = await done('projection', 'rebuild', 'transactions');
     expect(rebuilt).toBeGreaterThan(0);
-    const upToDate = await done('projection', 'status');
+    const [upToDate, deliveries, notices] = await done('projection', 'status');
     expect(upToDate).toEqual({
       ...{ name: 'transactions', position: expect.any(Number), lag_seconds: 0, lag_events: 0, parked: 0 },
       holder: null,
     });
-    expect((await fuel('projection', 'status')).stdout).toBe(
-      `transactions: position ${upToDate.position}, up to date, 0 parked, no projector works\n`,
-    );
+    expect(deliveries).toMatchObject({ name: 'deliveries', position: 0, lag_events: 1, holder: null });
+    expect(notices).toMatchObject({ name: 'notices', position: 0, lag_events: 0 });
+    expect((await fuel('projection', 'status')).stdout.split('\n')).toEqual([
+      `transactions: position ${upToDate.position}, up to date, 0 parked, no projector works`,
+      expect.stringMatching(
+        /^deliveries: position 0, 1 events, \d+ s behind, 0 parked, no process consumes it$/,
+      ),
+      'notices: position 0, up to date, 0 parked, no process consumes it',
+      '',
+    ]);
     await append('transaction-3', [guessed]);
     await append('transaction-2', [confirmed(2), voided(2)]);
     await withEngines((engines) => engines.coordination().acquire('projector-transactions', 'me', 60_000));
-    expect(await done('projection', 'status')).toMatchObject({ lag_events: 3, holder: 'me' });
+    expect((await done('projection', 'status'))[0]).toMatchObject({ lag_events: 3, holder: 'me' });
     expect((await fuel('projection', 'status')).stdout).toMatch(
-      /: position \d+, 3 events, \d+ s behind, 0 parked, projector me\n$/,
+      /^transactions: position \d+, 3 events, \d+ s behind, 0 parked, projector me\n/,
     );
   });
 
@@ -42,7 +49,13 @@ describe('fuel projection', () => {
       metadata: { actor: 'Ada' },
     });
     await withEngines((engines) => engines.view().erase(1));
-    expect((await fuel('projection', 'rebuild', 'transactions')).code).toBe(0);
+    const refused = await fuel('projection', 'rebuild', 'transactions');
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      'transaction 1 of account 7: only the new view shows it\n',
+    ]);
+    expect(await withEngines((engines) => engines.view().find(1))).toBe('hidden');
+    expect((await fuel('projection', 'rebuild', 'transactions', '--accept')).code).toBe(0);
     expect(await withEngines((engines) => engines.view().find(1))).toMatchObject({ id: 1 });
   });
 
@@ -146,7 +159,7 @@ describe('a view that does not stand at the end of its store', () => {
     await append('transaction-1', [confirmed(1)]);
     await append('transaction-2', [confirmed(2)]);
     await done('projection', 'rebuild', 'transactions');
-    const { position } = await done('projection', 'status');
+    const [{ position }] = await done('projection', 'status');
     await append('transaction-1', [voided(1)]);
     await append('transaction-3', [confirmed(3)]);
     const late = await fuel('verify', 'view', '--json');
@@ -182,7 +195,7 @@ describe('a view that does not stand at the end of its store', () => {
 });
 
 describe('fuel verify deliveries', () => {
-  const counts = { owed: 0, delivered: 0, pending: 0, held: 0, failed: 0, withdrawn: 0 };
+  const counts = { owed: 0, delivered: 0, pending: 0, held: 0, failed: 0, withdrawn: 0, not_owed: {} };
 
   async function start() {
     const cli = commandLine();
@@ -209,6 +222,30 @@ describe('fuel verify deliveries', () => {
     expect(repaired.json).toEqual({ deliveries: { ...judged, missing: 0, pending: 1 } });
     expect(repaired.stderr).toContain('deliveries: stored 1 that were missing\n');
     expect(repaired.code).toBe(1); // what is surplus is not removed
+  });
+
+  test('says why what is not owed is not, by count, and one by one where that is asked for', async () => {
+    const { fuel, account, append } = await start();
+    const others = ['klmnopqrst', 'uuuuuuuuuu'].map((prefix) => ({ prefix }));
+    await account(...others.map(keyIssued), webhookSet(others[0]));
+    await account({ type: 'KeySwitchedOff', data: { account_id: 7, ...others[0] } } as never);
+    for (const id of [2, 3])
+      await append(`transaction-${id}`, [confirmed(id, AFTER_URL)], Date.now() + 1_000);
+    await fuel('verify', 'deliveries', '--repair');
+    const { code, json, stderr } = await fuel('verify', 'deliveries', '--explain', '--json');
+    expect([code, json.deliveries.not_owed]).toEqual([
+      0,
+      { 'the key is switched off': 2, 'the key has no webhook': 2 },
+    ]);
+    expect(stderr.trim().split('\n').sort()).toEqual([
+      'deliveries: transaction 2 is not owed to key klmnopqrst: the key is switched off',
+      'deliveries: transaction 2 is not owed to key uuuuuuuuuu: the key has no webhook',
+      'deliveries: transaction 3 is not owed to key klmnopqrst: the key is switched off',
+      'deliveries: transaction 3 is not owed to key uuuuuuuuuu: the key has no webhook',
+    ]);
+    const text = await fuel('verify', 'deliveries');
+    expect([text.stderr, text.stdout]).toEqual(['', expect.stringContaining('"the key is switched off": 2')]);
+    expect((await fuel('verify', 'view', '--explain')).code).toBe(2);
   });
 
   test('keeps to the account and the time given', async () => {

@@ -203,6 +203,7 @@ test('fuel verify proves both, or what it is asked for, in one document', async 
     'missing',
     'surplus',
     'not_judged',
+    'not_owed',
   ];
   expect(Object.keys(both.json.deliveries)).toEqual(fields);
   expect(Object.keys((await service.done(['verify', 'view', '--json'])).json)).toEqual(['view']);

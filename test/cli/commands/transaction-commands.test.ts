@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { claimOptions, delivered, newDelivery, retryAt } from '../../support/deliveries/deliveries.ts';
 import { commandLine } from '../../support/service/command-line.ts';
-import { cancelled, confirmed, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
+import { cancelled, confirmed, external, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
+import { confirmedData } from '../../support/transactions/records.ts';
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
@@ -52,11 +53,14 @@ describe('fuel transaction show', () => {
       visible: false,
       deliveries: [],
       not_sent: [],
+      timeline: [
+        { at, what: 'event', type: 'TransactionConfirmed', revision: 0, effect: 'shown', reason: null },
+      ],
     });
     await done('projection', 'rebuild', 'transactions');
     expect(await done('transaction', 'show', '1')).toEqual({ ...shown, visible: true });
     expect((await fuel('transaction', 'show', '1')).stdout).toBe(
-      `transaction 1: visible to the customer\n${at}  TransactionConfirmed  ${JSON.stringify(event?.data)}\n`,
+      `transaction 1: visible to the customer\n${at}  TransactionConfirmed  shown  ${JSON.stringify(event?.data)}\n`,
     );
     expect(await done('transaction', 'show', '2')).toMatchObject({
       visible: false,
@@ -85,12 +89,61 @@ describe('fuel transaction show', () => {
       { key: 'klmnopqrst', reason: 'the key is switched off' },
       { key: 'uuuuuuuuuu', reason: 'it is owed and not queued yet' },
     ]);
-    expect((await fuel('transaction', 'show', '1')).stdout.split('\n').slice(2)).toEqual([
-      expect.stringContaining(`delivered  key ${PREFIX}`),
-      'not sent to key klmnopqrst: the key is switched off',
-      'not sent to key uuuuuuuuuu: it is owed and not queued yet',
+    const [, ...lines] = (await fuel('transaction', 'show', '1')).stdout.split('\n');
+    expect(lines).toEqual([
+      expect.stringMatching(`^1970-.* delivery .* to key ${PREFIX}, now delivered$`),
+      `1970-01-01T00:00:10.000Z  key ${PREFIX}: attempt 1, 250 ms: answered 204`,
+      expect.stringContaining('  TransactionConfirmed  shown  {'),
+      expect.stringMatching(/^20.*Z {2}not sent to key klmnopqrst: the key is switched off$/),
+      expect.stringMatching(/^20.*Z {2}not sent to key uuuuuuuuuu: it is owed and not queued yet$/),
       '',
     ]);
+  });
+
+  test('tells in the order of time what happened: events, what was sent and answered, and what is due', async () => {
+    const { done, account, append, withEngines } = commandLine();
+    await account(opened(), keyIssued(), webhookSet());
+    await append('transaction-1', [confirmed(1, AFTER_URL)], 1_000);
+    await append('transaction-1', [confirmed(1, { ...AFTER_URL, odometer_reading: 1 })], 30_000);
+    await withEngines(async (engines) => {
+      const made = newDelivery(1, { prefix: PREFIX, createdAtMs: 2_000 });
+      const [claim] = await engines.queue().enqueue([made], claimOptions(9_000));
+      if (claim !== undefined) await engines.queue().report([retryAt(claim, 10_000, 40_000)]);
+    });
+    const { timeline } = await done('transaction', 'show', '1');
+    expect(timeline).toMatchObject(
+      [
+        { at: '1970-01-01T00:00:01.000Z', what: 'event', effect: 'shown' },
+        { at: '1970-01-01T00:00:02.000Z', what: 'delivery', key: PREFIX, state: 'pending' },
+        { at: '1970-01-01T00:00:10.000Z', what: 'attempt', key: PREFIX, number: 1, ok: false },
+        { at: '1970-01-01T00:00:30.000Z', what: 'event', effect: 'parked', reason: /other content/ },
+        { at: '1970-01-01T00:00:40.000Z', what: 'due', key: PREFIX },
+      ].map((entry) =>
+        'reason' in entry ? { ...entry, reason: expect.stringMatching(entry.reason) } : entry,
+      ),
+    );
+  });
+
+  test('shows what a customer could see at a time, by the events and the access of then', async () => {
+    const { fuel, done, account, append } = commandLine();
+    await account(opened(), keyIssued());
+    await account({ type: 'IntegrationEnabled', data: { account_id: 7 } } as never);
+    const soon = Date.now();
+    await append('transaction-1', [confirmed(1, AFTER_URL)], soon - 20_000);
+    await append('transaction-1', [voided(1)], soon - 10_000);
+    const at = (ms: number) => new Date(ms).toISOString();
+    const before = await done('transaction', 'show', '1', '--at', at(soon - 20_001));
+    expect(before).toMatchObject({ at: at(soon - 20_001), visible: false, record: null, access: [] });
+    const between = await done('transaction', 'show', '1', '--at', at(soon - 10_001));
+    expect(between).toMatchObject({ visible: true });
+    expect(JSON.parse(between.record)).toMatchObject({ id: 1, status: 'CONFIRMED' });
+    expect(between.record).toContain('"total_amount":100.270000');
+    const after = await done('transaction', 'show', '1', '--at', at(Date.now() - 1));
+    expect(after).toMatchObject({
+      visible: false,
+      access: [{ key: PREFIX, can_read: false, reason: 'no charging profile was current' }],
+    });
+    expect((await fuel('transaction', 'show', '1', '--at', at(soon + 60_000_000))).code).toBe(2);
   });
 
   test('goes by the days that the delivery log is kept', async () => {
@@ -101,6 +154,92 @@ describe('fuel transaction show', () => {
     const reasonOf = async (id: string) => (await done('transaction', 'show', id)).not_sent[0].reason;
     expect(await reasonOf('1')).toBe('it is owed and not queued yet');
     expect(await reasonOf('2')).toBe('the transaction was recorded longer ago than the delivery log is kept');
+  });
+});
+
+describe('fuel transaction list', () => {
+  async function start() {
+    const line = commandLine();
+    await line.account(opened());
+    const plates = ['ABC 123', 'xyz 9', null];
+    for (const id of [1, 2, 3, 4, 5]) {
+      const vehicle = { ...(confirmedData().vehicle as object), number_plate: plates[id % 3] };
+      const created_at = `2026-09-0${id}T08:00:00.000Z`;
+      const corporate = { id: 30 + (id % 2), name: 'Depot' };
+      await line.append(`transaction-${id}`, [confirmed(id, { created_at, corporate, vehicle })]);
+    }
+    await line.append('transaction-6', [
+      external(6, {
+        created_at: '2026-09-06T08:00:00.000Z',
+        corporate: { id: 40, name: 'Yard' },
+        vehicle: { ...(confirmedData().vehicle as object), number_plate: 'XYZ 10' },
+      }),
+    ]);
+    await line.append('transaction-4', [voided(4)]);
+    await line.append('transaction-9', [confirmed(9, { account_id: 8 })]);
+    await line.done('projection', 'rebuild', 'transactions');
+    const ids = async (...args: string[]) => {
+      const { code, stdout } = await line.fuel('transaction', 'list', '--account', '7', ...args, '--json');
+      expect(code).toBe(0);
+      return stdout
+        .split('\n')
+        .slice(0, -1)
+        .map((text) => (JSON.parse(text) as { id: number }).id);
+    };
+    return { ...line, ids };
+  }
+
+  test('lists what customers see of the account, newest first, by each filter and all together', async () => {
+    const { fuel, ids } = await start();
+    expect(await ids()).toEqual([6, 5, 3, 2, 1]);
+    expect(await ids('--from', '2026-09-02T08:00:00Z', '--to', '2026-09-05T08:00:00Z')).toEqual([5, 3, 2]);
+    expect(await ids('--corporate', '31')).toEqual([5, 3, 1]);
+    expect(await ids('--status', 'EXTERNAL')).toEqual([6]);
+    expect(await ids('--plate', 'abc1')).toEqual([3]);
+    expect(await ids('--plate', 'XYZ', '--limit', '1')).toEqual([6]);
+    expect(await ids('--limit', '2')).toEqual([6, 5]);
+    expect(await ids('--limit', '2', '--after', '5')).toEqual([3, 2]);
+    expect(await ids('--corporate', '31', '--status', 'CONFIRMED', '--plate', '123', '--after', '5')).toEqual(
+      [3],
+    );
+    const { stdout } = await fuel(
+      'transaction',
+      'list',
+      '--account',
+      '7',
+      '--limit',
+      '1',
+      '--after',
+      '6',
+      '--json',
+    );
+    expect(JSON.parse(stdout)).toEqual({
+      id: 5,
+      account: 7,
+      status: 'CONFIRMED',
+      created_at: '2026-09-05T08:00:00.000Z',
+      corporate: 31,
+      number_plate: null,
+      total_amount: '100.270000',
+    });
+  });
+
+  test('refuses what is not known: an account, a corporate, a status, a place of another list', async () => {
+    const { fuel } = await start();
+    const outcome = async (...args: string[]) => {
+      const { code, stdout } = await fuel('transaction', 'list', ...args);
+      return [code, stdout];
+    };
+    expect(await outcome('--account', '99')).toEqual([1, '']);
+    expect(await outcome('--account', '7', '--corporate', '404')).toEqual([1, '']);
+    expect(await outcome('--account', '7', '--after', '9')).toEqual([1, '']);
+    expect(await outcome('--account', '7', '--after', '4')).toEqual([1, '']);
+    expect(await outcome('--account', '7', '--status', 'VOID')).toEqual([2, '']);
+    expect(
+      await outcome('--account', '7', '--from', '2026-09-02T00:00:00Z', '--to', '2026-09-01T00:00:00Z'),
+    ).toEqual([2, '']);
+    expect(await outcome()).toEqual([2, '']);
+    expect((await outcome('--account', '8'))[0]).toBe(0); // never opened, but transactions name it
   });
 });
 

@@ -12,6 +12,7 @@ import type {
   SubscriptionBatch,
 } from '../../../src/event-store/event-store.ts';
 import { silentLog } from '../../../src/log.ts';
+import { AttemptMeter } from '../../../src/service/roles/attempt-meter.ts';
 import { runWebhooks } from '../../../src/service/roles/run-webhooks.ts';
 import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { answerWith, WebhookReceiver } from '../../support/deliveries/webhook-receiver.ts';
@@ -80,8 +81,10 @@ async function machine() {
     const { promise: connected, resolve } = Promise.withResolvers<void>();
     const moved: number[] = [];
     let connectedAfter: number | undefined;
+    const meter = new AttemptMeter();
     const ended = runWebhooks({
       config,
+      meter,
       engines: on,
       log: silentLog,
       holder: 'this',
@@ -98,7 +101,7 @@ async function machine() {
       await ended.catch(() => undefined);
     };
     runs.push(stop);
-    return { ended, connected, stop, moved, connectedAfter: () => connectedAfter };
+    return { ended, connected, stop, moved, meter, connectedAfter: () => connectedAfter };
   };
   const listed = () => engines.queue().list({ accountId: ACCOUNT }, { limit: 100 });
   const settled = (state: string, count = 1) =>
@@ -124,6 +127,36 @@ describe('the webhooks role', () => {
     expect(m.receiver.to(PATH).map(({ body }) => body.data.transaction.id)).toEqual([501]);
     await run.stop();
     await expect(run.ended).resolves.toBeUndefined();
+  });
+
+  test('counts its attempts by outcome, and what is under way', async () => {
+    const m = await machine();
+    const { promise: asked, resolve } = Promise.withResolvers<void>();
+    const { promise: answering, resolve: answer } = Promise.withResolvers<void>();
+    m.receiver.answer(PATH, async (response) => {
+      resolve();
+      await answering;
+      response.writeHead(503).end();
+    });
+    await m.provision();
+    await m.record(501);
+    const { meter } = m.start();
+    await asked;
+    expect(meter.take()).toMatchObject({ attempts: [], inFlight: 1 });
+    answer();
+    await m.settled('failed');
+    m.receiver.answer(PATH, answerWith(200));
+    const [only] = await m.listed();
+    await m.engines.queue().redeliver(only?.id ?? '', { force: false, dueAtMs: Date.now() });
+    await m.settled('delivered');
+    const { attempts, durationsSeconds, redeliveries, inFlight } = meter.take();
+    expect(attempts).toEqual([
+      { outcome: 'failed', kind: 'status', count: 3 },
+      { outcome: 'delivered', kind: '', count: 1 },
+    ]);
+    expect([durationsSeconds.length, redeliveries, inFlight]).toEqual([4, 1, 0]);
+    expect(Math.max(...durationsSeconds)).toBeLessThan(1);
+    expect(meter.take()).toMatchObject({ attempts: [], redeliveries: 0, durationsSeconds: { length: 0 } });
   });
 
   test('waits before each further attempt as its settings say', async () => {

@@ -1,5 +1,9 @@
 import { type RepairOptions, repairDeliveries } from '../../../src/agreement/repair-deliveries.ts';
-import { type VerifyDeliveriesOptions, verifyDeliveries } from '../../../src/agreement/verify-deliveries.ts';
+import {
+  type OwedDeliveryId,
+  type VerifyDeliveriesOptions,
+  verifyDeliveries,
+} from '../../../src/agreement/verify-deliveries.ts';
 import { deliveryId } from '../../../src/deliveries/message/delivery-id.ts';
 import type { DeliveryQueue, NewDelivery } from '../../../src/deliveries/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../accounts/account-samples.ts';
@@ -31,8 +35,16 @@ export async function startVerifying() {
       settleMs: 0,
       ...overrides,
     });
-  const repair = (missing: readonly NewDelivery[], overrides: Partial<RepairOptions> = {}, newLog = false) =>
-    repairDeliveries(missing, { newLog }, { store, queue, clock, author, ...overrides });
+  const repair = (
+    missing: readonly OwedDeliveryId[],
+    overrides: Partial<RepairOptions> = {},
+    newLog = false,
+  ) =>
+    repairDeliveries(
+      missing,
+      { newLog },
+      { store, queue, clock, author, environment: 'staging', retentionMs: 90 * DAY_MS, ...overrides },
+    );
   return {
     ...stores,
     queue,

@@ -51,6 +51,15 @@ export class ScopedStore implements EventStore {
     }
   }
 
+  readBackwards: EventStore['readBackwards'] = async (options) => {
+    const batch = await this.#store.readBackwards({ ...options, prefixes: this.prefixes(options.prefixes) });
+    return {
+      events: batch.events.map((event) => this.inside(event)),
+      position: batch.position,
+      atStart: batch.atStart || batch.position <= this.#start,
+    };
+  };
+
   prefixes(prefixes: readonly string[]): string[] {
     return prefixes.length === 0 ? [this.scope] : prefixes.map((prefix) => this.scope + prefix);
   }
@@ -72,6 +81,7 @@ export function scopedSubscriptions(
       subscriptions.ensureGroup(named(group), { ...settings, prefixes: store.prefixes(settings.prefixes) }),
     consume: (group, options) => subscriptions.consume(named(group), options),
     parked: (group) => subscriptions.parked(named(group)),
+    status: (group) => subscriptions.status(named(group)),
     replayParked: (group) => subscriptions.replayParked(named(group)),
     close: () => subscriptions.close(),
   };

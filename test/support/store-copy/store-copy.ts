@@ -143,6 +143,9 @@ export class RealisticStore implements EventStore {
   subscribe(...args: Parameters<EventStore['subscribe']>) {
     return this.#store.subscribe(...args);
   }
+  readBackwards(...args: Parameters<EventStore['readBackwards']>) {
+    return this.#store.readBackwards(...args);
+  }
   head() {
     return this.#store.head();
   }

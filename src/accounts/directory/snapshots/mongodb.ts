@@ -16,7 +16,7 @@ const CHUNKS_A_READ = 16;
 const ORPHANED_AFTER_MS = 3_600_000;
 const THE_ONE = 'directory';
 
-const PLAN: CollectionsPlan = {
+export const PLAN: CollectionsPlan = {
   name: 'directory-snapshots',
   version: 1,
   collections: {

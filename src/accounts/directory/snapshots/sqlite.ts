@@ -4,7 +4,7 @@ import { Database } from '../../../sqlite/database.ts';
 import { type Chunk, cutIntoChunks, joinChunks, type Seal, Sealing } from './chunks.ts';
 import type { DirectorySnapshots, SnapshotHeader, StoredSnapshot } from './snapshots.ts';
 
-const MIGRATIONS = [
+export const MIGRATIONS = [
   `CREATE TABLE snapshot (
      id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, store_id TEXT NOT NULL,
      position INTEGER NOT NULL, generation TEXT NOT NULL, previous TEXT, chunks INTEGER NOT NULL, sha256 TEXT NOT NULL

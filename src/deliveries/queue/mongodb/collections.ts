@@ -120,6 +120,13 @@ export const DELIVERIES_PLAN: CollectionsPlan = {
         partialFilterExpression: { state: { $in: [...NOT_DELIVERED] } },
       },
     ],
+    lanes: [
+      {
+        name: 'failing',
+        key: { failed_in_a_row: 1 },
+        partialFilterExpression: { failed_in_a_row: { $gt: 0 } },
+      },
+    ],
   },
 };
 

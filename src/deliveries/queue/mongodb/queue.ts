@@ -3,14 +3,17 @@ import type { Clock } from '../../../clock.ts';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
 import { PreparedCollections } from '../../../mongodb/prepared-collections.ts';
 import type {
+  Backlog,
   ClaimedDelivery,
   ClaimOptions,
   Delivery,
   DeliveryFilter,
+  DeliveryPage,
   DeliveryQueue,
   DeliveryReport,
   DeliveryState,
   DeliverySummary,
+  LoggedDelivery,
   NewDelivery,
   WebhookHealth,
   WorkSignal,
@@ -28,7 +31,15 @@ import { firstDueAtMs, nextLaneDueAtMs } from './due.ts';
 import { storeNew } from './enqueue.ts';
 import { readHealth, resetHealth } from './lanes.ts';
 import * as copy from './log-copy.ts';
-import { countByState, findDelivery, heldAccounts, listDeliveries } from './reader.ts';
+import {
+  backlog,
+  countByState,
+  deliveriesOfTransactions,
+  findDelivery,
+  heldAccounts,
+  listDeliveries,
+  transactionsAfter,
+} from './reader.ts';
 import { MongoReporter } from './report.ts';
 import { PolledSignal } from './signal.ts';
 
@@ -177,15 +188,24 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     return this.#use((collections) => findDelivery(collections, id));
   }
 
-  list(
-    filter: DeliveryFilter,
-    page: { readonly limit: number; readonly after?: string | undefined },
-  ): Promise<readonly DeliverySummary[]> {
+  list(filter: DeliveryFilter, page: DeliveryPage): Promise<readonly DeliverySummary[]> {
     return this.#use((collections) => listDeliveries(collections, filter, page), LONG_QUERY_MS);
   }
 
   countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>> {
     return this.#use((collections) => countByState(collections, filter), LONG_QUERY_MS);
+  }
+
+  backlog(limit: number): Promise<Backlog> {
+    return this.#use((collections) => backlog(collections, limit), LONG_QUERY_MS);
+  }
+
+  ofTransactions(transactionIds: readonly number[]): Promise<readonly LoggedDelivery[]> {
+    return this.#use((collections) => deliveriesOfTransactions(collections, transactionIds), LONG_QUERY_MS);
+  }
+
+  transactionsAfter(afterId: number, limit: number): Promise<readonly number[]> {
+    return this.#use((collections) => transactionsAfter(collections, afterId, limit), LONG_QUERY_MS);
   }
 
   purge(endedBeforeMs: number, limit: number): Promise<number> {

@@ -1,6 +1,13 @@
 import type { Document, Filter } from 'mongodb';
 import { FuelError } from '../../../errors.ts';
-import type { Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
+import type {
+  Backlog,
+  Delivery,
+  DeliveryFilter,
+  DeliveryState,
+  DeliverySummary,
+  LoggedDelivery,
+} from '../delivery-queue.ts';
 import type { DeliveryCollections, DeliveryDocument } from './collections.ts';
 import { toDelivery, toSummary } from './documents.ts';
 
@@ -78,6 +85,49 @@ export async function countByState(
   const groups = deliveries.aggregate<{ _id: DeliveryState; count: number }>(pipeline, { hint });
   for (const { _id, count } of await groups.toArray()) counts[_id] = count;
   return counts;
+}
+
+export async function backlog({ deliveries, lanes }: DeliveryCollections, limit: number): Promise<Backlog> {
+  const [pending, held, failingLanes] = await Promise.all([
+    deliveries.countDocuments({ state: 'pending' }, { limit, hint: 'due_in_lane' }),
+    deliveries.countDocuments({ state: 'held' }, { limit, hint: 'held' }),
+    lanes.countDocuments({ failed_in_a_row: { $gt: 0 } }, { limit, hint: 'failing' }),
+  ]);
+  return { pending, held, failingLanes };
+}
+
+export async function deliveriesOfTransactions(
+  { deliveries }: DeliveryCollections,
+  transactionIds: readonly number[],
+): Promise<LoggedDelivery[]> {
+  const projection = { prefix: 1, account_id: 1, transaction_id: 1, state: 1, recorded_at: 1 };
+  const found = deliveries.find(
+    { transaction_id: { $in: [...transactionIds] } },
+    { projection, hint: 'by_transaction' },
+  );
+  return (await found.toArray()).map((document) => ({
+    id: document._id,
+    prefix: document.prefix,
+    accountId: document.account_id,
+    transactionId: document.transaction_id,
+    state: document.state,
+    recordedAtMs: document.recorded_at,
+  }));
+}
+
+/** By the index alone. A transaction has an entry for each delivery: the ids are fewer than the entries read. */
+export async function transactionsAfter(
+  { deliveries }: DeliveryCollections,
+  afterId: number,
+  limit: number,
+): Promise<number[]> {
+  if (limit <= 0) return []; // to MongoDB it would mean no limit
+  const found = deliveries.find(
+    { transaction_id: { $gt: afterId } },
+    { projection: { _id: 0, transaction_id: 1 }, hint: 'by_transaction' },
+  );
+  const entries = await found.sort({ transaction_id: 1 }).limit(limit).toArray();
+  return [...new Set(entries.map(({ transaction_id }) => transaction_id))];
 }
 
 /** Older than a delivery, or as old with a lesser id; decided by the index alone. */

@@ -73,6 +73,11 @@ function insert(
   );
   if (changes === 0) return false;
   const { head, mobileNumber, fees, pump, odometer } = how === 'withdrawn' ? NO_RECORD : record;
-  statements.insertRecord.run(lastInsertRowid, head, mobileNumber, fees, pump, odometer);
+  const values = [lastInsertRowid, head, mobileNumber, fees, pump, odometer];
+  if (statements.insertRecord.run(...values).changes === 1) return true;
+  // Someone removed a delivery by hand and left these behind; SQLite gives its number again.
+  statements.purgeRecord.run(lastInsertRowid);
+  statements.purgeAttempts.run(lastInsertRowid);
+  statements.insertRecord.run(...values);
   return true;
 }

@@ -1,6 +1,6 @@
 import type { StatementSync } from 'node:sqlite';
 import type { Database } from '../../../sqlite/database.ts';
-import type { WebhookHealth } from '../delivery-queue.ts';
+import type { ClaimOptions, WebhookHealth } from '../delivery-queue.ts';
 import { healthy } from '../failure-streak.ts';
 import type { Row } from './rows.ts';
 
@@ -36,6 +36,13 @@ export class SqliteLanes {
   /** Lanes that have something due, the longest waiting first, read one by one. */
   *due(nowMs: number): Generator<string> {
     for (const row of this.#due.iterate(nowMs)) yield row.prefix as string;
+  }
+
+  /** Whether a claim with these options may find something. */
+  hasWork({ nowMs, limit, laneCapacity }: ClaimOptions): boolean {
+    if (limit <= 0) return false;
+    for (const prefix of this.due(nowMs)) if (laneCapacity(prefix) > 0) return true;
+    return false;
   }
 
   nextDueAtMs(laterThanMs: number): number | undefined {

@@ -4,14 +4,17 @@ import type { Clock } from '../../../clock.ts';
 import { CommitWatch } from '../../../sqlite/commit-watch.ts';
 import { Database } from '../../../sqlite/database.ts';
 import {
+  type Backlog,
   type ClaimedDelivery,
   type ClaimOptions,
   type Delivery,
   type DeliveryFilter,
+  type DeliveryPage,
   type DeliveryQueue,
   type DeliveryReport,
   type DeliveryState,
   type DeliverySummary,
+  type LoggedDelivery,
   type NewDelivery,
   newLeaseToken,
   type WebhookHealth,
@@ -99,7 +102,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
 
   async claim(options: ClaimOptions): Promise<readonly ClaimedDelivery[]> {
     this.#db.assertOpen();
-    if (!this.#hasWork(options)) return []; // found out without a lock
+    if (!this.#lanes.hasWork(options)) return []; // found out without a lock
     return this.#db.write(() => {
       const leaseToken = newLeaseToken(options.holder);
       const claimed: ClaimedDelivery[] = [];
@@ -145,11 +148,8 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     let after = 0; // what is held again meanwhile is not resumed twice
     for (;;) {
       const rows = await this.#db.write(() => {
-        const held = this.#statements.heldOfAccount.all(
-          accountId,
-          after,
-          BULK_ROWS,
-        ) as unknown as ProgressRow[];
+        const found = this.#statements.heldOfAccount.all(accountId, after, BULK_ROWS);
+        const held = found as unknown as ProgressRow[];
         for (const row of held) this.#change(row, { kind: 'resume' }, nowMs);
         const lanes = new Set(held.map(({ prefix }) => prefix));
         for (const prefix of lanes) this.#lanes.endStreakInTime(prefix);
@@ -232,15 +232,24 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     return this.#reader.find(id);
   }
 
-  async list(
-    filter: DeliveryFilter,
-    page: { readonly limit: number; readonly after?: string | undefined },
-  ): Promise<readonly DeliverySummary[]> {
+  async list(filter: DeliveryFilter, page: DeliveryPage): Promise<readonly DeliverySummary[]> {
     return this.#reader.list(filter, page);
   }
 
   async countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>> {
     return this.#reader.countByState(filter);
+  }
+
+  async backlog(limit: number): Promise<Backlog> {
+    return this.#reader.backlog(limit);
+  }
+
+  async ofTransactions(transactionIds: readonly number[]): Promise<readonly LoggedDelivery[]> {
+    return this.#reader.ofTransactions(transactionIds);
+  }
+
+  async transactionsAfter(afterId: number, limit: number): Promise<readonly number[]> {
+    return this.#reader.transactionsAfter(afterId, limit);
   }
 
   async purge(endedBeforeMs: number, limit: number): Promise<number> {
@@ -257,12 +266,6 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
   async close(): Promise<void> {
     this.#db.close();
     this.#commits.close();
-  }
-
-  #hasWork({ nowMs, limit, laneCapacity }: ClaimOptions): boolean {
-    if (limit <= 0) return false;
-    for (const prefix of this.#lanes.due(nowMs)) if (laneCapacity(prefix) > 0) return true;
-    return false;
   }
 
   #withdraw(transactionId: number, nowMs: number): void {

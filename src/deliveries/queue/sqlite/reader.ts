@@ -1,13 +1,25 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FuelError } from '../../../errors.ts';
 import type { Database } from '../../../sqlite/database.ts';
-import type { Delivery, DeliveryFilter, DeliveryState, DeliverySummary } from '../delivery-queue.ts';
+import type {
+  Backlog,
+  Delivery,
+  DeliveryFilter,
+  DeliveryState,
+  DeliverySummary,
+  LoggedDelivery,
+} from '../delivery-queue.ts';
 import { type Row, SUMMARY_COLUMNS, toAttempt, toDelivery, toSummary } from './rows.ts';
 import { KEPT_ATTEMPTS, WITH_RECORD } from './statements.ts';
 
+/** A millisecond of the event loop. */
+const LANES_AT_ONCE = 5_000;
 /** A query uses a partial index only where it repeats the index's condition. */
 const RARE_STATES: readonly DeliveryState[] = ['failed', 'held', 'withdrawn'];
 const IS_RARE = `state IN (${RARE_STATES.map((state) => `'${state}'`).join(', ')})`;
+
+type LoggedValues = [string, string, number, number, DeliveryState, number];
 
 /** The queries of the delivery log. Each method reads one snapshot and throws `STORE_CLOSED` after `close`. */
 export class SqliteDeliveryReader {
@@ -16,6 +28,10 @@ export class SqliteDeliveryReader {
   readonly #delivery: StatementSync;
   readonly #attempts: StatementSync;
   readonly #place: StatementSync;
+  readonly #open: StatementSync;
+  readonly #failing: StatementSync;
+  readonly #ofTransactions: StatementSync;
+  readonly #transactionsAfter: StatementSync;
 
   constructor(db: Database) {
     this.#db = db;
@@ -24,7 +40,26 @@ export class SqliteDeliveryReader {
     );
     this.#delivery = db.prepare(`${WITH_RECORD} WHERE id = ?`);
     this.#attempts = db.prepare(KEPT_ATTEMPTS);
+    const counted = (index: string, condition: string): string =>
+      `(SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY ${index} WHERE ${condition} LIMIT ?1))`;
+    this.#open = db.prepare(
+      `SELECT ${counted('due_in_lane', 'due_at IS NOT NULL')} AS pending,
+         ${counted('held_of_account', "state = 'held'")} AS held`,
+    );
+    this.#failing = db.prepare(
+      `SELECT max(prefix) AS last, sum(failed_in_a_row > 0) AS failing
+       FROM (SELECT prefix, failed_in_a_row FROM lanes WHERE prefix > ? ORDER BY prefix LIMIT ?)`,
+    );
     this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
+    this.#ofTransactions = db.prepare(
+      `SELECT id, prefix, account_id, transaction_id, state, recorded_at
+       FROM deliveries INDEXED BY by_transaction WHERE transaction_id IN (SELECT value FROM json_each(?))`,
+    );
+    this.#ofTransactions.setReturnArrays(true); // half of the time that objects take
+    this.#transactionsAfter = db.prepare(
+      `SELECT DISTINCT transaction_id AS id FROM deliveries INDEXED BY by_transaction
+       WHERE transaction_id > ? ORDER BY transaction_id LIMIT ?`,
+    );
   }
 
   /** One index search for each account, however many deliveries it has. */
@@ -66,6 +101,35 @@ export class SqliteDeliveryReader {
     const rows = this.#db.prepare(`SELECT state, count(*) AS count ${sql} GROUP BY state`).all(...values);
     for (const row of rows) counts[row.state as DeliveryState] = row.count as number;
     return counts;
+  }
+
+  /** Reads every lane, in parts: the event loop gets its turn between them. */
+  async backlog(limit: number): Promise<Backlog> {
+    this.#db.assertOpen();
+    const { pending, held } = this.#open.get(limit) as { pending: number; held: number };
+    let failingLanes = 0;
+    for (let after = ''; failingLanes < limit; ) {
+      const part = this.#failing.get(after, LANES_AT_ONCE) as { failing: number | null; last: string | null };
+      if (part.last === null) break;
+      failingLanes = Math.min(limit, failingLanes + (part.failing ?? 0));
+      after = part.last;
+      await nextTurn();
+      this.#db.assertOpen();
+    }
+    return { pending, held, failingLanes };
+  }
+
+  ofTransactions(transactionIds: readonly number[]): LoggedDelivery[] {
+    this.#db.assertOpen();
+    const found = this.#ofTransactions.all(JSON.stringify(transactionIds)) as unknown as LoggedValues[];
+    return found.map(([id, prefix, accountId, transactionId, state, recordedAtMs]) => {
+      return { id, prefix, accountId, transactionId, state, recordedAtMs };
+    });
+  }
+
+  transactionsAfter(afterId: number, limit: number): number[] {
+    this.#db.assertOpen();
+    return this.#transactionsAfter.all(afterId, limit).map((row) => row.id as number);
   }
 
   #createdAt(id: string): number {

@@ -23,7 +23,7 @@ export function prepareStatements(db: Database) {
          state, reason, ended_at, cycle, attempts_in_cycle, due_at, lease)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
-    insertRecord: db.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)'),
+    insertRecord: db.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'),
     insertAttempt: db.prepare(
       `INSERT INTO attempts (delivery, cycle, number, started_at, duration, outcome)
        VALUES (?, ?, ?, ?, ?, ?)`,

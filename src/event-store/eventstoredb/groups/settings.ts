@@ -2,6 +2,7 @@ import {
   type EventStoreDBClient,
   PersistentSubscriptionDoesNotExistError,
   PersistentSubscriptionExistsError,
+  type PersistentSubscriptionToAllInfo,
   type PersistentSubscriptionToAllSettings,
   ROUND_ROBIN,
   START,
@@ -10,9 +11,9 @@ import {
 } from '@eventstore/db-client';
 import { FuelError } from '../../../errors.ts';
 import { pause } from '../../../pause.ts';
-import type { GroupSettings } from '../../event-store.ts';
+import type { GroupSettings, GroupStatus } from '../../event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
-import { groupStream } from '../driver/events.ts';
+import { groupStream, toSafe } from '../driver/events.ts';
 import { readEnd } from '../log/reads.ts';
 import { readParked } from './parked.ts';
 
@@ -89,12 +90,30 @@ function settingsOf({ ackTimeoutMs, maxRetries }: GroupSettings): PersistentSubs
   };
 }
 
+/** As `PersistentSubscriptions.status`. */
+export async function statusOf(
+  connection: EventStoreDbConnection,
+  group: string,
+): Promise<GroupStatus | undefined> {
+  const info = await connection.use((client) => infoAt(client, group));
+  if (info === undefined) return undefined;
+  const { lastCheckpointedEventPosition: checkpoint, parkedMessageCount } = info.stats;
+  return { position: toSafe(checkpoint?.commit ?? 0n), parked: toSafe(parkedMessageCount) };
+}
+
 async function settingsAt(
   client: EventStoreDBClient,
   group: string,
 ): Promise<PersistentSubscriptionToAllSettings | undefined> {
+  return (await infoAt(client, group))?.settings;
+}
+
+async function infoAt(
+  client: EventStoreDBClient,
+  group: string,
+): Promise<PersistentSubscriptionToAllInfo | undefined> {
   try {
-    return (await client.getPersistentSubscriptionToAllInfo(group)).settings;
+    return await client.getPersistentSubscriptionToAllInfo(group);
   } catch (error) {
     if (error instanceof PersistentSubscriptionDoesNotExistError) return undefined;
     throw error;

@@ -5,13 +5,14 @@ import { pause } from '../../../pause.ts';
 import type {
   GroupConsumer,
   GroupSettings,
+  GroupStatus,
   ParkedEvent,
   PersistentSubscriptions,
 } from '../../event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { EventStoreDbGroupConsumer } from './consumer.ts';
 import { parkedLinkAt, readParked } from './parked.ts';
-import { ensureGroup } from './settings.ts';
+import { ensureGroup, statusOf } from './settings.ts';
 
 /** The server ignores a replay of a group that it is still loading, so it is asked again. */
 const REPLAY_AGAIN_MS = 1_000;
@@ -59,6 +60,12 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   async parked(group: string): Promise<ParkedEvent[]> {
     this.#assertOpen();
     return await readParked(this.#options.connection, group);
+  }
+
+  /** Its position is that of the checkpoint, which the server writes every second. */
+  async status(group: string): Promise<GroupStatus | undefined> {
+    this.#assertOpen();
+    return await statusOf(this.#options.connection, group);
   }
 
   async replayParked(group: string): Promise<number> {

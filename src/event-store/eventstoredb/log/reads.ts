@@ -9,15 +9,17 @@ import {
   type StreamingRead,
   StreamNotFoundError,
 } from '@eventstore/db-client';
-import type { Position, RecordedEvent } from '../../event-store.ts';
+import type { BackwardsBatch, EventStore, Position, RecordedEvent } from '../../event-store.ts';
 import type { EventStoreDbConnection, UseOptions } from '../driver/connection.ts';
-import { groupStream, toPosition, toRecorded } from '../driver/events.ts';
+import { groupStream, isWanted, recordedOf, toPosition, toRecorded } from '../driver/events.ts';
 
 /** Written by each node that becomes the leader. */
 const EPOCHS = '$epoch-information';
 /** Streams of a group that `$all` does not show. */
 const GROUP_RECORDS = ['checkpoint', 'parked'] as const;
 const GRPC_NOT_FOUND = 5;
+/** Records of one step backwards: an unfiltered read holds them all in memory. */
+const MAX_BACKWARDS = 500;
 
 export interface StreamRange {
   /** The first revision to read; 0 unless given. */
@@ -53,6 +55,24 @@ export function readHead(connection: EventStoreDbConnection, options?: UseOption
     const [found] = await collect(client.readAll(last), cancelled);
     return found?.event === undefined ? 0 : toPosition(found.event.position.commit);
   }, options);
+}
+
+/** As `EventStore.readBackwards`. The server filters no reads, only subscriptions: this process does. */
+export async function readBackwards(
+  connection: EventStoreDbConnection,
+  { prefixes, before, limit }: Parameters<EventStore['readBackwards']>[0],
+): Promise<BackwardsBatch> {
+  const fromPosition = before === undefined ? END : { commit: BigInt(before), prepare: BigInt(before) };
+  const maxCount = Math.max(1, Math.min(limit, MAX_BACKWARDS));
+  const found = await connection.use((client, cancelled) =>
+    collect(client.readAll({ direction: BACKWARDS, fromPosition, maxCount }), cancelled),
+  );
+  const records = found.flatMap((resolved) => recordedOf(resolved) ?? []);
+  return {
+    events: records.filter(({ stream }) => isWanted(stream, prefixes)).slice(0, limit),
+    position: records.at(-1)?.position ?? 0,
+    atStart: found.length < maxCount,
+  };
 }
 
 /** The position of the last record that `$all` does not show to its readers (0049); 0 where there is none. */

@@ -10,7 +10,7 @@ import { transactionStream } from '../../../domain/transaction-events.ts';
 import { ERASED_REVISION } from '../../../event-store/event-store.ts';
 import { DUPLICATE_KEY } from '../../../mongodb/prepared-collections.ts';
 import type { ViewChange } from '../../project-event.ts';
-import type { ParkedTransactionEvent } from '../transactions-view.ts';
+import type { ParkedTransactionEvent } from '../checkpoint.ts';
 import { documentOf, stateOf, type TransactionDocument } from './documents.ts';
 import type { Generation } from './generations.ts';
 
@@ -56,6 +56,17 @@ export async function applyChanges(
     open = new Map([...open].filter(([id]) => lost.has(id)));
   }
   return [...parked.values()].sort((a, b) => a.position - b.position);
+}
+
+/** Leaves a tombstone that no event replaces, and none of the transaction's parked events. */
+export async function eraseRow(
+  generation: Generation,
+  { transactionId, atMs }: { readonly transactionId: number; readonly atMs: number },
+): Promise<void> {
+  const stream = transactionStream(transactionId);
+  const change = { kind: 'erase', revision: ERASED_REVISION, id: transactionId } as const;
+  await applyChanges(generation, [{ position: 0, stream, type: 'erase', change }], atMs);
+  await generation.parked.deleteMany({ stream });
 }
 
 /** Replaces the row, whatever it is, and the transaction's parked events with what the changes make from nothing. */

@@ -1,24 +1,31 @@
 import type { Collection, Db, IndexDescription } from 'mongodb';
 import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
 import { retryUpsert } from '../../../mongodb/prepared-collections.ts';
-import type { Checkpoint } from '../transactions-view.ts';
+import type { Checkpoint } from '../checkpoint.ts';
+import type { Resumed } from '../view-builds.ts';
 import type { ParkedDocument, TransactionDocument } from './documents.ts';
+import { segmentsOf } from './segments.ts';
 
 const CHECKPOINTS = 'view_checkpoint';
-const CHECKPOINT_ID = 'transactions';
+/** The document of the view that is served, and of the one that is being built. */
+export const SERVED = 'transactions';
+export const BUILD = 'transactions-build';
+type CheckpointId = typeof SERVED | typeof BUILD;
 /** Numbers that are skipped because their collection has rows: as many as collections were left over. */
 const MAX_SKIPPED = 1_000;
 
 export interface CheckpointDocument {
   readonly _id: string;
-  /** The highest generation that was ever used. */
-  readonly generations: number;
+  /** The highest generation that was ever used; only of the served view. */
+  readonly generations?: number;
   /** What follows is absent until the first generation is in use. */
   readonly generation?: number;
   readonly rendering?: number;
   readonly store_id?: string;
   readonly position?: number;
   readonly serves_from?: number;
+  /** Only of a build. */
+  readonly resumed?: { readonly at: Date; readonly covered: number; readonly events: number };
 }
 
 export interface Generation {
@@ -52,17 +59,14 @@ export function generationOf(db: Db, generation: number): Generation {
   return { rows: db.collection(`transactions_${generation}`), parked: db.collection(parkedName(generation)) };
 }
 
-export async function readCheckpoint(db: Db): Promise<CheckpointDocument | undefined> {
-  return (await checkpoints(db).findOne({ _id: CHECKPOINT_ID })) ?? undefined;
-}
-
-/** `undefined` before the first generation, or where another rendering wrote the rows. */
-export function checkpointOf(document: CheckpointDocument | undefined): Checkpoint | undefined {
-  if (document === undefined || document.rendering !== RENDERING_VERSION) return undefined;
-  const { store_id: storeId, position, serves_from: servesFrom, generation } = document;
-  if (storeId === undefined || position === undefined) return undefined;
+/** `undefined` before the first generation, or where nothing is being built. */
+export async function readCheckpoint(db: Db, id: CheckpointId = SERVED): Promise<Checkpoint | undefined> {
+  const document = await checkpoints(db).findOne({ _id: id });
+  if (document === null) return undefined;
+  const { store_id: storeId, position, serves_from: servesFrom, generation, rendering } = document;
+  if (storeId === undefined || position === undefined || rendering === undefined) return undefined;
   if (servesFrom === undefined || generation === undefined) return undefined;
-  return { storeId, position, servesFrom, generation };
+  return { storeId, position, servesFrom, generation, rendering };
 }
 
 /**
@@ -82,14 +86,64 @@ export async function switchGeneration(
   { storeId, servesFrom }: Pick<Checkpoint, 'storeId' | 'servesFrom'>,
 ): Promise<Checkpoint> {
   const generation = await newGeneration(db);
-  const next = { generation, rendering: RENDERING_VERSION, store_id: storeId };
+  const next = { storeId, position: 0, servesFrom, generation, rendering: RENDERING_VERSION };
   const former = await checkpoints(db).findOneAndUpdate(
-    { _id: CHECKPOINT_ID, generation: { $not: { $gt: generation } } },
-    { $set: { ...next, position: 0, serves_from: servesFrom } },
+    { _id: SERVED, generation: { $not: { $gt: generation } } },
+    { $set: fieldsOf(next) },
     { returnDocument: 'before' },
   );
-  if (former?.generation !== undefined) await dropUpTo(db, former.generation);
-  return { storeId, position: 0, servesFrom, generation };
+  if (former?.generation !== undefined) await dropUnused(db, former.generation);
+  return next;
+}
+
+/** Serves a build in place of the present view, unless it is behind it. */
+export async function serveBuild(db: Db, build: Checkpoint): Promise<boolean> {
+  const served = await readCheckpoint(db);
+  if (served === undefined) return false;
+  const { matchedCount } = await checkpoints(db).updateOne(
+    { _id: SERVED, generation: served.generation, position: { $lte: build.position } },
+    { $set: fieldsOf(build) },
+  );
+  if (matchedCount === 0) return false;
+  await checkpoints(db).deleteOne({ _id: BUILD, generation: build.generation });
+  await dropUnused(db, served.generation);
+  return true;
+}
+
+/** Begins a build, unless one has begun: returns the present one. */
+export async function beginBuild(
+  db: Db,
+  { storeId, servesFrom }: Pick<Checkpoint, 'storeId' | 'servesFrom'>,
+): Promise<Checkpoint> {
+  const generation = await newGeneration(db);
+  const next = { storeId, position: 0, servesFrom, generation, rendering: RENDERING_VERSION };
+  await retryUpsert(() =>
+    checkpoints(db).updateOne({ _id: BUILD }, { $setOnInsert: fieldsOf(next) }, { upsert: true }),
+  );
+  const begun = await readCheckpoint(db, BUILD);
+  if (begun === undefined) throw new Error('the build of the view was dropped while it began');
+  return begun;
+}
+
+/** False where it is no longer the one that is being built. */
+export async function dropBuild(db: Db, generation: number): Promise<boolean> {
+  const { deletedCount } = await checkpoints(db).deleteOne({ _id: BUILD, generation });
+  if (deletedCount === 1) await dropUnused(db, generation);
+  return deletedCount === 1;
+}
+
+export async function readResumed(db: Db): Promise<Resumed | undefined> {
+  const resumed = (await checkpoints(db).findOne({ _id: BUILD }))?.resumed;
+  return resumed && { atMs: resumed.at.getTime(), covered: resumed.covered, events: resumed.events };
+}
+
+export async function writeResumed(db: Db, generation: number, { atMs, ...rest }: Resumed): Promise<void> {
+  const resumed = { at: new Date(atMs), ...rest };
+  await checkpoints(db).updateOne({ _id: BUILD, generation }, { $set: { resumed } });
+}
+
+function fieldsOf({ storeId, servesFrom, ...checkpoint }: Checkpoint) {
+  return { ...checkpoint, store_id: storeId, serves_from: servesFrom };
 }
 
 /**
@@ -99,9 +153,10 @@ export async function switchGeneration(
 export async function moveCheckpoint(
   db: Db,
   { generation, position }: Pick<Checkpoint, 'generation' | 'position'>,
+  id: CheckpointId = SERVED,
 ): Promise<boolean> {
   const { matchedCount } = await checkpoints(db).updateOne(
-    { _id: CHECKPOINT_ID, generation },
+    { _id: id, generation },
     { $max: { position } },
     { writeConcern: { w: 1 } },
   );
@@ -113,7 +168,7 @@ async function newGeneration(db: Db): Promise<number> {
   for (let skipped = 0; skipped <= MAX_SKIPPED; skipped++) {
     const taken = await retryUpsert(() =>
       checkpoints(db).findOneAndUpdate(
-        { _id: CHECKPOINT_ID },
+        { _id: SERVED },
         { $inc: { generations: 1 } },
         { upsert: true, returnDocument: 'after' },
       ),
@@ -126,16 +181,21 @@ async function newGeneration(db: Db): Promise<number> {
 }
 
 /**
- * Only those up to the one that was in use: another process may be creating a later one. What a late projector writes to
- * a dropped one is dropped with the next reset.
+ * Removes the generations up to the given one that are neither served nor being built; another process may be creating a
+ * later one. What a late projector writes to a dropped one is dropped with the next switch.
  */
-async function dropUpTo(db: Db, generation: number): Promise<void> {
+async function dropUnused(db: Db, upTo: number): Promise<void> {
+  const [served, build] = await Promise.all([readCheckpoint(db, SERVED), readCheckpoint(db, BUILD)]);
+  const isUnused = (generation: number): boolean =>
+    generation <= upTo && generation !== served?.generation && generation !== build?.generation;
   const found = await db
     .listCollections({ name: /^transactions_(parked_)?\d+$/ }, { nameOnly: true })
     .toArray();
   for (const { name } of found) {
-    if (Number(name.slice(name.lastIndexOf('_') + 1)) <= generation) await db.collection(name).drop();
+    if (isUnused(Number(name.slice(name.lastIndexOf('_') + 1)))) await db.collection(name).drop();
   }
+  const unused = (await segmentsOf(db).distinct('generation')).filter(isUnused);
+  await segmentsOf(db).deleteMany({ generation: { $in: unused } });
 }
 
 function parkedName(generation: number): string {

@@ -1,23 +1,20 @@
 import { type Db, MongoServerError } from 'mongodb';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../clock.ts';
-import { transactionStream } from '../../../domain/transaction-events.ts';
 import { FuelError } from '../../../errors.ts';
-import { ERASED_REVISION } from '../../../event-store/event-store.ts';
+import type { Position } from '../../../event-store/event-store.ts';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
 import { type CollectionsPlan, PreparedCollections } from '../../../mongodb/prepared-collections.ts';
 import type { ViewChange } from '../../project-event.ts';
-import type {
-  Checkpoint,
-  PageQuery,
-  ParkedTransactionEvent,
-  TransactionsView,
-  ViewPage,
-} from '../transactions-view.ts';
-import { applyChanges, replaceRow } from './changes.ts';
+import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../checkpoint.ts';
+import type { PageQuery, TransactionsView, ViewPage } from '../transactions-view.ts';
+import type { ViewBuilds } from '../view-builds.ts';
+import { MongoViewBuilds } from './builds.ts';
+import { findMany, idsAfter, rowsAfter } from './bulk-reads.ts';
+import { applyChanges, eraseRow, replaceRow } from './changes.ts';
 import { rowOf } from './documents.ts';
 import {
-  checkpointOf,
+  BUILD,
   type Generation,
   generationOf,
   makeIndexes,
@@ -26,6 +23,7 @@ import {
   switchGeneration,
 } from './generations.ts';
 import { type PageRead, readPage } from './page.ts';
+import { noteBound, SEGMENT_INDEXES, SEGMENTS } from './segments.ts';
 
 /** So that the API answers within 2 s that MongoDB is unavailable. */
 const PAGE_MS = 1_200;
@@ -42,7 +40,11 @@ const MAX_TIME_EXPIRED = 50;
 const MAY_BE_DROPPED = new Set([2, 175]);
 
 /** The collections are those of each generation: `reset` makes them. */
-const PLAN: CollectionsPlan = { name: 'transactions-view', version: 1, collections: {} };
+export const PLAN: CollectionsPlan = {
+  name: 'transactions-view',
+  version: 1,
+  collections: { [SEGMENTS]: SEGMENT_INDEXES },
+};
 
 /**
  * The transactions view in MongoDB, for any number of processes. Each generation has its collections,
@@ -71,11 +73,13 @@ export function openMongoView(options: {
 class MongoTransactionsView implements TransactionsView {
   readonly #collections: PreparedCollections;
   readonly #clock: Clock;
+  readonly builds: ViewBuilds;
   #complete: { readonly generation: number; readonly readAtMs: number } | undefined;
 
   constructor(connection: MongoConnection, clock: Clock) {
     this.#collections = new PreparedCollections(connection, PLAN);
     this.#clock = clock;
+    this.builds = new MongoViewBuilds(this.#collections, clock);
   }
 
   async page(query: PageQuery): Promise<ViewPage> {
@@ -99,8 +103,20 @@ class MongoTransactionsView implements TransactionsView {
     return found === undefined || found === null ? undefined : (rowOf(found) ?? 'hidden');
   }
 
+  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
+    return (await this.#inGeneration(READ_MS, (rows) => findMany(rows, transactionIds))) ?? new Map();
+  }
+
+  async rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]> {
+    return (await this.#inGeneration(READ_MS, (rows) => rowsAfter(rows, afterId, limit))) ?? [];
+  }
+
+  async idsAfter(afterId: number, limit: number): Promise<number[]> {
+    return (await this.#inGeneration(READ_MS, (rows) => idsAfter(rows, afterId, limit))) ?? [];
+  }
+
   async checkpoint(): Promise<Checkpoint | undefined> {
-    return checkpointOf(await this.#collections.use(READ_MS, readCheckpoint));
+    return this.#collections.use(READ_MS, (db) => readCheckpoint(db));
   }
 
   async reset(storeId: string, servesFrom: number): Promise<Checkpoint> {
@@ -119,7 +135,7 @@ class MongoTransactionsView implements TransactionsView {
     const parked = await this.#collections.use(WRITE_MS, (db) =>
       applyChanges(generationOf(db, to.generation), changes, this.#clock.now()),
     );
-    const completes = before.position < before.servesFrom && before.servesFrom <= to.position;
+    const completes = !isComplete(before) && before.servesFrom <= to.position;
     if (completes) await this.#makeIndexes(to.generation);
     const moved = await this.#collections.use(WRITE_MS, (db) => moveCheckpoint(db, to));
     return moved ? parked : 'reset';
@@ -152,18 +168,27 @@ class MongoTransactionsView implements TransactionsView {
   }
 
   async erase(transactionId: number): Promise<void> {
-    await this.#inGeneration(WRITE_MS, async (generation) => {
-      const stream = transactionStream(transactionId);
-      const change = { kind: 'erase', revision: ERASED_REVISION, id: transactionId } as const;
-      await applyChanges(generation, [{ position: 0, stream, type: 'erase', change }], this.#clock.now());
-      await generation.parked.deleteMany({ stream });
-    });
+    const erase = (generation: Generation) =>
+      eraseRow(generation, { transactionId, atMs: this.#clock.now() });
+    // A build that begins after this look reads a log without the transaction; one that is served meanwhile is erased.
+    const build = await this.#collections.use(READ_MS, (db) => readCheckpoint(db, BUILD));
+    if (build !== undefined) {
+      await this.#collections.use(WRITE_MS, (db) => erase(generationOf(db, build.generation)));
+    }
+    await this.#inGeneration(WRITE_MS, erase);
   }
 
   async replace(transactionId: number, changes: readonly ViewChange[]): Promise<void> {
     await this.#inGeneration(WRITE_MS, (generation) =>
       replaceRow(generation, { transactionId, changes, atMs: this.#clock.now() }),
     );
+  }
+
+  async noteBound(position: Position): Promise<void> {
+    await this.#collections.use(WRITE_MS, async (db) => {
+      const served = await readCheckpoint(db);
+      if (served !== undefined) await noteBound(db, served.generation, position);
+    });
   }
 
   async close(): Promise<void> {
@@ -181,8 +206,8 @@ class MongoTransactionsView implements TransactionsView {
   async #readGeneration(db: Db): Promise<number> {
     const readAtMs = this.#clock.now();
     this.#complete = undefined;
-    const checkpoint = checkpointOf(await readCheckpoint(db));
-    if (checkpoint === undefined || checkpoint.position < checkpoint.servesFrom) throw beingBuilt();
+    const checkpoint = await readCheckpoint(db);
+    if (checkpoint === undefined || !isComplete(checkpoint)) throw beingBuilt();
     const { generation } = checkpoint;
     this.#complete = { generation, readAtMs };
     return generation;

@@ -2,13 +2,9 @@ import type { StatementSync } from 'node:sqlite';
 import type { VisibleStatus } from '../../../../projections/transactions.ts';
 import type { Database } from '../../../sqlite/database.ts';
 import type { PageQuery, PageRow, Place, ViewPage } from '../transactions-view.ts';
+import { statusCode } from './row-values.ts';
 
-const STATUS_CODES: Readonly<Record<VisibleStatus, number>> = { CONFIRMED: 1, EXTERNAL: 2 };
 const MIN_BLOCK = 4;
-
-export function statusCode(status: VisibleStatus): number {
-  return STATUS_CODES[status];
-}
 
 /** Reads pages: finds the places in the indexes, then reads only the rows shown. */
 export class PageReader {

@@ -1,60 +1,15 @@
-import {
-  idOfChange,
-  RENDERING_VERSION,
-  type RowState,
-  type TransactionChange,
-  type TransactionRow,
-  transition,
-} from '../../../../projections/transactions.ts';
+import { RENDERING_VERSION, type TransactionRow } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../clock.ts';
-import { transactionStream } from '../../../domain/transaction-events.ts';
-import { FuelError } from '../../../errors.ts';
-import { ERASED_REVISION } from '../../../event-store/event-store.ts';
-import { Database } from '../../../sqlite/database.ts';
+import type { Position } from '../../../event-store/event-store.ts';
 import type { ViewChange } from '../../project-event.ts';
-import type {
-  Checkpoint,
-  PageQuery,
-  ParkedTransactionEvent,
-  TransactionsView,
-  ViewPage,
-} from '../transactions-view.ts';
-import { PageReader, statusCode } from './page.ts';
+import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../checkpoint.ts';
+import { boundsUpTo } from '../segments.ts';
+import type { PageQuery, TransactionsView, ViewPage } from '../transactions-view.ts';
+import type { ViewBuild, ViewBuilds } from '../view-builds.ts';
+import { GenerationFiles } from './files.ts';
+import type { SqliteGeneration } from './generation.ts';
 
-/**
- * One row for each transaction; a tombstone is a row whose `status` is null. Each index fits one combination of filters
- * and contains all that finding a page needs, so that only the rows shown are read.
- */
-export const MIGRATIONS = [
-  `CREATE TABLE checkpoint (
-     only INTEGER PRIMARY KEY CHECK (only = 1), rendering INTEGER NOT NULL, store_id TEXT NOT NULL,
-     position INTEGER NOT NULL, serves_from INTEGER NOT NULL, generation INTEGER NOT NULL
-   ) STRICT;
-   CREATE TABLE parked (
-     position INTEGER PRIMARY KEY, stream TEXT NOT NULL, revision INTEGER NOT NULL, type TEXT NOT NULL,
-     reason TEXT NOT NULL, parked_at INTEGER NOT NULL
-   ) STRICT;
-   CREATE TABLE transactions (
-     id INTEGER PRIMARY KEY, account_id INTEGER NOT NULL, revision INTEGER NOT NULL, status INTEGER,
-     created_at INTEGER, corporate_id INTEGER, corporate_group_id INTEGER,
-     head TEXT, mobile_number TEXT, fees TEXT, pump TEXT, odometer TEXT
-   ) STRICT;
-   CREATE INDEX by_account ON transactions (account_id, status, created_at, id) WHERE status IS NOT NULL;
-   CREATE INDEX by_corporate ON transactions (account_id, corporate_id, status, created_at, id)
-     WHERE status IS NOT NULL;
-   CREATE INDEX by_group ON transactions (account_id, corporate_group_id, status, created_at, id)
-     WHERE status IS NOT NULL AND corporate_group_id IS NOT NULL;
-   CREATE INDEX by_group_and_corporate
-     ON transactions (account_id, corporate_group_id, corporate_id, status, created_at, id)
-     WHERE status IS NOT NULL AND corporate_group_id IS NOT NULL;`,
-  // To find parked events by their stream, and to count them: it is a tenth of the table's size.
-  'CREATE INDEX parked_by_stream ON parked (stream)',
-];
-
-/** For the inner pages of the indexes and the leaves in use. */
-const CACHE_MIB = 8;
-
-/** The transactions view in an SQLite file. Everything runs on the calling thread. */
+/** The transactions view in SQLite files (see `GenerationFiles`). Everything runs on the calling thread. */
 export function openSqliteView(options: {
   readonly path: string;
   readonly clock: Clock;
@@ -63,208 +18,136 @@ export function openSqliteView(options: {
 }
 
 export class SqliteTransactionsView implements TransactionsView {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #pages: PageReader;
-  readonly #statements: ReturnType<typeof prepareStatements>;
+  readonly builds: ViewBuilds;
+  readonly #files: GenerationFiles;
 
   constructor(path: string, clock: Clock) {
-    this.#db = new Database(path, { migrations: MIGRATIONS, durability: 'normal', cacheMiB: CACHE_MIB });
-    this.#clock = clock;
-    this.#statements = prepareStatements(this.#db);
-    this.#pages = new PageReader(this.#db);
+    this.#files = new GenerationFiles(path, clock);
+    this.builds = new SqliteViewBuilds(this.#files);
+    this.#files.served(); // creates the file, or refuses a newer one
   }
 
   async page(query: PageQuery): Promise<ViewPage> {
-    return this.#db.read(() => {
-      const checkpoint = this.#checkpoint();
-      if (checkpoint === undefined || checkpoint.position < checkpoint.servesFrom) {
-        throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is being built');
-      }
-      return this.#pages.read(query);
-    });
+    return this.#files.served().page(query);
   }
 
   async find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined> {
-    this.#db.assertOpen();
-    const row = this.#statements.row.get(transactionId);
-    if (row === undefined) return undefined;
-    return row.status === null ? 'hidden' : toRow(row);
+    return this.#files.served().rows.find(transactionId);
+  }
+
+  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
+    return this.#files.served().bulk.findMany(transactionIds);
+  }
+
+  async rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]> {
+    return this.#files.served().bulk.rowsAfter(afterId, limit);
+  }
+
+  async idsAfter(afterId: number, limit: number): Promise<number[]> {
+    return this.#files.served().bulk.idsAfter(afterId, limit);
   }
 
   async checkpoint(): Promise<Checkpoint | undefined> {
-    this.#db.assertOpen();
-    return this.#checkpoint();
+    return this.#files.served().read();
   }
 
-  async reset(storeId: string, servesFrom: number): Promise<Checkpoint> {
-    return this.#db.write(() => {
-      const generation = 1 + ((this.#statements.checkpoint.get()?.generation as number | undefined) ?? 0);
-      this.#db.exec('DELETE FROM transactions; DELETE FROM parked; DELETE FROM checkpoint');
-      this.#statements.insertCheckpoint.run(RENDERING_VERSION, storeId, servesFrom, generation);
-      return { storeId, position: 0, servesFrom, generation };
-    });
+  async reset(storeId: string, servesFrom: Position): Promise<Checkpoint> {
+    return this.#files.served().reset(storeId, servesFrom);
   }
 
   async apply(
     changes: readonly ViewChange[],
-    to: { readonly generation: number; readonly position: number },
+    to: { readonly generation: number; readonly position: Position },
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
-    this.#db.assertOpen();
-    const before = this.#checkpoint();
-    if (before?.generation !== to.generation) return 'reset';
-    if (changes.length === 0 && before.position >= to.position) return [];
-    return this.#db.write(() => {
-      const { changes: moved } = this.#statements.moveCheckpoint.run(to.position, to.generation);
-      return moved === 0 ? 'reset' : this.#applyAll(changes);
-    });
+    return this.#files.served().applyTo(to.generation, changes, to.position);
   }
 
   async parked(): Promise<ParkedTransactionEvent[]> {
-    this.#db.assertOpen();
-    return this.#statements.parked.all().map((row) => ({
-      position: row.position as number,
-      stream: row.stream as string,
-      revision: row.revision as number,
-      type: row.type as string,
-      reason: row.reason as string,
-      parkedAtMs: row.parked_at as number,
-    }));
+    return this.#files.served().rows.parked();
   }
 
   async countParked(): Promise<number> {
-    this.#db.assertOpen();
-    return this.#statements.countParked.get()?.count as number;
+    return this.#files.served().rows.countParked();
   }
 
   async retry(changes: readonly ViewChange[]): Promise<void> {
-    await this.#db.write(() => {
-      for (const change of changes) this.#statements.unpark.run(change.position);
-      this.#applyAll(changes);
-    });
+    await this.#write(({ rows }) => rows.retry(changes));
   }
 
   async erase(transactionId: number): Promise<void> {
-    await this.#db.write(() => {
-      this.#statements.erase.run(transactionId, ERASED_REVISION);
-      this.#statements.unparkStream.run(transactionStream(transactionId));
-    });
+    // A build that begins after the first look reads a log without the transaction.
+    for (const file of this.#files.all()) await file.write(() => file.rows.erase(transactionId));
   }
 
   async replace(transactionId: number, changes: readonly ViewChange[]): Promise<void> {
-    await this.#db.write(() => {
-      this.#statements.forget.run(transactionId);
-      this.#statements.unparkStream.run(transactionStream(transactionId));
-      this.#applyAll(changes);
-    });
+    await this.#write(({ rows }) => rows.replace(transactionId, changes));
+  }
+
+  async noteBound(position: Position): Promise<void> {
+    await this.#files.served().noteBound(position);
   }
 
   async close(): Promise<void> {
-    this.#db.close();
+    this.#files.close();
   }
 
-  #checkpoint(): Checkpoint | undefined {
-    const row = this.#statements.checkpoint.get();
-    if (row === undefined || row.rendering !== RENDERING_VERSION) return undefined;
-    return {
-      storeId: row.store_id as string,
-      position: row.position as number,
-      servesFrom: row.serves_from as number,
-      generation: row.generation as number,
-    };
-  }
-
-  /** Returns what was parked. */
-  #applyAll(changes: readonly ViewChange[]): ParkedTransactionEvent[] {
-    const parked: ParkedTransactionEvent[] = [];
-    for (const change of changes) {
-      const reason = 'parkReason' in change ? change.parkReason : this.#applyOne(change.change);
-      if (reason === undefined) continue;
-      const { position, stream, type } = change;
-      const revision = 'parkReason' in change ? change.revision : change.change.revision;
-      const event = { position, stream, revision, type, reason, parkedAtMs: this.#clock.now() };
-      this.#statements.park.run(position, stream, revision, type, reason, event.parkedAtMs);
-      parked.push(event);
+  /** Writes to the served file; again where another one is served by then. */
+  async #write(work: (served: SqliteGeneration) => void): Promise<void> {
+    for (;;) {
+      const served = this.#files.served();
+      await served.write(() => work(served));
+      if (!served.isRetired()) return;
     }
-    return parked;
-  }
-
-  /** Why the change can't follow those before it; `undefined` where it was applied or is stale. */
-  #applyOne(change: TransactionChange): string | undefined {
-    if (change.kind === 'show' && this.#insert(change)) return undefined;
-    const id = idOfChange(change);
-    const verdict = transition(this.#stateOf(id), change);
-    if (typeof verdict === 'object') return verdict.illegal;
-    if (verdict === 'stale') return undefined;
-    if (change.kind === 'hide') this.#statements.hide.run(id, change.accountId, change.revision);
-    if (change.kind === 'erase') this.#statements.erase.run(id, ERASED_REVISION);
-    return undefined;
-  }
-
-  #insert(effect: Extract<TransactionChange, { kind: 'show' }>): boolean {
-    const row = effect.row;
-    const { changes } = this.#statements.insert.run(
-      row.id,
-      row.accountId,
-      effect.revision,
-      statusCode(row.status),
-      row.createdAtMs,
-      row.corporateId,
-      row.corporateGroupId,
-      row.head,
-      row.mobileNumber,
-      row.fees,
-      row.pump,
-      row.odometer,
-    );
-    return changes === 1;
-  }
-
-  #stateOf(id: number): RowState | undefined {
-    const row = this.#statements.row.get(id);
-    if (row === undefined) return undefined;
-    return {
-      revision: row.revision as number,
-      accountId: row.accountId as number,
-      shown: row.status === null ? null : toRow(row),
-    };
   }
 }
 
-function prepareStatements(db: Database) {
-  const emptied = `status = NULL, created_at = NULL, corporate_id = NULL, corporate_group_id = NULL,
-    head = NULL, mobile_number = NULL, fees = NULL, pump = NULL, odometer = NULL`;
-  return {
-    checkpoint: db.prepare('SELECT rendering, store_id, position, serves_from, generation FROM checkpoint'),
-    insertCheckpoint: db.prepare('INSERT INTO checkpoint VALUES (1, ?, ?, 0, ?, ?)'),
-    moveCheckpoint: db.prepare('UPDATE checkpoint SET position = max(position, ?) WHERE generation = ?'),
-    insert: db.prepare(
-      'INSERT INTO transactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
-    ),
-    hide: db.prepare(
-      `INSERT INTO transactions (id, account_id, revision) VALUES (?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, ${emptied}`,
-    ),
-    erase: db.prepare(
-      `INSERT INTO transactions (id, account_id, revision) VALUES (?, 0, ?)
-       ON CONFLICT (id) DO UPDATE SET account_id = 0, revision = excluded.revision, ${emptied}`,
-    ),
-    row: db.prepare(
-      `SELECT id, account_id AS accountId, revision, status, created_at AS createdAtMs,
-         corporate_id AS corporateId, corporate_group_id AS corporateGroupId,
-         head, mobile_number AS mobileNumber, fees, pump, odometer
-       FROM transactions WHERE id = ?`,
-    ),
-    park: db.prepare('INSERT OR REPLACE INTO parked VALUES (?, ?, ?, ?, ?, ?)'),
-    forget: db.prepare('DELETE FROM transactions WHERE id = ?'),
-    unpark: db.prepare('DELETE FROM parked WHERE position = ?'),
-    unparkStream: db.prepare('DELETE FROM parked WHERE stream = ?'),
-    parked: db.prepare('SELECT * FROM parked ORDER BY position'),
-    countParked: db.prepare('SELECT count(*) AS count FROM parked'),
-  };
-}
+class SqliteViewBuilds implements ViewBuilds {
+  readonly #files: GenerationFiles;
 
-function toRow(row: Readonly<Record<string, unknown>>): TransactionRow {
-  const { revision: _, status, ...rest } = row;
-  return { ...rest, status: status === statusCode('CONFIRMED') ? 'CONFIRMED' : 'EXTERNAL' } as TransactionRow;
+  constructor(files: GenerationFiles) {
+    this.#files = files;
+  }
+
+  async current(): Promise<SqliteGeneration | undefined> {
+    const build = this.#files.build();
+    return build?.read() === undefined ? undefined : build; // it is being created
+  }
+
+  /** Within the write lock of the served file, so that of several processes one begins. */
+  async start(storeId: string, servesFrom: Position): Promise<ViewBuild> {
+    return this.#files.served().startBuild((served, generation) => {
+      const present = this.#files.build();
+      const { storeId: builtFrom, rendering } = present?.read() ?? {};
+      if (present !== undefined) {
+        if (builtFrom === storeId && rendering === RENDERING_VERSION) return present;
+        present.drop();
+      }
+      const build = this.#files.create(generation);
+      const known = served.read()?.storeId === storeId ? served.allSegments() : [];
+      build.beginBuild({
+        storeId,
+        servesFrom,
+        generation,
+        bounds: boundsUpTo(known, servesFrom),
+      });
+      return build;
+    });
+  }
+
+  async switchTo({ generation }: ViewBuild): Promise<boolean> {
+    const build = this.#files.build();
+    const checkpoint = build?.read();
+    if (checkpoint?.generation !== generation) return this.#files.served().read()?.generation === generation;
+    if (!isComplete(checkpoint)) return false;
+    const isSwitched = await this.#files.served().retire(checkpoint.position);
+    if (isSwitched) this.#files.removeRetired();
+    return isSwitched;
+  }
+
+  async drop({ generation }: ViewBuild): Promise<void> {
+    const build = this.#files.build();
+    if (build?.read()?.generation !== generation) return;
+    build.drop();
+    this.#files.removeRetired();
+  }
 }

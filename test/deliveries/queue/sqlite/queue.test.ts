@@ -88,6 +88,19 @@ describe('the embedded delivery queue', () => {
     for await (const [copied] of queue.copy().deliveries()) expect(copied?.attempts).toEqual(found?.attempts);
   });
 
+  test('stores a delivery anew where a hand removed it and left its record and attempts behind', async () => {
+    const path = join(temporaryFolder(), 'deliveries.db');
+    const queue = openAt(path, new FakeClock());
+    const [claim] = await queue.enqueue([newDelivery(1)], claimOptions(1_000));
+    if (claim !== undefined) await queue.report([delivered(claim, 1_000)]);
+    const db = new DatabaseSync(path);
+    db.exec('DELETE FROM deliveries');
+    db.close();
+    await queue.enqueue([newDelivery(1)]);
+    const { record } = newDelivery(1);
+    expect(await queue.find(newDelivery(1).id)).toMatchObject({ state: 'pending', attempts: [], record });
+  });
+
   test('finds due work, held accounts and a page of the log by an index of each, without reading the rest', () => {
     const path = join(temporaryFolder(), 'deliveries.db');
     openAt(path, new FakeClock());

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server as HttpServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -83,7 +84,7 @@ export class EventStoreDbDouble {
   async listen(port: number): Promise<void> {
     const bind = promisify(this.#server.bindAsync.bind(this.#server));
     const target = await bind('127.0.0.1:0', ServerCredentials.createInsecure());
-    this.#front = await CuttablePort.open({ port, target });
+    this.#front = await CuttablePort.open({ port, target, plain: nodeInfo() });
   }
 
   /** As a killed node: connections are cut. What was answered is on disk, for the next start in the folder. */
@@ -131,4 +132,11 @@ export class EventStoreDbDouble {
     const events = [{ id: crypto.randomUUID(), ...event }];
     return this.#log.write({ stream, expected: 'any', events });
   }
+}
+
+/** What a node tells of itself by HTTP. */
+function nodeInfo(): HttpServer {
+  return createServer((_, response) => {
+    response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ esVersion: '23.10.6.0' }));
+  });
 }

@@ -1,0 +1,41 @@
+import { parseKey } from '../../src/accounts/key-text.ts';
+import { openMasterKeys } from '../../src/accounts/master-key.ts';
+import { setWebhook } from '../../src/accounts/set-webhook.ts';
+import { repairDeliveries } from '../../src/agreement/repair-deliveries.ts';
+import { verifyDeliveries } from '../../src/agreement/verify-deliveries.ts';
+import { openEngines } from '../../src/app.ts';
+import { systemClock } from '../../src/clock.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { createNameLookup } from '../../src/targets/name-lookup.ts';
+import { resolveName } from '../../src/targets/resolve-name.ts';
+import { buildData } from './build-data.ts';
+import { progress } from './progress.ts';
+
+const RETENTION_MS = 90 * 86_400_000;
+const AUTHOR = { actor: 'bench', command: 'bench' };
+
+/**
+ * Fills a data directory with transactions of which each is owed to the one key of its account, and with these
+ * deliveries. Their webhooks were set before all of them.
+ */
+export async function buildPushedData(dataDir: string, lines: number): Promise<void> {
+  const config = loadConfig({ FUEL_DATA_DIR: dataDir, FUEL_WEBHOOK_ALLOW_PRIVATE: 'true' }, 'command');
+  const env = { clock: systemClock, environment: 'staging', retentionMs: RETENTION_MS } as const;
+  const engines = await openEngines(config, systemClock);
+  await engines.queue().logId(); // the log begins before what is owed
+  await buildData(dataDir, lines, async (store, customers) => {
+    const writer = { store, clock: { now: () => 0 }, author: AUTHOR };
+    const names = createNameLookup({ resolve: resolveName, clock: performance });
+    const options = { allowPrivate: true, masterKeys: openMasterKeys(config), names };
+    for (const { account, key } of customers) {
+      const prefix = parseKey(key)?.prefix ?? '';
+      await setWebhook(writer, { accountId: account.id, prefix }, { ...options, url: 'https://127.0.0.1/' });
+    }
+  });
+  const context = { ...env, store: engines.store(), queue: engines.queue() };
+  const { missing } = await verifyDeliveries({ ...context, logStartedAtMs: 0, settleMs: 0 });
+  const say = progress(missing.length);
+  const onProgress = (stored: number): void => say('deliveries', stored);
+  await repairDeliveries(missing, { newLog: true }, { ...context, author: AUTHOR, onProgress });
+  await engines.close();
+}

@@ -1,0 +1,116 @@
+import type { Command } from 'commander';
+import type { Delivery } from '../../../deliveries/queue/delivery-queue.ts';
+import { transactionDeliveries } from '../../../deliveries/transaction-deliveries.ts';
+import { transactionStream } from '../../../domain/transaction-events.ts';
+import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { FuelError } from '../../../errors.ts';
+import { printableData, recordedAt } from '../../../event-store/codec.ts';
+import type { RecordedEvent } from '../../../event-store/event-store.ts';
+import { printableLine } from '../../../printable.ts';
+import { type AppliedEvent, archivedText, effectsOf, rowAt } from '../../../transactions/as-of.ts';
+import { addCommand, type Session } from '../../command/command.ts';
+import { deliveryContext, deliveryJson } from '../../command/deliveries.ts';
+import { dateTimeOption, idOption } from '../../command/options.ts';
+import { accessAt } from './access-at.ts';
+import { timelineOf } from './timeline.ts';
+
+interface ShowOptions {
+  readonly at?: number;
+}
+
+export function addShowCommand(transaction: Command): void {
+  addCommand<ShowOptions>(transaction, {
+    usage: 'show <id>',
+    summary: 'show what happened to a transaction, whether customers see it, and what was sent of it',
+    example: 'fuel transaction show 501 --at 2026-09-03T12:00:00Z',
+    options: (command) => command.option('--at <time>', 'what customers could see then', dateTimeOption),
+    work: show,
+  });
+}
+
+async function show(
+  session: Session,
+  [argument = '']: readonly string[],
+  { at }: ShowOptions,
+): Promise<number> {
+  const { engines, clock, out } = session;
+  const id = idOption(argument);
+  if (at !== undefined && at > clock.now()) {
+    throw new FuelError(
+      'USAGE',
+      `--at ${formatDateTime(at)} is still to come: nobody has seen anything then`,
+    );
+  }
+  const events = await readEvents(session, id);
+  const applied = effectsOf(events);
+  const { deliveries, notSent } = await transactionDeliveries(id, events, deliveryContext(session));
+  const whole = await Promise.all(deliveries.map((delivery) => engines.queue().find(delivery.id)));
+  const found = whole.filter((delivery): delivery is Delivery => delivery !== undefined);
+  const timeline = timelineOf({ applied, deliveries: found, notSent });
+  const seen = at === undefined ? await seenNow(session, id) : await seenAt(session, applied, at);
+  const document = {
+    id,
+    events: events.map((event) => ({
+      revision: event.revision,
+      at: recordedAt(event),
+      type: event.type,
+      data: printableData(event),
+    })),
+    ...seen.document,
+    deliveries: deliveries.map(deliveryJson),
+    not_sent: notSent,
+    timeline: timeline.map(({ entry }) => entry),
+  };
+  const lines = [`transaction ${id}: ${seen.text}`, ...seen.lines, ...timeline.map(({ text }) => text)];
+  out.result(document, lines.join('\n'));
+  return 0;
+}
+
+async function readEvents({ engines }: Session, id: number): Promise<RecordedEvent[]> {
+  const stream = transactionStream(id);
+  const events = await engines.store().readStream(stream);
+  if (events.length > 0) return events;
+  const erased = await engines.store().isErased(stream);
+  throw new FuelError('REFUSED', erased ? `transaction ${id} was erased` : `transaction ${id} is not known`);
+}
+
+interface Seen {
+  readonly document: Readonly<Record<string, unknown>>;
+  readonly text: string;
+  readonly lines: readonly string[];
+}
+
+async function seenNow({ engines }: Session, id: number): Promise<Seen> {
+  const row = await engines.view().find(id);
+  const visible = row !== undefined && row !== 'hidden';
+  return {
+    document: { visible },
+    text: `${visible ? 'visible' : 'not visible'} to the customer`,
+    lines: [],
+  };
+}
+
+/** By the events that were recorded until then, and by the account's: the view only knows the present. */
+async function seenAt(
+  { engines, config }: Session,
+  applied: readonly AppliedEvent[],
+  atMs: number,
+): Promise<Seen> {
+  const row = rowAt(applied, atMs);
+  const at = formatDateTime(atMs);
+  const record = row === undefined ? null : archivedText(row);
+  const accountId = (row ?? applied.find((each) => each.row !== undefined)?.row)?.accountId;
+  const environment = config.FUEL_ENVIRONMENT;
+  const access =
+    accountId === undefined ? [] : await accessAt(engines.store(), accountId, { atMs, environment });
+  const keys = 'unreadable' in access ? null : access;
+  const keyLines =
+    keys === null
+      ? ['the account can not be read: who had access then is not known']
+      : keys.map(({ key, reason }) => `key ${key}: ${reason ?? 'had access'}`);
+  return {
+    document: { at, visible: row !== undefined, record, access: keys },
+    text: `${row === undefined ? 'not visible' : 'visible'} to the customer at ${at}`,
+    lines: [...(record === null ? [] : [printableLine(record)]), ...keyLines],
+  };
+}

@@ -1,0 +1,85 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { type Finding, right, wrong } from './check.ts';
+
+const OTHERS = 0o077;
+const SECRET_FILES = ['master.key', 'tls-key.pem'];
+const MIN_FREE_BYTES = 1e9;
+const MIN_FREE_SHARE = 0.05;
+
+/** One embedded file, as far as it could be looked at. */
+export interface LookedAtFile {
+  readonly name: string;
+  readonly version: number;
+  readonly knownVersion: number;
+  /** `null`: none; `undefined`: too large to be read through. */
+  readonly damage: string | null | undefined;
+}
+
+/** The data directory: that it is private and writable, and the files of this program in it. */
+export function checkDataDirectory(
+  dataDir: string,
+  /** Called once the folder can be used. */
+  lookAtFiles: () => readonly LookedAtFile[],
+): Finding {
+  const path = resolve(dataDir);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined)
+    return right(`${path} does not exist yet: the first start makes it, if that is the right place`);
+  if (!found.isDirectory()) return wrong(`${path} is not a folder`, 'set FUEL_DATA_DIR to a folder');
+  const open = [path, ...SECRET_FILES.map((name) => join(path, name))].filter(isOpenToOthers);
+  if (open.length > 0)
+    return wrong(`others than its owner may use ${open.join(', ')}`, `chmod go= ${open.join(' ')}`);
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    return wrong(
+      `this user (${process.getuid?.()}) may not write to ${path}, which belongs to ${found.uid}`,
+      'run the service, and this command, as the user that owns the folder',
+    );
+  }
+  return filesFinding(path, lookAtFiles());
+}
+
+function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
+  const newer = files.find(({ version, knownVersion }) => version > knownVersion);
+  if (newer !== undefined) {
+    return wrong(
+      `${newer.name} has version ${newer.version} and this program knows ${newer.knownVersion}`,
+      'run the newer program, or restore a backup that this one made',
+    );
+  }
+  const damaged = files.find(({ damage }) => typeof damage === 'string');
+  if (damaged !== undefined) {
+    return wrong(
+      `${damaged.name} is damaged: ${damaged.damage}`,
+      'stop the service, keep the file, and see docs/operations/troubleshooting.md, "A file is damaged"',
+    );
+  }
+  if (files.length === 0) return right(`${path}: nothing was started here yet, there is no embedded store`);
+  const older = files.filter(({ version, knownVersion }) => version < knownVersion).map(({ name }) => name);
+  const large = files.filter(({ damage }) => damage === undefined).map(({ name }) => name);
+  return right(
+    `${path}: ${files.map(({ name }) => name).join(', ')}` +
+      (older.length > 0 ? `; updated at the next start: ${older.join(', ')}` : '') +
+      (large.length > 0 ? `; too large to be read through here: ${large.join(', ')}` : ''),
+  );
+}
+
+/** The disk of the data directory, or of the folder in which it would be made. */
+export async function checkDiskSpace(dataDir: string, read: typeof statfs = statfs): Promise<Finding> {
+  let path = resolve(dataDir);
+  while (!existsSync(path)) path = dirname(path);
+  const { bavail, blocks, bsize } = await read(path);
+  const freeBytes = bavail * bsize;
+  const share = blocks === 0 ? 1 : bavail / blocks;
+  const detail = `${path}: ${(freeBytes / 1e9).toFixed(1)} GB free, ${Math.floor(share * 100)} %`;
+  if (freeBytes >= MIN_FREE_BYTES && share >= MIN_FREE_SHARE) return right(detail);
+  return wrong(detail, 'make space or enlarge the disk: at least 1 GB and 5 % must be free, or commits fail');
+}
+
+function isOpenToOthers(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && (found.mode & OTHERS) !== 0;
+}

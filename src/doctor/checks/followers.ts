@@ -1,0 +1,58 @@
+import { type FollowerStatus, GROUPS } from '../../ops/followers.ts';
+import { VIEW_NAME } from '../../transactions/view/projector.ts';
+import { type Finding, right, wrong } from './check.ts';
+
+/** A projector that is replaced, or an import, delays a follower by seconds. */
+const MAX_LAG_SECONDS = 60;
+
+/** Events that nobody will handle before somebody acts. */
+export function checkParked(followers: readonly FollowerStatus[]): Finding {
+  const detail = followers.map(({ name, parked }) => `${name} ${parked}`).join(', ');
+  const parked = (name: FollowerStatus['name']): boolean =>
+    followers.some((follower) => follower.name === name && follower.parked > 0);
+  if (parked(VIEW_NAME))
+    return wrong(
+      detail,
+      'fuel projection parked names each with its reason; then: fuel projection parked retry --all',
+    );
+  if (parked('deliveries')) {
+    return wrong(
+      detail,
+      'look for "fan-out parked an event" in the log, repair the cause, and restart a process with the role webhooks: ' +
+        'it tries them again',
+    );
+  }
+  // An event that gets no notice any more is no reason to act; the log had an error for it.
+  return right(detail);
+}
+
+/** Whether somebody works on each follower that has work to do. */
+export function checkConsumers(
+  followers: readonly FollowerStatus[],
+  { webhooks }: { readonly webhooks: number },
+): Finding {
+  const idle = followers.filter(
+    ({ name, holder, lag_events, position }) =>
+      holder === null && (lag_events !== 0 || position > 0 || (name !== VIEW_NAME && webhooks > 0)),
+  );
+  if (idle.length === 0) {
+    return right(followers.map(({ name, holder }) => `${name}: ${holder ?? 'nothing to do yet'}`).join('; '));
+  }
+  const roles = idle.map(({ name }) => GROUPS.find((group) => group.name === name)?.role ?? 'projector');
+  return wrong(
+    `no live process works on ${idle.map(({ name }) => name).join(', ')}`,
+    `fuel serve ${roles.map((role) => `--role ${role}`).join(' ')}, or fuel serve for all roles`,
+  );
+}
+
+/** How far the followers are behind the log. */
+export function checkLag(followers: readonly FollowerStatus[]): Finding {
+  const detail = followers
+    .map(({ name, lag_events, lag_seconds }) => `${name} ${lag_events ?? 'many'} events, ${lag_seconds} s`)
+    .join('; ');
+  if (followers.every(({ lag_seconds }) => lag_seconds <= MAX_LAG_SECONDS)) return right(detail);
+  return wrong(
+    `behind: ${detail}`,
+    'fuel projection status, again after a minute: if a position does not grow, look for errors in the log of its process',
+  );
+}

@@ -1,0 +1,44 @@
+import { createPresigner, type PhotoStore } from '../../images/presign.ts';
+import { type Finding, right, wrong } from './check.ts';
+
+const VALID_SECONDS = 60;
+/** Need not exist. */
+const OBJECT = 'fuel-doctor';
+
+/** Whether the photo store accepts a signature: one HEAD. */
+export async function checkPhotos(
+  store: PhotoStore,
+  {
+    isSample,
+    nowMs,
+    signal,
+  }: { readonly isSample: boolean; readonly nowMs: number; readonly signal: AbortSignal },
+): Promise<Finding> {
+  if (isSample)
+    return right('FUEL_IMAGES_* are not set: photo links name a sample store, which is not asked');
+  const { presign } = createPresigner(store, 'HEAD').at(nowMs, VALID_SECONDS);
+  const place = `${store.endpoint}, bucket ${store.bucket}`;
+  const remedy = 'correct FUEL_IMAGES_ENDPOINT, or open the way to it';
+  try {
+    const { status } = await fetch(presign(OBJECT), { method: 'HEAD', redirect: 'manual', signal });
+    return judge(place, status);
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return wrong(`${place}: ${cause instanceof Error ? cause.message : message}`, remedy);
+  }
+}
+
+function judge(place: string, status: number): Finding {
+  if (status === 200 || status === 404) return right(`${place}: accepts the signature (${status})`);
+  if (status === 401 || status === 403) {
+    return wrong(
+      `${place}: refuses the signature (${status}), or its key may not list the bucket`,
+      'compare FUEL_IMAGES_ACCESS_KEY_ID, FUEL_IMAGES_SECRET_ACCESS_KEY and FUEL_IMAGES_BUCKET with the store, and ' +
+        'let the key list the bucket and read its objects',
+    );
+  }
+  return wrong(
+    `${place}: answers with ${status}`,
+    'compare FUEL_IMAGES_ENDPOINT, FUEL_IMAGES_REGION and FUEL_IMAGES_BUCKET with the store',
+  );
+}

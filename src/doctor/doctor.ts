@@ -1,0 +1,293 @@
+import type { Directory } from '../../projections/directory.ts';
+import { loadDirectory } from '../accounts/directory/load-directory.ts';
+import { findMasterKeys } from '../accounts/master-key.ts';
+import { EMBEDDED_FILES, type EmbeddedFile, type Engines, inspectEmbedded, openEngines } from '../app.ts';
+import type { Clock } from '../clock.ts';
+import { type Config, inspectConfig, showConfig, unknownSettings } from '../config/config.ts';
+import { generatedCertificate } from '../http/server/certificate.ts';
+import { configuredPhotoStore } from '../images/presign.ts';
+import { verifyMailServer } from '../notices/mailer.ts';
+import { EVENT_STORE } from '../ops/engine-health.ts';
+import { type FollowerStatus, followerStatus } from '../ops/followers.ts';
+import { MAX_BACKLOG_COUNTED } from '../ops/shared-figures.ts';
+import { faultsOfFiles } from '../service/config-files.ts';
+import { checkCertificate } from './checks/certificate.ts';
+import { type CheckResult, type Finding, right, within, wrong } from './checks/check.ts';
+import { checkConfiguration } from './checks/configuration.ts';
+import { checkCorporates } from './checks/corporates.ts';
+import { checkDataDirectory, checkDiskSpace, type LookedAtFile } from './checks/data-directory.ts';
+import { checkClocks, checkEngine, embeddedEngine } from './checks/engines.ts';
+import { checkConsumers, checkLag, checkParked } from './checks/followers.ts';
+import { checkMail } from './checks/mail.ts';
+import { checkMasterKeys } from './checks/master-keys.ts';
+import { checkPhotos } from './checks/photos.ts';
+import { checkStore } from './checks/store.ts';
+import { checkContacts, checkWebhooks, webhooksOf } from './checks/webhooks.ts';
+
+const LIMIT_MS = 8_000;
+/** Larger files take too long to be read through. */
+const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
+const MIN_SECRET_CHARACTERS = 4;
+const NO_STORE = 'there is no store yet';
+const SHOW_CONFIG = 'fuel config show';
+
+type StoreName = 'store' | 'subscriptions' | 'view' | 'queue' | 'coordination' | 'snapshots';
+type Env = Readonly<Record<string, string | undefined>>;
+
+interface Check {
+  readonly check: string;
+  /** Without which it can't be made: it is not where one of them is faulty. */
+  readonly needs: readonly (keyof Config)[];
+  /** What to do where it fails or takes too long. */
+  readonly remedy: string;
+  readonly work: () => Finding | Promise<Finding>;
+}
+
+/**
+ * Looks at everything that the service depends on, and says what is wrong and what to do. It makes no store and changes
+ * nothing, works with an invalid configuration, and takes some seconds whatever does not answer. No secret is in it.
+ */
+export async function examine(env: Env, clock: Clock): Promise<CheckResult[]> {
+  const { config, faulty, secrets } = inspectConfig(env);
+  const engines = await openEngines(config, clock);
+  try {
+    const checks = [
+      ...checksOfMachine(env, config, clock),
+      ...checksOfEngines(engines, clock),
+      ...checksOfStores(config, engines, clock),
+    ];
+    return await Promise.all(
+      checks.map(async (check) => withoutSecrets(await resultOf(check, faulty), secrets)),
+    );
+  } finally {
+    await engines.close();
+  }
+}
+
+async function resultOf(
+  { check, needs, remedy, work }: Check,
+  faulty: ReadonlySet<string>,
+): Promise<CheckResult> {
+  const missing = needs.filter((name) => faulty.has(name));
+  if (missing.length === 0) return { check, ...(await within(LIMIT_MS, remedy, work)) };
+  return { check, ...wrong(`not checked: ${missing.join(', ')} is not valid`, SHOW_CONFIG) };
+}
+
+function withoutSecrets(result: CheckResult, secrets: readonly string[]): CheckResult {
+  const masked = (text: string): string =>
+    secrets
+      .filter(({ length }) => length >= MIN_SECRET_CHARACTERS)
+      .reduce((masking, secret) => masking.replaceAll(secret, '********'), text);
+  return { ...result, detail: masked(result.detail), do: result.do === null ? null : masked(result.do) };
+}
+
+function checksOfMachine(env: Env, config: Config, clock: Clock): Check[] {
+  const { FUEL_DATA_DIR: dataDir, FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
+  const files = cert !== undefined && key !== undefined ? { cert, key } : generatedCertificate(config);
+  const isSample = env.FUEL_IMAGES_ENDPOINT === undefined || env.FUEL_IMAGES_ENDPOINT === '';
+  return [
+    {
+      check: 'configuration',
+      needs: [],
+      remedy: SHOW_CONFIG,
+      work() {
+        const { faults } = showConfig(env);
+        return checkConfiguration({
+          faults: faults.length > 0 ? faults : faultsOfFiles(config),
+          unknown: unknownSettings(env),
+        });
+      },
+    },
+    {
+      check: 'data-directory',
+      needs: [],
+      remedy: `ls -la ${dataDir}`,
+      work: () => checkDataDirectory(dataDir, () => lookAtFiles(config)),
+    },
+    { check: 'disk-space', needs: [], remedy: `df ${dataDir}`, work: () => checkDiskSpace(dataDir) },
+    {
+      check: 'certificate',
+      needs: ['FUEL_TLS'],
+      remedy: SHOW_CONFIG,
+      work: () =>
+        checkCertificate({
+          isTerminated: config.FUEL_TLS === 'terminated',
+          files,
+          isGenerated: cert === undefined || key === undefined,
+          nowMs: clock.now(),
+        }),
+    },
+    {
+      check: 'mail-server',
+      needs: ['FUEL_SMTP_URL'],
+      remedy: 'start the mail server, or correct FUEL_SMTP_URL',
+      work: () => checkMail(config.FUEL_SMTP_URL, verifyMailServer),
+    },
+    {
+      check: 'photo-store',
+      needs: ['FUEL_IMAGES_ENDPOINT'],
+      remedy: 'correct FUEL_IMAGES_ENDPOINT',
+      work: () =>
+        checkPhotos(configuredPhotoStore(config), {
+          isSample,
+          nowMs: clock.now(),
+          signal: AbortSignal.timeout(LIMIT_MS),
+        }),
+    },
+  ];
+}
+
+function checksOfEngines({ remote }: Engines, clock: Clock): Check[] {
+  const named = (wanted: (typeof remote)[number]['name']) => remote.find(({ name }) => name === wanted);
+  const eventStore = named(EVENT_STORE);
+  const mongodb = named('mongodb');
+  const engine = (found: typeof eventStore, what: string) =>
+    found === undefined ? embeddedEngine(what) : checkEngine(found);
+  return [
+    {
+      check: 'event-store',
+      needs: ['EVENTSTORE_URL'],
+      remedy: 'start EventStoreDB, or correct EVENTSTORE_URL',
+      work: () => engine(eventStore, 'events'),
+    },
+    {
+      check: 'mongodb',
+      needs: ['MONGODB_URL'],
+      remedy: 'start MongoDB, or correct MONGODB_URL',
+      work: () => engine(mongodb, 'view and delivery log'),
+    },
+    {
+      check: 'clocks',
+      needs: ['EVENTSTORE_URL', 'MONGODB_URL'],
+      remedy: 'timedatectl status, on every machine',
+      work: () => checkClocks(remote, () => clock.now()),
+    },
+  ];
+}
+
+/** The stores that there are, each opened once; `undefined` where opening one would make or update it. */
+class FoundStores {
+  readonly #engines: Engines;
+  readonly #clock: Clock;
+  #directory: Promise<Directory | undefined> | undefined;
+  #followers: Promise<readonly FollowerStatus[] | undefined> | undefined;
+
+  constructor(engines: Engines, clock: Clock) {
+    this.#engines = engines;
+    this.#clock = clock;
+  }
+
+  async find<Name extends StoreName>(name: Name): Promise<ReturnType<Engines[Name]> | undefined> {
+    if (!(await this.#engines.exists(name))) return undefined;
+    return this.#engines[name]() as ReturnType<Engines[Name]>;
+  }
+
+  directory(): Promise<Directory | undefined> {
+    this.#directory ??= this.#loadDirectory();
+    return this.#directory;
+  }
+
+  followers(): Promise<readonly FollowerStatus[] | undefined> {
+    this.#followers ??= this.#readFollowers();
+    return this.#followers;
+  }
+
+  async #loadDirectory(): Promise<Directory | undefined> {
+    const store = await this.find('store');
+    return store && (await loadDirectory(store, await this.find('snapshots')));
+  }
+
+  async #readFollowers(): Promise<readonly FollowerStatus[] | undefined> {
+    const store = await this.find('store');
+    if (store === undefined) return undefined;
+    return await followerStatus({
+      store,
+      view: (await this.find('view')) ?? {
+        checkpoint: async () => undefined,
+        countParked: async () => 0,
+        builds: { current: async () => undefined },
+      },
+      subscriptions: (await this.find('subscriptions')) ?? { status: async () => undefined },
+      coordination: (await this.find('coordination')) ?? {
+        holder: async () => undefined,
+        live: async () => [],
+      },
+      clock: this.#clock,
+    });
+  }
+}
+
+function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[] {
+  const found = new FoundStores(engines, clock);
+  const environment = config.FUEL_ENVIRONMENT;
+  const withDirectory = async (
+    judge: (directory: Directory) => Finding | Promise<Finding>,
+  ): Promise<Finding> => {
+    const directory = await found.directory();
+    return directory === undefined ? right(NO_STORE) : judge(directory);
+  };
+  const withFollowers = async (
+    judge: (followers: readonly FollowerStatus[]) => Finding | Promise<Finding>,
+  ): Promise<Finding> => {
+    const followers = await found.followers();
+    return followers === undefined ? right(NO_STORE) : judge(followers);
+  };
+  const remedy = 'first repair what the checks event-store, mongodb and data-directory name';
+  const needs = ['EVENTSTORE_URL', 'MONGODB_URL', 'FUEL_ENVIRONMENT'] as const;
+  const on = (check: string, work: Check['work'], more: readonly (keyof Config)[] = []): Check => ({
+    check,
+    needs: [...needs, ...more],
+    remedy,
+    work,
+  });
+  return [
+    on('store', async () => {
+      const store = await found.find('store');
+      if (store === undefined) return right(NO_STORE);
+      const [view, queue, coordination] = await Promise.all([
+        found.find('view'),
+        found.find('queue'),
+        found.find('coordination'),
+      ]);
+      return checkStore({ store, view, queue, coordination }, config);
+    }, ['FUEL_MASTER_KEY']),
+    on('master-keys', () => withDirectory((all) => checkMasterKeys(all, findMasterKeys(config))), [
+      'FUEL_MASTER_KEY',
+    ]),
+    on('parked-events', () => withFollowers(checkParked)),
+    on('consumers', () =>
+      withFollowers((followers) =>
+        withDirectory((all) =>
+          checkConsumers(followers, { webhooks: [...webhooksOf(all, environment)].length }),
+        ),
+      ),
+    ),
+    on('lag', () => withFollowers(checkLag)),
+    on('contacts', () =>
+      withDirectory((all) => checkContacts(webhooksOf(all, environment), config.FUEL_OPERATOR_EMAIL)),
+    ),
+    on('webhooks', () =>
+      withDirectory(async (all) => {
+        const none = { pending: 0, held: 0, failingLanes: 0 };
+        const queue = await found.find('queue');
+        return checkWebhooks(
+          webhooksOf(all, environment),
+          (await queue?.backlog(MAX_BACKLOG_COUNTED)) ?? none,
+        );
+      }),
+    ),
+    on('corporates', () =>
+      withDirectory(async (all) => {
+        const view = await found.find('view');
+        return view === undefined ? right('there is no view yet') : checkCorporates(all, view, clock.now());
+      }),
+    ),
+  ];
+}
+
+function lookAtFiles(config: Config): LookedAtFile[] {
+  return (Object.keys(EMBEDDED_FILES) as EmbeddedFile[]).flatMap((name) => {
+    const state = inspectEmbedded(config, name, { maxCheckedBytes: MAX_READ_THROUGH_BYTES });
+    return state === undefined ? [] : [{ name: EMBEDDED_FILES[name], ...state }];
+  });
+}

@@ -1,0 +1,126 @@
+import type { Clock } from '../clock.ts';
+import type { Coordination } from '../coordination/coordination.ts';
+import { PROCESS_MAX_AGE_MS } from '../coordination/process-report.ts';
+import { DELIVERIES_GROUP } from '../deliveries/fan-out/run-fan-out.ts';
+import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
+import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
+import type { EventStore, PersistentSubscriptions, Position } from '../event-store/event-store.ts';
+import { readToEnd } from '../event-store/read-to-end.ts';
+import { NOTICES_GROUP } from '../notices/notifier.ts';
+import { type BuildProgress, buildProgress } from '../transactions/view/build/progress.ts';
+import { PROJECTOR_LEASE, VIEW_NAME } from '../transactions/view/projector.ts';
+import type { TransactionsView } from '../transactions/view/transactions-view.ts';
+import type { ViewBuilds } from '../transactions/view/view-builds.ts';
+
+/** To count more takes longer than an operator waits. */
+const MAX_COUNTED = 100_000;
+
+/** What follows the log by a persistent subscription: the group, what it is for, and the role that consumes it. */
+export const GROUPS = [
+  { name: DELIVERIES_GROUP, prefixes: [TRANSACTION_STREAMS], role: 'webhooks' },
+  { name: NOTICES_GROUP, prefixes: [ACCOUNT_STREAMS], role: 'notices' },
+] as const;
+
+export type GroupName = (typeof GROUPS)[number]['name'];
+
+export interface FollowerStatus {
+  readonly name: typeof VIEW_NAME | GroupName;
+  /** Everything up to here is done. */
+  readonly position: Position;
+  /** Age of the first event that is not done; 0 when there is none. */
+  readonly lag_seconds: number;
+  /** `null` where there are too many to count. */
+  readonly lag_events: number | null;
+  readonly parked: number;
+  /** The processes that work on it, separated by commas; `null` where none does. */
+  readonly holder: string | null;
+  /** Of a view that is being built beside the served one. */
+  readonly rebuild?: BuildProgress;
+}
+
+export interface FollowerParts {
+  readonly store: Pick<EventStore, 'head' | 'subscribe'>;
+  readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked'> & {
+    readonly builds: Pick<ViewBuilds, 'current'>;
+  };
+  readonly subscriptions: Pick<PersistentSubscriptions, 'status'>;
+  readonly coordination: Pick<Coordination, 'holder' | 'live'>;
+  readonly clock: Clock;
+}
+
+/** How far each follower of the log is, what it has parked and who works on it: the view, then the groups. */
+export async function followerStatus(parts: FollowerParts): Promise<FollowerStatus[]> {
+  const view = await projectionStatus(parts.store, parts.view, parts.coordination, parts.clock);
+  const groups = await Promise.all(GROUPS.map((group) => groupStatus(parts, group)));
+  return [view, ...groups];
+}
+
+/** How far the transactions view is behind the log, and which projector is active. */
+export async function projectionStatus(
+  store: FollowerParts['store'],
+  view: FollowerParts['view'],
+  coordination: Pick<Coordination, 'holder'>,
+  clock: Clock,
+): Promise<FollowerStatus> {
+  const position = (await view.checkpoint())?.position ?? 0;
+  const build = await view.builds.current();
+  const rebuild = build && (await buildProgress(build, clock.now()));
+  return {
+    name: VIEW_NAME,
+    position,
+    ...(await lagAfter({ store, clock }, [TRANSACTION_STREAMS], position)),
+    parked: await view.countParked(),
+    holder: (await coordination.holder(PROJECTOR_LEASE))?.holder ?? null,
+    ...(rebuild && { rebuild }),
+  };
+}
+
+/** A group that does not exist yet will begin at the start of the log. */
+async function groupStatus(
+  { store, subscriptions, coordination, clock }: FollowerParts,
+  { name, prefixes, role }: (typeof GROUPS)[number],
+): Promise<FollowerStatus> {
+  const { position, parked } = (await subscriptions.status(name)) ?? { position: 0, parked: 0 };
+  const live = await coordination.live(PROCESS_MAX_AGE_MS);
+  const holders = live.filter(({ roles }) => roles.includes(role)).map(({ id }) => id);
+  return {
+    name,
+    position,
+    ...(await lagAfter({ store, clock }, prefixes, position)),
+    parked,
+    holder: holders.length === 0 ? null : holders.join(', '),
+  };
+}
+
+/** Seconds since the first event that a follower has not done; 0 when there is none. Reads one event. */
+export async function secondsBehind(
+  { store, clock }: Pick<FollowerParts, 'store' | 'clock'>,
+  { prefixes, after }: { readonly prefixes: readonly string[]; readonly after: Position },
+  signal: AbortSignal,
+): Promise<number> {
+  if ((await store.head()) <= after) return 0;
+  for await (const { events } of readToEnd(store, { prefixes, after, batchSize: 1, signal })) {
+    const [first] = events;
+    if (first !== undefined) return Math.max(0, (clock.now() - first.recordedAtMs) / 1000);
+  }
+  signal.throwIfAborted();
+  return 0;
+}
+
+async function lagAfter(
+  { store, clock }: Pick<FollowerParts, 'store' | 'clock'>,
+  prefixes: readonly string[],
+  after: Position,
+): Promise<Pick<FollowerStatus, 'lag_seconds' | 'lag_events'>> {
+  let behind = 0;
+  let oldestMs: number | undefined;
+  for await (const { events } of readToEnd(store, { prefixes, after })) {
+    oldestMs ??= events[0]?.recordedAtMs;
+    behind += events.length;
+    if (behind > MAX_COUNTED) break;
+  }
+  return {
+    lag_seconds: oldestMs === undefined ? 0 : Math.max(0, Math.round((clock.now() - oldestMs) / 1000)),
+    lag_events: behind > MAX_COUNTED ? null : behind,
+  };
+}

@@ -1,0 +1,136 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Gauge, type Registry } from 'prom-client';
+import type { Directory } from '../../projections/directory.ts';
+import type { DeliveryQueue } from '../deliveries/queue/delivery-queue.ts';
+import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
+import { errorKind } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { pause } from '../pause.ts';
+import { VIEW_NAME } from '../transactions/view/projector.ts';
+import { type FollowerParts, GROUPS, secondsBehind } from './followers.ts';
+
+/** However often they are scraped, the stores are asked this often. */
+const READ_EVERY_MS = 15_000;
+const MAX_READ_MS = 10_000;
+/** A backlog is counted up to this many, which takes a few milliseconds. */
+export const MAX_BACKLOG_COUNTED = 10_000;
+/** Accounts that are looked at before the event loop gets its turn. */
+const ACCOUNTS_AT_ONCE = 1_000;
+
+/** How the help of each of these figures begins: those of several processes must not be added up. */
+export const SHARED = 'Shared, the same in every process:';
+
+export interface SharedFigureParts extends Omit<FollowerParts, 'coordination'> {
+  readonly queue: Pick<DeliveryQueue, 'backlog' | 'nextDueAtMs'>;
+  readonly directory: Pick<Directory, 'accounts'>;
+  readonly log: Log;
+}
+
+/** What the stores hold, as gauges. They are NaN until they are read, and while their engine is unavailable. */
+export class SharedFigures {
+  readonly #lag: Gauge<'follower'>;
+  readonly #parked: Gauge<'follower'>;
+  readonly #pending: Gauge;
+  readonly #held: Gauge;
+  readonly #oldestDue: Gauge;
+  readonly #disabled: Gauge;
+  readonly #failing: Gauge;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    const gauge = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
+      new Gauge<Label>({ name, help: `${SHARED} ${help}`, labelNames, registers });
+    const ofFollower = ['follower' as const];
+    this.#lag = gauge(
+      'fuel_follower_lag_seconds',
+      'age of the first event that a follower has not done (transactions, deliveries, notices).',
+      ofFollower,
+    );
+    this.#parked = gauge('fuel_follower_parked_events', 'events that a follower parked.', ofFollower);
+    const counted = `counted up to ${MAX_BACKLOG_COUNTED}`;
+    this.#pending = gauge('fuel_deliveries_pending', `deliveries not ended and not held, ${counted}.`);
+    this.#held = gauge('fuel_deliveries_held', `deliveries whose account has no access, ${counted}.`);
+    this.#oldestDue = gauge('fuel_deliveries_oldest_due_seconds', 'how long a delivery has been due.');
+    this.#disabled = gauge('fuel_webhooks_disabled', 'webhooks of active keys that are switched off.');
+    this.#failing = gauge('fuel_webhooks_failing', `webhooks with a failure streak, ${counted}.`);
+    for (const each of [this.#pending, this.#held, this.#oldestDue, this.#failing, this.#disabled])
+      each.set(Number.NaN);
+  }
+
+  /** Reads everything about every 15 s until `signal` aborts: a scrape reads nothing. */
+  async run(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
+    const { promise: aborted, resolve } = Promise.withResolvers<void>();
+    signal.addEventListener('abort', () => resolve());
+    while (!signal.aborted) {
+      await Promise.race([this.read(parts, signal), aborted]);
+      await pause(READ_EVERY_MS, signal);
+    }
+  }
+
+  async read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
+    const until = AbortSignal.any([signal, AbortSignal.timeout(MAX_READ_MS)]);
+    const { log, directory } = parts;
+    await Promise.all([
+      this.#readView(parts, until).catch(this.#unknown(log, VIEW_NAME)),
+      ...GROUPS.map((group) => this.#readGroup(parts, group, until).catch(this.#unknown(log, group.name))),
+      this.#readBacklog(parts).catch(this.#unknown(log, 'backlog')),
+      this.#countDisabled(directory),
+    ]);
+  }
+
+  async #readView(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
+    const { view } = parts;
+    const follower = VIEW_NAME;
+    const after = (await view.checkpoint())?.position ?? 0;
+    this.#parked.set({ follower }, await view.countParked());
+    const place = { prefixes: [TRANSACTION_STREAMS], after };
+    this.#lag.set({ follower }, await secondsBehind(parts, place, signal));
+  }
+
+  async #readGroup(
+    parts: SharedFigureParts,
+    { name: follower, prefixes }: (typeof GROUPS)[number],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { position, parked } = (await parts.subscriptions.status(follower)) ?? { position: 0, parked: 0 };
+    this.#parked.set({ follower }, parked);
+    this.#lag.set({ follower }, await secondsBehind(parts, { prefixes, after: position }, signal));
+  }
+
+  async #readBacklog({ queue, clock }: SharedFigureParts): Promise<void> {
+    const { pending, held, failingLanes } = await queue.backlog(MAX_BACKLOG_COUNTED);
+    const dueAtMs = await queue.nextDueAtMs();
+    this.#pending.set(pending);
+    this.#held.set(held);
+    this.#failing.set(failingLanes);
+    this.#oldestDue.set(dueAtMs === undefined ? 0 : Math.max(0, (clock.now() - dueAtMs) / 1000));
+  }
+
+  async #countDisabled(directory: Pick<Directory, 'accounts'>): Promise<void> {
+    let disabled = 0;
+    let seen = 0;
+    for (const { account } of directory.accounts()) {
+      for (const { active, webhook } of account?.keys.values() ?? []) {
+        if (active && webhook !== null && webhook.disabled !== null) disabled++;
+      }
+      if (++seen % ACCOUNTS_AT_ONCE === 0) await nextTurn();
+    }
+    this.#disabled.set(disabled);
+  }
+
+  /** What can't be read is no number. Only a fault of the program is worth a line of the log. */
+  #unknown(log: Log, what: string): (error: unknown) => void {
+    return (error) => {
+      if (what === 'backlog') {
+        for (const gauge of [this.#pending, this.#held, this.#oldestDue, this.#failing])
+          gauge.set(Number.NaN);
+      } else {
+        this.#lag.set({ follower: what }, Number.NaN);
+        this.#parked.set({ follower: what }, Number.NaN);
+      }
+      const isTimeout = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
+      if (!isTimeout && errorKind(error) === 'fault')
+        log.error({ err: error, figure: what }, 'a figure of the metrics can not be read');
+    };
+  }
+}

@@ -1,0 +1,86 @@
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import type { DeliveryJudge } from '../../agreement/verify-deliveries.ts';
+import type { ViewJudge } from '../../agreement/verify-view.ts';
+import type { LogPart, VerifyThreadData, VerifyThreadMessage } from './verify-thread.ts';
+
+/** Each takes a core and a hundred megabytes. */
+const MAX_THREADS = 2;
+/** Events of one part: some seconds of work, so that the threads end together. */
+const PART = 20_000;
+/** Starting the threads takes longer than to judge fewer events than these. */
+const MIN_EVENTS = 50_000;
+/** What is read of a block dies young: a small generation would be collected all the time, and kept alive by it. */
+const YOUNG_GENERATION_MB = 48;
+const HEAP_MB = 512;
+
+export interface ThreadedJudges {
+  readonly view: ViewJudge | undefined;
+  readonly deliveries: DeliveryJudge | undefined;
+}
+
+export interface JudgeInThreadsOptions extends VerifyThreadData {
+  /** The end of the log, whose positions count events: only those of the embedded store do. */
+  readonly head: number;
+  readonly onProgress: (events: number) => void;
+}
+
+/** Whether several threads judge a log of this length sooner than one. */
+export function paysOff(head: number): boolean {
+  return head >= MIN_EVENTS && availableParallelism() > 1;
+}
+
+/** Has threads judge the log up to `head`, part by part, and gives these judges what they find. */
+export async function judgeInThreads(
+  { view, deliveries }: ThreadedJudges,
+  { head, onProgress, ...data }: JudgeInThreadsOptions,
+): Promise<void> {
+  let after = 0;
+  let judged = 0;
+  const nextPart = (): LogPart | 'end' => {
+    if (after >= head) return 'end';
+    const part = { after, upTo: Math.min(after + PART, head) };
+    after = part.upTo;
+    return part;
+  };
+  const one = (): Promise<void> =>
+    runThread(data, (message, answer) => {
+      if (message.kind === 'judged') {
+        judged += message.events;
+        onProgress(judged);
+        answer(nextPart());
+        return;
+      }
+      if (message.view !== undefined) view?.takeOver(message.view);
+      if (message.deliveries !== undefined) deliveries?.takeOver(message.deliveries);
+    });
+  const threads = Array.from({ length: Math.min(MAX_THREADS, availableParallelism()) }, one);
+  try {
+    await Promise.all(threads);
+  } catch (error) {
+    after = head; // the others end with the part that they have
+    await Promise.allSettled(threads);
+    throw error;
+  }
+}
+
+/** Resolves when the thread has ended; rejects with its error. */
+function runThread(
+  workerData: VerifyThreadData,
+  onMessage: (message: VerifyThreadMessage, answer: (part: LogPart | 'end') => void) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./verify-thread.ts', import.meta.url), {
+      workerData,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB, maxOldGenerationSizeMb: HEAP_MB },
+    });
+    worker.on('message', (message: VerifyThreadMessage) =>
+      onMessage(message, (part) => worker.postMessage(part)),
+    );
+    worker.once('error', reject);
+    worker.once('exit', (code) => {
+      if (code === 0) resolve();
+      else reject(new Error(`a thread of the verification ended with code ${code}`));
+    });
+  });
+}

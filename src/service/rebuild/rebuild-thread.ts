@@ -1,0 +1,50 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { openEngines } from '../../app.ts';
+import { systemClock } from '../../clock.ts';
+import type { Config } from '../../config/config.ts';
+import { createLog } from '../../log.ts';
+import { applySegments } from '../../transactions/view/build/apply-segments.ts';
+import { rebuildTransactions } from '../../transactions/view/build/rebuild.ts';
+
+export interface RebuildThreadData {
+  readonly config: Config;
+  readonly holder: string;
+  /** `segments`: of the build that is under way. `rendering`: a whole rebuild, since records are rendered otherwise now. */
+  readonly task: 'segments' | 'rendering';
+}
+
+/** A thread that builds a view beside the served one. */
+const { config, holder, task } = workerData as RebuildThreadData;
+const stopping = new AbortController();
+parentPort?.once('message', () => stopping.abort());
+
+const { signal } = stopping;
+const log = createLog(config.FUEL_LOG_LEVEL, { role: 'rebuild' });
+const engines = await openEngines(config, systemClock, log);
+const parts = {
+  store: engines.store(),
+  view: engines.view(),
+  coordination: engines.coordination(),
+  clock: systemClock,
+  log,
+  holder,
+  signal,
+};
+try {
+  if (task === 'rendering') {
+    log.info('records are rendered otherwise now: a new view is built, and this one is served until then');
+    const author = { actor: 'system', command: 'fuel serve' };
+    const reason = 'records are rendered otherwise now';
+    const { outcome, position } = await rebuildTransactions({ ...parts, author, reason, accept: true });
+    log.info(
+      { position },
+      outcome === 'switched' ? 'the new view is served' : 'the new view is not complete yet',
+    );
+  } else {
+    const build = await parts.view.builds.current();
+    if (build !== undefined) await applySegments({ ...parts, build });
+  }
+} finally {
+  await engines.close();
+  parentPort?.close();
+}

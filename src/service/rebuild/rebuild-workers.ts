@@ -1,0 +1,47 @@
+import { Worker } from 'node:worker_threads';
+import type { Config } from '../../config/config.ts';
+import type { RebuildThreadData } from './rebuild-thread.ts';
+
+const ENTRY = new URL('./rebuild-thread.ts', import.meta.url);
+const HEAP_MB = 256;
+
+/**
+ * Runs `count` threads that apply segments of the build that is under way; resolves when all have ended, and rejects when
+ * one fails. Those that work then stop after their batch, as they do when `signal` aborts.
+ */
+export async function runRebuildWorkers(
+  count: number,
+  {
+    config,
+    holder,
+    signal,
+  }: { readonly config: Config; readonly holder: string; readonly signal: AbortSignal },
+): Promise<void> {
+  const failed = new AbortController();
+  const until = AbortSignal.any([signal, failed.signal]);
+  const threads = Array.from({ length: count }, async (_, n) => {
+    try {
+      await runRebuildThread({ config, holder: `${holder}-${n + 1}`, task: 'segments' }, until);
+    } catch (error) {
+      failed.abort();
+      throw error;
+    }
+  });
+  const results = await Promise.allSettled(threads);
+  const error = results.find((result) => result.status === 'rejected');
+  if (error !== undefined) throw error.reason;
+}
+
+/** Resolves when the thread has ended, rejects with its error. `signal` asks it to stop. */
+export function runRebuildThread(data: RebuildThreadData, signal: AbortSignal): Promise<void> {
+  const worker = new Worker(ENTRY, { workerData: data, resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } });
+  const stop = (): void => worker.postMessage('stop');
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop);
+  return new Promise<void>((resolve, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', (code) =>
+      code === 0 ? resolve() : reject(new Error(`a thread of the rebuild ended with code ${code}`)),
+    );
+  }).finally(() => signal.removeEventListener('abort', stop));
+}

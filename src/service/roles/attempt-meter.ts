@@ -1,0 +1,56 @@
+import type { ClaimedDelivery } from '../../deliveries/queue/delivery-queue.ts';
+import type { Sender, SendResult } from '../../deliveries/sender/sender-port.ts';
+import type { AttemptReport } from '../../ops/delivery-metrics.ts';
+
+/** Counts the attempts of the webhooks' thread, which the main thread shows. One attempt costs two additions. */
+export class AttemptMeter {
+  readonly #counts = new Map<string, { outcome: 'delivered' | 'failed'; kind: string; count: number }>();
+  #durations: number[] = [];
+  #redeliveries = 0;
+  #inFlight = 0;
+
+  /** The same sender, whose attempts are counted. */
+  over(sender: Sender): Sender {
+    return {
+      close: () => sender.close(),
+      send: async (request) => {
+        this.#inFlight++;
+        try {
+          const result = await sender.send(request);
+          this.#ended(result);
+          return result;
+        } finally {
+          this.#inFlight--;
+        }
+      },
+    };
+  }
+
+  /** To be called with each delivery that is about to be attempted. */
+  attempting({ cycle, attemptNumber }: Pick<ClaimedDelivery, 'cycle' | 'attemptNumber'>): void {
+    if (cycle > 1 && attemptNumber === 1) this.#redeliveries++;
+  }
+
+  /** What was counted since the last call. */
+  take(): AttemptReport {
+    const report = {
+      attempts: [...this.#counts.values()],
+      durationsSeconds: Float64Array.from(this.#durations),
+      redeliveries: this.#redeliveries,
+      inFlight: this.#inFlight,
+    };
+    this.#counts.clear();
+    this.#durations = [];
+    this.#redeliveries = 0;
+    return report;
+  }
+
+  #ended({ outcome, durationMs }: SendResult): void {
+    const kind = outcome.ok ? '' : outcome.kind;
+    const counted = this.#counts.get(kind);
+    if (counted === undefined)
+      this.#counts.set(kind, { outcome: outcome.ok ? 'delivered' : 'failed', kind, count: 1 });
+    else counted.count++;
+    this.#durations.push(durationMs / 1000);
+  }
+}

@@ -1,0 +1,232 @@
+import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Coordination } from '../../../coordination/coordination.ts';
+import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
+import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
+import { FuelError } from '../../../errors.ts';
+import type { EventStore } from '../../../event-store/event-store.ts';
+import { type Author, newEvent } from '../../../event-store/new-event.ts';
+import { assertCheckpoint, storeIdentity } from '../../../event-store/store-identity.ts';
+import type { Log } from '../../../log.ts';
+import { pause } from '../../../pause.ts';
+import { retryWhileUnavailable } from '../../../retry.ts';
+import { projectEvent } from '../../project-event.ts';
+import { applyOrPark } from '../apply-or-park.ts';
+import { type Checkpoint, isComplete } from '../checkpoint.ts';
+import { VIEW_NAME } from '../projector.ts';
+import type { TransactionsView } from '../transactions-view.ts';
+import type { ViewBuild } from '../view-builds.ts';
+import { applySegments } from './apply-segments.ts';
+import { type RowDifference, ViewComparison } from './compare.ts';
+import { planSegments } from './plan.ts';
+import { type BuildProgress, buildProgress, noteResumed } from './progress.ts';
+
+/** One process leads a build; others may apply segments of it. */
+export const BUILD_LEASE = 'view-build';
+const LEASE_MS = 5_000;
+const RENEW_EVERY_MS = 1_000;
+/** For the lease of a leader that was killed. */
+const MAX_LEASE_WAIT_MS = 2 * LEASE_MS;
+const LEASE_CHECK_MS = 200;
+const PROGRESS_EVERY_MS = 250;
+
+export interface RebuildOptions {
+  readonly store: EventStore;
+  readonly view: TransactionsView;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Names this process among those that build. */
+  readonly holder: string;
+  readonly signal: AbortSignal;
+  readonly author: Author;
+  /** Why, for the record. */
+  readonly reason: string;
+  /** Serves the new view also where its records differ from those of the present one. */
+  readonly accept: boolean;
+  /** Starts further workers that apply segments, and resolves when they have ended. Without it this process applies all. */
+  readonly helpers?: (signal: AbortSignal) => Promise<void>;
+  readonly onProgress?: (progress: BuildProgress) => void;
+}
+
+export interface RebuildResult {
+  /** `differs`: the present view is still served. */
+  readonly outcome: 'switched' | 'differs' | 'interrupted';
+  readonly position: number;
+  /** `undefined` where there was nothing to compare with: an unusable view, or one of an older rendering. */
+  readonly comparison:
+    | { readonly records: number; readonly differing: number; readonly named: readonly RowDifference[] }
+    | undefined;
+}
+
+/**
+ * Builds a new view beside the served one, compares the two, and serves the new one in its place. What was built stays:
+ * the next call continues there. A view that can't be served (of another store, or ahead of this one) is reset first, and
+ * answers 503 until the new one is complete. Rejects with `REFUSED` while another process leads a build.
+ */
+export async function rebuildTransactions(options: RebuildOptions): Promise<RebuildResult> {
+  const { coordination, holder } = options;
+  await takeLead(options);
+  const ended = new AbortController();
+  const signal = AbortSignal.any([options.signal, ended.signal]);
+  const renewing = renewLead(options, signal);
+  try {
+    return await new Rebuild({ ...options, signal }).run();
+  } finally {
+    ended.abort();
+    await renewing;
+    await coordination.release(BUILD_LEASE, holder);
+  }
+}
+
+class Rebuild {
+  readonly #options: RebuildOptions;
+
+  constructor(options: RebuildOptions) {
+    this.#options = options;
+  }
+
+  async run(): Promise<RebuildResult> {
+    const { store, view, clock, signal } = this.#options;
+    const storeId = await storeIdentity(store, clock);
+    const comparesWith = await this.#servedToCompare(storeId);
+    const build = await view.builds.start(storeId, await store.head());
+    await this.#applySegments(build);
+    if (signal.aborted) return this.#interrupted(build);
+    await build.finish();
+    const comparison = comparesWith && new ViewComparison({ store, served: view, build });
+    await comparison?.findSuspects();
+    const outcome = await this.#followUntilServed(build, comparison);
+    if (outcome === 'interrupted') return this.#interrupted(build);
+    const position = (await view.checkpoint())?.position ?? 0;
+    if (outcome === 'switched') await this.#record(comparison?.differing ?? 0);
+    return {
+      outcome,
+      position,
+      comparison: comparison && {
+        records: comparison.records,
+        differing: comparison.differing,
+        named: comparison.named,
+      },
+    };
+  }
+
+  /** The checkpoint of a served view whose records must be the same; one that can't be served is reset. */
+  async #servedToCompare(storeId: string): Promise<Checkpoint | undefined> {
+    const { store, view } = this.#options;
+    const served = await view.checkpoint();
+    if (served === undefined || !(await fits(served, { store, storeId }))) {
+      await view.reset(storeId, await store.head());
+      return undefined;
+    }
+    return isComplete(served) && served.rendering === RENDERING_VERSION ? served : undefined;
+  }
+
+  async #applySegments(build: ViewBuild): Promise<void> {
+    const { helpers, clock, signal, onProgress } = this.#options;
+    const target = (await build.checkpoint())?.servesFrom ?? 0;
+    await noteResumed(build, clock.now());
+    const done = new AbortController();
+    const watching = this.#watch(build, AbortSignal.any([signal, done.signal]));
+    const planning = planSegments({ ...this.#options, build, target, splits: helpers !== undefined });
+    try {
+      const working = helpers === undefined ? applySegments({ ...this.#options, build }) : helpers(signal);
+      await Promise.all([planning, working]);
+    } finally {
+      done.abort();
+      await watching;
+    }
+    const progress = await buildProgress(build, clock.now());
+    if (progress !== undefined) onProgress?.(progress);
+  }
+
+  async #watch(build: ViewBuild, signal: AbortSignal): Promise<void> {
+    const { clock, onProgress, log } = this.#options;
+    while (onProgress !== undefined && !signal.aborted) {
+      const progress = await retryWhileUnavailable(() => buildProgress(build, clock.now()), {
+        log,
+        signal,
+        component: 'progress',
+      });
+      if (progress !== undefined) onProgress(progress);
+      await pause(PROGRESS_EVERY_MS, signal);
+    }
+  }
+
+  /** Follows the log until the build is as far as the served view, and serves it if it may be. */
+  async #followUntilServed(
+    build: ViewBuild,
+    comparison: ViewComparison | undefined,
+  ): Promise<'switched' | 'differs' | 'interrupted'> {
+    const { store, view, accept, signal } = this.#options;
+    let from = (await build.checkpoint())?.position ?? 0;
+    const log = { prefixes: [TRANSACTION_STREAMS], after: from, signal };
+    for await (const { events, position, caughtUp } of store.subscribe(log)) {
+      const before = from;
+      const changes = events.map(projectEvent);
+      await applyOrPark(changes, (some, isWhole) => build.apply(some, isWhole ? position : before));
+      from = position;
+      if (!caughtUp) continue;
+      if (comparison !== undefined && !(await comparison.judgeSuspects())) continue;
+      if (comparison !== undefined && comparison.differing > 0 && !accept) return 'differs';
+      if (await view.builds.switchTo(build)) return 'switched';
+    }
+    return 'interrupted';
+  }
+
+  async #interrupted(build: ViewBuild): Promise<RebuildResult> {
+    const position = (await build.checkpoint())?.position ?? 0;
+    return { outcome: 'interrupted', position, comparison: undefined };
+  }
+
+  async #record(differing: number): Promise<void> {
+    const { store, clock, author, reason } = this.#options;
+    const accepted = differing === 0 ? '' : `; ${differing} records differed, which was accepted`;
+    const rebuilt = {
+      type: 'ViewRebuilt',
+      data: { view: VIEW_NAME, reason: `${reason}${accepted}` },
+    } as const;
+    const events = [newEvent(rebuilt, author, clock.now())];
+    await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events }]);
+  }
+}
+
+async function fits(
+  served: Checkpoint,
+  place: { readonly store: EventStore; readonly storeId: string },
+): Promise<boolean> {
+  try {
+    await assertCheckpoint(served, place, VIEW_NAME);
+    return true;
+  } catch (error) {
+    if (error instanceof FuelError && error.code === 'STORE_MISMATCH') return false;
+    throw error;
+  }
+}
+
+async function takeLead({ coordination, holder, signal }: RebuildOptions): Promise<void> {
+  const deadlineMs = performance.now() + MAX_LEASE_WAIT_MS;
+  while (!(await coordination.acquire(BUILD_LEASE, holder, LEASE_MS))) {
+    if (performance.now() > deadlineMs || signal.aborted) {
+      throw new FuelError(
+        'REFUSED',
+        'another process is rebuilding this view: fuel projection status shows how far it is, and ' +
+          'fuel projection rebuild transactions --join helps it',
+      );
+    }
+    await pause(LEASE_CHECK_MS, signal);
+  }
+}
+
+/** A build is safe with two leaders, so one that could not renew its lease continues. */
+async function renewLead({ coordination, holder, log }: RebuildOptions, until: AbortSignal): Promise<void> {
+  while (!until.aborted) {
+    await pause(RENEW_EVERY_MS, until);
+    if (until.aborted) return;
+    try {
+      await coordination.acquire(BUILD_LEASE, holder, LEASE_MS);
+    } catch (error) {
+      log.warn({ err: error }, 'rebuild could not renew its lease: it continues');
+    }
+  }
+}

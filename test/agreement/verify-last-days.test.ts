@@ -1,0 +1,91 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { verifyLastDays } from '../../src/agreement/verify-last-days.ts';
+import { claimDeliveryLog } from '../../src/deliveries/delivery-log.ts';
+import type { Log } from '../../src/log.ts';
+import { projectEvent } from '../../src/transactions/project-event.ts';
+import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
+import { keyIssued, opened, webhookSet } from '../support/accounts/account-samples.ts';
+import { AFTER_URL, DAY_MS } from '../support/agreement/verifying.ts';
+import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { confirmed, voided } from '../support/transactions/e2e-samples.ts';
+import { showing } from '../support/transactions/records.ts';
+
+/** Transactions 1 and 2, recorded three days ago, 3 and 4 yesterday; 2 was voided today. Nothing was projected yet. */
+async function start() {
+  const { store, clock, folder, append, account, author, openQueue } = openPushStores();
+  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
+  onTestFinished(() => view.close());
+  const queue = openQueue();
+  await claimDeliveryLog(store, queue, clock);
+  await account(opened(), keyIssued(), webhookSet());
+  const confirm = (id: number) => append(`transaction-${id}`, confirmed(id, AFTER_URL));
+  await confirm(1);
+  await confirm(2);
+  clock.advance(2 * DAY_MS);
+  await confirm(3);
+  await confirm(4);
+  clock.advance(DAY_MS);
+  await append('transaction-2', voided(2));
+  const { generation } = await view.reset('store', 0);
+  const project = async (...ids: number[]) => {
+    const streams = await store.readStreams(ids.map((id) => `transaction-${id}`));
+    await view.apply(streams.flat().map(projectEvent), { generation, position: await store.head() });
+  };
+  const lines: string[] = [];
+  const log = {
+    info: (_: unknown, message: string) => void lines.push(`info ${message}`),
+    error: (_: unknown, message: string) => void lines.push(`error ${message}`),
+  } as unknown as Log;
+  const verify = (overrides: object = {}) =>
+    verifyLastDays({
+      ...{ store, view, clock, author, log, accountIds: [7], environment: 'staging' },
+      queue: () => queue,
+      retentionMs: 90 * DAY_MS,
+      signal: new AbortController().signal,
+      settleMs: 0,
+      ...overrides,
+    });
+  return { store, view, queue, clock, project, verify, lines, openQueue };
+}
+
+test('the last two days are repaired, older days are left alone, and an operator is told', async () => {
+  const { store, view, queue, project, verify, lines } = await start();
+  await project(1, 2, 4);
+  await view.replace(1, []);
+  await view.replace(2, [projectEvent((await store.readStream('transaction-2'))[0] as never)]); // its void was lost
+  await view.replace(99, [showing({ id: 99, createdAtMs: Date.parse('2026-09-06T00:00:00Z') })]);
+  expect(await verify()).toEqual({ view: 3, deliveries: 2 });
+  expect(await view.find(1)).toBeUndefined();
+  expect([await view.find(2), await view.find(3), await view.find(99)]).toEqual([
+    'hidden',
+    expect.objectContaining({ id: 3 }),
+    undefined,
+  ]);
+  expect((await queue.list({}, { limit: 9 })).map(({ transactionId }) => transactionId).sort()).toEqual([
+    3, 4,
+  ]);
+  expect(lines).toEqual([expect.stringMatching(/^error the last two days differed/)]);
+  const repairs = (await store.readStream('operations')).filter(({ type }) => type === 'AgreementRepaired');
+  expect(repairs.map(({ data }) => data)).toEqual([
+    { what: 'view', repaired: 3 },
+    { what: 'deliveries', repaired: 2 },
+  ]);
+  expect(await verify()).toEqual({ view: 0, deliveries: 0 });
+  expect(lines.slice(1)).toEqual([expect.stringMatching(/^info verified the last two days/)]);
+});
+
+test('a delivery log that was lost is reported and never rebuilt', async () => {
+  const { project, verify, lines, openQueue } = await start();
+  await project(1, 2, 3, 4);
+  const other = openQueue('other.db');
+  expect(await verify({ queue: () => other })).toEqual({ view: 0, deliveries: 0 });
+  expect(await other.list({}, { limit: 9 })).toEqual([]);
+  expect(lines[0]).toMatch(/^error the delivery log is another one/);
+});
+
+test('it stops when it is told to', async () => {
+  const { verify, project } = await start();
+  await project(1, 2, 3, 4);
+  await expect(verify({ signal: AbortSignal.abort(new Error('stopped')) })).rejects.toThrow('stopped');
+});

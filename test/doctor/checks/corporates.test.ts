@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { checkCorporates } from '../../../src/doctor/checks/corporates.ts';
+import { corporateAdded, opened } from '../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { openProjection } from '../../support/transactions/projector.ts';
+import { sampleRow, showing } from '../../support/transactions/records.ts';
+
+async function looked(corporateId: number) {
+  const { view, clock } = openProjection();
+  const { generation } = await view.reset('store', 0);
+  const change = showing({ id: 501, accountId: 7, corporateId, createdAtMs: clock.now() });
+  await view.apply([change], { generation, position: 1 });
+  return checkCorporates(directoryOf(opened(), corporateAdded()), view, clock.now());
+}
+
+test('a record whose corporate is in the directory is right', async () => {
+  expect(sampleRow({ id: 501, accountId: 7, corporateId: 31, createdAtMs: 1 })).toMatchObject({
+    corporateId: 31,
+  });
+  expect(await looked(31)).toEqual({
+    ok: true,
+    detail: 'looked at the newest 1 records of the 1 accounts that were changed last',
+    do: null,
+  });
+});
+
+test('a record whose corporate the directory lacks is wrong', async () => {
+  expect(await looked(99)).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('the directory lacks: 99 of account 7; looked at the newest 1 records'),
+    do: 'fuel account corporate 7 99 --name NAME, for each of them',
+  });
+});
+
+test('a view that is being built can not be looked at', async () => {
+  const { view } = openProjection();
+  const finding = await checkCorporates(directoryOf(opened()), view, 1);
+  expect(finding).toMatchObject({ ok: false, do: 'fuel projection status' });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { Directory } from '../../projections/directory.ts';
+import { FuelError } from '../../src/errors.ts';
+import { silentLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/ops/metrics.ts';
+import type { SharedFigureParts } from '../../src/ops/shared-figures.ts';
+import { newDelivery } from '../support/deliveries/deliveries.ts';
+import { confirmed } from '../support/transactions/e2e-samples.ts';
+import { openProjection } from '../support/transactions/projector.ts';
+
+const { signal } = new AbortController();
+
+function opened(overrides: Partial<SharedFigureParts> = {}) {
+  const stores = openProjection();
+  const metrics = createMetrics();
+  const status = async () => ({ position: 0, parked: 4 });
+  const queue = stores.openQueue();
+  const parts = { ...stores, queue, directory: new Directory(), log: silentLog, subscriptions: { status } };
+  const figures = async (): Promise<Record<string, number>> => {
+    await metrics.shared.read({ ...parts, ...overrides }, signal);
+    const lines = (await metrics.registry.metrics()).split('\n');
+    const shared = lines.filter((line) => /^fuel_(follower|deliveries_(?!in)|webhooks)/.test(line));
+    return Object.fromEntries(
+      shared.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
+    );
+  };
+  return { ...stores, queue, figures };
+}
+
+describe('the figures that are the same in every process', () => {
+  test('are how old the first event is that a follower has not done, and how many it parked', async () => {
+    const { append, clock, figures } = opened();
+    await append('transaction-1', confirmed(1));
+    await append('account-7', { type: 'IntegrationEnabled', data: { account_id: 7 } });
+    clock.advance(1_500);
+    await append('transaction-2', confirmed(2));
+    clock.advance(1_000);
+    expect(await figures()).toMatchObject({
+      'fuel_follower_lag_seconds{follower="transactions"}': 2.5,
+      'fuel_follower_lag_seconds{follower="deliveries"}': 2.5,
+      'fuel_follower_lag_seconds{follower="notices"}': 2.5,
+      'fuel_follower_parked_events{follower="transactions"}': 0,
+      'fuel_follower_parked_events{follower="deliveries"}': 4,
+    });
+  });
+
+  test('have no lag where only events of others follow', async () => {
+    const { append, clock, store, figures } = opened({
+      subscriptions: { status: async (name) => ({ position: name === 'deliveries' ? 1 : 0, parked: 0 }) },
+    });
+    await append('transaction-1', confirmed(1));
+    await append('account-7', { type: 'IntegrationEnabled', data: { account_id: 7 } });
+    clock.advance(2_000);
+    expect(await store.head()).toBe(2);
+    expect(await figures()).toMatchObject({
+      'fuel_follower_lag_seconds{follower="deliveries"}': 0,
+      'fuel_follower_lag_seconds{follower="notices"}': 2,
+    });
+  });
+
+  test('are the backlog, and for how long its oldest delivery has been due', async () => {
+    const { queue, clock, figures } = opened();
+    expect(await figures()).toMatchObject({ fuel_deliveries_oldest_due_seconds: 0 });
+    const createdAtMs = clock.now();
+    await queue.enqueue([newDelivery(1, { createdAtMs }), newDelivery(2, { createdAtMs })]);
+    clock.advance(7_000);
+    expect(await figures()).toMatchObject({
+      fuel_deliveries_pending: 2,
+      fuel_deliveries_held: 0,
+      fuel_deliveries_oldest_due_seconds: 7,
+      fuel_webhooks_failing: 0,
+      fuel_webhooks_disabled: 0,
+    });
+  });
+
+  test('are no numbers while they can not be read, and the others are', async () => {
+    const status = (): Promise<never> => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
+    const { figures } = opened({ subscriptions: { status } });
+    expect(await figures()).toMatchObject({
+      'fuel_follower_lag_seconds{follower="notices"}': Number.NaN,
+      'fuel_follower_lag_seconds{follower="transactions"}': 0,
+      fuel_deliveries_pending: 0,
+    });
+  });
+});
