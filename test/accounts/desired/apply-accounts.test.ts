@@ -48,6 +48,7 @@ describe('accounts that are applied', () => {
     const lines = [
       '\uFEFF',
       'broken',
+      '[]',
       '{"account_id":7,"name":"Other","corporates":[{"id":31,"group_id":9}]}',
       '{"account_id":8,"nam":"Eight","contacts":["x"]}',
       '',
@@ -57,19 +58,20 @@ describe('accounts that are applied', () => {
       '{"account_id":12,"name":"Twelve"}\r',
     ];
     expect(await run(lines.join('\n'))).toMatchObject({
-      counts: { applied: 1, unchanged: 0, refused: 6 },
+      counts: { applied: 1, unchanged: 0, refused: 7 },
       refused: [
         [2, expect.stringMatching(/^is not JSON: /)],
-        [4, 'contacts.0: must be an e-mail address; nam: is not a member here'],
-        [7, 'nests deeper than the 64 levels that a line may have'],
-        [8, 'is longer than 65536 bytes'],
+        [3, 'is not an object with "account_id"'],
+        [5, 'contacts.0: must be an e-mail address; nam: is not a member here'],
+        [8, 'nests deeper than the 64 levels that a line may have'],
+        [9, 'is longer than 65536 bytes'],
         [
-          3,
+          4,
           expect.stringMatching(
             /^account-7: account 7 is open under the name North Haulage.*; account 7 has no/,
           ),
         ],
-        [6, expect.stringMatching(/^account-9: account 9 is not open: give it a name/)],
+        [7, expect.stringMatching(/^account-9: account 9 is not open: give it a name/)],
       ],
     });
     expect(await typesOf(12)).toEqual(['AccountOpened']);

@@ -300,6 +300,29 @@ describe('saving a snapshot', () => {
     await until(async () => (await m.savedAt()) !== undefined, 5_000);
   });
 
+  test('that took two seconds is not done again for twenty, however much has changed', async () => {
+    const m = machine();
+    const slow: DirectorySnapshots = {
+      ...m.snapshots,
+      async save(header, parts) {
+        m.clock.advance(2_000);
+        return m.snapshots.save(header, parts);
+      },
+    };
+    const { live, lines } = await m.start({ snapshots: slow });
+    const saves = () => lines.filter((line) => line.includes('snapshot saved')).length;
+    await m.record('account-9', opened('Other', 9));
+    await m.recordMany();
+    await until(async () => saves() === 1, 5_000);
+    m.clock.advance(19_000);
+    await m.recordMany();
+    await until(async () => live.directory.account(9)?.revision === 2_000, 5_000);
+    expect(saves()).toBe(1);
+    m.clock.advance(1_000);
+    await m.record('account-9', contacts(0));
+    await until(async () => saves() === 2, 5_000);
+  });
+
   test('that fails is logged and disturbs nothing else', async () => {
     const m = machine();
     await m.record('account-9', opened('Other', 9));

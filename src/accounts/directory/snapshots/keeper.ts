@@ -12,6 +12,8 @@ const EVENTS_BETWEEN = 1_000;
 const MAX_BETWEEN_MS = 600_000;
 /** After a failure, or while another process saves. */
 const RETRY_AFTER_MS = 60_000;
+/** Of what the last save took: many changes at once must not be saved over and over, which delays applying them. */
+const REST_TIMES = 10;
 /** Where saving takes longer, two processes may save at once: then the later snapshot stays. */
 const LEASE_MS = 120_000;
 
@@ -68,6 +70,7 @@ export class DirectorySnapshotKeeper {
 
   async #save(): Promise<void> {
     const { coordination, holder, clock, log, signal } = this.#options;
+    const startedAtMs = clock.now();
     try {
       if (await coordination.acquire(SNAPSHOT_LEASE, holder, LEASE_MS)) {
         try {
@@ -75,6 +78,7 @@ export class DirectorySnapshotKeeper {
         } finally {
           await coordination.release(SNAPSHOT_LEASE, holder);
         }
+        this.#notBeforeMs = clock.now() + REST_TIMES * (clock.now() - startedAtMs);
         return;
       }
     } catch (error) {
