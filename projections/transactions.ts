@@ -1,6 +1,6 @@
 import type { TransactionEventType } from '../src/domain/transaction-events.ts';
 import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../src/domain/values/bounds.ts';
-import { formatDateTime, parseDateTime } from '../src/domain/values/date-time.ts';
+import { parseDateTime, printedDateTime } from '../src/domain/values/date-time.ts';
 import { printDecimal } from '../src/domain/values/decimal.ts';
 
 /**
@@ -148,8 +148,8 @@ function renderRow(data: Fields, status: VisibleStatus): TransactionRow {
   const images = fields(data.images, 'images');
   const confirmedAt = data.confirmed_at;
   const head =
-    `{"id":${transactionId},"status":"${status}","created_at":"${formatDateTime(createdAtMs)}",` +
-    `"confirmed_at":${confirmedAt === null ? 'null' : `"${formatDateTime(dateTime(confirmedAt, 'confirmed_at'))}"`},` +
+    `{"id":${transactionId},"status":"${status}","created_at":"${dateTimeText(data.created_at, 'created_at')}",` +
+    `"confirmed_at":${confirmedAt === null ? 'null' : `"${dateTimeText(confirmedAt, 'confirmed_at')}"`},` +
     `"correction_reference_id":${data.correction_reference_id === null ? 'null' : id(data.correction_reference_id, 'correction_reference_id')},` +
     `"corporate":${namedRef(corporate, 'corporate')},` +
     `"corporate_group":${group === null ? 'null' : namedRef(group, 'corporate_group')},` +
@@ -271,6 +271,12 @@ function decimal(value: unknown, decimals: number, path: string): string {
 function dateTime(value: unknown, path: string): number {
   const ms = typeof value === 'string' ? parseDateTime(value) : undefined;
   if (ms !== undefined) return ms;
+  throw new RecordFault(path, 'must be an ISO 8601 date-time that exists');
+}
+
+function dateTimeText(value: unknown, path: string): string {
+  const text = typeof value === 'string' ? printedDateTime(value) : undefined;
+  if (text !== undefined) return text;
   throw new RecordFault(path, 'must be an ISO 8601 date-time that exists');
 }
 

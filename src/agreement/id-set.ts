@@ -5,6 +5,8 @@ export class IdSet {
   #ids = new Float64Array(FIRST_CAPACITY);
   #count = 0;
   #isSorted = true;
+  /** After the id that was found last. */
+  #next = 0;
 
   add(id: number): void {
     if (this.#count === this.#ids.length) {
@@ -30,6 +32,11 @@ export class IdSet {
       this.#ids.subarray(0, this.#count).sort();
       this.#isSorted = true;
     }
+    // Whoever walks through ids in order asks for the next one nearly always.
+    if (this.#ids[this.#next] === id && this.#next < this.#count) {
+      this.#next += 1;
+      return true;
+    }
     let from = 0;
     let to = this.#count;
     while (from < to) {
@@ -37,6 +44,8 @@ export class IdSet {
       if ((this.#ids[middle] as number) < id) from = middle + 1;
       else to = middle;
     }
-    return from < this.#count && this.#ids[from] === id;
+    if (from >= this.#count || this.#ids[from] !== id) return false;
+    this.#next = from + 1;
+    return true;
   }
 }

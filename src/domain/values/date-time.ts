@@ -19,6 +19,13 @@ export function formatDateTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+/** As `formatDateTime` of what `parseDateTime` reads, which nearly always is the text itself. */
+export function printedDateTime(text: string): string | undefined {
+  if (usualMs(text) !== undefined) return text;
+  const ms = parseAny(text);
+  return ms === undefined ? undefined : formatDateTime(ms);
+}
+
 /**
  * Of nearly all date-times: in the form that is printed, on a day that every month has. A tenth of the time that the
  * expression takes, which matters to whoever reads a million events. `undefined` leaves it to `parseAny`.

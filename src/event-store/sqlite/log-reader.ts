@@ -64,9 +64,7 @@ export class SqliteLogReader {
     const { events, isFull, scannedTo, head } = this.#db.read(() => {
       const end = this.head();
       const to = Math.min(after + (others ? MAX_SCANNED_BY_INDEX : MAX_SCANNED), end);
-      const read = firstBatch(
-        statement.iterate(after, to, ...prefixes, limit) as unknown as Iterable<EventRow>,
-      );
+      const read = firstBatch(rowsOf(statement.iterate(after, to, ...prefixes, limit)));
       return { ...read, scannedTo: to, head: end };
     });
     const last = isFull || events.length === limit ? events.at(-1) : undefined;
@@ -81,8 +79,7 @@ export class SqliteLogReader {
     return this.#db.read(() => {
       const to = Math.min(before ?? Infinity, this.head() + 1) - 1;
       const after = Math.max(0, to - (others ? MAX_SCANNED_BY_INDEX : MAX_SCANNED));
-      const rows = statement.iterate(after, to, ...prefixes, limit) as unknown as Iterable<EventRow>;
-      const { events, isFull } = firstBatch(rows);
+      const { events, isFull } = firstBatch(rowsOf(statement.iterate(after, to, ...prefixes, limit)));
       const last = isFull || events.length === limit ? events.at(-1) : undefined;
       const position = last?.position ?? after + 1;
       return { events, position, atStart: position <= 1 };
@@ -94,6 +91,7 @@ export class SqliteLogReader {
     const known = this.#byQuery.get(sql);
     if (known !== undefined) return known;
     const statement = this.#db.prepare(sql);
+    statement.setReturnArrays(true); // costs less than objects
     this.#byQuery.set(sql, statement);
     return statement;
   }
@@ -119,6 +117,14 @@ export function firstBatch(rows: Iterable<EventRow | undefined>): {
     if (bytes >= MAX_BATCH_BYTES) return { events, rowCount, isFull: true };
   }
   return { events, rowCount, isFull: false };
+}
+
+/** From rows that are arrays, in the order of `EVENT_COLUMNS`. */
+function* rowsOf(arrays: Iterable<unknown>): Generator<EventRow, void> {
+  for (const values of arrays as Iterable<[number, string, number, string, string, number, string, string]>) {
+    const [position, stream, revision, id, type, recorded_at, data, metadata] = values;
+    yield { position, stream, revision, id, type, recorded_at, data, metadata };
+  }
 }
 
 /** Parameters: after, up to, the prefixes, limit. `others`: by the index without transaction events. */

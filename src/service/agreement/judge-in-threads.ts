@@ -11,7 +11,7 @@ const PART = 20_000;
 /** Starting the threads takes longer than to judge fewer events than these. */
 const MIN_EVENTS = 50_000;
 /** What is read of a block dies young: a small generation would be collected all the time, and kept alive by it. */
-const YOUNG_GENERATION_MB = 48;
+const YOUNG_GENERATION_MB = 64;
 const HEAP_MB = 512;
 
 export interface ThreadedJudges {
@@ -23,6 +23,7 @@ export interface JudgeInThreadsOptions extends VerifyThreadData {
   /** The end of the log, whose positions count events: only those of the embedded store do. */
   readonly head: number;
   readonly onProgress: (events: number) => void;
+  readonly partEvents?: number;
 }
 
 /** Whether several threads judge a log of this length sooner than one. */
@@ -33,13 +34,13 @@ export function paysOff(head: number): boolean {
 /** Has threads judge the log up to `head`, part by part, and gives these judges what they find. */
 export async function judgeInThreads(
   { view, deliveries }: ThreadedJudges,
-  { head, onProgress, ...data }: JudgeInThreadsOptions,
+  { head, onProgress, partEvents = PART, ...data }: JudgeInThreadsOptions,
 ): Promise<void> {
   let after = 0;
   let judged = 0;
   const nextPart = (): LogPart | 'end' => {
     if (after >= head) return 'end';
-    const part = { after, upTo: Math.min(after + PART, head) };
+    const part = { after, upTo: Math.min(after + partEvents, head) };
     after = part.upTo;
     return part;
   };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatDateTime, parseDateTime } from '../../../src/domain/values/date-time.ts';
+import { formatDateTime, parseDateTime, printedDateTime } from '../../../src/domain/values/date-time.ts';
 
 const EARLIEST = '0000-01-01T00:00:00.000Z';
 const LATEST = '9999-12-31T23:59:59.999Z';
@@ -8,6 +8,28 @@ const instants = fc.integer({ min: Date.parse(EARLIEST), max: Date.parse(LATEST)
 const digits = (value: number, width = 2): string => `${value}`.padStart(width, '0');
 
 describe('a date-time', () => {
+  it('is printed as it is read, whatever form it has', () => {
+    const text = fc.oneof(
+      instants.map((ms) => new Date(ms).toISOString()),
+      fc.stringMatching(/^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9]\.[0-9]{3}[Zz:]$/),
+      fc.constantFrom(
+        '2026-09-03T08:15:30+03:00',
+        '2026-02-29T00:00:00.000Z',
+        '0099-01-01T00:00:00.000Z',
+        'x',
+      ),
+    );
+    fc.assert(
+      fc.property(text, (given) => {
+        const ms = parseDateTime(given);
+        expect(printedDateTime(given)).toBe(ms === undefined ? undefined : formatDateTime(ms));
+        const valid = !Number.isNaN(Date.parse(given)) && new Date(given).toISOString() === given;
+        if (valid) expect(ms).toBe(Date.parse(given));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it.each([
     ['2026-09-03T08:15:30Z', Date.UTC(2026, 8, 3, 8, 15, 30)],
     ['2026-09-03T08:15:30.1Z', Date.UTC(2026, 8, 3, 8, 15, 30, 100)],

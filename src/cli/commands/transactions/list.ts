@@ -3,7 +3,7 @@ import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../projections/tr
 import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { FuelError } from '../../../errors.ts';
-import { hasPlate, type ListedRecord, listRecords } from '../../../transactions/list-records.ts';
+import { hasPlate, type ListedRecord, listRecords } from '../../../transactions/view/list-records.ts';
 import type { Place } from '../../../transactions/view/transactions-view.ts';
 import { addCommand, type Session } from '../../command/command.ts';
 import { unknownAccount } from '../../command/known-names.ts';

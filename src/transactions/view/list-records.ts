@@ -1,5 +1,5 @@
-import type { VisibleStatus } from '../../projections/transactions.ts';
-import type { PageQuery, PageRow, Place, TransactionsView } from './view/transactions-view.ts';
+import type { VisibleStatus } from '../../../projections/transactions.ts';
+import type { PageQuery, PageRow, Place, TransactionsView } from './transactions-view.ts';
 
 /** Rows of one page: those of a list that is filtered by number plate are read in few round trips. */
 const PAGE = 500;
