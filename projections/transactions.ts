@@ -241,10 +241,13 @@ function nullableInteger(value: unknown, path: string): string {
   throw new RecordFault(path, 'must be null or an integer within 2^53-1');
 }
 
+/** What JSON prints as it is: ASCII without control characters, quotation marks and backslashes. Quicker to find out. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
 function text(value: unknown, path: string): string {
   if (typeof value !== 'string') throw new RecordFault(path, 'must be a string');
   assertLength(value, path);
-  return JSON.stringify(value);
+  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
 }
 
 function nullableText(value: unknown, path: string): string {

@@ -15,6 +15,7 @@ const NOTHING = {
   missing: 0,
   surplus: 0,
   not_judged: 0,
+  not_owed: {},
 };
 
 describe('fuel verify deliveries', () => {
@@ -37,7 +38,8 @@ describe('fuel verify deliveries', () => {
     await push.record([taken, first].map((id) => voided(id, { account_id: account })));
     await push.reached(account, 'withdrawn', 1);
     await push.push(account, 1, { created_at: '2026-01-01T00:00:00.000Z' });
-    const expected = { ...NOTHING, owed: 7, delivered: 3, failed: 2, held: 1, withdrawn: 1 };
+    const not_owed = { 'the transaction was created before the webhook URL was set': 1 };
+    const expected = { ...NOTHING, not_owed, owed: 7, delivered: 3, failed: 2, held: 1, withdrawn: 1 };
     expect(await verify()).toEqual({ code: 0, counts: expected, stderr: '' });
     const unknown = await push.service.fuel(['verify', 'deliveries', '--account', '2']);
     expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('account 2 is not known')]);

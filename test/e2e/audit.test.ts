@@ -29,7 +29,9 @@ describe('fuel audit', () => {
     const lines = await audit();
     expect(lines[0]).toMatchObject({ stream: 'operations', revision: 0, type: 'StoreNamed' });
     for (const line of lines) {
-      expect(Object.keys(line)).toEqual(['stream', 'revision', 'at', 'type', 'actor', 'command', 'data']);
+      expect(Object.keys(line)).toEqual([
+        ...['stream', 'revision', 'at', 'type', 'actor', 'os_user', 'command', 'correlation_id', 'data'],
+      ]);
       expect(line.at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     }
     expect(lines.map(({ at }) => at)).toEqual(lines.map(({ at }) => at).sort());
