@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isLocked } from '../sqlite/database.ts';
+import { isLocked } from '../sqlite/errors.ts';
 
 /** Files up to this size are always rewritten: it takes about a second, in which others wait to write. */
 const REWRITTEN_BYTES = 64 * 1024 * 1024;

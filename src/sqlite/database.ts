@@ -1,23 +1,16 @@
 import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { backup, DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { type ErrorCode, FuelError } from '../errors.ts';
+import { FuelError } from '../errors.ts';
 import { Backoff } from '../retry.ts';
+import { isBusy, isLocked, orDamaged, toKnownError } from './errors.ts';
 
-const SQLITE_BUSY = 5;
-/** Locked by another process: busy, locked, the protocol of the write-ahead log. */
-const LOCKED_CODES = new Set([SQLITE_BUSY, 6, 15]);
-/** Out of memory, read-only, interrupted, an I/O error, a full disk, a file that can't be opened. */
-const UNAVAILABLE_CODES = new Set([7, 8, 9, 10, 13, 14]);
-/** A value that is too large, violates a constraint, has the wrong type or is out of range. */
-const REFUSED_CODES = new Set([18, 19, 20, 25]);
-/** Malformed, or no database at all. */
-const DAMAGED_CODES = new Set([11, 26]);
 const MAX_READ_WAIT_MS = 1_000; // readers wait only while another process recovers the log after a crash
 const MAX_LOCK_WAIT_MS = 30_000;
 const LOCK_BACKOFF = { firstMs: 1, maxMs: 10 } as const;
+const MAX_OPEN_TRIES = 50;
+const OPEN_PAUSE_MS = 20;
 const PAGE_BYTES = 8192; // five records a page
 const SMALL_CACHE_MIB = 2; // a process opens a dozen connections
 /** More pages than any file has: a copy in one step, so that a busy writer can't make it start over forever. */
@@ -48,10 +41,10 @@ export class Database {
     this.#path = path;
     this.#db = this.#open(options.mustExist === true);
     try {
-      this.#prepare(options);
+      withoutRace(() => this.#prepare(options));
     } catch (error) {
       this.close();
-      throw this.#toKnownError(error);
+      throw toKnownError(this.#path, error);
     }
   }
 
@@ -73,7 +66,7 @@ export class Database {
     try {
       return this.#withKnownErrors(this.#db.prepare(sql));
     } catch (error) {
-      throw this.#toKnownError(error);
+      throw toKnownError(this.#path, error);
     }
   }
 
@@ -111,7 +104,7 @@ export class Database {
     try {
       this.#db.exec('BEGIN');
     } catch (error) {
-      throw this.#toKnownError(error);
+      throw toKnownError(this.#path, error);
     }
     return this.#finish(work);
   }
@@ -132,7 +125,7 @@ export class Database {
     try {
       return new DatabaseSync(existingFile(this.#path), { timeout: MAX_LOCK_WAIT_MS });
     } catch (error) {
-      throw this.#toKnownError(error);
+      throw toKnownError(this.#path, error);
     }
   }
 
@@ -143,8 +136,8 @@ export class Database {
       this.#db.exec('BEGIN IMMEDIATE');
       return true;
     } catch (error) {
-      if (codeOf(error) === SQLITE_BUSY) return false;
-      throw this.#toKnownError(error);
+      if (isBusy(error)) return false;
+      throw toKnownError(this.#path, error);
     } finally {
       this.#db.exec(`PRAGMA busy_timeout = ${MAX_READ_WAIT_MS}`);
     }
@@ -157,7 +150,7 @@ export class Database {
       return result;
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw this.#toKnownError(error);
+      throw toKnownError(this.#path, error);
     }
   }
 
@@ -170,24 +163,12 @@ export class Database {
           try {
             return call(...values);
           } catch (error) {
-            throw this.#toKnownError(error);
+            throw toKnownError(this.#path, error);
           }
         },
       });
     }
     return statement;
-  }
-
-  /** Classifies an error of SQLite for `errorKind`: unavailable, refused, damaged, or the error itself. */
-  #toKnownError(error: unknown): unknown {
-    const code = codeOf(error);
-    if (code === undefined) return error;
-    const { message } = error as Error;
-    const as = (known: ErrorCode): FuelError =>
-      new FuelError(known, `${this.#path}: ${message}`, { cause: error });
-    if (LOCKED_CODES.has(code)) return as('STORE_BUSY');
-    if (UNAVAILABLE_CODES.has(code)) return as('STORE_UNAVAILABLE');
-    return REFUSED_CODES.has(code) ? as('ITEM_REFUSED') : orDamaged(this.#path, error);
   }
 
   #prepare({ migrations, durability, cacheMiB = SMALL_CACHE_MIB }: OpenOptions): void {
@@ -226,6 +207,21 @@ function existingFile(path: string): URL {
   return url;
 }
 
+/**
+ * Of several processes that create a file at once SQLite refuses some without waiting, where two change the journal's
+ * mode. The work must be safe to repeat.
+ */
+function withoutRace(work: () => void): void {
+  for (let tries = 1; ; tries++) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isLocked(error) || tries === MAX_OPEN_TRIES) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_PAUSE_MS);
+    }
+  }
+}
+
 /** What a file is, without making or updating it. */
 export interface FileState {
   /** How many of its migrations have run. */
@@ -262,26 +258,4 @@ export async function backupFile(source: string, target: string): Promise<void> 
   } finally {
     db.close();
   }
-}
-
-/** Whether an error of SQLite says that another process has locked the file. */
-export function isLocked(error: unknown): boolean {
-  return LOCKED_CODES.has(codeOf(error) ?? 0);
-}
-
-/** `STORE_DAMAGED` where an error of SQLite says that the file is damaged; the error itself otherwise. */
-function orDamaged(path: string, error: unknown): unknown {
-  if (!DAMAGED_CODES.has(codeOf(error) ?? 0)) return error;
-  return new FuelError(
-    'STORE_DAMAGED',
-    `${resolve(path)} is damaged or no database of this service: stop the service, keep the file, and see ` +
-      'docs/operations.md, "a file is damaged"',
-    { cause: error },
-  );
-}
-
-/** SQLite's primary result code; `undefined` for an error of another kind. */
-function codeOf(error: unknown): number | undefined {
-  const code = (error as { readonly errcode?: unknown } | null)?.errcode;
-  return typeof code === 'number' ? code & 0xff : undefined;
 }

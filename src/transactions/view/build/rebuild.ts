@@ -13,7 +13,7 @@ import { retryWhileUnavailable } from '../../../retry.ts';
 import { projectEvent } from '../../project-event.ts';
 import { applyOrPark } from '../apply-or-park.ts';
 import { type Checkpoint, isComplete } from '../checkpoint.ts';
-import { VIEW_NAME } from '../projector.ts';
+import { runProjector, VIEW_NAME } from '../projector.ts';
 import type { TransactionsView } from '../transactions-view.ts';
 import type { ViewBuild } from '../view-builds.ts';
 import { applySegments } from './apply-segments.ts';
@@ -95,8 +95,10 @@ class Rebuild {
     if (signal.aborted) return this.#interrupted(build);
     await build.finish();
     const comparison = comparesWith && new ViewComparison({ store, served: view, build });
-    await comparison?.findSuspects();
-    const outcome = await this.#followUntilServed(build, comparison);
+    const outcome = await this.#whileServedFollows(comparison, async () => {
+      await comparison?.findSuspects();
+      return this.#followUntilServed(build, comparison);
+    });
     if (outcome === 'interrupted') return this.#interrupted(build);
     const position = (await view.checkpoint())?.position ?? 0;
     if (outcome === 'switched') await this.#record(comparison?.differing ?? 0);
@@ -150,6 +152,20 @@ class Rebuild {
       });
       if (progress !== undefined) onProgress(progress);
       await pause(PROGRESS_EVERY_MS, signal);
+    }
+  }
+
+  /** The served view must follow the log to be compared: this process takes care of it where no projector works. */
+  async #whileServedFollows<T>(comparison: ViewComparison | undefined, work: () => Promise<T>): Promise<T> {
+    if (comparison === undefined) return work();
+    const done = new AbortController();
+    const signal = AbortSignal.any([this.#options.signal, done.signal]);
+    const projecting = runProjector({ ...this.#options, signal });
+    try {
+      return await Promise.race([work(), projecting.then(() => new Promise<never>(() => undefined))]);
+    } finally {
+      done.abort();
+      await projecting;
     }
   }
 
