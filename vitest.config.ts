@@ -7,6 +7,7 @@ export default defineConfig({
     exclude: [
       'test/e2e-long/**', // minutes: `npm run test:long`
       'test/e2e-engines/**', // minutes, of which most is waiting: `npm run test:engines`
+      'test/crash/crash.test.ts', // some seconds of it: `npm run test:long`; all: `npm run test:crash`
       'test/crash/copy.test.ts', // minutes: `npm run test:crash`
     ],
     passWithNoTests: false,

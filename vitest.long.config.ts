@@ -3,5 +3,10 @@ import config from './vitest.config.ts';
 
 /** `npm run test:long`: the black-box tests that wait for much: processes and engines killed, holds, retries. */
 export default defineConfig({
-  test: { ...config.test, include: ['test/e2e-long/**/*.test.ts'], exclude: [], maxWorkers: 2 },
+  test: {
+    ...config.test,
+    include: ['test/e2e-long/**/*.test.ts', 'test/crash/crash.test.ts'],
+    exclude: [],
+    maxWorkers: 2,
+  },
 });
