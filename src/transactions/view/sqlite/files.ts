@@ -44,14 +44,14 @@ export class GenerationFiles {
     return this.all()[1];
   }
 
-  /** Those that are not retired: the served one, and the one that is being built. */
+  /** Those in use: the served one, and the one that is being built. An empty file that something else made is neither. */
   all(): SqliteGeneration[] {
     this.#assertOpen();
     for (let tries = 1; ; tries++) {
       try {
         return numberedFiles(this.#folder, this.#first)
           .map((name) => this.#openFile(name, { mustExist: true }))
-          .filter((file) => !this.#closeRetired(file));
+          .filter((file) => file.read() !== undefined && !this.#closeRetired(file));
       } catch (error) {
         if (!isUnavailable(error) || tries === MAX_TRIES) throw error; // it was removed after its name was read
       }

@@ -110,9 +110,12 @@ export class SqliteGeneration implements ViewBuild {
     });
   }
 
-  /** Calls `start` within the write lock of this file, with a number that no generation had before. */
-  async startBuild<T>(start: (served: this, generation: number) => T): Promise<T> {
-    return this.write(() => start(this, this.#nextNumber()));
+  /**
+   * Calls `start` within the write lock of this file, with a number that no generation had before. `undefined` where
+   * another file is served by then.
+   */
+  async startBuild<T>(start: (served: this, generation: number) => T): Promise<T | undefined> {
+    return this.write(() => (this.isRetired() ? undefined : start(this, this.#nextNumber())));
   }
 
   /** Makes this empty file a build. */
@@ -186,7 +189,6 @@ export class SqliteGeneration implements ViewBuild {
     return this.#db.write(() => this.#statements.retire.run(position).changes === 1);
   }
 
-  /** Marks it as dropped, also where its making was interrupted. */
   drop(): void {
     this.#db.writeNow(() => this.#statements.drop.run());
   }
@@ -231,9 +233,7 @@ function prepareStatements(db: Database) {
     retire: db.prepare('UPDATE checkpoint SET retired = 1 WHERE retired = 0 AND position <= ?'),
     nextNumber: db.prepare('UPDATE generations SET last = last + 1 RETURNING last'),
     number: db.prepare('UPDATE generations SET last = max(last, ?)'),
-    drop: db.prepare(
-      `INSERT INTO checkpoint VALUES (1, 0, '', 0, 0, 0, 1) ON CONFLICT (only) DO UPDATE SET retired = 1`,
-    ),
+    drop: db.prepare('UPDATE checkpoint SET retired = 1'),
     resumed: db.prepare('SELECT at, covered, events FROM resumed'),
     resume: db.prepare('INSERT OR REPLACE INTO resumed VALUES (1, ?, ?, ?)'),
   };

@@ -109,29 +109,24 @@ class SqliteViewBuilds implements ViewBuilds {
   }
 
   async current(): Promise<SqliteGeneration | undefined> {
-    const build = this.#files.build();
-    return build?.read() === undefined ? undefined : build; // it is being created
+    return this.#files.build();
   }
 
   /** Within the write lock of the served file, so that of several processes one begins. */
   async start(storeId: string, servesFrom: Position): Promise<ViewBuild> {
-    return this.#files.served().startBuild((served, generation) => {
-      const present = this.#files.build();
-      const { storeId: builtFrom, rendering } = present?.read() ?? {};
-      if (present !== undefined) {
-        if (builtFrom === storeId && rendering === RENDERING_VERSION) return present;
-        present.drop();
-      }
-      const build = this.#files.create(generation);
-      const known = served.read()?.storeId === storeId ? served.allSegments() : [];
-      build.beginBuild({
-        storeId,
-        servesFrom,
-        generation,
-        bounds: boundsUpTo(known, servesFrom),
+    for (;;) {
+      const build = await this.#files.served().startBuild((served, generation) => {
+        const present = this.#files.build();
+        const { storeId: builtFrom, rendering } = present?.read() ?? {};
+        if (present !== undefined && builtFrom === storeId && rendering === RENDERING_VERSION) return present;
+        present?.drop();
+        const begun = this.#files.create(generation);
+        const known = served.read()?.storeId === storeId ? served.allSegments() : [];
+        begun.beginBuild({ storeId, servesFrom, generation, bounds: boundsUpTo(known, servesFrom) });
+        return begun;
       });
-      return build;
-    });
+      if (build !== undefined) return build;
+    }
   }
 
   async switchTo({ generation }: ViewBuild): Promise<boolean> {

@@ -155,6 +155,21 @@ describe('the transactions view on SQLite', () => {
     expect((await view.page(query)).rows).toEqual([]);
   });
 
+  test('an empty file under the first name does not take the place of the file that is served', async () => {
+    const folder = temporaryFolder();
+    const view = openIn(folder);
+    await view.reset('store-1', 0);
+    const build = await view.builds.start('store-1', 0);
+    await build.finish();
+    const { generation } = build;
+    expect(await view.builds.switchTo(build)).toBe(true);
+    await view.close();
+    new DatabaseSync(join(folder, 'transactions.db')).exec('CREATE TABLE mine (a)');
+    const again = openIn(folder);
+    onTestFinished(() => again.close());
+    expect(await again.checkpoint()).toMatchObject({ generation });
+  });
+
   test('a file of a newer version is refused with what to do', () => {
     const folder = temporaryFolder();
     openIn(folder).close();
