@@ -7,13 +7,12 @@ import { onServers } from '../support/engines/test-engines.ts';
 import { ServiceProcess, startFuel } from '../support/service/service-process.ts';
 import {
   confirmed,
-  idsOf,
   importEvents,
   linesOf,
   minutely,
   openAccount,
-  SEPTEMBER,
   voided,
+  walkSeptember,
 } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
@@ -25,19 +24,7 @@ describe('fuel projection rebuild', () => {
   const service = new ServiceProcess();
   let key = '';
 
-  /** All ids of September, page by page; every answer must be a page. */
-  async function walk(): Promise<number[]> {
-    const ids: number[] = [];
-    let cursor = '';
-    for (;;) {
-      const { status, body } = await service.get(`/transactions?${SEPTEMBER}&limit=100${cursor}`, { key });
-      expect(status).toBe(200);
-      ids.push(...idsOf(body));
-      if (!body.pagination.has_more) return ids;
-      cursor = `&cursor=${encodeURIComponent(body.pagination.next_cursor)}`;
-    }
-  }
-
+  const walk = () => walkSeptember(service, key);
   const command = (...options: string[]) =>
     startFuel([...REBUILD, ...options, '--json'], { dataDir: service.dataDir });
   const status = async () => (await service.done(['projection', 'status', '--json'])).lines[0];

@@ -4,12 +4,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { onServers } from '../support/engines/test-engines.ts';
 import { folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
 import {
-  idsOf,
   importEvents,
   linesOf,
   minutely,
   openAccount,
-  SEPTEMBER,
+  walkSeptember,
 } from '../support/transactions/e2e-samples.ts';
 
 // A backup is one of embedded files; servers have their own ways.
@@ -17,17 +16,7 @@ describe.skipIf(onServers)('fuel store backup', () => {
   const service = new ServiceProcess();
   let key = '';
 
-  const idsIn = async (from: ServiceProcess): Promise<number[]> => {
-    const ids: number[] = [];
-    let cursor = '';
-    for (;;) {
-      const { status, body } = await from.get(`/transactions?${SEPTEMBER}&limit=100${cursor}`, { key });
-      expect(status).toBe(200);
-      ids.push(...idsOf(body));
-      if (!body.pagination.has_more) return ids;
-      cursor = `&cursor=${encodeURIComponent(body.pagination.next_cursor)}`;
-    }
-  };
+  const idsIn = (from: ServiceProcess) => walkSeptember(from, key);
   const recordedIn = async (dataDir: string): Promise<number[]> => {
     const { lines } = await fuel(['audit', '--json', '--type', 'TransactionConfirmed'], { dataDir });
     return lines.map(({ data }) => data.transaction_id).sort((a, b) => b - a);

@@ -97,3 +97,16 @@ export async function importEvents(service: ServiceProcess, events: readonly Eve
 }
 
 export const idsOf = (body: { data: readonly { id: number }[] }): number[] => body.data.map(({ id }) => id);
+
+/** The ids of September page by page, as a customer walks them. Throws at an answer that is no page. */
+export async function walkSeptember(service: ServiceProcess, key: string): Promise<number[]> {
+  const ids: number[] = [];
+  let cursor = '';
+  for (;;) {
+    const { status, body } = await service.get(`/transactions?${SEPTEMBER}&limit=100${cursor}`, { key });
+    if (status !== 200) throw new Error(`a page was answered with ${status}: ${JSON.stringify(body)}`);
+    ids.push(...idsOf(body));
+    if (!body.pagination.has_more) return ids;
+    cursor = `&cursor=${encodeURIComponent(body.pagination.next_cursor)}`;
+  }
+}
