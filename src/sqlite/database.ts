@@ -94,19 +94,12 @@ export class Database {
 
   /** As `write`, where no other process has a reason to hold the lock for long: it blocks until then, at most a second. */
   writeNow<T>(work: () => T): T {
-    this.exec('BEGIN IMMEDIATE');
-    return this.#finish(work);
+    return this.#within('BEGIN IMMEDIATE', work);
   }
 
   /** Runs `work` on one snapshot. It must be short: a long one prevents checkpoints of the write-ahead log. */
   read<T>(work: () => T): T {
-    this.assertOpen();
-    try {
-      this.#db.exec('BEGIN');
-    } catch (error) {
-      throw toKnownError(this.#path, error);
-    }
-    return this.#finish(work);
+    return this.#within('BEGIN', work);
   }
 
   /** Changes whenever another connection has committed to the file. */
@@ -141,6 +134,16 @@ export class Database {
     } finally {
       this.#db.exec(`PRAGMA busy_timeout = ${MAX_READ_WAIT_MS}`);
     }
+  }
+
+  #within<T>(begin: string, work: () => T): T {
+    this.assertOpen();
+    try {
+      this.#db.exec(begin);
+    } catch (error) {
+      throw toKnownError(this.#path, error);
+    }
+    return this.#finish(work);
   }
 
   #finish<T>(work: () => T): T {

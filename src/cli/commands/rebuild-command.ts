@@ -67,8 +67,7 @@ async function leadRebuild(
       helpers: (signal) => runRebuildWorkers(workers, { config, holder: parts.holder, signal }),
     }),
     onProgress: (step) => progress.show(progressText(step)),
-  });
-  progress.end();
+  }).finally(() => progress.end());
   const { outcome, position, comparison } = result;
   for (const difference of comparison?.named ?? []) out.note(differenceText(difference));
   out.result(
