@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../tools/demo/random.ts';
 import type { CommandResult } from '../support/service/command-result.ts';
-import { folder, startFuel } from '../support/service/service-process.ts';
+import { folder, startFuel } from '../support/service/commands.ts';
 import { linesOf } from '../support/transactions/e2e-samples.ts';
 import { crashingAt } from './environment.ts';
 import { judgeErasedBytes } from './erased-bytes.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { inject, it } from 'vitest';
 import { Random } from '../../tools/demo/random.ts';
 import { describeWithMongodb } from '../support/engines/mongodb.ts';
-import { type RunningCommand, startFuel } from '../support/service/service-process.ts';
+import { type RunningCommand, startFuel } from '../support/service/commands.ts';
 import { linesOf } from '../support/transactions/e2e-samples.ts';
 import { EMBEDDED, type Engine, type Engines, startEngines } from './engines.ts';
 import { crashingAt } from './environment.ts';

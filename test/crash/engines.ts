@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Mongod } from '../support/engines/mongod.ts';
 import { MongodSet } from '../support/engines/mongod-set.ts';
 import { lastingPort } from '../support/lasting-port.ts';
-import type { Env } from '../support/service/service-process.ts';
+import type { Env } from '../support/service/commands.ts';
 
 /** As in test/e2e-engines: starts a node on a folder and prints `{"url": …, "pid": …}` once it answers. */
 const REAL = process.env.FUEL_TEST_EVENTSTORE ?? '';

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import type { Env } from '../support/service/service-process.ts';
+import type { Env } from '../support/service/commands.ts';
 
 const PRELOAD = new URL('./crash-points.ts', import.meta.url).href;
 /** The compile cache of modules that the preload changes: separate from the usual one, and kept between runs. */

@@ -6,7 +6,7 @@ import type { DeliverySummary } from '../../src/deliveries/queue/delivery-queue.
 import { waitUntilApplied } from '../../src/service/wait-applied.ts';
 import { recordText } from '../support/deliveries/push-service.ts';
 import type { CommandResult } from '../support/service/command-result.ts';
-import { fuel } from '../support/service/service-process.ts';
+import { fuel } from '../support/service/commands.ts';
 import { judgeErasedBytes } from './erased-bytes.ts';
 import { judgeDeliveries } from './judge-deliveries.ts';
 import type { Member } from './member.ts';

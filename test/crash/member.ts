@@ -5,7 +5,7 @@ import { Agent } from 'undici';
 import { type Answer, fetchAnswer } from '../support/fetch-answer.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import type { CommandResult } from '../support/service/command-result.ts';
-import { type Env, type RunningCommand, startFuel } from '../support/service/service-process.ts';
+import { type Env, type RunningCommand, startFuel } from '../support/service/commands.ts';
 import { until, within } from '../support/waiting.ts';
 import { crashingAt } from './environment.ts';
 

@@ -7,7 +7,8 @@ import {
   type EventStoreDbDouble,
   startEventStoreDbDouble,
 } from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
-import { type Env, folder, ServiceProcess } from '../support/service/service-process.ts';
+import { type Env, folder } from '../support/service/commands.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import {
   GROUP,
   idsOf,

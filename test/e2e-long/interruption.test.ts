@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { folder, ServiceProcess, startFuel } from '../support/service/service-process.ts';
+import { folder, startFuel } from '../support/service/commands.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import {
   type EventLine,
   idsOf,

@@ -4,7 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { onServers } from '../support/engines/test-engines.ts';
-import { ServiceProcess, startFuel } from '../support/service/service-process.ts';
+import { startFuel } from '../support/service/commands.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import {
   confirmed,
   importEvents,

@@ -7,7 +7,7 @@ import { PushService } from '../support/deliveries/push-service.ts';
 import { answerWith } from '../support/deliveries/webhook-receiver.ts';
 import { describeWithMongodb, freshDatabase, mongodbUrl } from '../support/engines/mongodb.ts';
 import { startEventStoreDbDouble } from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
-import { startFuel } from '../support/service/service-process.ts';
+import { startFuel } from '../support/service/commands.ts';
 import { confirmed, idsOf, linesOf } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 

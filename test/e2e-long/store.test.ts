@@ -2,7 +2,8 @@ import { copyFileSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { onServers } from '../support/engines/test-engines.ts';
-import { folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
+import { folder, fuel } from '../support/service/commands.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import {
   importEvents,
   linesOf,

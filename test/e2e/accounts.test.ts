@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folder, fuel } from '../support/service/service-process.ts';
+import { folder, fuel } from '../support/service/commands.ts';
 
 describe('fuel account', () => {
   const dataDir = join(folder(), 'data');

@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { onServers } from '../support/engines/test-engines.ts';
-import { folder, fuelProcess, ServiceProcess, startFuel } from '../support/service/service-process.ts';
+import { folder, fuelProcess, startFuel } from '../support/service/commands.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import { SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 

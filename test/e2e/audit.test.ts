@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ServiceProcess, startFuel } from '../support/service/service-process.ts';
+import { startFuel } from '../support/service/commands.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import {
   confirmed,
   importEvents,

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
+import { folder, fuelProcess as fuel } from '../support/service/commands.ts';
 import { productionEnv } from '../support/service/production.ts';
-import { folder, fuelProcess as fuel, ServiceProcess } from '../support/service/service-process.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 
 /** Every command of the design that belongs to the pull channel. */
 const COMMANDS = [

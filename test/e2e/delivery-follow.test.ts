@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { newDelivery } from '../support/deliveries/deliveries.ts';
 import { commandLine } from '../support/service/command-line.ts';
-import { startFuel } from '../support/service/service-process.ts';
+import { startFuel } from '../support/service/commands.ts';
 import { until } from '../support/waiting.ts';
 
 it('fuel delivery list --follow prints what is new and what has changed, until it is interrupted', async () => {

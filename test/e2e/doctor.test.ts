@@ -3,7 +3,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { onServers } from '../support/engines/test-engines.ts';
-import { folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
+import { folder, fuel } from '../support/service/commands.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import { closedPort } from '../support/tcp-server.ts';
 import { confirmed, importEvents, openAccount } from '../support/transactions/e2e-samples.ts';
 

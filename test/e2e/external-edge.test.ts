@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { folder } from '../support/service/commands.ts';
 import { productionEnv, writeCertificate } from '../support/service/production.ts';
-import { folder, ServiceProcess } from '../support/service/service-process.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import { openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 
 const TOKENS = ['first-token-0123456789', 'second-token-0123456789'] as const;

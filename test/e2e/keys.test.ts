@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { folder, fuel } from '../support/service/service-process.ts';
+import { folder, fuel } from '../support/service/commands.ts';
 
 const KEY = /^svc_test_([a-z0-9]{10})_[A-Za-z0-9]{43}$/;
 

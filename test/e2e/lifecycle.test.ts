@@ -2,8 +2,9 @@ import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { folder, fuel } from '../support/service/commands.ts';
 import { exchange, openConnection, parseAnswer } from '../support/service/raw-connection.ts';
-import { folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import {
   confirmed,
   idsOf,

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { withEngines } from '../support/engines/test-engines.ts';
 import type { Answer } from '../support/fetch-answer.ts';
+import { type Env, folder, fuel } from '../support/service/commands.ts';
 import { Operator } from '../support/service/operator.ts';
 import { productionEnv, type TestCertificate, writeCertificate } from '../support/service/production.ts';
-import { type Env, folder, fuel, ServiceProcess } from '../support/service/service-process.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
 import { confirmed, importEvents, openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { cpSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { atEndOfFile } from './end-of-file.ts';
-import { folder } from './service/service-process.ts';
+import { folder } from './service/commands.ts';
 import { until } from './waiting.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

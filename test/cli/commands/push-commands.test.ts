@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createReceiver, type Receiver, type WebhookEvent } from '../../../examples/receiver/receiver.ts';
 import type { DeliveryState, DeliverySummary } from '../../../src/deliveries/queue/delivery-queue.ts';
 import { makeCertificate } from '../../support/certificate.ts';
-import { folder, ServiceProcess } from '../../support/service/service-process.ts';
+import { folder } from '../../support/service/commands.ts';
+import { ServiceProcess } from '../../support/service/service-process.ts';
 import { startSmtpServer } from '../../support/service/smtp.ts';
 import {
   confirmed,

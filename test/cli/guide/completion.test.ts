@@ -5,8 +5,8 @@ import type { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { commandTree } from '../../../src/cli/guide/command-tree.ts';
 import { createProgram } from '../../../src/cli/program.ts';
+import { folder } from '../../support/service/commands.ts';
 import { runInProcess } from '../../support/service/in-process.ts';
-import { folder } from '../../support/service/service-process.ts';
 
 /** What is typed, and what the shell offers then; `…` stands for further words. */
 const TYPED: readonly (readonly [typed: readonly string[], offered: readonly string[]])[] = [

@@ -8,8 +8,8 @@ import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import type { Env } from './commands.ts';
 import { runInProcess } from './in-process.ts';
-import type { Env } from './service-process.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { vi } from 'vitest';
 import { main } from '../../../src/cli/program.ts';
 import { type CommandResult, commandResult } from './command-result.ts';
-import type { Env } from './service-process.ts';
+import type { Env } from './commands.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 const USER_ONLY = 0o077; // as src/cli/main.ts sets it

@@ -11,7 +11,7 @@ import {
   type ImportCounts,
   importTransactions,
 } from '../../../src/transactions/import/import-transactions.ts';
-import type { Env } from './service-process.ts';
+import type { Env } from './commands.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 

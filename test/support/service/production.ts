@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
-import type { Env } from './service-process.ts';
+import type { Env } from './commands.ts';
 
 export interface TestCertificate {
   readonly certPath: string;

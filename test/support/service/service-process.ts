@@ -1,24 +1,18 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import type { ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Agent } from 'undici';
 import { makeCertificate, type TestCertificate } from '../certificate.ts';
 import { atEndOfFile } from '../end-of-file.ts';
 import { withEngines } from '../engines/test-engines.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
 import { until, within } from '../waiting.ts';
-import { type CommandResult, commandResult } from './command-result.ts';
-import { runInProcess } from './in-process.ts';
+import type { CommandResult } from './command-result.ts';
+import { type Env, folder, fuel, spawnFuel } from './commands.ts';
 import { Operator } from './operator.ts';
 
-const BIN = fileURLToPath(new URL('../../../bin/fuel', import.meta.url));
 const READY_WITHIN_MS = 15_000;
 const ENDED_WITHIN_MS = 20_000;
-
-export type Env = Readonly<Record<string, string>>;
 
 export interface GetOptions {
   readonly key?: string | undefined;
@@ -26,80 +20,13 @@ export interface GetOptions {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS' | 'PATCH';
 }
 
-const folders: string[] = [];
-const children = new Set<ChildProcess>();
 const agents: Agent[] = [];
 /** For the services of all tests of this process. */
 let certificate: Promise<TestCertificate> | undefined;
 
 atEndOfFile(async () => {
-  for (const child of children) child.kill('SIGKILL');
-  await Promise.all([...children].map((child) => once(child, 'close')));
   await Promise.all(agents.splice(0).map((agent) => agent.destroy()));
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
-
-/** A new folder that is removed when the tests of the file are over. */
-export function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'fuel-e2e-'));
-  folders.push(path);
-  return path;
-}
-
-/** What every process of a test runs with: free ports, and nothing of the developer's own settings. */
-function environment(dataDir: string, env: Env): Env {
-  return {
-    PATH: process.env.PATH ?? '',
-    HOME: process.env.HOME ?? '',
-    FUEL_DATA_DIR: dataDir,
-    FUEL_LISTEN: '127.0.0.1:0',
-    FUEL_OPS_LISTEN: '127.0.0.1:0',
-    ...withEngines(dataDir, env),
-  };
-}
-
-export interface CommandOptions {
-  readonly dataDir: string;
-  readonly env?: Env | undefined;
-  readonly stdin?: string | Buffer | undefined;
-}
-
-export interface RunningCommand {
-  readonly child: ChildProcess;
-  readonly result: Promise<CommandResult>;
-  /** Standard output so far. */
-  readonly stdout: () => string;
-}
-
-/** Starts `bin/fuel` with these arguments. */
-export function startFuel(args: readonly string[], options: CommandOptions): RunningCommand {
-  const child = spawn(BIN, args, { env: environment(options.dataDir, options.env ?? {}) });
-  children.add(child);
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  child.stdin.on('error', () => undefined); // a command that refuses may end before it has read its input
-  child.stdin.end(options.stdin ?? '');
-  const result = closed(child).then((code) => commandResult(code, { stdout, stderr }));
-  return { child, result, stdout: () => stdout };
-}
-
-/** Runs `bin/fuel` to its end, in a process of its own. */
-export function fuelProcess(args: readonly string[], options: CommandOptions): Promise<CommandResult> {
-  return startFuel(args, options).result;
-}
-
-/** Runs a command to its end in this process, which is quicker, one after the other; `serve` in its own. */
-export function fuel(args: readonly string[], options: CommandOptions): Promise<CommandResult> {
-  if (args[0] === 'serve') return fuelProcess(args, options);
-  const { dataDir, env = {}, stdin } = options;
-  return runInProcess(args, { env: environment(dataDir, env), stdin });
-}
 
 export interface ServiceOptions {
   readonly dataDir?: string;
@@ -180,13 +107,13 @@ export class ServiceProcess {
   /** Starts it without waiting for anything. */
   launch(env: Env = {}): void {
     this.logLines.length = 0;
-    const child = spawn(BIN, ['serve', ...(this.#options.args ?? [])], {
-      env: environment(this.dataDir, { ...this.#options.env, ...env }),
-      stdio: ['ignore', 'pipe', 'pipe'],
+    const { child, ended } = spawnFuel(['serve', ...(this.#options.args ?? [])], {
+      dataDir: this.dataDir,
+      env: { ...this.#options.env, ...env },
     });
-    children.add(child);
+    child.stdin.end();
     this.#child = child;
-    this.#ended = closed(child);
+    this.#ended = ended;
     let rest = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#output += text;
@@ -293,14 +220,4 @@ export class ServiceProcess {
     await this.#agent?.destroy();
     this.#agent = undefined;
   }
-}
-
-function closed(child: ChildProcess): Promise<number | null> {
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (code) => {
-      children.delete(child);
-      resolve(code);
-    });
-  });
 }

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { atEndOfFile } from '../end-of-file.ts';
+import { withEngines } from '../engines/test-engines.ts';
+import { type CommandResult, commandResult } from './command-result.ts';
+import { runInProcess } from './in-process.ts';
+
+const BIN = fileURLToPath(new URL('../../../bin/fuel', import.meta.url));
+
+export type Env = Readonly<Record<string, string>>;
+
+const folders: string[] = [];
+const children = new Set<ChildProcess>();
+
+atEndOfFile(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await Promise.all([...children].map((child) => once(child, 'close')));
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A new folder that is removed when the tests of the file are over. */
+export function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'fuel-e2e-'));
+  folders.push(path);
+  return path;
+}
+
+/** What every process of a test runs with: free ports, and nothing of the developer's own settings. */
+function environment(dataDir: string, env: Env): Env {
+  return {
+    PATH: process.env.PATH ?? '',
+    HOME: process.env.HOME ?? '',
+    FUEL_DATA_DIR: dataDir,
+    FUEL_LISTEN: '127.0.0.1:0',
+    FUEL_OPS_LISTEN: '127.0.0.1:0',
+    ...withEngines(dataDir, env),
+  };
+}
+
+export interface CommandOptions {
+  readonly dataDir: string;
+  readonly env?: Env | undefined;
+  readonly stdin?: string | Buffer | undefined;
+}
+
+export interface RunningCommand {
+  readonly child: ChildProcess;
+  readonly result: Promise<CommandResult>;
+  /** Standard output so far. */
+  readonly stdout: () => string;
+}
+
+/** Starts `bin/fuel`; it is killed when the tests of the file are over. `ended` resolves with its exit code. */
+export function spawnFuel(args: readonly string[], { dataDir, env = {} }: CommandOptions) {
+  const child = spawn(BIN, args, { env: environment(dataDir, env) });
+  children.add(child);
+  return { child, ended: closed(child) };
+}
+
+/** Runs `bin/fuel` in a process, with what it prints. */
+export function startFuel(args: readonly string[], options: CommandOptions): RunningCommand {
+  const { child, ended } = spawnFuel(args, options);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  child.stdin.on('error', () => undefined); // a command that refuses may end before it has read its input
+  child.stdin.end(options.stdin ?? '');
+  const result = ended.then((code) => commandResult(code, { stdout, stderr }));
+  return { child, result, stdout: () => stdout };
+}
+
+/** Runs `bin/fuel` to its end, in a process of its own. */
+export function fuelProcess(args: readonly string[], options: CommandOptions): Promise<CommandResult> {
+  return startFuel(args, options).result;
+}
+
+/** Runs a command to its end in this process, which is quicker, one after the other; `serve` in its own. */
+export function fuel(args: readonly string[], options: CommandOptions): Promise<CommandResult> {
+  if (args[0] === 'serve') return fuelProcess(args, options);
+  const { dataDir, env = {}, stdin } = options;
+  return runInProcess(args, { env: environment(dataDir, env), stdin });
+}
+
+function closed(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => {
+      children.delete(child);
+      resolve(code);
+    });
+  });
+}
