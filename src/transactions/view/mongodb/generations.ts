@@ -184,7 +184,7 @@ async function newGeneration(db: Db): Promise<number> {
  * Removes the generations up to the given one that are neither served nor being built; another process may be creating a
  * later one. What a late projector writes to a dropped one is dropped with the next switch.
  */
-async function dropUnused(db: Db, upTo: number): Promise<void> {
+export async function dropUnused(db: Db, upTo: number): Promise<void> {
   const [served, build] = await Promise.all([readCheckpoint(db, SERVED), readCheckpoint(db, BUILD)]);
   const isUnused = (generation: number): boolean =>
     generation <= upTo && generation !== served?.generation && generation !== build?.generation;

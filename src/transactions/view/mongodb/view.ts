@@ -15,6 +15,7 @@ import { applyChanges, eraseRow, replaceRow } from './changes.ts';
 import { rowOf } from './documents.ts';
 import {
   BUILD,
+  dropUnused,
   type Generation,
   generationOf,
   makeIndexes,
@@ -176,6 +177,11 @@ class MongoTransactionsView implements TransactionsView {
       await this.#collections.use(WRITE_MS, (db) => erase(generationOf(db, build.generation)));
     }
     await this.#inGeneration(WRITE_MS, erase);
+    // Nor must a generation keep it that an interrupted switch has left.
+    await this.#collections.use(WRITE_MS, async (db) => {
+      const served = await readCheckpoint(db);
+      if (served !== undefined) await dropUnused(db, served.generation);
+    });
   }
 
   async replace(transactionId: number, changes: readonly ViewChange[]): Promise<void> {

@@ -44,14 +44,17 @@ export class GenerationFiles {
     return this.all()[1];
   }
 
-  /** Those in use: the served one, and the one that is being built. An empty file that something else made is neither. */
+  /**
+   * Those in use: the served one, and the one that is being built. Removes the files that are retired: who has one open
+   * sees that, and opens the served one. An empty file that something else made is neither.
+   */
   all(): SqliteGeneration[] {
     this.#assertOpen();
     for (let tries = 1; ; tries++) {
       try {
         return numberedFiles(this.#folder, this.#first)
           .map((name) => this.#openFile(name, { mustExist: true }))
-          .filter((file) => file.read() !== undefined && !this.#closeRetired(file));
+          .filter((file) => file.read() !== undefined && !this.#removeRetired(file));
       } catch (error) {
         if (!isUnavailable(error) || tries === MAX_TRIES) throw error; // it was removed after its name was read
       }
@@ -60,15 +63,6 @@ export class GenerationFiles {
 
   create(generation: number): SqliteGeneration {
     return this.#openFile(this.#first.replace(/\.db$/, `-${generation}.db`), { mustExist: false });
-  }
-
-  /** Removes the files that are retired. Who has one open sees that, and opens the served one. */
-  removeRetired(): void {
-    const inUse = new Set(this.all().map(({ path }) => basename(path)));
-    for (const name of numberedFiles(this.#folder, this.#first)) {
-      if (inUse.has(name)) continue;
-      for (const suffix of ['', '-wal', '-shm']) rmSync(join(this.#folder, name + suffix), { force: true });
-    }
   }
 
   close(): void {
@@ -88,11 +82,12 @@ export class GenerationFiles {
     return file;
   }
 
-  #closeRetired(file: SqliteGeneration): boolean {
+  #removeRetired(file: SqliteGeneration): boolean {
     if (!file.isRetired()) return false;
     file.close();
     this.#open.delete(file.path);
     if (this.#served === file) this.#served = undefined;
+    for (const suffix of ['', '-wal', '-shm']) rmSync(file.path + suffix, { force: true });
     return true;
   }
 }

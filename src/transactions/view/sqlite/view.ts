@@ -135,7 +135,7 @@ class SqliteViewBuilds implements ViewBuilds {
     if (checkpoint?.generation !== generation) return this.#files.served().read()?.generation === generation;
     if (!isComplete(checkpoint)) return false;
     const isSwitched = await this.#files.served().retire(checkpoint.position);
-    if (isSwitched) this.#files.removeRetired();
+    if (isSwitched) this.#files.served(); // removes the other
     return isSwitched;
   }
 
@@ -143,6 +143,6 @@ class SqliteViewBuilds implements ViewBuilds {
     const build = this.#files.build();
     if (build?.read()?.generation !== generation) return;
     build.drop();
-    this.#files.removeRetired();
+    this.#files.all(); // removes it
   }
 }

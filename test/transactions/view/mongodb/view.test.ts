@@ -52,6 +52,22 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     });
   });
 
+  test('an erasure drops the generation that an interrupted switch has left, and no other', async () => {
+    const { connection, view, collectionNames } = opened();
+    const { generation } = await view.reset('store-1', 0);
+    await view.apply([showing({ id: 1 })], { generation, position: 1 });
+    const build = await view.builds.start('store-1', 1);
+    await connection.use((db) =>
+      db
+        .collection<{ _id: string }>('view_checkpoint')
+        .updateOne({ _id: 'transactions' }, { $set: { generation: build.generation + 1, position: 1 } }),
+    );
+    await view.erase(1);
+    const names = await collectionNames();
+    expect(names).not.toContain(`transactions_${generation}`);
+    expect(await build.checkpoint()).toMatchObject({ generation: build.generation });
+  });
+
   test('a reset leaves the collections of one generation, and drops what a late projector wrote', async () => {
     const { connection, view, collectionNames } = opened();
     const first = await view.reset('store-1', 0);

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -153,6 +154,22 @@ describe('the transactions view on SQLite', () => {
     expect(await view.checkpoint()).toMatchObject({ rendering: rendering - 1 });
     const query = { accountId: 7, fromMs: 0, toMs: 5_000, statuses: ['CONFIRMED'] as const, limit: 1 };
     expect((await view.page(query)).rows).toEqual([]);
+  });
+
+  test('a file whose place another has taken is removed by the next process, where the switch was interrupted', async () => {
+    const folder = temporaryFolder();
+    const view = openIn(folder);
+    await view.reset('store-1', 0);
+    const { generation } = await view.builds.start('store-1', 0);
+    await (await view.builds.current())?.finish();
+    await view.close();
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    db.exec('UPDATE checkpoint SET retired = 1'); // the commit of a switch
+    db.close();
+    const next = openIn(folder);
+    onTestFinished(() => next.close());
+    expect(await next.checkpoint()).toMatchObject({ generation });
+    expect(readdirSync(folder).filter((name) => name.startsWith('transactions.db'))).toEqual([]);
   });
 
   test('an empty file under the first name does not take the place of the file that is served', async () => {
