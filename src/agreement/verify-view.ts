@@ -36,7 +36,7 @@ export interface ViewDifference {
 }
 
 export interface ViewAgreement {
-  /** Transactions compared. */
+  /** Transactions compared, without those that the view has not reached. */
   readonly checked: number;
   /** By id. */
   readonly differences: readonly ViewDifference[];
@@ -116,14 +116,19 @@ export class ViewJudge implements Judge {
     if (this.#suspects.size > 0) await sleep(settleMs ?? SETTLE_MS);
     const upTo = (await view.checkpoint())?.position ?? 0;
     const differences: ViewDifference[] = [];
+    let late = 0;
     const suspects = [...this.#suspects].sort((a, b) => a - b);
     for await (const { id, history, kind } of this.#judgeStreams(suspects)) {
-      if (kind === undefined || history.some(({ position }) => position > upTo)) continue;
+      if (kind === undefined) continue;
+      if (history.some(({ position }) => position > upTo)) {
+        late += 1;
+        continue;
+      }
       // A row without events has no time, so it is reported whatever the range.
       const isAsked = history.length === 0 || history.some((event) => isInScope(event, this.#options));
       if (isAsked) differences.push({ transactionId: id, kind });
     }
-    return { checked: this.#checked, differences, upTo };
+    return { checked: Math.max(0, this.#checked - late), differences, upTo };
   }
 
   /**

@@ -8,6 +8,7 @@ import type { EventStore, PersistentSubscriptions, Position } from '../event-sto
 import { readToEnd } from '../event-store/read-to-end.ts';
 import { NOTICES_GROUP } from '../notices/notifier.ts';
 import { type BuildProgress, buildProgress } from '../transactions/view/build/progress.ts';
+import { isBuildLed } from '../transactions/view/build/rebuild.ts';
 import { PROJECTOR_LEASE, VIEW_NAME } from '../transactions/view/projector.ts';
 import type { TransactionsView } from '../transactions/view/transactions-view.ts';
 import type { ViewBuilds } from '../transactions/view/view-builds.ts';
@@ -34,8 +35,10 @@ export interface FollowerStatus {
   readonly parked: number;
   /** The processes that work on it, separated by commas; `null` where none does. */
   readonly holder: string | null;
-  /** Of a view that is being built beside the served one. */
+  /** Of a view that is being built beside the served one, while a command leads that. */
   readonly rebuild?: BuildProgress;
+  /** How far a rebuild is that no command leads: interrupted, or refused since records differ. */
+  readonly unfinished_rebuild_percent?: number;
 }
 
 export interface FollowerParts {
@@ -64,14 +67,15 @@ export async function projectionStatus(
 ): Promise<FollowerStatus> {
   const position = (await view.checkpoint())?.position ?? 0;
   const build = await view.builds.current();
-  const rebuild = build && (await buildProgress(build, clock.now()));
+  const progress = build && (await buildProgress(build, clock.now()));
+  const isLed = await isBuildLed(coordination, clock);
   return {
     name: VIEW_NAME,
     position,
     ...(await lagAfter({ store, clock }, [TRANSACTION_STREAMS], position)),
     parked: await view.countParked(),
     holder: (await coordination.holder(PROJECTOR_LEASE))?.holder ?? null,
-    ...(rebuild && { rebuild }),
+    ...(progress && (isLed ? { rebuild: progress } : { unfinished_rebuild_percent: progress.percent })),
   };
 }
 

@@ -102,7 +102,7 @@ describe('fuel projection rebuild', () => {
       expect([code, json]).toMatchObject([1, { served: false, differences: 2 }]);
       expect(stderr).toContain('transaction 5 of account 7: only the new view shows it');
       expect(await walk()).toEqual(before);
-      expect(await status()).toMatchObject({ rebuild: { percent: 100 } });
+      expect(await status()).toMatchObject({ unfinished_rebuild_percent: 100 });
       const accepted = await command('--accept').result;
       expect([accepted.code, accepted.json]).toMatchObject([0, { served: true, differences: 2 }]);
       expect(await walk()).toEqual(expect.arrayContaining([5, 6]));

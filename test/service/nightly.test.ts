@@ -5,6 +5,7 @@ import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { openSqliteCoordination } from '../../src/coordination/sqlite.ts';
 import { claimDeliveryLog } from '../../src/deliveries/delivery-log.ts';
+import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import type { Log } from '../../src/log.ts';
 import { startNightly, verifyInThread } from '../../src/service/agreement/nightly.ts';
 import { keyIssued, opened, webhookSet } from '../support/accounts/account-samples.ts';
@@ -80,7 +81,7 @@ test('a verification under way is stopped with the process, without a warning', 
 test('what was removed behind the back of the service is there again after the night', async () => {
   const { account, append, withEngines, done, fuel } = commandLine({ FUEL_LOG_LEVEL: 'fatal' });
   const config = loadConfig(process.env, 'command');
-  await done('projection', 'rebuild', 'transactions'); // names the store
+  await withEngines((engines) => storeIdentity(engines.store(), systemClock));
   await withEngines((engines) => claimDeliveryLog(engines.store(), engines.queue(), systemClock));
   await account(opened(), keyIssued(), webhookSet());
   for (const id of [1, 2, 3]) {

@@ -90,12 +90,18 @@ function notParked(position: number): FuelError {
 }
 
 function statusText(status: FollowerStatus): string {
-  const { name, position, lag_events, lag_seconds, parked, holder, rebuild } = status;
+  const { name, position, lag_events, lag_seconds, parked, holder } = status;
   const lag = lag_events === 0 ? 'up to date' : `${lag_events ?? 'many'} events, ${lag_seconds} s behind`;
   const nobody = name === VIEW_NAME ? 'no projector works' : 'no process consumes it';
   const who = holder === null ? nobody : `${name === VIEW_NAME ? 'projector' : 'consumed by'} ${holder}`;
-  const building = rebuild === undefined ? '' : `; ${progressText(rebuild)}`;
+  const building = rebuildText(status);
   return `${name}: position ${position}, ${lag}, ${parked} parked, ${who}${building}`;
+}
+
+function rebuildText({ rebuild, unfinished_rebuild_percent: unfinished }: FollowerStatus): string {
+  if (rebuild !== undefined) return `; ${progressText(rebuild)}`;
+  if (unfinished === undefined) return '';
+  return `; a rebuild stopped at ${unfinished} %: the same command continues it, with --accept where records differ`;
 }
 
 function parkedJson({ parkedAtMs, ...event }: ParkedTransactionEvent) {

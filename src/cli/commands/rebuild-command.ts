@@ -6,9 +6,14 @@ import { runRebuildWorkers } from '../../service/rebuild/rebuild-workers.ts';
 import { applySegments } from '../../transactions/view/build/apply-segments.ts';
 import type { RowDifference } from '../../transactions/view/build/compare.ts';
 import type { BuildProgress } from '../../transactions/view/build/progress.ts';
-import { type RebuildResult, rebuildTransactions } from '../../transactions/view/build/rebuild.ts';
+import {
+  isBuildLed,
+  type RebuildResult,
+  rebuildTransactions,
+} from '../../transactions/view/build/rebuild.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { abortOnInterrupt, addCommand, type Session } from '../command/command.ts';
+import { requireStore } from '../command/command-engines.ts';
 import { countOption } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
 
@@ -46,6 +51,7 @@ async function rebuild(
     throw new FuelError('USAGE', `there is no view ${view}: the views are ${VIEW_NAME}`);
   const { workers = 1, join, accept } = options;
   if (workers > MAX_WORKERS) throw new FuelError('USAGE', `--workers takes at most ${MAX_WORKERS}`);
+  requireStore(session.config);
   if (join && accept) throw new FuelError('USAGE', '--accept is for the command that leads the rebuild');
   await session.engines.bind();
   return join ? joinRebuild(session, workers) : leadRebuild(session, { workers, accept: accept === true });
@@ -84,7 +90,7 @@ async function leadRebuild(
 }
 
 async function joinRebuild(session: Session, workers: number): Promise<number> {
-  const { config, engines, out } = session;
+  const { config, engines, clock, out } = session;
   const build = await engines.view().builds.current();
   if (build === undefined) {
     throw new FuelError(
@@ -95,14 +101,17 @@ async function joinRebuild(session: Session, workers: number): Promise<number> {
   const parts = partsOf(session);
   if (workers > 1) await runRebuildWorkers(workers, { config, holder: parts.holder, signal: parts.signal });
   else await applySegments({ ...parts, build });
-  const isInterrupted = parts.signal.aborted;
-  out.result(
-    { view: VIEW_NAME, joined: true },
-    isInterrupted
-      ? 'interrupted'
-      : 'every part of the log is applied: the command that leads the rebuild goes on',
-  );
-  return isInterrupted ? 1 : 0;
+  if (parts.signal.aborted) {
+    out.note('interrupted: others can take the parts that are left');
+    return 1;
+  }
+  const isServed = (await engines.view().builds.current()) === undefined;
+  const isLed = isServed || (await isBuildLed(parts.coordination, clock));
+  const rest = isLed
+    ? 'the command that leads the rebuild does the rest'
+    : 'no command leads the rebuild now, fuel projection rebuild transactions does the rest';
+  out.result({ view: VIEW_NAME, joined: true }, `every part of the log is applied: ${rest}`);
+  return isLed ? 0 : 1;
 }
 
 function partsOf({ engines, clock }: Session) {

@@ -3,6 +3,7 @@ import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import { createLog } from '../../log.ts';
+import { retryWhileUnavailable } from '../../retry.ts';
 import { applySegments } from '../../transactions/view/build/apply-segments.ts';
 import { rebuildTransactions } from '../../transactions/view/build/rebuild.ts';
 
@@ -35,11 +36,9 @@ try {
     log.info('records are rendered otherwise now: a new view is built, and this one is served until then');
     const author = { actor: 'system', command: 'fuel serve' };
     const reason = 'records are rendered otherwise now';
-    const { outcome, position } = await rebuildTransactions({ ...parts, author, reason, accept: true });
-    log.info(
-      { position },
-      outcome === 'switched' ? 'the new view is served' : 'the new view is not complete yet',
-    );
+    const rebuilding = () => rebuildTransactions({ ...parts, author, reason, accept: true });
+    const result = await retryWhileUnavailable(rebuilding, { log, signal, component: 'rebuild' });
+    if (result?.outcome === 'switched') log.info({ position: result.position }, 'the new view is served');
   } else {
     const build = await parts.view.builds.current();
     if (build !== undefined) await applySegments({ ...parts, build });

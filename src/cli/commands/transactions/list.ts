@@ -95,7 +95,10 @@ async function placeOf(
   if (after === undefined) return undefined;
   const row = await engines.view().find(after);
   if (row !== undefined && row !== 'hidden' && row.accountId === account) return row;
-  throw new FuelError('REFUSED', `account ${account} shows no transaction ${after} to continue after`);
+  throw new FuelError(
+    'REFUSED',
+    `account ${account} shows no transaction ${after} to continue after: it may be voided since, continue with --to and the time of the last line`,
+  );
 }
 
 /** An account that was never opened is known as long as transactions name it, and so is a corporate. */

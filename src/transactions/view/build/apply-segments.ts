@@ -1,9 +1,8 @@
 import type { Coordination } from '../../../coordination/coordination.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
+import { isUnavailable } from '../../../errors.ts';
 import type { EventStore, RecordedEvent } from '../../../event-store/event-store.ts';
-import type { Log } from '../../../log.ts';
 import { pause } from '../../../pause.ts';
-import { retryWhileUnavailable } from '../../../retry.ts';
 import { applyOrPark } from '../apply-or-park.ts';
 import { isApplied, plannedUpTo, SEGMENT_EVENTS } from '../segments.ts';
 import type { Segment, ViewBuild } from '../view-builds.ts';
@@ -13,6 +12,9 @@ const LEASE_MS = 10_000;
 const RENEW_EVERY_MS = 2_000;
 const LOOK_EVERY_MS = 200;
 const BATCH = 1_000;
+/** Longer than a failover takes. */
+const MAX_UNAVAILABLE_MS = 20_000;
+const RETRY_EVERY_MS = 500;
 
 export interface SegmentsOptions {
   readonly store: EventStore;
@@ -20,7 +22,6 @@ export interface SegmentsOptions {
   readonly coordination: Coordination;
   /** Names this worker among those that take segments. */
   readonly holder: string;
-  readonly log: Log;
   readonly signal: AbortSignal;
 }
 
@@ -66,21 +67,29 @@ function leaseOf({ generation }: ViewBuild, { upTo }: Segment): string {
   return `view-segment-${generation}-${upTo}`;
 }
 
-/** Stops early where the lease is lost. While an engine is unavailable it waits, then continues where it was. */
+/**
+ * Stops early where the lease is lost. While an engine is unavailable it waits, then continues where it was; rejects with
+ * its error after a while: a disk that is full does not become available by waiting.
+ */
 async function applySegment(segment: Segment, options: SegmentsOptions): Promise<number> {
-  const { log, signal } = options;
+  const { signal } = options;
   let events = 0;
   let from = segment.position;
-  await retryWhileUnavailable(
-    async (available) => {
+  let unavailableSinceMs: number | undefined;
+  while (!signal.aborted) {
+    try {
       for await (const { count, position } of batchesOf(segment, from, options)) {
         events += count;
         from = position;
-        available();
+        unavailableSinceMs = undefined;
       }
-    },
-    { log, signal, component: 'view build' },
-  );
+      break;
+    } catch (error) {
+      unavailableSinceMs ??= performance.now();
+      if (!isUnavailable(error) || performance.now() - unavailableSinceMs > MAX_UNAVAILABLE_MS) throw error;
+      await pause(RETRY_EVERY_MS, signal);
+    }
+  }
   return events;
 }
 

@@ -95,10 +95,9 @@ class Rebuild {
     if (signal.aborted) return this.#interrupted(build);
     await build.finish();
     const comparison = comparesWith && new ViewComparison({ store, served: view, build });
-    const outcome = await this.#whileServedFollows(comparison, async () => {
-      await comparison?.findSuspects();
-      return this.#followUntilServed(build, comparison);
-    });
+    const outcome = await this.#whileServedFollows(comparison, () =>
+      this.#followUntilServed(build, comparison),
+    );
     if (outcome === 'interrupted') return this.#interrupted(build);
     const position = (await view.checkpoint())?.position ?? 0;
     if (outcome === 'switched') await this.#record(comparison?.differing ?? 0);
@@ -176,6 +175,7 @@ class Rebuild {
   ): Promise<'switched' | 'differs' | 'interrupted'> {
     const { store, view, accept, signal } = this.#options;
     let from = (await build.checkpoint())?.position ?? 0;
+    let isCompared = comparison === undefined;
     const log = { prefixes: [TRANSACTION_STREAMS], after: from, signal };
     for await (const { events, position, caughtUp } of store.subscribe(log)) {
       const before = from;
@@ -183,6 +183,8 @@ class Rebuild {
       await applyOrPark(changes, (some, isWhole) => build.apply(some, isWhole ? position : before));
       from = position;
       if (!caughtUp) continue;
+      if (!isCompared) await comparison?.findSuspects();
+      isCompared = true;
       if (comparison !== undefined && !(await comparison.judgeSuspects())) continue;
       if (comparison !== undefined && comparison.differing > 0 && !accept) return 'differs';
       if (await view.builds.switchTo(build)) return 'switched';
@@ -218,6 +220,12 @@ async function fits(
     if (error instanceof FuelError && error.code === 'STORE_MISMATCH') return false;
     throw error;
   }
+}
+
+/** Whether a process leads a build now. */
+export async function isBuildLed(coordination: Pick<Coordination, 'holder'>, clock: Clock): Promise<boolean> {
+  const lease = await coordination.holder(BUILD_LEASE);
+  return lease !== undefined && lease.expiresAtMs > clock.now();
 }
 
 async function takeLead({ coordination, holder, signal }: RebuildOptions): Promise<void> {

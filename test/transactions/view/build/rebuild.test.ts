@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
 import { OPERATIONS_STREAM } from '../../../../src/domain/operations-events.ts';
+import { FuelError } from '../../../../src/errors.ts';
 import { applySegments } from '../../../../src/transactions/view/build/apply-segments.ts';
 import type { BuildProgress } from '../../../../src/transactions/view/build/progress.ts';
 import {
@@ -244,12 +245,25 @@ describe('a rebuild', () => {
     const helpers = async (signal: AbortSignal): Promise<void> => {
       const build = await view.builds.current();
       if (build === undefined) throw new Error('nothing is being built');
-      const parts = { store, build, coordination, log, signal };
+      const parts = { store, build, coordination, signal };
       const counts = await Promise.all(['a', 'b', 'c'].map((holder) => applySegments({ ...parts, holder })));
       expect(counts.reduce((sum, count) => sum + count)).toBe(30);
     };
     expect((await rebuild({ helpers })).outcome).toBe('switched');
     expect(await ids()).toEqual(before);
+  });
+
+  test('waits a moment for a store that is unavailable, then ends with its error', async () => {
+    const { rebuild, store, ids, start, shows } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    let failures = 0;
+    const failing = beforeCall(store, 'readStreams', () => {
+      if (failures++ < 2) throw new FuelError('STORE_UNAVAILABLE', 'the disk is full');
+    });
+    expect((await rebuild({ store: failing })).outcome).toBe('switched');
+    expect([failures, await ids()]).toEqual([3, [3, 1]]);
   });
 
   test('that fails rejects and records nothing', async () => {
