@@ -5,23 +5,37 @@ import {
   transition,
 } from '../../projections/transactions.ts';
 import type { ViewChange } from '../transactions/project-event.ts';
+import type { StoredRow } from '../transactions/view/bulk-reads.ts';
 
-/** Not shown, though the events call for it; shown, though they do not; or shown with other content. */
+/**
+ * Not shown, though the events call for it; shown, though they do not; or shown with other content, or as of another
+ * event than its last: a later one would be taken for one that was applied.
+ */
 export type DifferenceKind = 'missing' | 'surplus' | 'differing';
 
-/** How the view differs from the row that the events call for; `undefined` where it does not. */
-export function differenceOf(
-  expected: TransactionRow | undefined,
-  found: TransactionRow | 'hidden' | undefined,
-): DifferenceKind | undefined {
-  const shown = found === 'hidden' ? undefined : found;
-  if (expected === undefined) return shown === undefined ? undefined : 'surplus';
-  if (shown === undefined) return 'missing';
-  return isSameRow(expected, shown) ? undefined : 'differing';
+/** What a transaction's events fold to. */
+export interface FoldedRow {
+  readonly revision: number;
+  /** `undefined` for a tombstone. */
+  readonly row: TransactionRow | undefined;
 }
 
-/** The row that a transaction's events fold to. An event that can't follow changes nothing: the view parks it. */
-export function rowOf(changes: readonly ViewChange[]): TransactionRow | undefined {
+/** How the view differs from what the events call for; `undefined` where it does not. */
+export function differenceOf(
+  expected: FoldedRow | undefined,
+  found: StoredRow | undefined,
+): DifferenceKind | undefined {
+  const shown = found === undefined || found.row === 'hidden' ? undefined : found.row;
+  if (expected?.row === undefined) {
+    if (shown !== undefined) return 'surplus';
+  } else if (shown === undefined) return 'missing';
+  else if (!isSameRow(expected.row, shown)) return 'differing';
+  if (expected === undefined || found === undefined) return undefined;
+  return expected.revision === found.revision ? undefined : 'differing';
+}
+
+/** Folds a transaction's events. One that can't follow changes nothing: the view parks it. */
+export function foldRow(changes: readonly ViewChange[]): FoldedRow | undefined {
   let state: RowState | undefined;
   let row: TransactionRow | undefined;
   for (const projected of changes) {
@@ -30,7 +44,7 @@ export function rowOf(changes: readonly ViewChange[]): TransactionRow | undefine
     row = change.kind === 'show' ? change.row : undefined;
     state = stateAfter(change);
   }
-  return row;
+  return state && { revision: state.revision, row };
 }
 
 /** Member by member, the short ones first: of millions of rows a loop over their names takes the most time. */

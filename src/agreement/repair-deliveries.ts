@@ -43,7 +43,7 @@ export async function repairDeliveries(
     for (const id of withdrawn) await queue.withdraw(id, clock.now());
     for (const batch of batchesOf(owed, { most: BATCH, bytesOf: ({ record }) => jsonBytes(record) })) {
       await queue.enqueue(batch);
-      stored += batch.length;
+      stored += await countStored(batch, queue);
       onProgress?.(stored);
     }
   }
@@ -61,6 +61,13 @@ export async function repairDeliveries(
     await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: recorded }]);
   }
   return stored;
+}
+
+/** Not those whose id another row of the log has taken. */
+async function countStored(batch: readonly NewDelivery[], queue: DeliveryQueue): Promise<number> {
+  const logged = await queue.ofTransactions([...new Set(batch.map(({ transactionId }) => transactionId))]);
+  const ids = new Set(logged.map(({ id }) => id));
+  return batch.filter(({ id }) => ids.has(id)).length;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { EventStore, Position } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 import { projectEvent, type ViewChange } from '../transactions/project-event.ts';
 import type { Place, TransactionsView } from '../transactions/view/transactions-view.ts';
-import { type DifferenceKind, differenceOf, rowOf } from './compare-row.ts';
+import { type DifferenceKind, differenceOf, foldRow } from './compare-row.ts';
 import { IdSet } from './id-set.ts';
 import { type Judge, type ProjectedEvent, type ReadLogOptions, readLog } from './read-log.ts';
 import { isInScope, SETTLE_MS, type VerifyScope } from './scope.ts';
@@ -84,7 +84,7 @@ export class ViewJudge implements Judge {
     const found = await this.#options.view.findMany([...whole.keys()]);
     const doubtful = [...partial];
     for (const [id, changes] of whole) {
-      if (differenceOf(rowOf(changes), found.get(id)) !== undefined) doubtful.push(id);
+      if (differenceOf(foldRow(changes), found.get(id)) !== undefined) doubtful.push(id);
     }
     this.#checked += whole.size;
     const [first] = block;
@@ -165,7 +165,7 @@ export class ViewJudge implements Judge {
       let index = 0;
       for await (const [, history] of readInParts(store, streams)) {
         const id = part[index++] as number;
-        yield { id, history, kind: differenceOf(rowOf(history.map(projectEvent)), found.get(id)) };
+        yield { id, history, kind: differenceOf(foldRow(history.map(projectEvent)), found.get(id)) };
       }
     }
   }

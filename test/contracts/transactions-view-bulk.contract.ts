@@ -20,9 +20,9 @@ export function transactionsViewBulkContract(open: () => Promise<TransactionsVie
       const found = await view.findMany([LARGEST, 5, 404, 1]);
       expect(new Map<number, unknown>([...found].toSorted(([a], [b]) => a - b))).toEqual(
         new Map<number, unknown>([
-          [1, rows[0]],
-          [5, 'hidden'],
-          [LARGEST, rows[1]],
+          [1, { revision: 0, row: rows[0] }],
+          [5, { revision: 1, row: 'hidden' }],
+          [LARGEST, { revision: 0, row: rows[1] }],
         ]),
       );
       expect((await view.findMany([])).size).toBe(0);

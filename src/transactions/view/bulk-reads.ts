@@ -1,5 +1,12 @@
 import type { TransactionRow } from '../../../projections/transactions.ts';
 
+/** A row, or the tombstone of one. */
+export interface StoredRow {
+  /** Of the last event that was applied to it. */
+  readonly revision: number;
+  readonly row: TransactionRow | 'hidden';
+}
+
 /**
  * Reads of many rows, for those who compare the whole view with something else. They also read a view that is not
  * complete yet; every call is one short query, found by the ids, and after `close` it rejects with `STORE_CLOSED`.
@@ -10,7 +17,7 @@ import type { TransactionRow } from '../../../projections/transactions.ts';
  * - `idsAfter`: the ids of the same rows.
  */
 export interface BulkReads {
-  findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>>;
+  findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, StoredRow>>;
   rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]>;
   idsAfter(afterId: number, limit: number): Promise<number[]>;
 }

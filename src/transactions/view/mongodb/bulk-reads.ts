@@ -1,13 +1,19 @@
 import type { TransactionRow } from '../../../../projections/transactions.ts';
+import type { StoredRow } from '../bulk-reads.ts';
 import { rowOf } from './documents.ts';
 import type { Generation } from './generations.ts';
 
 export async function findMany(
   { rows }: Generation,
   transactionIds: readonly number[],
-): Promise<Map<number, TransactionRow | 'hidden'>> {
+): Promise<Map<number, StoredRow>> {
   const found = await rows.find({ _id: { $in: [...transactionIds] } }, { hint: '_id_' }).toArray();
-  return new Map(found.map((document) => [document._id, rowOf(document) ?? 'hidden']));
+  return new Map(
+    found.map((document) => [
+      document._id,
+      { revision: document.revision, row: rowOf(document) ?? 'hidden' },
+    ]),
+  );
 }
 
 export async function rowsAfter(

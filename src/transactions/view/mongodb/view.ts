@@ -6,6 +6,7 @@ import type { Position } from '../../../event-store/event-store.ts';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
 import { type CollectionsPlan, PreparedCollections } from '../../../mongodb/prepared-collections.ts';
 import type { ViewChange } from '../../project-event.ts';
+import type { StoredRow } from '../bulk-reads.ts';
 import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../checkpoint.ts';
 import type { PageQuery, TransactionsView, ViewPage } from '../transactions-view.ts';
 import type { ViewBuilds } from '../view-builds.ts';
@@ -104,7 +105,7 @@ class MongoTransactionsView implements TransactionsView {
     return found === undefined || found === null ? undefined : (rowOf(found) ?? 'hidden');
   }
 
-  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
+  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, StoredRow>> {
     return (await this.#inGeneration(READ_MS, (rows) => findMany(rows, transactionIds))) ?? new Map();
   }
 

@@ -1,7 +1,7 @@
 import type { StatementSync } from 'node:sqlite';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import type { Database } from '../../../sqlite/database.ts';
-import type { BulkReads } from '../bulk-reads.ts';
+import type { BulkReads, StoredRow } from '../bulk-reads.ts';
 import { ROW_COLUMNS, rowOfValues } from './row-values.ts';
 
 /** By the ids in the table itself: no index holds whole rows. */
@@ -23,12 +23,12 @@ export class SqliteBulkReads implements BulkReads {
     for (const statement of [this.#many, this.#rowsAfter, this.#idsAfter]) statement.setReturnArrays(true);
   }
 
-  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
+  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, StoredRow>> {
     this.#db.assertOpen();
-    const found = new Map<number, TransactionRow | 'hidden'>();
+    const found = new Map<number, StoredRow>();
     for (const values of arrays(this.#many.all(JSON.stringify(transactionIds)))) {
       const row = rowOfValues(values);
-      found.set(values[0] as number, row ?? 'hidden');
+      found.set(values[0] as number, { revision: values[2] as number, row: row ?? 'hidden' });
     }
     return found;
   }

@@ -2,6 +2,7 @@ import { RENDERING_VERSION, type TransactionRow } from '../../../../projections/
 import type { Clock } from '../../../clock.ts';
 import type { Position } from '../../../event-store/event-store.ts';
 import type { ViewChange } from '../../project-event.ts';
+import type { StoredRow } from '../bulk-reads.ts';
 import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../checkpoint.ts';
 import { boundsUpTo } from '../segments.ts';
 import type { PageQuery, TransactionsView, ViewPage } from '../transactions-view.ts';
@@ -35,7 +36,7 @@ export class SqliteTransactionsView implements TransactionsView {
     return this.#files.served().rows.find(transactionId);
   }
 
-  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, TransactionRow | 'hidden'>> {
+  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, StoredRow>> {
     return this.#files.served().bulk.findMany(transactionIds);
   }
 
