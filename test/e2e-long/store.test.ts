@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { onServers } from '../support/engines/test-engines.ts';
@@ -89,10 +89,11 @@ describe.skipIf(onServers)('fuel store backup', () => {
     await fuel(['account', 'open', '1', '--name', 'One'], { dataDir: other });
     const stranger = await new ServiceProcess({ dataDir: other }).start();
     expect(await stranger.stop()).toBe(0);
-    for (const suffix of ['', '-wal', '-shm']) {
-      const file = join(service.dataDir, `transactions.db${suffix}`);
-      rmSync(join(other, `transactions.db${suffix}`), { force: true });
-      if (existsSync(file)) copyFileSync(file, join(other, `transactions.db${suffix}`));
+    const viewFiles = (dataDir: string) =>
+      readdirSync(dataDir).filter((name) => name.startsWith('transactions'));
+    for (const name of viewFiles(other)) rmSync(join(other, name));
+    for (const name of viewFiles(service.dataDir)) {
+      copyFileSync(join(service.dataDir, name), join(other, name));
     }
     stranger.launch();
     expect(await stranger.ended()).toBe(1);
