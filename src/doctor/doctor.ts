@@ -1,5 +1,6 @@
 import type { Directory } from '../../projections/directory.ts';
-import { findMasterKeys } from '../accounts/master-key.ts';
+import { findMasterKeys, otherKeyFile } from '../accounts/master-key.ts';
+import { recordedMasterKeys } from '../accounts/store-binding.ts';
 import { EMBEDDED_FILES, type EmbeddedFile, type Engines, inspectEmbedded, openEngines } from '../app.ts';
 import type { Clock } from '../clock.ts';
 import { type Config, inspectConfig, showConfig, unknownSettings } from '../config/config.ts';
@@ -202,9 +203,16 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
       return checkStore({ store, view, queue, isQueueMissing, coordination }, config);
     }, ['FUEL_MASTER_KEY']),
     on('accounts', () => withDirectory(checkAccounts)),
-    on('master-keys', () => withDirectory((all) => checkMasterKeys(all, findMasterKeys(config))), [
-      'FUEL_MASTER_KEY',
-    ]),
+    on(
+      'master-keys',
+      () =>
+        withDirectory(async (all) => {
+          const store = await found.find('store');
+          const recorded = store === undefined ? [] : await recordedMasterKeys(store);
+          return checkMasterKeys(all, findMasterKeys(config), { recorded, otherFile: otherKeyFile(config) });
+        }),
+      ['FUEL_MASTER_KEY'],
+    ),
     on('parked-events', () => withFollowers(checkParked)),
     on('consumers', () =>
       withFollowers((followers) =>
