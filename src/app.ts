@@ -63,16 +63,19 @@ const FILE_OF = {
 } as const;
 
 export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
+export type StoreName = 'store' | 'subscriptions' | keyof typeof FILE_OF;
+
+/** Of a store before it is opened: opening one that is missing makes it, and one of another version updates it. */
+export type StoreState = 'missing' | 'of another version' | 'current';
 
 interface EventEngine {
-  /** Whether opening it would neither make nor update anything. */
-  exists(name: 'store' | 'subscriptions'): Promise<boolean>;
+  state(name: 'store' | 'subscriptions'): Promise<StoreState>;
   store(): EventStore;
   subscriptions(): PersistentSubscriptions;
 }
 
 interface ViewEngine {
-  exists(name: keyof typeof FILE_OF): Promise<boolean>;
+  state(name: keyof typeof FILE_OF): Promise<StoreState>;
   view(): TransactionsView;
   queue(): DeliveryQueue;
   /** The queue's log as `fuel store copy` reads and writes it; it is closed with the queue. */
@@ -84,9 +87,8 @@ interface ViewEngine {
 }
 
 /** The stores behind the ports, as the configuration selects them. Each opens on first use. */
-export interface Engines extends Omit<EventEngine, 'exists'>, Omit<ViewEngine, 'exists'> {
-  /** Whether there is something of these stores: opening them would neither make nor update anything. */
-  exists(name: 'store' | 'subscriptions' | keyof typeof FILE_OF): Promise<boolean>;
+export interface Engines extends Omit<EventEngine, 'state'>, Omit<ViewEngine, 'state'> {
+  state(name: StoreName): Promise<StoreState>;
   /** Empty if everything is embedded. */
   readonly remote: readonly RemoteEngine[];
   /** Closes the open ones in reverse order. */
@@ -141,8 +143,7 @@ export async function openEngines(config: Config, clock: Clock, log: Log = silen
   return {
     ...events,
     ...view,
-    exists: (name) =>
-      name === 'store' || name === 'subscriptions' ? events.exists(name) : view.exists(name),
+    state: (name) => (name === 'store' || name === 'subscriptions' ? events.state(name) : view.state(name)),
     remote,
     close: () => opening.close(),
   };
@@ -165,9 +166,10 @@ export function inspectEmbedded(
   return { ...state, knownVersion: FILE_VERSIONS[name] };
 }
 
-function isCurrent(config: Config, name: EmbeddedFile): boolean {
+function stateOf(config: Config, name: EmbeddedFile): StoreState {
   const state = inspectEmbedded(config, name, { maxCheckedBytes: 0 });
-  return state !== undefined && state.version === state.knownVersion;
+  if (state === undefined) return 'missing';
+  return state.version === state.knownVersion ? 'current' : 'of another version';
 }
 
 function file(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
@@ -182,7 +184,7 @@ function embeddedEvents(config: Config, clock: Clock, opening: Opening): EventEn
     subscriptions: opening.once(() =>
       openSqliteSubscriptions({ ...file(config, clock, EMBEDDED_FILES.subscriptions), store: store() }),
     ),
-    exists: async (name) => isCurrent(config, name === 'store' ? 'events' : 'subscriptions'),
+    state: async (name) => stateOf(config, name === 'store' ? 'events' : 'subscriptions'),
   };
 }
 
@@ -196,7 +198,7 @@ function embeddedView(config: Config, clock: Clock, opening: Opening): ViewEngin
     coordination: opening.once(() => openSqliteCoordination(at(EMBEDDED_FILES.control))),
     snapshots: opening.once(() => openSqliteDirectorySnapshots(at(EMBEDDED_FILES.directory))),
     rateWindows: createMemoryRateWindows,
-    exists: async (name) => isCurrent(config, FILE_OF[name]),
+    state: async (name) => stateOf(config, FILE_OF[name]),
   };
 }
 
@@ -216,7 +218,7 @@ async function eventStoreDb(
   return {
     store,
     subscriptions: opening.once(() => store().subscriptions()),
-    exists: async () => true,
+    state: async () => 'current',
   };
 }
 
@@ -228,7 +230,7 @@ async function mongoDb(
 ): Promise<ViewEngine> {
   const [
     { MongoConnection },
-    { isPrepared },
+    { preparedState },
     { DELIVERIES_PLAN },
     views,
     queues,
@@ -255,7 +257,7 @@ async function mongoDb(
     snapshots: snapshots.PLAN,
   };
   return {
-    exists: (name) => isPrepared(connect(), plans[name]),
+    state: (name) => preparedState(connect(), plans[name]),
     view: opening.once(() => views.openMongoView({ connection: connect(), clock })),
     queue,
     deliveryLog: queue,

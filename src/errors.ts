@@ -13,7 +13,7 @@ export const errorCodes = {
   CONFIG_INVALID: 'one or more settings are not valid',
   SECRET_UNREADABLE: 'a stored secret can not be decrypted with the configured master keys',
   REFUSED: 'the command is not possible in the present state',
-  OUTPUT_LOST: 'a secret that is shown only once could not be written to standard output',
+  OUTPUT_LOST: 'what a command prints could not be written to standard output',
   USAGE: 'the command line was used wrongly',
 } as const;
 

@@ -127,6 +127,23 @@ export function findMasterKeys(config: KeyConfig): MasterKeys | undefined {
   return text === undefined ? undefined : new MasterKeys([toKey(text, dataDir)]);
 }
 
+/**
+ * Path of a `master.key` whose key is not in FUEL_MASTER_KEY: a process that runs without that setting would take it.
+ * `undefined` where there is none, and in production, which takes no key from a file.
+ */
+export function otherKeyFile({
+  FUEL_ENVIRONMENT,
+  FUEL_MASTER_KEY,
+  FUEL_DATA_DIR,
+}: KeyConfig): string | undefined {
+  if (FUEL_MASTER_KEY === undefined || FUEL_ENVIRONMENT === 'production') return undefined;
+  const path = join(FUEL_DATA_DIR, FILE);
+  const text = readIfThere(path);
+  if (text === undefined) return undefined;
+  const bytes = Buffer.from(text.trim(), 'base64');
+  return FUEL_MASTER_KEY.some((key) => key.equals(bytes)) ? undefined : path;
+}
+
 function toKey(text: string, dataDir: string): Buffer {
   const path = join(dataDir, FILE);
   const key = Buffer.from(text.trim(), 'base64');

@@ -57,6 +57,11 @@ export async function assertBinding(store: EventStore, config: BindingConfig): P
   assertBound(await readBinding(store), config);
 }
 
+/** The fingerprints of the store's master keys, in the order in which they were recorded. */
+export async function recordedMasterKeys(store: EventStore): Promise<string[]> {
+  return [...(await readBinding(store)).fingerprints];
+}
+
 /**
  * Records the present master key as one of the store's, after the former one was lost. Rejects with `STORE_MISMATCH` in
  * another environment. Returns the fingerprint.

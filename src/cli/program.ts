@@ -22,7 +22,7 @@ const EXIT_USAGE = 2;
 
 /** Runs one command line; sets `process.exitCode`: 0 done, 1 refused or failed, 2 wrong usage. */
 export async function main(argv: readonly string[]): Promise<void> {
-  endQuietlyOnClosedPipe();
+  endOnLostOutput();
   try {
     await createProgram().parseAsync([...argv]);
   } catch (error) {
@@ -79,11 +79,13 @@ function printError(text: string): void {
   process.stderr.write(printable(withoutKeys(text)));
 }
 
-/** `fuel audit | head` closes the pipe when it has read enough: not an error. */
-function endQuietlyOnClosedPipe(): void {
+/** `fuel audit | head` closes the pipe when it has read enough: not an error. A full disk is one. */
+function endOnLostOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
-    throw error;
+    const what =
+      'standard output can not be written: what was printed is not complete, what was recorded stays';
+    process.exit(report(new FuelError('OUTPUT_LOST', what, { cause: error })));
   });
 }
 

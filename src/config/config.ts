@@ -38,7 +38,7 @@ const settings = {
   MONGODB_URL: secret(optional(read.startsWith('mongodb://', 'mongodb+srv://'))),
   MONGODB_DATABASE: setting('fuel', read.text),
   FUEL_MASTER_KEY: secret(optional(read.list(read.masterKey))),
-  FUEL_IMAGES_ENDPOINT: setting('https://photos.example.com', read.url('https:', 'http:')),
+  FUEL_IMAGES_ENDPOINT: setting('https://photos.example.com', read.urlWithoutCredentials('https:', 'http:')),
   FUEL_IMAGES_REGION: setting('us-east-1', read.text),
   FUEL_IMAGES_BUCKET: setting('fuel-photos', read.text),
   FUEL_IMAGES_ACCESS_KEY_ID: setting('SAMPLEACCESSKEY', read.text),
@@ -73,6 +73,9 @@ export interface ShownSetting {
 const NOT_SETTINGS = /^FUEL_(COMPILE_CACHE|TEST_.*|CRASH_.*)$/;
 /** One typing error per this many letters still counts as the same name. */
 const LETTERS_PER_ERROR = 5;
+
+/** What stands before the host in a URL: it belongs into no setting that is shown. */
+const CREDENTIALS = /:\/\/.*@/s;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -128,7 +131,8 @@ export function showConfig(env: Env): { readonly settings: ShownSetting[]; reado
   const shown = (Object.keys(settings) as SettingName[]).map((name): ShownSetting => {
     const given = textOf(env, name);
     const text = given ?? settings[name].fallback;
-    const masked = 'secret' in settings[name] && given !== undefined ? '********' : text;
+    const isSecret = 'secret' in settings[name];
+    const masked = isSecret && given !== undefined ? '********' : text?.replace(CREDENTIALS, '://********@');
     return {
       name,
       value: masked ?? null,

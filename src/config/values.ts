@@ -77,6 +77,15 @@ export function url(...protocols: readonly string[]): (text: string) => string {
   };
 }
 
+/** As `url`, for one that is shown and is not a secret. */
+export function urlWithoutCredentials(...protocols: readonly string[]): (text: string) => string {
+  return (text) => {
+    const { username, password } = new URL(url(...protocols)(text));
+    if (username !== '' || password !== '') throw new Error('must be a URL without user and password');
+    return text;
+  };
+}
+
 export function positiveInteger(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < 1)

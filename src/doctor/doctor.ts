@@ -1,6 +1,6 @@
 import type { Directory } from '../../projections/directory.ts';
-import { loadDirectory } from '../accounts/directory/load-directory.ts';
-import { findMasterKeys } from '../accounts/master-key.ts';
+import { findMasterKeys, otherKeyFile } from '../accounts/master-key.ts';
+import { recordedMasterKeys } from '../accounts/store-binding.ts';
 import { EMBEDDED_FILES, type EmbeddedFile, type Engines, inspectEmbedded, openEngines } from '../app.ts';
 import type { Clock } from '../clock.ts';
 import { type Config, inspectConfig, showConfig, unknownSettings } from '../config/config.ts';
@@ -8,21 +8,22 @@ import { generatedCertificate } from '../http/server/certificate.ts';
 import { configuredPhotoStore } from '../images/presign.ts';
 import { verifyMailServer } from '../notices/mailer.ts';
 import { EVENT_STORE } from '../ops/engine-health.ts';
-import { type FollowerStatus, followerStatus } from '../ops/followers.ts';
+import type { FollowerStatus } from '../ops/followers.ts';
 import { MAX_BACKLOG_COUNTED } from '../ops/shared-figures.ts';
 import { faultsOfFiles } from '../service/config-files.ts';
+import { checkAccounts, checkCorporates } from './checks/accounts.ts';
 import { checkCertificate } from './checks/certificate.ts';
 import { type CheckResult, type Finding, right, within, wrong } from './checks/check.ts';
 import { checkConfiguration } from './checks/configuration.ts';
-import { checkCorporates } from './checks/corporates.ts';
 import { checkDataDirectory, checkDiskSpace, type LookedAtFile } from './checks/data-directory.ts';
 import { checkClocks, checkEngine, embeddedEngine } from './checks/engines.ts';
 import { checkConsumers, checkLag, checkParked } from './checks/followers.ts';
 import { checkMail } from './checks/mail.ts';
 import { checkMasterKeys } from './checks/master-keys.ts';
 import { checkPhotos } from './checks/photos.ts';
-import { checkStore } from './checks/store.ts';
+import { checkMissingStore, checkStore } from './checks/store.ts';
 import { checkContacts, checkWebhooks, webhooksOf } from './checks/webhooks.ts';
+import { FoundStores } from './found-stores.ts';
 
 const LIMIT_MS = 8_000;
 /** Of the photo store, whose check then names it. */
@@ -33,7 +34,6 @@ const MIN_SECRET_CHARACTERS = 4;
 const NO_STORE = 'there is no store yet';
 const SHOW_CONFIG = 'fuel config show';
 
-type StoreName = 'store' | 'subscriptions' | 'view' | 'queue' | 'coordination' | 'snapshots';
 type Env = Readonly<Record<string, string | undefined>>;
 
 interface Check {
@@ -167,58 +167,6 @@ function checksOfEngines({ remote }: Engines, clock: Clock): Check[] {
   ];
 }
 
-/** The stores that there are, each opened once; `undefined` where opening one would make or update it. */
-class FoundStores {
-  readonly #engines: Engines;
-  readonly #clock: Clock;
-  #directory: Promise<Directory | undefined> | undefined;
-  #followers: Promise<readonly FollowerStatus[] | undefined> | undefined;
-
-  constructor(engines: Engines, clock: Clock) {
-    this.#engines = engines;
-    this.#clock = clock;
-  }
-
-  async find<Name extends StoreName>(name: Name): Promise<ReturnType<Engines[Name]> | undefined> {
-    if (!(await this.#engines.exists(name))) return undefined;
-    return this.#engines[name]() as ReturnType<Engines[Name]>;
-  }
-
-  directory(): Promise<Directory | undefined> {
-    this.#directory ??= this.#loadDirectory();
-    return this.#directory;
-  }
-
-  followers(): Promise<readonly FollowerStatus[] | undefined> {
-    this.#followers ??= this.#readFollowers();
-    return this.#followers;
-  }
-
-  async #loadDirectory(): Promise<Directory | undefined> {
-    const store = await this.find('store');
-    return store && (await loadDirectory(store, await this.find('snapshots')));
-  }
-
-  async #readFollowers(): Promise<readonly FollowerStatus[] | undefined> {
-    const store = await this.find('store');
-    if (store === undefined) return undefined;
-    return await followerStatus({
-      store,
-      view: (await this.find('view')) ?? {
-        checkpoint: async () => undefined,
-        countParked: async () => 0,
-        builds: { current: async () => undefined },
-      },
-      subscriptions: (await this.find('subscriptions')) ?? { status: async () => undefined },
-      coordination: (await this.find('coordination')) ?? {
-        holder: async () => undefined,
-        live: async () => [],
-      },
-      clock: this.#clock,
-    });
-  }
-}
-
 function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[] {
   const found = new FoundStores(engines, clock);
   const environment = config.FUEL_ENVIRONMENT;
@@ -245,17 +193,26 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
   return [
     on('store', async () => {
       const store = await found.find('store');
-      if (store === undefined) return right(NO_STORE);
+      if (store === undefined) return checkMissingStore((name) => found.state(name), config.FUEL_DATA_DIR);
       const [view, queue, coordination] = await Promise.all([
         found.find('view'),
         found.find('queue'),
         found.find('coordination'),
       ]);
-      return checkStore({ store, view, queue, coordination }, config);
+      const isQueueMissing = (await found.state('queue')) === 'missing';
+      return checkStore({ store, view, queue, isQueueMissing, coordination }, config);
     }, ['FUEL_MASTER_KEY']),
-    on('master-keys', () => withDirectory((all) => checkMasterKeys(all, findMasterKeys(config))), [
-      'FUEL_MASTER_KEY',
-    ]),
+    on('accounts', () => withDirectory(checkAccounts)),
+    on(
+      'master-keys',
+      () =>
+        withDirectory(async (all) => {
+          const store = await found.find('store');
+          const recorded = store === undefined ? [] : await recordedMasterKeys(store);
+          return checkMasterKeys(all, findMasterKeys(config), { recorded, otherFile: otherKeyFile(config) });
+        }),
+      ['FUEL_MASTER_KEY'],
+    ),
     on('parked-events', () => withFollowers(checkParked)),
     on('consumers', () =>
       withFollowers((followers) =>

@@ -79,14 +79,18 @@ export async function prepareCollections(db: Db, plan: CollectionsPlan): Promise
   }
 }
 
-/** Whether preparing these collections would change nothing. */
-export async function isPrepared(connection: MongoConnection, plan: CollectionsPlan): Promise<boolean> {
+/** Whether these collections were ever prepared; `current` where preparing them would change nothing. */
+export async function preparedState(
+  connection: MongoConnection,
+  plan: CollectionsPlan,
+): Promise<'missing' | 'of another version' | 'current'> {
   const found = await inTime(PREPARE_TIMEOUT_MS, () =>
     connection.use((db) =>
       db.collection<{ _id: string; version: number }>(VERSIONS).findOne({ _id: plan.name }),
     ),
   );
-  return found !== null && found.version >= plan.version;
+  if (found === null) return 'missing';
+  return found.version >= plan.version ? 'current' : 'of another version';
 }
 
 /** Retries an upsert that failed because another process inserted the same document. */

@@ -34,6 +34,7 @@ export class SharedFigures {
   readonly #held: Gauge;
   readonly #oldestDue: Gauge;
   readonly #disabled: Gauge;
+  readonly #closed: Gauge;
   readonly #failing: Gauge;
 
   constructor(registry: Registry) {
@@ -52,8 +53,16 @@ export class SharedFigures {
     this.#held = gauge('fuel_deliveries_held', `deliveries whose account has no access, ${counted}.`);
     this.#oldestDue = gauge('fuel_deliveries_oldest_due_seconds', 'how long a delivery has been due.');
     this.#disabled = gauge('fuel_webhooks_disabled', 'webhooks of active keys that are switched off.');
+    this.#closed = gauge('fuel_accounts_closed', 'accounts with an event that can not be read.');
     this.#failing = gauge('fuel_webhooks_failing', `webhooks with a failure streak, ${counted}.`);
-    for (const each of [this.#pending, this.#held, this.#oldestDue, this.#failing, this.#disabled])
+    for (const each of [
+      this.#pending,
+      this.#held,
+      this.#oldestDue,
+      this.#failing,
+      this.#disabled,
+      this.#closed,
+    ])
       each.set(Number.NaN);
   }
 
@@ -74,7 +83,7 @@ export class SharedFigures {
       this.#readView(parts, until).catch(this.#unknown(log, VIEW_NAME)),
       ...GROUPS.map((group) => this.#readGroup(parts, group, until).catch(this.#unknown(log, group.name))),
       this.#readBacklog(parts).catch(this.#unknown(log, 'backlog')),
-      this.#countDisabled(directory),
+      this.#countAccounts(directory),
     ]);
   }
 
@@ -106,16 +115,19 @@ export class SharedFigures {
     this.#oldestDue.set(dueAtMs === undefined ? 0 : Math.max(0, (clock.now() - dueAtMs) / 1000));
   }
 
-  async #countDisabled(directory: Pick<Directory, 'accounts'>): Promise<void> {
+  async #countAccounts(directory: Pick<Directory, 'accounts'>): Promise<void> {
     let disabled = 0;
+    let closed = 0;
     let seen = 0;
-    for (const { account } of directory.accounts()) {
+    for (const { account, unreadable } of directory.accounts()) {
+      if (unreadable !== null) closed++;
       for (const { active, webhook } of account?.keys.values() ?? []) {
         if (active && webhook !== null && webhook.disabled !== null) disabled++;
       }
       if (++seen % ACCOUNTS_AT_ONCE === 0) await nextTurn();
     }
     this.#disabled.set(disabled);
+    this.#closed.set(closed);
   }
 
   /** What can't be read is no number. Only a fault of the program is worth a line of the log. */

@@ -38,7 +38,7 @@ export function orDamaged(path: string, error: unknown): unknown {
   return new FuelError(
     'STORE_DAMAGED',
     `${resolve(path)} is damaged or no database of this service: stop the service, keep the file, and see ` +
-      'docs/operations.md, "a file is damaged"',
+      'docs/operations/troubleshooting.md, "A file is damaged"',
     { cause: error },
   );
 }

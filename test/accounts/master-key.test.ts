@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { MasterKeys, openMasterKeys } from '../../src/accounts/master-key.ts';
+import { MasterKeys, openMasterKeys, otherKeyFile } from '../../src/accounts/master-key.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const oldKey = randomBytes(32);
@@ -158,4 +158,17 @@ describe('the generated master key', () => {
     expect(outputs[0]).toMatch(/^[0-9a-f]{64}$/);
     expect(readdirSync(dataDir)).toEqual(['master.key']);
   });
+});
+
+test('a generated master key that the configured ones lack is found, except in production', () => {
+  const FUEL_DATA_DIR = temporaryFolder();
+  const staging = { FUEL_ENVIRONMENT: 'staging', FUEL_DATA_DIR } as const;
+  const rotated = { ...staging, FUEL_MASTER_KEY: [newKey] };
+  expect(otherKeyFile(rotated)).toBeUndefined();
+  const path = join(FUEL_DATA_DIR, 'master.key');
+  writeFileSync(path, `${oldKey.toString('base64')}\n`);
+  expect(otherKeyFile({ ...staging, FUEL_MASTER_KEY: undefined })).toBeUndefined();
+  expect(otherKeyFile({ ...staging, FUEL_MASTER_KEY: [newKey, oldKey] })).toBeUndefined();
+  expect(otherKeyFile(rotated)).toBe(path);
+  expect(otherKeyFile({ ...rotated, FUEL_ENVIRONMENT: 'production' })).toBeUndefined();
 });

@@ -176,6 +176,19 @@ describe('a secret that can’t be written', () => {
     },
   );
 
+  test.each([['account', 'list'], ['account', 'export'], ['account', 'show', '7', '--json'], ['--help']])(
+    'to a full disk ends any other command with one line too: fuel %s %s',
+    async (...args) => {
+      const dataDir = join(temporaryFolder(), 'data');
+      await run(dataDir, ['account', 'open', '7', '--name', 'x'], 'pipe');
+      const full = openSync('/dev/full', 'w');
+      const { code, stderr } = await run(dataDir, args, full);
+      closeSync(full);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^fuel: OUTPUT_LOST: standard output can not be written: .*ENOSPC.*\n$/);
+    },
+  );
+
   test('is no reason to fail where what is cut short holds none', async () => {
     const dataDir = join(temporaryFolder(), 'data');
     await run(dataDir, ['account', 'open', '7', '--name', 'x'], 'pipe');

@@ -174,3 +174,12 @@ describe('what is shown', () => {
     expect(showConfig(env).faults).toHaveLength(2);
   });
 });
+
+test('a photo store’s URL with a password is refused, and the password is not shown', () => {
+  for (const password of ['first-word', 'first/word']) {
+    const env = { FUEL_IMAGES_ENDPOINT: `http://user:${password}@photos.example.com/` };
+    const shown = showConfig(env);
+    expect(shown.faults).toEqual([expect.stringMatching(/^FUEL_IMAGES_ENDPOINT: must be a URL/)]);
+    expect(JSON.stringify(shown)).not.toContain(password);
+  }
+});

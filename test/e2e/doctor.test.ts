@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { onServers } from '../support/engines/test-engines.ts';
@@ -11,7 +11,7 @@ import { confirmed, importEvents, openAccount } from '../support/transactions/e2
 const CHECKS = [
   ...['configuration', 'data-directory', 'disk-space', 'certificate', 'mail-server', 'photo-store'],
   ...['event-store', 'mongodb', 'clocks', 'store', 'master-keys', 'parked-events', 'consumers', 'lag'],
-  ...['contacts', 'webhooks', 'corporates'],
+  ...['contacts', 'webhooks', 'corporates', 'accounts'],
 ];
 
 interface Line {
@@ -86,6 +86,17 @@ describe('fuel doctor', () => {
     expect(wrong).toEqual(expect.arrayContaining(['data-directory']));
     expect(of('data-directory')?.detail).toContain('deliveries.db is damaged');
     expect(readFileSync(join(dataDir, 'deliveries.db'), 'utf8')).toContain('no database at all');
+  });
+
+  it.skipIf(onServers)('finds a lost events.db, and makes none', async () => {
+    const dataDir = join(folder(), 'data');
+    await fuel(['account', 'open', '7', '--name', 'Seven'], { dataDir });
+    await fuel(['projection', 'rebuild', 'transactions'], { dataDir });
+    for (const name of readdirSync(dataDir)) if (name.startsWith('events.db')) rmSync(join(dataDir, name));
+    const { wrong, of } = await doctor(dataDir);
+    expect(wrong).toEqual(['store']);
+    expect(of('store')?.detail).toContain('events.db is missing');
+    expect(existsSync(join(dataDir, 'events.db'))).toBe(false);
   });
 
   it('works with an invalid configuration, and checks what can be checked', async () => {

@@ -4,9 +4,9 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { inTime, MongoConnection } from '../../src/mongodb/connection.ts';
 import {
   type CollectionsPlan,
-  isPrepared,
   PreparedCollections,
   prepareCollections,
+  preparedState,
   retryUpsert,
 } from '../../src/mongodb/prepared-collections.ts';
 import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../support/engines/mongodb.ts';
@@ -49,12 +49,12 @@ describeWithMongodb('the collections of an adapter', () => {
 
   test('are prepared once they have this version, and asking for it creates nothing', async () => {
     const connection = mongodb();
-    const isPreparedAt = (version: number) => isPrepared(connection, { ...PLAN, version });
-    expect(await isPreparedAt(2)).toBe(false);
+    const stateAt = (version: number) => preparedState(connection, { ...PLAN, version });
+    expect(await stateAt(2)).toBe('missing');
     const names = await connection.use((db) => db.listCollections().toArray());
     expect(names).toEqual([]);
     await connection.use((db) => prepareCollections(db, PLAN));
-    expect([await isPreparedAt(2), await isPreparedAt(3)]).toEqual([true, false]);
+    expect([await stateAt(2), await stateAt(3)]).toEqual(['current', 'of another version']);
   });
 
   test('of an older version are upgraded; those of a newer one are refused and stay as they are', async () => {

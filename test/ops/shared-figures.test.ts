@@ -4,6 +4,8 @@ import { FuelError } from '../../src/errors.ts';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import type { SharedFigureParts } from '../../src/ops/shared-figures.ts';
+import { opened as opened7 } from '../support/accounts/account-samples.ts';
+import { directoryOf } from '../support/accounts/directory-of.ts';
 import { newDelivery } from '../support/deliveries/deliveries.ts';
 import { confirmed } from '../support/transactions/e2e-samples.ts';
 import { openProjection } from '../support/transactions/projector.ts';
@@ -19,7 +21,7 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
   const figures = async (): Promise<Record<string, number>> => {
     await metrics.shared.read({ ...parts, ...overrides }, signal);
     const lines = (await metrics.registry.metrics()).split('\n');
-    const shared = lines.filter((line) => /^fuel_(follower|deliveries_(?!in)|webhooks)/.test(line));
+    const shared = lines.filter((line) => /^fuel_(follower|deliveries_(?!in)|webhooks|accounts)/.test(line));
     return Object.fromEntries(
       shared.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
     );
@@ -71,6 +73,15 @@ describe('the figures that are the same in every process', () => {
       fuel_webhooks_failing: 0,
       fuel_webhooks_disabled: 0,
     });
+  });
+
+  test('are the accounts with an event that can not be read', async () => {
+    const directory = directoryOf(opened7());
+    const { figures } = opened({ directory });
+    expect(await figures()).toMatchObject({ fuel_accounts_closed: 0 });
+    const decoded = { ok: false, reason: 'unknown event type Foo' } as const;
+    directory.apply({ position: 2, stream: 'account-7', revision: 1, decoded });
+    expect(await figures()).toMatchObject({ fuel_accounts_closed: 1 });
   });
 
   test('are no numbers while they can not be read, and the others are', async () => {

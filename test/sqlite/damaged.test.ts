@@ -58,7 +58,7 @@ describe('a file', () => {
     const { code, message } = faultOf();
     expect(code).toBe('STORE_DAMAGED');
     expect(message).toContain(`${path} is damaged`);
-    expect(message).toContain('docs/operations.md');
+    expect(message).toContain('docs/operations/troubleshooting.md');
   });
 
   test('that is damaged is named in the error of its backup too', async () => {

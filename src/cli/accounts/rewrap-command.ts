@@ -38,6 +38,9 @@ async function rewrap({ config, engines, clock, author, out }: Session): Promise
   );
   progress.end();
   out.result(counts, text(counts));
+  const [first, ...others] = masterKeys.ids();
+  if (counts.rewrapped === 0 && others.length > 0)
+    out.note(`the first key of FUEL_MASTER_KEY, ${first}, encrypts: to change to another, put that first`);
   if (signal.aborted) out.note('interrupted: run it again to continue');
   return counts.unreadable > 0 || signal.aborted ? 1 : 0;
 }

@@ -63,7 +63,7 @@ export function commandEngines(engines: Engines, options: CommandEnginesOptions)
   };
   return {
     remote: engines.remote,
-    exists: (name) => engines.exists(name),
+    state: (name) => engines.state(name),
     close: () => engines.close(),
     rateWindows: () => engines.rateWindows(),
     store,

@@ -5,23 +5,22 @@ import { type Finding, right, wrong } from './check.ts';
 /** A projector that is replaced, or an import, delays a follower by seconds. */
 const MAX_LAG_SECONDS = 60;
 
+const RETRY_VIEW =
+  'transactions: fuel projection parked names each with its reason; then: fuel projection parked retry --all';
+const RETRY_DELIVERIES =
+  'deliveries: look for "fan-out parked an event" in the log, repair the cause, and restart a process with the role ' +
+  'webhooks: it tries them again';
+
 /** Events that nobody will handle before somebody acts. */
 export function checkParked(followers: readonly FollowerStatus[]): Finding {
   const detail = followers.map(({ name, parked }) => `${name} ${parked}`).join(', ');
   const parked = (name: FollowerStatus['name']): boolean =>
     followers.some((follower) => follower.name === name && follower.parked > 0);
-  if (parked(VIEW_NAME))
-    return wrong(
-      detail,
-      'fuel projection parked names each with its reason; then: fuel projection parked retry --all',
-    );
-  if (parked('deliveries')) {
-    return wrong(
-      detail,
-      'look for "fan-out parked an event" in the log, repair the cause, and restart a process with the role webhooks: ' +
-        'it tries them again',
-    );
-  }
+  const remedies = [
+    ...(parked(VIEW_NAME) ? [RETRY_VIEW] : []),
+    ...(parked('deliveries') ? [RETRY_DELIVERIES] : []),
+  ];
+  if (remedies.length > 0) return wrong(detail, remedies.join('; '));
   // An event that gets no notice any more is no reason to act; the log had an error for it.
   return right(detail);
 }

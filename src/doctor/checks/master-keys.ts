@@ -3,10 +3,22 @@ import type { MasterKeys } from '../../accounts/master-key.ts';
 import { secretsByMasterKey } from '../../accounts/webhook-secrets.ts';
 import { type Finding, right, some, wrong } from './check.ts';
 
-/** Which master keys the webhook secrets still need, and which can go. */
+/** What is known of master keys besides those that are given. */
+export interface KnownKeys {
+  /** Fingerprints in the order in which the store recorded them. */
+  readonly recorded: readonly string[];
+  /** A `master.key` with a key that is not given, which a process without FUEL_MASTER_KEY would take. */
+  readonly otherFile: string | undefined;
+}
+
+/**
+ * Which master keys the webhook secrets still need, and which can go: those that encrypt nothing and are older than
+ * the first. A newer one that encrypts nothing is about to become the first.
+ */
 export function checkMasterKeys(
   directory: Pick<Directory, 'states'>,
-  keys: Pick<MasterKeys, 'ids'> | undefined,
+  keys: Pick<MasterKeys, 'ids' | 'fingerprints'> | undefined,
+  { recorded, otherFile }: KnownKeys,
 ): Finding {
   const given = keys?.ids() ?? [];
   const counts = secretsByMasterKey(directory);
@@ -17,14 +29,29 @@ export function checkMasterKeys(
       'add it to FUEL_MASTER_KEY, after the first one; where it is lost: fuel store trust-key --reason "…"',
     );
   }
-  const [current, ...others] = given.map((id) => ({ id, count: counts.get(id) ?? 0 }));
+  const ageOf = (fingerprint: string): number => {
+    const at = recorded.indexOf(fingerprint);
+    return at === -1 ? recorded.length : at;
+  };
+  const ages = (keys?.fingerprints() ?? []).map(ageOf);
+  const [current, ...others] = given.map((id, index) => ({
+    id,
+    count: counts.get(id) ?? 0,
+    isNewer: (ages[index] ?? 0) > (ages[0] ?? 0),
+  }));
   if (current === undefined) return right('there is none yet: the first start makes one');
   const uses = [current, ...others].map(({ id, count }) => `${id} encrypts ${count} webhook secrets`);
-  const spare = others.filter(({ count }) => count === 0).map(({ id }) => id);
+  const next = others.filter(({ isNewer }) => isNewer).map(({ id }) => id);
+  const spare = others.filter(({ count, isNewer }) => count === 0 && !isNewer).map(({ id }) => id);
   const needed = others.filter(({ count }) => count > 0).map(({ id }) => id);
-  return right(
+  const detail =
     uses.join(', ') +
-      (spare.length > 0 ? `; can go from FUEL_MASTER_KEY: ${some(spare)}` : '') +
-      (needed.length > 0 ? `; needed until fuel key rewrap has run: ${some(needed)}` : ''),
+    (next.length > 0 ? `; newer than the first, which a rotation puts first next: ${some(next)}` : '') +
+    (spare.length > 0 ? `; can go from FUEL_MASTER_KEY: ${some(spare)}` : '') +
+    (needed.length > 0 ? `; needed until fuel key rewrap has run: ${some(needed)}` : '');
+  if (otherFile === undefined) return right(detail);
+  return wrong(
+    `${otherFile} holds a key that FUEL_MASTER_KEY does not have: a process without FUEL_MASTER_KEY would encrypt with it; ${detail}`,
+    `move ${otherFile} to where you keep secrets, since older backups may need it (docs/operations/secrets.md)`,
   );
 }

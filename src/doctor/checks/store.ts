@@ -1,4 +1,6 @@
+import { join, resolve } from 'node:path';
 import { assertBinding } from '../../accounts/store-binding.ts';
+import { EMBEDDED_FILES, type StoreName, type StoreState } from '../../app.ts';
 import type { Config } from '../../config/config.ts';
 import type { Coordination } from '../../coordination/coordination.ts';
 import { readStartedLog } from '../../deliveries/delivery-log.ts';
@@ -16,26 +18,65 @@ export interface StoreParts {
   readonly store: EventStore;
   readonly view: Pick<TransactionsView, 'checkpoint'> | undefined;
   readonly queue: Pick<DeliveryQueue, 'logId'> | undefined;
+  /** Not merely of another version. */
+  readonly isQueueMissing: boolean;
   readonly coordination: Coordination | undefined;
+}
+
+/** What is kept beside the event store; none of it comes into being before that. */
+const BESIDE = {
+  view: 'the view',
+  queue: 'the delivery log',
+  subscriptions: 'the subscriptions',
+  snapshots: 'a snapshot of the accounts',
+} as const satisfies Partial<Record<StoreName, string>>;
+const LOST_EVENTS =
+  'start nothing, which would begin a new store: restore the events from the backup (docs/operations/backup.md, ' +
+  '"Backup and restore"); where they are elsewhere, correct FUEL_DATA_DIR or EVENTSTORE_URL';
+const LOST_LOG =
+  'restore its backup; where it is lost: fuel verify deliveries --repair --resend-unknown ' +
+  '(docs/operations/troubleshooting.md, "The delivery log is lost")';
+
+/** Where there is no event store of this version: it is lost if there is something that was made from it. */
+export async function checkMissingStore(
+  state: (name: StoreName) => Promise<StoreState>,
+  dataDir: string,
+): Promise<Finding> {
+  if ((await state('store')) !== 'missing') {
+    return right('the event store has another version: data-directory says what happens at the next start');
+  }
+  const names = Object.keys(BESIDE) as (keyof typeof BESIDE)[];
+  const states = await Promise.all(names.map(state));
+  const left = names.filter((_, index) => states[index] !== 'missing').map((name) => BESIDE[name]);
+  if (left.length === 0) return right('there is no store yet');
+  return wrong(
+    `${join(resolve(dataDir), EMBEDDED_FILES.events)} is missing, and what was made from it is there: ${left.join(', ')}`,
+    LOST_EVENTS,
+  );
 }
 
 /** Whether the stores belong to each other and to this configuration, as a start would check it. */
 export async function checkStore(
-  { store, view, queue, coordination }: StoreParts,
+  { store, view, queue, isQueueMissing, coordination }: StoreParts,
   config: Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>,
 ): Promise<Finding> {
-  if ((await store.head()) === 0) return right('the event store is empty: nothing was recorded yet');
+  if ((await store.head()) === 0) {
+    const made = await view?.checkpoint();
+    if (made === undefined) return right('the event store is empty: nothing was recorded yet');
+    return wrong(
+      `the event store is empty, and the view was made from event store ${made.storeId}`,
+      LOST_EVENTS,
+    );
+  }
   try {
     if (coordination !== undefined) await assertNoUnfinishedCopy(coordination);
     await assertBinding(store, config);
     await assertViewFits(await view?.checkpoint(), store, VIEW_NAME);
     const started = await readStartedLog(store);
-    if (started !== undefined && queue !== undefined && (await queue.logId()).id !== started.id) {
-      return wrong(
-        'the delivery log is not the one of this event store',
-        'restore its backup; where it is lost: fuel verify deliveries --repair --resend-unknown',
-      );
-    }
+    if (started !== undefined && isQueueMissing)
+      return wrong(`the delivery log ${started.id} of this event store is missing`, LOST_LOG);
+    if (started !== undefined && queue !== undefined && (await queue.logId()).id !== started.id)
+      return wrong('the delivery log is not the one of this event store', LOST_LOG);
   } catch (error) {
     if (!(error instanceof FuelError) || !['STORE_MISMATCH', 'REFUSED'].includes(error.code)) throw error;
     return wrong(error.message, 'follow what the message says; nothing is lost meanwhile');

@@ -31,6 +31,16 @@ export class AttemptMeter {
     if (cycle > 1 && attemptNumber === 1) this.#redeliveries++;
   }
 
+  /** The signed request; counts a failed attempt of the kind `secret` where `sign` throws. */
+  signed<T>(sign: () => T): T {
+    try {
+      return sign();
+    } catch (error) {
+      this.#count('failed', 'secret');
+      throw error;
+    }
+  }
+
   /** What was counted since the last call. */
   take(): AttemptReport {
     const report = {
@@ -46,11 +56,14 @@ export class AttemptMeter {
   }
 
   #ended({ outcome, durationMs }: SendResult): void {
-    const kind = outcome.ok ? '' : outcome.kind;
-    const counted = this.#counts.get(kind);
-    if (counted === undefined)
-      this.#counts.set(kind, { outcome: outcome.ok ? 'delivered' : 'failed', kind, count: 1 });
-    else counted.count++;
+    if (outcome.ok) this.#count('delivered', '');
+    else this.#count('failed', outcome.kind);
     this.#durations.push(durationMs / 1000);
+  }
+
+  #count(outcome: 'delivered' | 'failed', kind: string): void {
+    const counted = this.#counts.get(kind);
+    if (counted === undefined) this.#counts.set(kind, { outcome, kind, count: 1 });
+    else counted.count++;
   }
 }

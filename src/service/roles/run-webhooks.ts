@@ -98,7 +98,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     sender: own.sender,
     requestFor(delivery, webhook) {
       run.meter.attempting(delivery);
-      return requestFor(delivery, webhook);
+      return run.meter.signed(() => requestFor(delivery, webhook));
     },
     retryDelayMs({ id, cycle, attemptNumber: before }) {
       const attemptNumber = before + 1;

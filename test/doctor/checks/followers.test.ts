@@ -25,6 +25,8 @@ describe('parked events', () => {
       ok: false,
       do: expect.stringContaining('restart a process with the role webhooks'),
     });
+    const both = checkParked(followers({ transactions: { parked: 2 }, deliveries: { parked: 1 } }));
+    expect(both.do).toMatch(/^transactions: .*retry --all; deliveries: .*it tries them again$/);
     expect(checkParked(followers({ notices: { parked: 1 } }))).toMatchObject({ ok: true });
   });
 });

@@ -5,7 +5,11 @@ import { directoryOf } from '../../support/accounts/directory-of.ts';
 
 const directory = directoryOf(opened(), keyIssued(), webhookSet());
 const needed = SECRET.master_key_id;
-const given = (...ids: string[]) => checkMasterKeys(directory, { ids: () => ids });
+const none = { recorded: [], otherFile: undefined };
+/** Keys whose fingerprints are their ids. */
+const keys = (...ids: string[]) => ({ ids: () => ids, fingerprints: () => ids });
+const given = (...ids: string[]) =>
+  checkMasterKeys(directory, keys(...ids), { ...none, recorded: ['old00000', needed] });
 
 test('an older master key can go once it encrypts nothing', () => {
   expect(given(needed, 'old00000')).toMatchObject({
@@ -26,6 +30,27 @@ test('a master key that is needed and not given is wrong', () => {
     detail: `not given: master key ${needed} of 1 webhook secrets`,
     do: expect.stringContaining('FUEL_MASTER_KEY'),
   });
-  expect(checkMasterKeys(directory, undefined)).toMatchObject({ ok: false });
-  expect(checkMasterKeys(directoryOf(opened()), undefined)).toMatchObject({ ok: true });
+  expect(checkMasterKeys(directory, undefined, none)).toMatchObject({ ok: false });
+  expect(checkMasterKeys(directoryOf(opened()), undefined, none)).toMatchObject({ ok: true });
+});
+
+test('nothing can go while a key after the first is newer than that, recorded already or not', () => {
+  for (const recorded of [[needed], [needed, 'new00000']]) {
+    const { ok, detail } = checkMasterKeys(directory, keys(needed, 'new00000'), { ...none, recorded });
+    expect(ok).toBe(true);
+    expect(detail).not.toContain('can go');
+    expect(detail).toContain('newer than the first, which a rotation puts first next: new00000');
+  }
+});
+
+test('a file with a key that is not given is wrong', () => {
+  const otherFile = '/var/lib/fuel/master.key';
+  const recorded = ['old00000', needed];
+  expect(checkMasterKeys(directory, keys(needed), { recorded, otherFile })).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining(
+      '/var/lib/fuel/master.key holds a key that FUEL_MASTER_KEY does not have',
+    ),
+    do: expect.stringContaining('move /var/lib/fuel/master.key'),
+  });
 });

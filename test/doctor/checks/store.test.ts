@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { bindStore } from '../../../src/accounts/store-binding.ts';
+import type { StoreName, StoreState } from '../../../src/app.ts';
 import { claimDeliveryLog } from '../../../src/deliveries/delivery-log.ts';
-import { checkStore } from '../../../src/doctor/checks/store.ts';
+import { checkMissingStore, checkStore } from '../../../src/doctor/checks/store.ts';
 import { beginCopy } from '../../../src/store-copy/unfinished-copy.ts';
 import { openProjection } from '../../support/transactions/projector.ts';
 
@@ -15,7 +16,7 @@ async function bound() {
   await view.reset(storeId, 0);
   const queue = stores.openQueue();
   await claimDeliveryLog(store, queue, clock);
-  return { ...stores, queue, config, storeId };
+  return { ...stores, queue, isQueueMissing: false, config, storeId };
 }
 
 describe('the stores', () => {
@@ -33,7 +34,10 @@ describe('the stores', () => {
       FUEL_MASTER_KEY: undefined,
       FUEL_DATA_DIR: folder,
     } as const;
-    const finding = await checkStore({ store, view, queue: undefined, coordination }, config);
+    const finding = await checkStore(
+      { store, view, queue: undefined, isQueueMissing: true, coordination },
+      config,
+    );
     expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('empty') });
     expect(await store.head()).toBe(0);
   });
@@ -65,6 +69,33 @@ describe('the stores', () => {
     });
   });
 
+  test('whose delivery log is missing are wrong; one of another version is updated by the next start', async () => {
+    const { config, ...parts } = await bound();
+    const without = { ...parts, queue: undefined };
+    expect(await checkStore(without, config)).toMatchObject({ ok: true });
+    expect(await checkStore({ ...without, isQueueMissing: true }, config)).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/^the delivery log \S+ of this event store is missing$/),
+      do: expect.stringContaining('fuel verify deliveries --repair --resend-unknown'),
+    });
+  });
+
+  test('are wrong where a view is there and the events are empty', async () => {
+    const { store, view, coordination, folder } = openProjection();
+    await view.reset('former', 0);
+    const config = {
+      FUEL_ENVIRONMENT: 'staging',
+      FUEL_MASTER_KEY: undefined,
+      FUEL_DATA_DIR: folder,
+    } as const;
+    const parts = { store, view, queue: undefined, isQueueMissing: true, coordination };
+    expect(await checkStore(parts, config)).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('the view was made from event store former'),
+      do: expect.stringContaining('restore the events from the backup'),
+    });
+  });
+
   test('into which a copy is not finished are wrong', async () => {
     const { config, ...parts } = await bound();
     await beginCopy(parts.coordination, 'another');
@@ -73,4 +104,26 @@ describe('the stores', () => {
       detail: expect.stringContaining('fuel store copy'),
     });
   });
+});
+
+describe('an event store that is missing', () => {
+  const found = (states: Partial<Record<StoreName, StoreState>>) =>
+    checkMissingStore(async (name) => states[name] ?? 'missing', '/var/lib/fuel');
+
+  test('is right before the first start, and where only an older version of it is there', async () => {
+    expect(await found({})).toMatchObject({ ok: true, detail: 'there is no store yet' });
+    expect(await found({ coordination: 'current' })).toMatchObject({ ok: true });
+    expect(await found({ store: 'of another version', view: 'current' })).toMatchObject({ ok: true });
+  });
+
+  test.each(['view', 'queue', 'subscriptions', 'snapshots'] as const)(
+    'is wrong where what was made from it is there: %s',
+    async (name) => {
+      expect(await found({ [name]: 'current' })).toMatchObject({
+        ok: false,
+        detail: expect.stringContaining('/var/lib/fuel/events.db is missing'),
+        do: expect.stringContaining('restore the events from the backup'),
+      });
+    },
+  );
 });
