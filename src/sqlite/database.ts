@@ -217,7 +217,8 @@ function existingFile(path: string): URL {
 function withoutRace(work: () => void): void {
   for (let tries = 1; ; tries++) {
     try {
-      return work();
+      work();
+      return;
     } catch (error) {
       if (!isLocked(error) || tries === MAX_OPEN_TRIES) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_PAUSE_MS);
