@@ -62,3 +62,11 @@ export function reasonOf(error: unknown): string {
   if (error instanceof FuelError) return error.message;
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
+
+/** The error of a worker thread as it was thrown there: what arrives is no `FuelError`, but has its fields. */
+export function errorOfThread(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof FuelError) return error;
+  const { code } = error as { readonly code?: unknown };
+  if (typeof code !== 'string' || !Object.hasOwn(errorCodes, code)) return error;
+  return new FuelError(code as ErrorCode, error.message, { cause: error });
+}

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { DeliveryJudge } from '../../agreement/verify-deliveries.ts';
 import type { ViewJudge } from '../../agreement/verify-view.ts';
+import { errorOfThread } from '../../errors.ts';
 import type { LogPart, VerifyThreadData, VerifyThreadMessage } from './verify-thread.ts';
 
 /** Each takes a core and a hundred megabytes. */
@@ -78,7 +79,7 @@ function runThread(
     worker.on('message', (message: VerifyThreadMessage) =>
       onMessage(message, (part) => worker.postMessage(part)),
     );
-    worker.once('error', reject);
+    worker.once('error', (error) => reject(errorOfThread(error)));
     worker.once('exit', (code) => {
       if (code === 0) resolve();
       else reject(new Error(`a thread of the verification ended with code ${code}`));

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config/config.ts';
+import { errorOfThread } from '../../errors.ts';
 import type { RebuildThreadData } from './rebuild-thread.ts';
 
 const ENTRY = new URL('./rebuild-thread.ts', import.meta.url);
@@ -39,7 +40,7 @@ export function runRebuildThread(data: RebuildThreadData, signal: AbortSignal): 
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop);
   return new Promise<void>((resolve, reject) => {
-    worker.once('error', reject);
+    worker.once('error', (error) => reject(errorOfThread(error)));
     worker.once('exit', (code) =>
       code === 0 ? resolve() : reject(new Error(`a thread of the rebuild ended with code ${code}`)),
     );
