@@ -46,6 +46,8 @@ export interface RetryOptions {
   /** Further fields of its log lines. */
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly backoff?: BackoffOptions;
+  /** Rethrows the error after a store was unavailable for so long; waits without limit unless given. */
+  readonly maxUnavailableMs?: number;
   /** Replaces the real wait in tests. Resolves early when the signal aborts. */
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
@@ -73,9 +75,10 @@ export class Retry {
 
   /** Waits until the next retry is due. Rethrows the error unless a store is unavailable. */
   async waitAfter(error: unknown): Promise<void> {
-    const { log, signal, component, fields, sleep = pause } = this.#options;
+    const { log, signal, component, fields, maxUnavailableMs = Infinity, sleep = pause } = this.#options;
     if (signal.aborted) return;
-    if (!isUnavailable(error)) throw error;
+    const isOver = this.#sinceMs !== undefined && performance.now() - this.#sinceMs > maxUnavailableMs;
+    if (isOver || !isUnavailable(error)) throw error;
     if (this.#sinceMs === undefined) {
       this.#sinceMs = performance.now();
       log.warn({ ...fields, reason: reasonOf(error) }, `${component} waits: a store is unavailable`);

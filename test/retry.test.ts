@@ -90,6 +90,14 @@ describe('work that needs a store', () => {
     expect(messages().filter((message) => String(message).includes('continues'))).toHaveLength(6);
   });
 
+  test('is given up with the error of the store where that is unavailable for longer than was allowed', async () => {
+    const { options, messages } = retrying();
+    const error = unavailable();
+    const failing = retryWhileUnavailable(() => Promise.reject(error), { ...options, maxUnavailableMs: 20 });
+    await expect(failing).rejects.toBe(error);
+    expect(messages()).toEqual(['projector waits: a store is unavailable']);
+  });
+
   test('ends without a result when it is aborted, before it begins and while it waits', async () => {
     const { options, stopping } = retrying();
     let tries = 0;

@@ -6,6 +6,7 @@ import {
 } from '../../projections/transactions.ts';
 import type { ViewChange } from '../transactions/project-event.ts';
 import type { StoredRow } from '../transactions/view/bulk-reads.ts';
+import { sameRow } from '../transactions/view/same-row.ts';
 
 /**
  * Not shown, though the events call for it; shown, though they do not; or shown with other content, or as of another
@@ -29,7 +30,7 @@ export function differenceOf(
   if (expected?.row === undefined) {
     if (shown !== undefined) return 'surplus';
   } else if (shown === undefined) return 'missing';
-  else if (!isSameRow(expected.row, shown)) return 'differing';
+  else if (!sameRow(expected.row, shown)) return 'differing';
   if (expected === undefined || found === undefined) return undefined;
   return expected.revision === found.revision ? undefined : 'differing';
 }
@@ -45,21 +46,4 @@ export function foldRow(changes: readonly ViewChange[]): FoldedRow | undefined {
     state = stateAfter(change);
   }
   return state && { revision: state.revision, row };
-}
-
-/** Member by member, the short ones first: of millions of rows a loop over their names takes the most time. */
-function isSameRow(one: TransactionRow, other: TransactionRow): boolean {
-  return (
-    one.id === other.id &&
-    one.accountId === other.accountId &&
-    one.status === other.status &&
-    one.createdAtMs === other.createdAtMs &&
-    one.corporateId === other.corporateId &&
-    one.corporateGroupId === other.corporateGroupId &&
-    one.mobileNumber === other.mobileNumber &&
-    one.pump === other.pump &&
-    one.odometer === other.odometer &&
-    one.fees === other.fees &&
-    one.head === other.head
-  );
 }

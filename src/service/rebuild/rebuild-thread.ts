@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
-import { createLog } from '../../log.ts';
+import { createLog, silentLog } from '../../log.ts';
 import { retryWhileUnavailable } from '../../retry.ts';
 import { applySegments } from '../../transactions/view/build/apply-segments.ts';
 import { rebuildTransactions } from '../../transactions/view/build/rebuild.ts';
@@ -20,7 +20,8 @@ const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
 
 const { signal } = stopping;
-const log = createLog(config.FUEL_LOG_LEVEL, { role: 'rebuild' });
+/** A command's standard output is for its result. */
+const log = task === 'segments' ? silentLog : createLog(config.FUEL_LOG_LEVEL, { role: 'rebuild' });
 const engines = await openEngines(config, systemClock, log);
 const parts = {
   store: engines.store(),

@@ -1,8 +1,9 @@
 import type { Coordination } from '../../../coordination/coordination.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
-import { isUnavailable } from '../../../errors.ts';
 import type { EventStore, RecordedEvent } from '../../../event-store/event-store.ts';
+import type { Log } from '../../../log.ts';
 import { pause } from '../../../pause.ts';
+import { retryWhileUnavailable } from '../../../retry.ts';
 import { applyOrPark } from '../apply-or-park.ts';
 import { isApplied, plannedUpTo, SEGMENT_EVENTS } from '../segments.ts';
 import type { Segment, ViewBuild } from '../view-builds.ts';
@@ -14,7 +15,6 @@ const LOOK_EVERY_MS = 200;
 const BATCH = 1_000;
 /** Longer than a failover takes. */
 const MAX_UNAVAILABLE_MS = 20_000;
-const RETRY_EVERY_MS = 500;
 
 export interface SegmentsOptions {
   readonly store: EventStore;
@@ -22,6 +22,7 @@ export interface SegmentsOptions {
   readonly coordination: Coordination;
   /** Names this worker among those that take segments. */
   readonly holder: string;
+  readonly log: Log;
   readonly signal: AbortSignal;
 }
 
@@ -72,24 +73,19 @@ function leaseOf({ generation }: ViewBuild, { upTo }: Segment): string {
  * its error after a while: a disk that is full does not become available by waiting.
  */
 async function applySegment(segment: Segment, options: SegmentsOptions): Promise<number> {
-  const { signal } = options;
+  const { log, signal } = options;
   let events = 0;
   let from = segment.position;
-  let unavailableSinceMs: number | undefined;
-  while (!signal.aborted) {
-    try {
+  await retryWhileUnavailable(
+    async (available) => {
       for await (const { count, position } of batchesOf(segment, from, options)) {
         events += count;
         from = position;
-        unavailableSinceMs = undefined;
+        available();
       }
-      break;
-    } catch (error) {
-      unavailableSinceMs ??= performance.now();
-      if (!isUnavailable(error) || performance.now() - unavailableSinceMs > MAX_UNAVAILABLE_MS) throw error;
-      await pause(RETRY_EVERY_MS, signal);
-    }
-  }
+    },
+    { log, signal, component: 'view build', maxUnavailableMs: MAX_UNAVAILABLE_MS },
+  );
   return events;
 }
 

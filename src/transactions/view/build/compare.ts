@@ -1,6 +1,7 @@
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
+import { sameRow } from '../same-row.ts';
 import type { TransactionsView } from '../transactions-view.ts';
 import type { ViewBuild } from '../view-builds.ts';
 
@@ -106,11 +107,7 @@ function kindOf(
 ): RowDifference['kind'] | undefined {
   if (before === undefined) return after === undefined ? undefined : 'added';
   if (after === undefined) return 'removed';
-  return isSameRow(before, after) ? undefined : 'changed';
-}
-
-function isSameRow(one: TransactionRow, other: TransactionRow): boolean {
-  return (Object.keys(one) as (keyof TransactionRow)[]).every((name) => one[name] === other[name]);
+  return sameRow(before, after) ? undefined : 'changed';
 }
 
 /** The visible rows of a view, by ascending id. */

@@ -7,14 +7,12 @@ import { FuelError } from '../../../errors.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import { type Author, newEvent } from '../../../event-store/new-event.ts';
 import { assertCheckpoint, storeIdentity } from '../../../event-store/store-identity.ts';
-import type { Log } from '../../../log.ts';
 import { pause } from '../../../pause.ts';
 import { retryWhileUnavailable } from '../../../retry.ts';
 import { projectEvent } from '../../project-event.ts';
 import { applyOrPark } from '../apply-or-park.ts';
 import { type Checkpoint, isComplete } from '../checkpoint.ts';
-import { runProjector, VIEW_NAME } from '../projector.ts';
-import type { TransactionsView } from '../transactions-view.ts';
+import { type ProjectorOptions, runProjector, VIEW_NAME } from '../projector.ts';
 import type { ViewBuild } from '../view-builds.ts';
 import { applySegments } from './apply-segments.ts';
 import { type RowDifference, ViewComparison } from './compare.ts';
@@ -30,15 +28,7 @@ const MAX_LEASE_WAIT_MS = 2 * LEASE_MS;
 const LEASE_CHECK_MS = 200;
 const PROGRESS_EVERY_MS = 250;
 
-export interface RebuildOptions {
-  readonly store: EventStore;
-  readonly view: TransactionsView;
-  readonly coordination: Coordination;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Names this process among those that build. */
-  readonly holder: string;
-  readonly signal: AbortSignal;
+export interface RebuildOptions extends Omit<ProjectorOptions, 'gatherMs' | 'onOlderRendering'> {
   readonly author: Author;
   /** Why, for the record. */
   readonly reason: string;

@@ -245,7 +245,7 @@ describe('a rebuild', () => {
     const helpers = async (signal: AbortSignal): Promise<void> => {
       const build = await view.builds.current();
       if (build === undefined) throw new Error('nothing is being built');
-      const parts = { store, build, coordination, signal };
+      const parts = { store, build, coordination, log, signal };
       const counts = await Promise.all(['a', 'b', 'c'].map((holder) => applySegments({ ...parts, holder })));
       expect(counts.reduce((sum, count) => sum + count)).toBe(30);
     };
