@@ -5,7 +5,7 @@ import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-th
 import type { WebhooksThreadData, WebhooksThreadMessage } from './webhooks-thread.ts';
 
 /** Small, since embedded engines share the memory of one machine with everything else. */
-const YOUNG_GENERATION_MB = 4;
+const YOUNG_GENERATION_MB = 24;
 /** Larger, since the drivers of remote engines create many short-lived objects per event. */
 const YOUNG_GENERATION_REMOTE_MB = 32;
 
