@@ -1,6 +1,7 @@
 import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Coordination } from '../../../coordination/coordination.ts';
+import { whileHolding } from '../../../coordination/while-holding.ts';
 import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { FuelError } from '../../../errors.ts';
@@ -22,7 +23,6 @@ import { type BuildProgress, buildProgress, noteResumed } from './progress.ts';
 /** One process leads a build; others may apply segments of it. */
 export const BUILD_LEASE = 'view-build';
 const LEASE_MS = 5_000;
-const RENEW_EVERY_MS = 1_000;
 /** For the lease of a leader that was killed. */
 const MAX_LEASE_WAIT_MS = 2 * LEASE_MS;
 const LEASE_CHECK_MS = 200;
@@ -55,16 +55,23 @@ export interface RebuildResult {
  * answers 503 until the new one is complete. Rejects with `REFUSED` while another process leads a build.
  */
 export async function rebuildTransactions(options: RebuildOptions): Promise<RebuildResult> {
-  const { coordination, holder } = options;
+  const { coordination, holder, log } = options;
   await takeLead(options);
-  const ended = new AbortController();
-  const signal = AbortSignal.any([options.signal, ended.signal]);
-  const renewing = renewLead(options, signal);
+  // A build is safe with two leaders, so one that could not renew its lease continues.
+  const onMissed = (error: unknown): void => {
+    if (error !== undefined) log.warn({ err: error }, 'rebuild could not renew its lease: it continues');
+  };
+  const held = {
+    coordination,
+    lease: BUILD_LEASE,
+    holder,
+    ttlMs: LEASE_MS,
+    signal: options.signal,
+    onMissed,
+  };
   try {
-    return await new Rebuild({ ...options, signal }).run();
+    return await whileHolding(held, (signal) => new Rebuild({ ...options, signal }).run());
   } finally {
-    ended.abort();
-    await renewing;
     await coordination.release(BUILD_LEASE, holder);
   }
 }
@@ -229,18 +236,5 @@ async function takeLead({ coordination, holder, signal }: RebuildOptions): Promi
       );
     }
     await pause(LEASE_CHECK_MS, signal);
-  }
-}
-
-/** A build is safe with two leaders, so one that could not renew its lease continues. */
-async function renewLead({ coordination, holder, log }: RebuildOptions, until: AbortSignal): Promise<void> {
-  while (!until.aborted) {
-    await pause(RENEW_EVERY_MS, until);
-    if (until.aborted) return;
-    try {
-      await coordination.acquire(BUILD_LEASE, holder, LEASE_MS);
-    } catch (error) {
-      log.warn({ err: error }, 'rebuild could not renew its lease: it continues');
-    }
   }
 }
