@@ -92,8 +92,8 @@ class Rebuild {
     if (signal.aborted) return this.#interrupted(build);
     await build.finish();
     const comparison = comparesWith && new ViewComparison({ store, served: view, build });
-    const outcome = await this.#whileServedFollows(comparison, () =>
-      this.#followUntilServed(build, comparison),
+    const outcome = await this.#whileServedFollows(comparison, (signal) =>
+      this.#followUntilServed(build, comparison, signal),
     );
     if (outcome === 'interrupted') return this.#interrupted(build);
     const position = (await view.checkpoint())?.position ?? 0;
@@ -151,16 +151,28 @@ class Rebuild {
     }
   }
 
-  /** The served view must follow the log to be compared: this process takes care of it where no projector works. */
-  async #whileServedFollows<T>(comparison: ViewComparison | undefined, work: () => Promise<T>): Promise<T> {
-    if (comparison === undefined) return work();
-    const done = new AbortController();
-    const signal = AbortSignal.any([this.#options.signal, done.signal]);
-    const projecting = runProjector({ ...this.#options, signal });
+  /**
+   * The served view must follow the log to be compared: this process takes care of it where no projector works. Its
+   * failure ends the work, unless the new view is served by then.
+   */
+  async #whileServedFollows(
+    comparison: ViewComparison | undefined,
+    work: (signal: AbortSignal) => Promise<RebuildResult['outcome']>,
+  ): Promise<RebuildResult['outcome']> {
+    if (comparison === undefined) return work(this.#options.signal);
+    const ended = new AbortController();
+    const signal = AbortSignal.any([this.#options.signal, ended.signal]);
+    let failure: unknown;
+    const projecting = runProjector({ ...this.#options, signal }).catch((error: unknown) => {
+      failure = error;
+      ended.abort();
+    });
     try {
-      return await Promise.race([work(), projecting.then(() => new Promise<never>(() => undefined))]);
+      const outcome = await work(signal);
+      if (outcome === 'interrupted' && failure !== undefined) throw failure;
+      return outcome;
     } finally {
-      done.abort();
+      ended.abort();
       await projecting;
     }
   }
@@ -169,8 +181,9 @@ class Rebuild {
   async #followUntilServed(
     build: ViewBuild,
     comparison: ViewComparison | undefined,
-  ): Promise<'switched' | 'differs' | 'interrupted'> {
-    const { store, view, accept, signal } = this.#options;
+    signal: AbortSignal,
+  ): Promise<RebuildResult['outcome']> {
+    const { store, view, accept } = this.#options;
     let from = (await build.checkpoint())?.position ?? 0;
     let isCompared = comparison === undefined;
     const log = { prefixes: [TRANSACTION_STREAMS], after: from, signal };
