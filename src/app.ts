@@ -15,6 +15,7 @@ import { openSqliteDeliveryQueue } from './deliveries/queue/sqlite/queue.ts';
 import { deliveryMigrations } from './deliveries/queue/sqlite/schema.ts';
 import { createMemoryRateWindows } from './edge/rate-windows/memory.ts';
 import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
+import { reasonOf } from './errors.ts';
 import type { EventStore, PersistentSubscriptions } from './event-store/event-store.ts';
 import {
   eventMigrations,
@@ -147,6 +148,28 @@ export async function openEngines(config: Config, clock: Clock, log: Log = silen
     remote,
     close: () => opening.close(),
   };
+}
+
+/** What the drivers say against the engines' connection strings, as lines that begin with the setting; connects to none. */
+export async function faultsOfEngines(config: Config): Promise<string[]> {
+  const { EVENTSTORE_URL: eventStoreUrl, MONGODB_URL: url, MONGODB_DATABASE: database } = config;
+  const faults: string[] = [];
+  const check = async (open: () => Promise<Closable>): Promise<void> => {
+    try {
+      await (await open()).close();
+    } catch (error) {
+      faults.push(reasonOf(error));
+    }
+  };
+  if (eventStoreUrl !== undefined) {
+    const { EventStoreDbConnection } = await import('./event-store/eventstoredb/driver/connection.ts');
+    await check(async () => new EventStoreDbConnection(eventStoreUrl));
+  }
+  if (url !== undefined) {
+    const { MongoConnection } = await import('./mongodb/connection.ts');
+    await check(async () => new MongoConnection({ url, database }));
+  }
+  return faults;
 }
 
 /** The embedded event store with its own further methods, for `fuel store copy`. */

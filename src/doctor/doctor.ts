@@ -10,7 +10,7 @@ import { verifyMailServer } from '../notices/mailer.ts';
 import { EVENT_STORE } from '../ops/engine-health.ts';
 import type { FollowerStatus } from '../ops/followers.ts';
 import { MAX_BACKLOG_COUNTED } from '../ops/shared-figures.ts';
-import { faultsOfFiles } from '../service/config-files.ts';
+import { faultsOfNamed } from '../service/config-files.ts';
 import { checkAccounts, checkCorporates } from './checks/accounts.ts';
 import { checkCertificate } from './checks/certificate.ts';
 import { type CheckResult, type Finding, right, within, wrong } from './checks/check.ts';
@@ -92,10 +92,10 @@ function checksOfMachine(env: Env, config: Config, clock: Clock): Check[] {
       check: 'configuration',
       needs: [],
       remedy: SHOW_CONFIG,
-      work() {
+      async work() {
         const { faults } = showConfig(env);
         return checkConfiguration({
-          faults: faults.length > 0 ? faults : faultsOfFiles(config),
+          faults: faults.length > 0 ? faults : await faultsOfNamed(config),
           unknown: unknownSettings(env),
         });
       },
