@@ -66,8 +66,11 @@ const FILE_OF = {
 export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
 export type StoreName = 'store' | 'subscriptions' | keyof typeof FILE_OF;
 
-/** Of a store before it is opened: opening one that is missing makes it, and one of another version updates it. */
-export type StoreState = 'missing' | 'of another version' | 'current';
+/**
+ * Of a store before it is opened: opening one that is missing makes it, one of another version updates it, and one that
+ * this user may only read leaves files beside it.
+ */
+export type StoreState = 'missing' | 'of another version' | 'read-only' | 'current';
 
 interface EventEngine {
   state(name: 'store' | 'subscriptions'): Promise<StoreState>;
@@ -192,6 +195,7 @@ export function inspectEmbedded(
 function stateOf(config: Config, name: EmbeddedFile): StoreState {
   const state = inspectEmbedded(config, name, { maxCheckedBytes: 0 });
   if (state === undefined) return 'missing';
+  if (state.isReadOnly) return 'read-only';
   return state.version === state.knownVersion ? 'current' : 'of another version';
 }
 

@@ -44,7 +44,8 @@ function faultOf(check: () => void): string[] {
     check();
     return [];
   } catch (error) {
-    const { message, cause } = error as Error;
-    return [cause instanceof Error ? `${message} (${cause.message})` : message];
+    const { message, cause, code } = error as NodeJS.ErrnoException;
+    const who = code === 'EACCES' ? ': run this as the user that owns it' : '';
+    return [cause instanceof Error ? `${message} (${cause.message})` : `${message}${who}`];
   }
 }
