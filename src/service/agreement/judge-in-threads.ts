@@ -11,7 +11,7 @@ const PART = 20_000;
 /** Starting the threads takes longer than to judge fewer events than these. */
 const MIN_EVENTS = 50_000;
 /** What is read of a block dies young: a small generation would be collected all the time, and kept alive by it. */
-const YOUNG_GENERATION_MB = 64;
+const YOUNG_GENERATION_MB = 32;
 const HEAP_MB = 512;
 
 export interface ThreadedJudges {
