@@ -53,6 +53,13 @@ describe('fuel account apply', () => {
     );
   });
 
+  test('refuses a line in which a member stands twice, and names it', async () => {
+    const { fuel, file } = commandLine();
+    const path = file('accounts.jsonl', '{"account_id":7,"name":"A","profiles":[],"name":"B"}\n');
+    const { code, stderr } = await fuel('account', 'apply', path, '--json');
+    expect([code, stderr]).toEqual([1, 'line 1: has the member "name" twice\n']);
+  });
+
   test('reads standard input, also with Windows line ends and a byte order mark', async () => {
     commandLine();
     const stdin = `\uFEFF${linesOf(NORTH, EIGHT).replaceAll('\n', '\r\n')}\r\n`;
