@@ -43,6 +43,7 @@ export interface AuditOptions {
   /** Newest first; not with `follow`. */
   readonly newest?: boolean;
   readonly signal: AbortSignal;
+  /** By which a range is over; the system's unless given. */
   readonly clock?: Clock;
 }
 

@@ -12,7 +12,8 @@ import type { PageQuery } from '../../transactions/view/transactions-view.ts';
 const PREFIX = /^[a-z0-9]{10}$/;
 
 /** What a date can be, in milliseconds. */
-const [EARLIEST_MS, LATEST_MS] = [-8_640_000_000_000_000, 8_640_000_000_000_000];
+export const EARLIEST_MS = -8_640_000_000_000_000;
+export const LATEST_MS = 8_640_000_000_000_000;
 
 type DirectoryEngines = Pick<Engines, 'store' | 'snapshots'>;
 type NamingEngines = DirectoryEngines & Pick<Engines, 'view'>;

@@ -44,7 +44,7 @@ export function addAuditCommand(program: Command): void {
         .option('--newest', 'newest first')
         .option('--limit <n>', 'at most this many', countOption)
         .option('--follow', 'continue with new events until interrupted or --until'),
-    async work({ engines, out }, _args, options) {
+    async work({ engines, clock, out }, _args, options) {
       requireRange(options);
       const { follow = false, newest = false, limit = Infinity, key } = options;
       if (follow && newest) throw new FuelError('USAGE', '--newest reads backwards: it can not --follow');
@@ -60,7 +60,7 @@ export function addAuditCommand(program: Command): void {
       };
       const signal = abortOnInterrupt();
       let count = 0;
-      for await (const line of audit(engines.store(), filter, { follow, newest, signal })) {
+      for await (const line of audit(engines.store(), filter, { follow, newest, signal, clock })) {
         await out.line(line, asText(line));
         count += 1;
         if (count >= limit) break;

@@ -6,7 +6,7 @@ import { FuelError } from '../../../errors.ts';
 import { hasPlate, type ListedRecord, listRecords } from '../../../transactions/view/list-records.ts';
 import type { Place } from '../../../transactions/view/transactions-view.ts';
 import { addCommand, type Session } from '../../command/command.ts';
-import { isShown, requireKnown } from '../../command/known-names.ts';
+import { EARLIEST_MS, isShown, LATEST_MS, requireKnown } from '../../command/known-names.ts';
 import { countOption, dateTimeOption, idOption, nameOption } from '../../command/options.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -14,8 +14,6 @@ const DEFAULT_LIMIT = 50;
 const MUCH = 10_000;
 /** and more than this is too much for one command. */
 const MAX_READ = 200_000;
-const EARLIEST_MS = -8_640_000_000_000_000;
-const LATEST_MS = 8_640_000_000_000_000;
 
 interface ListOptions {
   readonly account: number;
