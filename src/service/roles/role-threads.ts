@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config/config.ts';
 import type { Metrics } from '../../ops/metrics.ts';
+import { startThread } from '../../thread.ts';
 import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-thread.ts';
 import type { WebhooksThreadData, WebhooksThreadMessage } from './webhooks-thread.ts';
 
@@ -29,34 +29,34 @@ export function startRoleThread<Message = never>(options: {
   readonly role: string;
   readonly entry: URL;
   readonly data: { readonly config: Config };
-  /** Well above what the role needs: without a limit V8 lets the heap grow instead of collecting it. */
   readonly heapMb: number;
   readonly onMessage?: (message: Message) => void;
 }): RoleThread {
   const { role, entry, data, heapMb, onMessage } = options;
   const { EVENTSTORE_URL: eventStore, MONGODB_URL: mongodb } = data.config;
   const isRemote = eventStore !== undefined || mongodb !== undefined;
-  const resourceLimits = {
-    maxYoungGenerationSizeMb: isRemote ? YOUNG_GENERATION_REMOTE_MB : YOUNG_GENERATION_MB,
-    maxOldGenerationSizeMb: heapMb,
-  };
-  const worker = new Worker(entry, { workerData: data, resourceLimits });
-  if (onMessage !== undefined) worker.on('message', onMessage);
-  let stopping = false;
-  const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-  const failed = new Promise<never>((_, reject) => {
-    worker.once('error', reject);
-    worker.once('exit', (code) => {
-      if (!stopping) reject(new Error(`the thread of the role ${role} ended with code ${code}`));
-    });
+  const stopping = new AbortController();
+  const { ended } = startThread({
+    name: `the thread of the role ${role}`,
+    entry,
+    data,
+    limits: {
+      maxYoungGenerationSizeMb: isRemote ? YOUNG_GENERATION_REMOTE_MB : YOUNG_GENERATION_MB,
+      maxOldGenerationSizeMb: heapMb,
+    },
+    signal: stopping.signal,
+    ...(onMessage && { onMessage }),
+  });
+  const failed = ended.then(() => {
+    if (!stopping.signal.aborted) throw new Error(`the thread of the role ${role} ended without being asked`);
+    return new Promise<never>(() => undefined);
   });
   failed.catch(() => undefined);
   return {
     failed,
     async stop() {
-      stopping = true;
-      worker.postMessage('stop');
-      await ended;
+      stopping.abort();
+      await ended.catch(() => undefined); // `failed` reports it
     },
   };
 }

@@ -57,7 +57,7 @@ describe('a role in a thread', () => {
 
   test('that ends without being asked has failed, also without an error', async () => {
     const { failed } = thread('process.exit(0)');
-    await expect(failed).rejects.toThrow('the thread of the role cook ended with code 0');
+    await expect(failed).rejects.toThrow('the thread of the role cook ended without being asked');
   });
 
   test('that throws has failed with its error', async () => {
