@@ -1,13 +1,21 @@
-import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { setFlagsFromString } from 'node:v8';
+import { Worker } from 'node:worker_threads';
 import { errorOfThread } from './errors.ts';
+
+/** Of its heap. V8 lets it grow to the limit before it collects. */
+export interface ThreadMemory {
+  /** The young generation: what a batch of work creates and drops should fit, or is copied again and again. */
+  readonly youngMb: number;
+  /** The old generation: well above what is kept. */
+  readonly oldMb: number;
+}
 
 export interface ThreadOptions<Message> {
   /** Names it in the error of its end: `a thread of the rebuild`. */
   readonly name: string;
   readonly entry: URL;
   readonly data: object;
-  /** The old generation well above what is needed: without a limit V8 lets the heap grow instead of collecting it. */
-  readonly limits: NonNullable<WorkerOptions['resourceLimits']>;
+  readonly memory: ThreadMemory;
   /** Asks the thread to stop, by a message. */
   readonly signal?: AbortSignal;
   readonly onMessage?: (message: Message) => void;
@@ -21,8 +29,11 @@ export interface Thread {
 
 /** Starts a thread. Someone has to handle its end. */
 export function startThread<Message = never>(options: ThreadOptions<Message>): Thread {
-  const { name, entry, data, limits, signal, onMessage } = options;
-  const worker = new Worker(entry, { workerData: data, resourceLimits: limits });
+  const { name, entry, data, memory, signal, onMessage } = options;
+  // bin/fuel keeps the main thread's young generation small by this flag, which would override that of each thread.
+  setFlagsFromString('--max-semi-space-size=0');
+  const resourceLimits = { maxYoungGenerationSizeMb: memory.youngMb, maxOldGenerationSizeMb: memory.oldMb };
+  const worker = new Worker(entry, { workerData: data, resourceLimits });
   if (onMessage !== undefined) worker.on('message', onMessage);
   const stop = (): void => worker.postMessage('stop');
   if (signal?.aborted) stop();

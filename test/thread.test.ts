@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import { expect, test } from 'vitest';
 import { loadConfig } from '../src/config/config.ts';
 import { FuelError } from '../src/errors.ts';
@@ -17,7 +18,7 @@ function thread(text: string, signal?: AbortSignal) {
     name: 'the kitchen',
     entry: pathToFileURL(file),
     data: {},
-    limits: { maxOldGenerationSizeMb: 64 },
+    memory: { youngMb: 24, oldMb: 64 },
     onMessage: (message) => messages.push(message),
     ...(signal && { signal }),
   });
@@ -59,4 +60,18 @@ test('a nightly verification keeps the code of what ended it', async () => {
   const failure = await verifyInThread(config, new AbortController().signal).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(FuelError);
   expect(failure).toMatchObject({ code: 'STORE_DAMAGED' });
+});
+
+const GROW_AND_REPORT = `
+import { getHeapSpaceStatistics } from 'node:v8';
+const kept = [];
+for (let n = 0; n < 1_000_000; n++) kept[n % 20_000] = { n, text: [n] };
+const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space');
+parentPort.postMessage(young.space_size / 2 ** 20);`;
+
+test('a thread has the young generation that it is given, also where the main thread has a small one', async () => {
+  setFlagsFromString('--max-semi-space-size=4'); // as bin/fuel does
+  const { ended, messages } = thread(GROW_AND_REPORT);
+  await ended;
+  expect(messages[0]).toBeGreaterThan(12);
 });

@@ -1,4 +1,4 @@
-import { startStopwatch } from '../loop-clock.ts';
+import { startStopwatch } from './loop-clock.ts';
 
 /** Of the limit: a process that is late for longer gives up, before another one takes over what it does. */
 const MAX_STRETCH = 7;

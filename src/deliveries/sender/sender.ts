@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../../clock.ts';
-import { startStopwatch } from '../../loop-clock.ts';
+import { startStopwatch } from '../../targets/loop-clock.ts';
 import { createNameLookup, type NameLookup } from '../../targets/name-lookup.ts';
 import { type ResolveName, resolveName } from '../../targets/resolve-name.ts';
 import { forbiddenAmong, readTarget, type Target } from '../../targets/target.ts';

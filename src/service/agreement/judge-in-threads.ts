@@ -10,9 +10,7 @@ const MAX_THREADS = 2;
 const PART = 20_000;
 /** Starting the threads takes longer than to judge fewer events than these. */
 const MIN_EVENTS = 50_000;
-/** What is read of a block dies young: a small generation would be collected all the time, and kept alive by it. */
-const YOUNG_GENERATION_MB = 32;
-const HEAP_MB = 512;
+const MEMORY = { youngMb: 32, oldMb: 512 };
 
 export interface ThreadedJudges {
   readonly view: ViewJudge | undefined;
@@ -74,7 +72,7 @@ function runThread(
     name: 'a thread of the verification',
     entry: new URL('./verify-thread.ts', import.meta.url),
     data,
-    limits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB, maxOldGenerationSizeMb: HEAP_MB },
+    memory: MEMORY,
     onMessage: (message) => onMessage(message, thread.post),
   });
   return thread.ended;

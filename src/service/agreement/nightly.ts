@@ -12,7 +12,7 @@ const LEASE = 'agreement';
 const LEASE_MS = 6 * 3_600_000;
 const HOUR = 3;
 /** Two days of events stream through it; what it keeps is eight bytes a transaction. */
-const HEAP_MB = 512;
+const MEMORY = { youngMb: 32, oldMb: 512 };
 
 export type Schedule = (expression: string, work: () => Promise<void>) => { destroy(): unknown };
 
@@ -68,7 +68,7 @@ export async function verifyInThread(config: Config, signal: AbortSignal): Promi
     name: 'the thread of the nightly verification',
     entry: new URL('./nightly-thread.ts', import.meta.url),
     data,
-    limits: { maxOldGenerationSizeMb: HEAP_MB },
+    memory: MEMORY,
     signal,
     onMessage: (message) => {
       repaired = message;

@@ -3,7 +3,7 @@ import { startThread } from '../../thread.ts';
 import type { RebuildThreadData } from './rebuild-thread.ts';
 
 const ENTRY = new URL('./rebuild-thread.ts', import.meta.url);
-const HEAP_MB = 256;
+const MEMORY = { youngMb: 32, oldMb: 256 };
 
 /**
  * Runs `count` threads that apply segments of the build that is under way; resolves when all have ended, and rejects when
@@ -34,6 +34,5 @@ export async function runRebuildWorkers(
 
 /** Resolves when the thread has ended, rejects with its error. `signal` asks it to stop. */
 export function runRebuildThread(data: RebuildThreadData, signal: AbortSignal): Promise<void> {
-  const limits = { maxOldGenerationSizeMb: HEAP_MB };
-  return startThread({ name: 'a thread of the rebuild', entry: ENTRY, data, limits, signal }).ended;
+  return startThread({ name: 'a thread of the rebuild', entry: ENTRY, data, memory: MEMORY, signal }).ended;
 }

@@ -5,9 +5,9 @@ import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-th
 import type { WebhooksThreadData, WebhooksThreadMessage } from './webhooks-thread.ts';
 
 /** Small, since embedded engines share the memory of one machine with everything else. */
-const YOUNG_GENERATION_MB = 24;
+const YOUNG_MB = 24;
 /** Larger, since the drivers of remote engines create many short-lived objects per event. */
-const YOUNG_GENERATION_REMOTE_MB = 32;
+const YOUNG_REMOTE_MB = 32;
 
 const PROJECTOR_HEAP_MB = 96; // one batch of events
 const PROJECTOR_HEAP_EVENTSTOREDB_MB = 256; // and the driver's buffer, which is bounded by number only
@@ -40,10 +40,7 @@ export function startRoleThread<Message = never>(options: {
     name: `the thread of the role ${role}`,
     entry,
     data,
-    limits: {
-      maxYoungGenerationSizeMb: isRemote ? YOUNG_GENERATION_REMOTE_MB : YOUNG_GENERATION_MB,
-      maxOldGenerationSizeMb: heapMb,
-    },
+    memory: { youngMb: isRemote ? YOUNG_REMOTE_MB : YOUNG_MB, oldMb: heapMb },
     signal: stopping.signal,
     ...(onMessage && { onMessage }),
   });
