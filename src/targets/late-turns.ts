@@ -7,7 +7,9 @@ interface Timed {
   /** Changes with each step that the other side makes. */
   readonly progress: () => number;
   readonly startedAtMs: number;
+  /** At the last look, and at the one before. */
   seen: number;
+  seenBefore: number;
   lateMs: number;
 }
 
@@ -38,7 +40,8 @@ class LateTurns {
       this.#lookedAtMs = startedAtMs;
       this.#beat = setInterval(() => this.#look(), BEAT_MS).unref(); // whoever times something waits for that
     }
-    const timed: Timed = { progress, startedAtMs, seen: progress(), lateMs: 0 };
+    const seen = progress();
+    const timed: Timed = { progress, startedAtMs, seen, seenBefore: seen, lateMs: 0 };
     this.#timed.add(timed);
     return {
       get elapsedMs() {
@@ -69,22 +72,22 @@ class LateTurns {
     const nowMs = performance.now();
     const lateMs = nowMs - this.#lookedAtMs - ON_TIME_MS;
     this.#lookedAtMs = nowMs;
-    if (lateMs > 0) {
-      this.#lateMs += lateMs;
-      setImmediate(() => this.#charge()); // after the sockets were read
-    } else if (this.#lateMs === 0) {
-      for (const timed of this.#timed) timed.seen = timed.progress();
+    for (const timed of this.#timed) {
+      if (this.#lateMs === 0) timed.seenBefore = timed.seen;
+      timed.seen = timed.progress();
     }
+    if (lateMs <= 0) return;
+    this.#lateMs += lateMs;
+    setImmediate(() => this.#charge()); // after the sockets were read
   }
 
+  /** A step since the look before the late turn was waiting, or was read late in it. */
   #charge(): void {
     if (this.#lateMs === 0) return;
     const lateMs = this.#lateMs;
     this.#lateMs = 0;
     for (const timed of this.#timed) {
-      const seen = timed.progress();
-      if (seen === timed.seen) continue;
-      timed.seen = seen;
+      if (timed.progress() === timed.seenBefore) continue;
       timed.lateMs += Math.max(0, Math.min(lateMs, this.#lookedAtMs - timed.startedAtMs));
     }
   }

@@ -8,6 +8,8 @@ const MAX_KEPT_PER_ORIGIN = 512;
 export interface KeptConnections {
   /** An idle connection to one of the addresses, the one used last; it belongs to the caller then. */
   take(origin: string, addresses: readonly string[]): ReceiverConnection | undefined;
+  /** Whether there is an idle connection to this receiver, which may be too old. */
+  has(origin: string): boolean;
   /** Keeps a connection whose answer is complete; where there are too many, the longest idle one is closed. */
   give(connection: ReceiverConnection): void;
   /** Closes all connections, also those that are given later. */
@@ -51,6 +53,7 @@ export function createKeptConnections(clock: Clock): KeptConnections {
       }
       return undefined;
     },
+    has: (origin) => idle.has(origin),
     give(connection) {
       if (closed || connection.keepIdleMs === 0) connection.socket.destroy();
       if (connection.socket.destroyed) return;

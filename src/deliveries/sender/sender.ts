@@ -10,6 +10,7 @@ import { Exchange } from './exchange.ts';
 import { createKeptConnections, type KeptConnections } from './kept-connections.ts';
 import { receiverConnection } from './receiver-connection.ts';
 import type { Sender, SendRequest } from './sender-port.ts';
+import { StartGate } from './start-gate.ts';
 import { trustedAuthorities } from './trusted-authorities.ts';
 
 /**
@@ -34,6 +35,7 @@ interface Parts {
   readonly names: NameLookup;
   readonly kept: KeptConnections;
   readonly secureContext: SecureContext;
+  readonly gate: StartGate;
 }
 
 /**
@@ -48,6 +50,7 @@ export function createSender(options: SenderOptions): Sender {
     names: createNameLookup({ resolve, clock }),
     kept: createKeptConnections(clock),
     secureContext: trustedAuthorities(extraCa),
+    gate: new StartGate(),
   };
   const underWay = new Set<Promise<TimedResult<AttemptOutcome>>>();
   let closed = false;
@@ -79,6 +82,7 @@ async function send(parts: Parts, request: SendRequest): Promise<TimedResult<Att
   const forbidden = parts.allowPrivate ? undefined : forbiddenAmong(addresses);
   if (forbidden !== undefined)
     return onTime(failure('forbidden', `${target.host} has the address ${forbidden}`));
+  if (!parts.kept.has(target.origin)) await parts.gate.pass();
   const job = new SendJob(parts, { target, addresses, request });
   return withinTime({
     limitMs: TIME_LIMIT_MS,
