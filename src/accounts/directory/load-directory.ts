@@ -1,6 +1,6 @@
-import { Directory } from '../../../projections/directory.ts';
+import { Directory, type DirectoryAccount } from '../../../projections/directory.ts';
 import { systemClock } from '../../clock.ts';
-import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
+import { ACCOUNT_STREAMS, accountStream } from '../../domain/account-events.ts';
 import { isUnavailable } from '../../errors.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/read-to-end.ts';
@@ -21,6 +21,16 @@ export async function loadDirectory(store: EventStore, snapshots?: DirectorySnap
     directory.advance(batch.position);
   }
   return directory;
+}
+
+/** One account as of now, by its stream alone; `undefined` where it was never opened. Rejects with the store's errors. */
+export async function loadAccount(
+  store: Pick<EventStore, 'readStream'>,
+  accountId: number,
+): Promise<DirectoryAccount | undefined> {
+  const directory = new Directory();
+  for (const event of await store.readStream(accountStream(accountId))) applyToDirectory(directory, event);
+  return directory.account(accountId);
 }
 
 /** An operator can change access while only the event store is available: then reading takes longer. */

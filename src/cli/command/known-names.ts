@@ -1,6 +1,6 @@
 import type { Directory, DirectoryAccount, DirectoryKey } from '../../../projections/directory.ts';
 import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
-import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { loadAccount, loadDirectory } from '../../accounts/directory/load-directory.ts';
 import type { Engines } from '../../app.ts';
 import { audit } from '../../audit/audit.ts';
 import type { Account, AccountKey } from '../../domain/account.ts';
@@ -68,13 +68,16 @@ export async function requireKnown(
   { inLog = false } = {},
 ): Promise<void> {
   const { account, key, transaction } = names;
-  if (account !== undefined || key !== undefined) {
-    const directory = await loadDirectory(engines.store(), engines.snapshots());
-    if (account !== undefined && directory.account(account) === undefined) {
-      const isNamed = inLog ? isNamedInLog(engines, account) : isShown(engines, { accountId: account });
-      if (!(await isNamed)) throw unknownAccount(account);
+  const entry = account === undefined ? undefined : await loadAccount(engines.store(), account);
+  if (account !== undefined && entry === undefined) {
+    const isNamed = inLog ? isNamedInLog(engines, account) : isShown(engines, { accountId: account });
+    if (!(await isNamed)) throw unknownAccount(account);
+  }
+  if (key !== undefined && !entry?.account?.keys.has(key)) {
+    const { id } = (await findKey(engines, key)).entry;
+    if (account !== undefined && account !== id) {
+      throw new FuelError('REFUSED', `the key ${key} is of account ${id}, not of account ${account}`);
     }
-    if (key !== undefined) requireKeyOf(directory, key, account);
   }
   if (transaction === undefined) return;
   const stream = transactionStream(transaction);
@@ -82,15 +85,6 @@ export async function requireKnown(
   if (first === undefined && !(await engines.store().isErased(stream))) {
     throw new FuelError('REFUSED', `transaction ${transaction} is not known`);
   }
-}
-
-function requireKeyOf(directory: Directory, prefix: string, account: number | undefined): void {
-  requirePrefix(prefix);
-  const found = directory.key(prefix);
-  if (found === undefined) throw unknownKey(prefix);
-  const { id } = found.entry;
-  if (account === undefined || account === id) return;
-  throw new FuelError('REFUSED', `the key ${prefix} is of account ${id}, not of account ${account}`);
 }
 
 /** Whether the view shows any transaction of the account, or of one of these corporates of it. */

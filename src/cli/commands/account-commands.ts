@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { DirectoryAccount } from '../../../projections/directory.ts';
 import { changeAccount } from '../../accounts/change-account.ts';
-import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { loadAccount, loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { type Account, activeProfile } from '../../domain/account.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
@@ -49,7 +49,7 @@ function addShowingCommands(account: Command): void {
     example: 'fuel account show 7',
     async work({ engines, out }, [id = '']) {
       const accountId = idOption(id);
-      const entry = (await loadDirectory(engines.store(), engines.snapshots())).account(accountId);
+      const entry = await loadAccount(engines.store(), accountId);
       if (entry === undefined) throw unknownAccount(accountId);
       const document = accountJson(entry);
       out.result(document, JSON.stringify(document, null, 2));

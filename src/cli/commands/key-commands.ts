@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import type { DirectoryAccount } from '../../../projections/directory.ts';
 import { changeAccount } from '../../accounts/change-account.ts';
-import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { loadAccount, loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { issueKey } from '../../accounts/issue-key.ts';
 import type { AccountKey } from '../../domain/account.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
@@ -130,9 +131,7 @@ async function list(
   options: ListOptions,
 ): Promise<number> {
   await requireKnown(engines, options);
-  const accounts = sortedAccounts(await loadDirectory(engines.store(), engines.snapshots()));
-  for (const { id, account, unreadable } of accounts) {
-    if (options.account !== undefined && id !== options.account) continue;
+  for (const { id, account, unreadable } of await accountsOf(engines, options.account)) {
     if (unreadable !== null)
       out.note(`account ${id} can't be read, and its keys are not listed: ${unreadable.reason}`);
     for (const key of account?.keys.values() ?? []) {
@@ -140,6 +139,16 @@ async function list(
     }
   }
   return 0;
+}
+
+async function accountsOf(
+  engines: Session['engines'],
+  accountId: number | undefined,
+): Promise<readonly DirectoryAccount[]> {
+  if (accountId === undefined)
+    return sortedAccounts(await loadDirectory(engines.store(), engines.snapshots()));
+  const account = await loadAccount(engines.store(), accountId);
+  return account === undefined ? [] : [account];
 }
 
 function keyText(

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../projections/transactions.ts';
-import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
+import { loadAccount } from '../../../accounts/directory/load-directory.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { FuelError } from '../../../errors.ts';
 import { hasPlate, type ListedRecord, listRecords } from '../../../transactions/view/list-records.ts';
@@ -108,7 +108,7 @@ async function requireKnownTo(
 ): Promise<void> {
   await requireKnown(engines, { account });
   if (corporate === undefined) return;
-  const entry = (await loadDirectory(engines.store(), engines.snapshots())).account(account);
+  const entry = await loadAccount(engines.store(), account);
   if (entry?.account?.corporates.has(corporate)) return;
   if (await isShown(engines, { accountId: account, corporateIds: [corporate] })) return;
   throw new FuelError(
