@@ -40,7 +40,8 @@ export class HmacSha256 {
   }
 
   #outerOf(message: string | Uint8Array): Buffer {
-    hash('sha256', this.#innerOf(message), 'buffer').copy(this.#outer, BLOCK_BYTES);
+    // As text of one character a byte, since a digest as a buffer takes four times as long.
+    this.#outer.write(hash('sha256', this.#innerOf(message), 'binary'), BLOCK_BYTES, 'latin1');
     return this.#outer;
   }
 
