@@ -6,6 +6,8 @@ export type Log = Logger;
 
 /** How much waits for the reader of standard output; further lines are dropped. */
 const MAX_WAITING_BYTES = 1024 * 1024;
+/** What a pipe takes in one piece (PIPE_BUF): the lines of several threads must not be mixed. */
+const MAX_WRITE_BYTES = 4096;
 const DROPPED = 'fuel: dropped log lines';
 
 /**
@@ -15,7 +17,11 @@ const DROPPED = 'fuel: dropped log lines';
  * process ends are written then.
  */
 export function createLog(level: string, fields: Readonly<Record<string, unknown>> = {}): Log {
-  const destination = pino.destination({ fd: 1, sync: false, minLength: 0, maxLength: MAX_WAITING_BYTES });
+  const destination = pino.destination({
+    ...{ fd: 1, sync: false, minLength: 0 },
+    maxLength: MAX_WAITING_BYTES,
+    maxWrite: MAX_WRITE_BYTES,
+  });
   process.once('exit', () => destination.flushSync());
   const log = pino(
     { level, base: { pid: process.pid, ...fields }, timestamp: pino.stdTimeFunctions.isoTime },

@@ -1,4 +1,4 @@
-import { ByteWriter } from '../byte-writer.ts';
+import { ByteWriter } from '../transactions/byte-writer.ts';
 import { type RecordTerms, writeRecord } from '../transactions/record.ts';
 import type { PageRow } from '../transactions/view/transactions-view.ts';
 

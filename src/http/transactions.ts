@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { type Account, type AccountKey, activeProfile } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import type { Presigner } from '../images/presign.ts';
-import type { Metrics } from '../ops/metrics.ts';
+import type { ApiMetrics } from '../ops/api-metrics.ts';
 import type { TransactionsView, ViewPage } from '../transactions/view/transactions-view.ts';
 import { goodAnswer, type RefusalCode } from './answers.ts';
 import { answer, refuse, type Step } from './context.ts';
@@ -18,7 +18,7 @@ export interface TransactionsOptions {
   readonly presigner: Presigner;
   readonly cursors: Cursors;
   readonly clock: Clock;
-  readonly metrics: Metrics;
+  readonly metrics: ApiMetrics;
 }
 
 interface Access {

@@ -1,6 +1,6 @@
 import type { RenderedRecord } from '../../projections/transactions.ts';
-import type { ByteWriter } from '../byte-writer.ts';
 import type { PresignUrl } from '../images/presign.ts';
+import type { ByteWriter } from './byte-writer.ts';
 
 export interface RecordTerms {
   /** Whether the key shows drivers' mobile numbers. */

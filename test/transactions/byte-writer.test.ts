@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ByteWriter } from '../src/byte-writer.ts';
+import { ByteWriter } from '../../src/transactions/byte-writer.ts';
 
 const ascii = fc.string({ unit: 'binary-ascii', maxLength: 50 });
 
