@@ -35,15 +35,14 @@ export async function claimPort(address: ListenAddress): Promise<ListenAddress> 
   return { host: address.host, port };
 }
 
-/** Whether several servers can listen on one port: Linux and some others know `reusePort`. */
+/** Whether the platform lets several servers listen on one port, as Linux does. */
 export async function canReusePort(host: string): Promise<boolean> {
   try {
     await listenOnce({ host, port: 0, reusePort: true });
     return true;
   } catch (error) {
-    const { cause } = error as Error;
-    if ((cause as NodeJS.ErrnoException | undefined)?.code === 'ENOTSUP') return false;
-    throw error;
+    const { cause } = error as { readonly cause?: NodeJS.ErrnoException };
+    return cause?.code !== 'ENOTSUP'; // any other fault is that of the address, which is reported when it is used
   }
 }
 
