@@ -15,7 +15,7 @@ export interface ApiParts {
   readonly config: Config;
   readonly engines: Engines;
   readonly directory: AccessDirectory;
-  readonly availability: Availability;
+  readonly availability: Pick<Availability, 'state'>;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;
