@@ -82,8 +82,8 @@ function readOurs(view: TransactionsView): ReadPage {
   const presigner = photoStore();
   return async ({ query }) => {
     const page = await view.page(query);
-    const { presign, expiresAtMs } = presigner.at(systemClock.now(), VALID_FOR_SECONDS);
-    const terms = { mobileNumber: true, presign, expiresAt: formatDateTime(expiresAtMs) };
+    const { parts, expiresAtMs } = presigner.at(systemClock.now(), VALID_FOR_SECONDS);
+    const terms = { mobileNumber: true, urls: parts, expiresAt: formatDateTime(expiresAtMs) };
     const body = pageBody(page.rows, terms, '{}');
     if (page.rows.length !== PAGE_RECORDS || body.length < PAGE_RECORDS) throw new Error('not a full page');
   };

@@ -79,7 +79,7 @@ function findForeign(query: ListQuery, account: Account): RefusalCode | undefine
 }
 
 function bodyOf(page: ViewPage, query: ListQuery, access: Access, options: TransactionsOptions): Buffer {
-  const { presign, expiresAtMs } = options.presigner.at(options.clock.now(), IMAGES_VALID_FOR_SECONDS);
+  const { parts, expiresAtMs } = options.presigner.at(options.clock.now(), IMAGES_VALID_FOR_SECONDS);
   const last = page.rows.at(-1);
   const next =
     page.hasMore && last !== undefined
@@ -87,7 +87,7 @@ function bodyOf(page: ViewPage, query: ListQuery, access: Access, options: Trans
       : 'null';
   return pageBody(
     page.rows,
-    { mobileNumber: access.key.driverMobile, presign, expiresAt: formatDateTime(expiresAtMs) },
+    { mobileNumber: access.key.driverMobile, urls: parts, expiresAt: formatDateTime(expiresAtMs) },
     `{"limit":${query.limit},"has_more":${page.hasMore},"next_cursor":${next}}`,
   );
 }

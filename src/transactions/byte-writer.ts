@@ -25,6 +25,12 @@ export class ByteWriter {
     this.#length += this.#buffer.write(text, this.#length, 'latin1');
   }
 
+  /** One ASCII character, by its code. */
+  character(code: number): void {
+    this.#reserve(1);
+    this.#buffer[this.#length++] = code;
+  }
+
   /** What was written. Nothing must be written after it. */
   written(): Buffer {
     return this.#buffer.subarray(0, this.#length);
