@@ -4,6 +4,8 @@ import { HmacSha256 } from '../hmac-sha256.ts';
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
 const SHA256_HEX_LENGTH = 64;
+/** Lengths of keys for which a request that is signed is kept: a store's keys have a few. */
+const MAX_KEY_LENGTHS = 64;
 const PLAIN_KEY = /^[A-Za-z0-9\-_.~/]*$/;
 const NOT_ESCAPED_BY_ENCODE_URI_COMPONENT = /[!'()*]/g;
 
@@ -50,19 +52,28 @@ export function createPresigner(store: PhotoStore, method: 'GET' | 'HEAD' = 'GET
     pathBefore: `${endpoint.pathname.replace(/\/+$/, '')}/${encodeKey(store.bucket)}/`,
   };
   const keys = signingKeys(store);
+  const issue = (issuedAtSecond: number, validForSeconds: number): IssuedUrls => {
+    const stamp = compactTime(issuedAtSecond * 1000);
+    const parts = urlParts({
+      ...base,
+      accessKeyId: store.accessKeyId,
+      scope: `${stamp.slice(0, 8)}/${store.region}/s3/aws4_request`,
+      signingKey: keys(stamp.slice(0, 8)),
+      stamp,
+      validForSeconds,
+    });
+    return { presign: presignUrls(parts), parts, expiresAtMs: (issuedAtSecond + validForSeconds) * 1000 };
+  };
+  let last:
+    | { readonly second: number; readonly validForSeconds: number; readonly issued: IssuedUrls }
+    | undefined;
   return {
     at(issuedAtMs, validForSeconds) {
-      const issuedAtSecond = Math.floor(issuedAtMs / 1000);
-      const stamp = compactTime(issuedAtSecond * 1000);
-      const parts = urlParts({
-        ...base,
-        accessKeyId: store.accessKeyId,
-        scope: `${stamp.slice(0, 8)}/${store.region}/s3/aws4_request`,
-        signingKey: keys(stamp.slice(0, 8)),
-        stamp,
-        validForSeconds,
-      });
-      return { presign: presignUrls(parts), parts, expiresAtMs: (issuedAtSecond + validForSeconds) * 1000 };
+      const second = Math.floor(issuedAtMs / 1000);
+      if (last?.second !== second || last.validForSeconds !== validForSeconds) {
+        last = { second, validForSeconds, issued: issue(second, validForSeconds) };
+      }
+      return last.issued;
     },
   };
 }
@@ -116,6 +127,7 @@ export function urlParts(terms: SigningTerms): UrlParts {
     signature(key) {
       const known = canonicals.get(key.length);
       const canonical = known ?? Buffer.from(canonicalStart + key + canonicalEnd);
+      if (canonicals.size === MAX_KEY_LENGTHS) canonicals.clear();
       if (known === undefined) canonicals.set(key.length, canonical);
       else known.write(key, canonicalStart.length, 'latin1');
       return sign(hash('sha256', canonical, 'hex'));

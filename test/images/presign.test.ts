@@ -61,6 +61,29 @@ function sorted(url: string): { path: string; query: string[] } {
 }
 
 describe('a presigned URL', () => {
+  test('is the same whichever keys, times and validities came before', () => {
+    const issue = fc.record({
+      key: fc.string({ unit: 'grapheme', maxLength: 200 }),
+      atMs: fc.integer({ min: 0, max: 3_000 }).map((ms) => issuedAtMs + ms),
+      validForSeconds: fc.constantFrom(60, 3_600),
+    });
+    const options = { ...store, endpoint: 'https://photos.example.com', bucket: 'b' };
+    fc.assert(
+      fc.property(fc.array(issue, { maxLength: 100 }), (issues) => {
+        const used = createPresigner(options);
+        for (const { key, atMs, validForSeconds } of issues) {
+          const expected = createPresigner(options).at(atMs, validForSeconds);
+          const issued = used.at(atMs, validForSeconds);
+          expect([issued.presign(key), issued.expiresAtMs]).toEqual([
+            expected.presign(key),
+            expected.expiresAtMs,
+          ]);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   test('equals the published example of AWS', () => {
     const presign = presignUrls(
       urlParts({
