@@ -33,13 +33,18 @@ export function startRoleThread<Message = never>(options: {
   readonly data: { readonly config: Config };
   /** Well above what the role needs: without a limit V8 lets the heap grow instead of collecting it. */
   readonly heapMb: number;
+  /** For short-lived objects, at least this much. */
+  readonly youngMb?: number;
   readonly onMessage?: (message: Message) => void;
 }): RoleThread {
-  const { role, entry, data, heapMb, onMessage } = options;
+  const { role, entry, data, heapMb, youngMb, onMessage } = options;
   const { EVENTSTORE_URL: eventStore, MONGODB_URL: mongodb } = data.config;
   const isRemote = eventStore !== undefined || mongodb !== undefined;
   const resourceLimits = {
-    maxYoungGenerationSizeMb: isRemote ? YOUNG_GENERATION_REMOTE_MB : YOUNG_GENERATION_MB,
+    maxYoungGenerationSizeMb: Math.max(
+      youngMb ?? 0,
+      isRemote ? YOUNG_GENERATION_REMOTE_MB : YOUNG_GENERATION_MB,
+    ),
     maxOldGenerationSizeMb: heapMb,
   };
   const worker = new Worker(entry, { workerData: data, resourceLimits });
