@@ -15,6 +15,7 @@ import { openSqliteDeliveryQueue } from './deliveries/queue/sqlite/queue.ts';
 import { deliveryMigrations } from './deliveries/queue/sqlite/schema.ts';
 import { createMemoryRateWindows } from './edge/rate-windows/memory.ts';
 import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
+import { reasonOf } from './errors.ts';
 import type { EventStore, PersistentSubscriptions } from './event-store/event-store.ts';
 import {
   eventMigrations,
@@ -65,8 +66,11 @@ const FILE_OF = {
 export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
 export type StoreName = 'store' | 'subscriptions' | keyof typeof FILE_OF;
 
-/** Of a store before it is opened: opening one that is missing makes it, and one of another version updates it. */
-export type StoreState = 'missing' | 'of another version' | 'current';
+/**
+ * Of a store before it is opened: opening one that is missing makes it, one of another version updates it, and one that
+ * this user may only read leaves files beside it.
+ */
+export type StoreState = 'missing' | 'of another version' | 'read-only' | 'current';
 
 interface EventEngine {
   state(name: 'store' | 'subscriptions'): Promise<StoreState>;
@@ -149,6 +153,28 @@ export async function openEngines(config: Config, clock: Clock, log: Log = silen
   };
 }
 
+/** What the drivers say against the engines' connection strings, as lines that begin with the setting; connects to none. */
+export async function faultsOfEngines(config: Config): Promise<string[]> {
+  const { EVENTSTORE_URL: eventStoreUrl, MONGODB_URL: url, MONGODB_DATABASE: database } = config;
+  const faults: string[] = [];
+  const check = async (open: () => Promise<Closable>): Promise<void> => {
+    try {
+      await (await open()).close();
+    } catch (error) {
+      faults.push(reasonOf(error));
+    }
+  };
+  if (eventStoreUrl !== undefined) {
+    const { EventStoreDbConnection } = await import('./event-store/eventstoredb/driver/connection.ts');
+    await check(async () => new EventStoreDbConnection(eventStoreUrl));
+  }
+  if (url !== undefined) {
+    const { MongoConnection } = await import('./mongodb/connection.ts');
+    await check(async () => new MongoConnection({ url, database }));
+  }
+  return faults;
+}
+
 /** The embedded event store with its own further methods, for `fuel store copy`. */
 export function openEmbeddedEvents(config: Config, clock: Clock): SqliteEventStore {
   return openSqliteEventStore(file(config, clock, EMBEDDED_FILES.events));
@@ -169,6 +195,7 @@ export function inspectEmbedded(
 function stateOf(config: Config, name: EmbeddedFile): StoreState {
   const state = inspectEmbedded(config, name, { maxCheckedBytes: 0 });
   if (state === undefined) return 'missing';
+  if (state.isReadOnly) return 'read-only';
   return state.version === state.knownVersion ? 'current' : 'of another version';
 }
 

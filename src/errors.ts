@@ -70,3 +70,20 @@ export function errorOfThread(error: unknown): unknown {
   if (typeof code !== 'string' || !Object.hasOwn(errorCodes, code)) return error;
   return new FuelError(code as ErrorCode, error.message, { cause: error });
 }
+
+/**
+ * The error of a connection string that its driver does not take, with what the driver says unless that has a part of the
+ * password.
+ */
+export function refusedConnectionString(
+  { setting, url }: { readonly setting: string; readonly url: string },
+  reason: unknown,
+): FuelError {
+  const said = reason instanceof Error ? reason.message : String(reason);
+  const [, password = ''] = /:\/\/[^:]*:(.*)@/s.exec(url) ?? [];
+  const isTold = password.split(/[:@/]/).some((part) => part !== '' && said.includes(part));
+  const why = isTold
+    ? 'the driver can not read it; in a password @ : / % are written as %40 %3A %2F %25'
+    : said.replace(/\.$/, '');
+  return new FuelError('CONFIG_INVALID', `${setting}: ${why}`);
+}

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { within } from './support/waiting.ts';
@@ -77,4 +78,43 @@ test('a stalled reader does not fill the memory; dropped lines are counted, and 
 test('what a thread drops is counted with the rest of its process', async () => {
   const { state } = await stalled(THREAD);
   expect(state.dropped).toBeGreaterThan(2_000);
+});
+
+/** Logs to a disk that is full; goes on, and ends when asked to. */
+const FULL = `
+  import { once } from 'node:events';
+  const { createLog } = await import(${FILE('log.ts')});
+  const log = createLog('info');
+  for (let n = 0; n < 3; n++) {
+    log.info('line');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  log.fatal('flushed at once');
+  process.stderr.write('works\\n');
+  await once(process.stdin, 'data');
+  process.stdin.destroy();
+`;
+
+test('a full disk is reported once, stops nothing, and does not keep the process from ending', async () => {
+  const full = openSync('/dev/full', 'w');
+  const child = spawn(process.execPath, ['--input-type=module', '-e', FULL], {
+    stdio: ['pipe', full, 'pipe'],
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+    closeSync(full);
+  });
+  let said = '';
+  const works = new Promise<void>((resolve) => {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      if (said.includes('works')) resolve();
+    });
+  });
+  await within(works, 10_000, () => `it hangs: ${said}`);
+  child.stdin?.write('x');
+  expect(await within(once(child, 'close'), 10_000, 'it does not end')).toEqual([0, null]);
+  expect(said).toBe(
+    'fuel: the log can not be written, which is tried again: ENOSPC: no space left on device, write\nworks\n',
+  );
 });

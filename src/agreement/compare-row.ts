@@ -1,10 +1,6 @@
-import {
-  type RowState,
-  stateAfter,
-  type TransactionRow,
-  transition,
-} from '../../projections/transactions.ts';
+import type { TransactionRow } from '../../projections/transactions.ts';
 import type { ViewChange } from '../transactions/project-event.ts';
+import { RowFold } from '../transactions/row-fold.ts';
 import type { StoredRow } from '../transactions/view/bulk-reads.ts';
 import { sameRow } from '../transactions/view/same-row.ts';
 
@@ -35,15 +31,9 @@ export function differenceOf(
   return expected.revision === found.revision ? undefined : 'differing';
 }
 
-/** Folds a transaction's events. One that can't follow changes nothing: the view parks it. */
+/** Folds a transaction's events; `undefined` where none of them can be applied. */
 export function foldRow(changes: readonly ViewChange[]): FoldedRow | undefined {
-  let state: RowState | undefined;
-  let row: TransactionRow | undefined;
-  for (const projected of changes) {
-    if ('parkReason' in projected || transition(state, projected.change) !== 'apply') continue;
-    const { change } = projected;
-    row = change.kind === 'show' ? change.row : undefined;
-    state = stateAfter(change);
-  }
-  return state && { revision: state.revision, row };
+  const fold = new RowFold();
+  for (const change of changes) fold.apply(change);
+  return fold.revision === undefined ? undefined : { revision: fold.revision, row: fold.row };
 }

@@ -11,7 +11,7 @@ import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 import { decideStreams, WITHDRAWALS } from './owed-deliveries.ts';
-import type { OwedDeliveryId } from './verify-deliveries.ts';
+import { hasSameOwner, type OwedDeliveryId } from './verify-deliveries.ts';
 
 const BATCH = 200;
 
@@ -66,8 +66,11 @@ export async function repairDeliveries(
 /** Not those whose id another row of the log has taken. */
 async function countStored(batch: readonly NewDelivery[], queue: DeliveryQueue): Promise<number> {
   const logged = await queue.ofTransactions([...new Set(batch.map(({ transactionId }) => transactionId))]);
-  const ids = new Set(logged.map(({ id }) => id));
-  return batch.filter(({ id }) => ids.has(id)).length;
+  const byId = new Map(logged.map((delivery) => [delivery.id, delivery]));
+  return batch.filter((delivery) => {
+    const found = byId.get(delivery.id);
+    return found !== undefined && hasSameOwner(found, delivery);
+  }).length;
 }
 
 /**

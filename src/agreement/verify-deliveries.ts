@@ -41,6 +41,13 @@ export interface OwedDeliveryId {
   readonly id: string;
   readonly prefix: string;
   readonly transactionId: number;
+  readonly accountId: number;
+}
+
+/** What a transaction is owed: the keys' prefixes by the ids of the deliveries. */
+interface OwedOf {
+  readonly accountId: number;
+  readonly prefixes: Map<string, string>;
 }
 
 export interface DeliveryAgreement {
@@ -49,7 +56,7 @@ export interface DeliveryAgreement {
   readonly states: Readonly<Record<DeliveryState, number>>;
   /** Owed, but not in the log. */
   readonly missing: readonly OwedDeliveryId[];
-  /** In the log, but not owed. */
+  /** In the log, but not owed: also one with the id of an owed one, which is missing then, and another key or account. */
   readonly surplus: readonly LoggedDelivery[];
   /** Why keys of the transactions' accounts are owed nothing, and how often. */
   readonly notOwed: ReadonlyMap<string, number>;
@@ -103,7 +110,7 @@ export class DeliveryJudge implements Judge {
   }
 
   async judge(block: readonly ProjectedEvent[]): Promise<void> {
-    const owedOf = new Map<number, Map<string, string>>();
+    const owedOf = new Map<number, OwedOf>();
     for (const { event, projected } of block) {
       const id = transactionIdOf(event.stream);
       if (id === undefined || !this.#isJudged(event, id)) continue;
@@ -113,18 +120,21 @@ export class DeliveryJudge implements Judge {
       const classified = isFirst ? projected : await classify(event, projected, this.#options.store);
       if (!('change' in classified) || classified.change.kind !== 'show') continue;
       this.#known.add(id);
-      const decision = await decideAsOf(event, classified.change.row, this.#context);
+      const { row } = classified.change;
+      const decision = await decideAsOf(event, row, this.#context);
       if ('unreadable' in decision) this.#notJudged += 1;
-      else owedOf.set(id, this.#count(id, decision));
+      else owedOf.set(id, { accountId: row.accountId, prefixes: this.#count(id, decision) });
     }
     if (owedOf.size === 0) return;
     for (const delivery of await this.#options.queue.ofTransactions([...owedOf.keys()])) {
-      const wasOwed = owedOf.get(delivery.transactionId)?.delete(delivery.id) === true;
-      if (wasOwed) this.#states[delivery.state] += 1;
-      else if (this.#isJudgedDelivery(delivery)) this.#surplus.push(delivery);
+      const owed = owedOf.get(delivery.transactionId);
+      if (isOwed(delivery, owed)) {
+        owed?.prefixes.delete(delivery.id);
+        this.#states[delivery.state] += 1;
+      } else if (this.#isJudgedDelivery(delivery)) this.#surplus.push(delivery);
     }
-    for (const [transactionId, missing] of owedOf) {
-      for (const [id, prefix] of missing) this.#missing.push({ id, prefix, transactionId });
+    for (const [transactionId, { accountId, prefixes }] of owedOf) {
+      for (const [id, prefix] of prefixes) this.#missing.push({ id, prefix, transactionId, accountId });
     }
   }
 
@@ -187,11 +197,11 @@ export class DeliveryJudge implements Judge {
       const part = this.#missing.slice(at, at + PART);
       const ids = new Set(part.map(({ transactionId }) => transactionId));
       const logged = await this.#options.queue.ofTransactions([...ids]);
-      const stateOf = new Map(logged.map(({ id, state }) => [id, state]));
-      for (const delivery of part) {
-        const state = stateOf.get(delivery.id);
-        if (state === undefined) still.push(delivery);
-        else this.#states[state] += 1;
+      const byId = new Map(logged.map((delivery) => [delivery.id, delivery]));
+      for (const owed of part) {
+        const found = byId.get(owed.id);
+        if (found === undefined || !hasSameOwner(found, owed)) still.push(owed);
+        else this.#states[found.state] += 1;
       }
     }
     return still;
@@ -230,12 +240,26 @@ export class DeliveryJudge implements Judge {
     const decided = decideStreams([...byTransaction.keys()], { store, ...this.#context });
     for await (const { transactionId, decision } of decided) {
       if (decision === 'erased' || decision === 'unreadable') continue;
-      const owed = new Set(decision.map(({ id }) => id));
+      const owed = new Map(decision.map((delivery) => [delivery.id, delivery]));
       for (const delivery of byTransaction.get(transactionId) ?? []) {
-        if (!owed.has(delivery.id)) this.#surplus.push(delivery);
+        const found = owed.get(delivery.id);
+        if (found === undefined || !hasSameOwner(delivery, found)) this.#surplus.push(delivery);
       }
     }
   }
+}
+
+/** One with the id of an owed one, but of another key or account, is another one: it was changed in the store. */
+function isOwed({ id, prefix, accountId }: LoggedDelivery, owed: OwedOf | undefined): boolean {
+  return owed?.prefixes.get(id) === prefix && owed.accountId === accountId;
+}
+
+/** Whether both are of the same key of the same account. */
+export function hasSameOwner(
+  a: Pick<LoggedDelivery, 'prefix' | 'accountId'>,
+  b: Pick<LoggedDelivery, 'prefix' | 'accountId'>,
+): boolean {
+  return a.prefix === b.prefix && a.accountId === b.accountId;
 }
 
 async function* pagesOf(

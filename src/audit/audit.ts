@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../clock.ts';
 import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../domain/account-events.ts';
 import { isOperationsEventType, OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../domain/transaction-events.ts';
@@ -42,9 +43,14 @@ export interface AuditOptions {
   /** Newest first; not with `follow`. */
   readonly newest?: boolean;
   readonly signal: AbortSignal;
+  /** By which a range is over; the system's unless given. */
+  readonly clock?: Clock;
 }
 
-/** Yields the matching events in the order of the log: up to its end, or with `follow` until the signal aborts. */
+/**
+ * Yields the matching events in the order of the log: up to its end, or with `follow` until the signal aborts or no later
+ * event can be in the range.
+ */
 export async function* audit(
   store: EventStore,
   filter: AuditFilter,
@@ -60,7 +66,7 @@ export async function* audit(
 async function* candidates(
   store: EventStore,
   filter: AuditFilter,
-  { follow, newest = false, signal }: AuditOptions,
+  { follow, newest = false, signal, clock = systemClock }: AuditOptions,
 ): AsyncGenerator<RecordedEvent> {
   if (filter.transactionId !== undefined && !follow) {
     const streams = await store.readStreams([transactionStream(filter.transactionId), OPERATIONS_STREAM]);
@@ -76,7 +82,10 @@ async function* candidates(
   }
   const range = { prefixes, after: 0, signal };
   const batches = follow ? store.subscribe(range) : readToEnd(store, range);
-  for await (const batch of batches) yield* batch.events;
+  for await (const { events, caughtUp } of batches) {
+    yield* events;
+    if (follow && caughtUp && clock.now() > (filter.untilMs ?? Infinity)) return;
+  }
 }
 
 async function* readNewest(store: EventStore, prefixes: readonly string[]): AsyncGenerator<RecordedEvent> {

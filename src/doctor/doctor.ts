@@ -10,7 +10,7 @@ import { verifyMailServer } from '../notices/mailer.ts';
 import { EVENT_STORE } from '../ops/engine-health.ts';
 import type { FollowerStatus } from '../ops/followers.ts';
 import { MAX_BACKLOG_COUNTED } from '../ops/shared-figures.ts';
-import { faultsOfFiles } from '../service/config-files.ts';
+import { faultsOfNamed } from '../service/config-files.ts';
 import { checkAccounts, checkCorporates } from './checks/accounts.ts';
 import { checkCertificate } from './checks/certificate.ts';
 import { type CheckResult, type Finding, right, within, wrong } from './checks/check.ts';
@@ -31,7 +31,6 @@ const ANSWER_MS = 5_000;
 /** Larger files take too long to be read through. */
 const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
 const MIN_SECRET_CHARACTERS = 4;
-const NO_STORE = 'there is no store yet';
 const SHOW_CONFIG = 'fuel config show';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -92,10 +91,10 @@ function checksOfMachine(env: Env, config: Config, clock: Clock): Check[] {
       check: 'configuration',
       needs: [],
       remedy: SHOW_CONFIG,
-      work() {
+      async work() {
         const { faults } = showConfig(env);
         return checkConfiguration({
-          faults: faults.length > 0 ? faults : faultsOfFiles(config),
+          faults: faults.length > 0 ? faults : await faultsOfNamed(config),
           unknown: unknownSettings(env),
         });
       },
@@ -174,13 +173,13 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
     judge: (directory: Directory) => Finding | Promise<Finding>,
   ): Promise<Finding> => {
     const directory = await found.directory();
-    return directory === undefined ? right(NO_STORE) : judge(directory);
+    return directory === undefined ? noStore(found) : judge(directory);
   };
   const withFollowers = async (
     judge: (followers: readonly FollowerStatus[]) => Finding | Promise<Finding>,
   ): Promise<Finding> => {
     const followers = await found.followers();
-    return followers === undefined ? right(NO_STORE) : judge(followers);
+    return followers === undefined ? noStore(found) : judge(followers);
   };
   const remedy = 'first repair what the checks event-store, mongodb and data-directory name';
   const needs = ['EVENTSTORE_URL', 'MONGODB_URL', 'FUEL_ENVIRONMENT'] as const;
@@ -242,6 +241,11 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
       }),
     ),
   ];
+}
+
+async function noStore(found: FoundStores): Promise<Finding> {
+  const isMissing = (await found.state('store')) === 'missing';
+  return right(isMissing ? 'there is no store yet' : 'not looked at: the check store says why');
 }
 
 function lookAtFiles(config: Config): LookedAtFile[] {

@@ -1,4 +1,5 @@
 import { nestsDeeperThan } from '../domain/values/bounds.ts';
+import { repeatedMember } from './repeated-member.ts';
 
 /** The members of the JSON object on one line, or why it is none. */
 export type JsonLine =
@@ -12,6 +13,8 @@ export interface LineForm {
   readonly maxLevels: number;
   /** What it may not be deeper than: `the 64 levels that …`. */
   readonly levels: string;
+  /** Whether no object may have a member twice. To look takes longer than an import has for a line. */
+  readonly refusesRepeated?: true;
 }
 
 /** Reads a line that must be one JSON object. */
@@ -29,5 +32,8 @@ export function parseJsonLine(text: string, form: LineForm): JsonLine {
   if (nestsDeeperThan(line, form.maxLevels)) {
     return { ok: false, reason: `nests deeper than ${form.levels}` };
   }
+  const repeated = form.refusesRepeated ? repeatedMember(text) : undefined;
+  if (repeated !== undefined)
+    return { ok: false, reason: `has the member ${JSON.stringify(repeated)} twice` };
   return { ok: true, members: line as Readonly<Record<string, unknown>> };
 }

@@ -30,6 +30,8 @@ export interface RecordLinesOptions<T> {
   readonly parse: (text: string) => ParsedLine<T>;
   /** For the lines about one stream, which follow in their order. Called again after a conflict. */
   readonly decider: (stream: string, history: readonly RecordedEvent[]) => LineDecider<T>;
+  /** Whether a line causes an event where its stream has none. Where one comes first, its stream is read on conflict. */
+  readonly beginsStream?: (content: T) => boolean;
   /** Of the text of the lines that are handled together; one line more, so that there is at least one. */
   readonly batchCharacters: number;
   readonly onRefused: (lineNumber: number, reason: string) => void;
@@ -108,6 +110,8 @@ class LineRecorder<T> {
   #recorded = 0;
   #unchanged = 0;
   #refused = 0;
+  /** Of the streams of the last batch that may have been new. A repeated import finds none: reading first costs it less. */
+  #wereMostlyNew = true;
 
   constructor(options: RecordLinesOptions<T>) {
     this.#options = options;
@@ -122,7 +126,7 @@ class LineRecorder<T> {
     let open: readonly Candidate<T>[] = this.#parse(lines);
     for (let round = 0; open.length > 0; round++) {
       if (round === MAX_ROUNDS) throw new Error(`an import had a conflict in each of ${MAX_ROUNDS} rounds`);
-      open = await this.#round(open);
+      open = await this.#round(open, round === 0);
     }
     this.#options.onProgress(this.counts);
   }
@@ -140,29 +144,50 @@ class LineRecorder<T> {
   }
 
   /** Decides each candidate by its stream and appends; returns those that have to be decided again, or still. */
-  async #round(candidates: readonly Candidate<T>[]): Promise<readonly Candidate<T>[]> {
-    const plans = await this.#plans(Map.groupBy(candidates, (candidate) => candidate.stream));
+  async #round(candidates: readonly Candidate<T>[], isFirst: boolean): Promise<readonly Candidate<T>[]> {
+    const byStream = Map.groupBy(candidates, (candidate) => candidate.stream);
+    const maybeNew = isFirst ? this.#beginning(byStream) : new Set<string>();
+    const plans = await this.#plans(byStream, this.#wereMostlyNew ? maybeNew : new Set());
     const planned = plans.filter(({ append }) => append.events.length > 0);
     const results = await this.#options.store.append(planned.map(({ append }) => append));
     const resultOf = new Map(planned.map((plan, index) => [plan, results[index]]));
     const open: Candidate<T>[] = [];
+    let existed = 0;
     for (const plan of plans) {
       const result = resultOf.get(plan);
+      const isConflict = result?.kind === 'conflict';
+      if ((isConflict || plan.append.expected !== 'none') && maybeNew.has(plan.append.stream)) existed += 1;
       // What another writer has recorded may change the decision on every line of the stream.
-      if (result?.kind === 'conflict') for (const { candidate } of plan.decided) open.push(candidate);
+      if (isConflict) for (const { candidate } of plan.decided) open.push(candidate);
       else await this.#count(plan, result?.kind === 'erased');
       for (const candidate of plan.rest) open.push(candidate);
     }
+    if (maybeNew.size > 0) this.#wereMostlyNew = existed * 2 < maybeNew.size;
     return open;
   }
 
-  /** What was read of a stream is not kept: it may be much more than the lines about it. */
-  async #plans(byStream: ReadonlyMap<string, readonly Candidate<T>[]>): Promise<Plan<T>[]> {
-    const plans: Plan<T>[] = [];
-    for await (const [stream, history] of readInParts(this.#options.store, [...byStream.keys()])) {
-      plans.push(this.#plan(stream, history, byStream.get(stream) ?? []));
-    }
-    return plans;
+  #beginning(byStream: ReadonlyMap<string, readonly Candidate<T>[]>): ReadonlySet<string> {
+    const { beginsStream } = this.#options;
+    if (beginsStream === undefined) return new Set();
+    const begins = ([first]: readonly Candidate<T>[]) => first !== undefined && beginsStream(first.content);
+    return new Set([...byStream].filter(([, candidates]) => begins(candidates)).map(([stream]) => stream));
+  }
+
+  /**
+   * In the order of the lines. What is `supposedNew` is not read: a conflict tells where it is not. What was read of a
+   * stream is not kept: it may be much more than the lines about it.
+   */
+  async #plans(
+    byStream: ReadonlyMap<string, readonly Candidate<T>[]>,
+    supposedNew: ReadonlySet<string>,
+  ): Promise<Plan<T>[]> {
+    const plans = new Map<string, Plan<T>>();
+    const plan = (stream: string, history: readonly RecordedEvent[]) =>
+      void plans.set(stream, this.#plan(stream, history, byStream.get(stream) ?? []));
+    for (const stream of supposedNew) plan(stream, []);
+    const toRead = [...byStream.keys()].filter((stream) => !supposedNew.has(stream));
+    for await (const [stream, history] of readInParts(this.#options.store, toRead)) plan(stream, history);
+    return [...byStream.keys()].flatMap((stream) => plans.get(stream) ?? []);
   }
 
   #plan(stream: string, history: readonly RecordedEvent[], candidates: readonly Candidate<T>[]): Plan<T> {

@@ -7,7 +7,7 @@ import {
   MongoNetworkError,
   MongoServerError,
 } from 'mongodb';
-import { FuelError } from '../errors.ts';
+import { FuelError, refusedConnectionString } from '../errors.ts';
 
 /** To find a server for an operation; short, so that a page request is answered within 2 s in any case. */
 const SELECTION_MS = 1_200;
@@ -44,16 +44,9 @@ export class MongoConnection {
   #isSingleNode = false;
   #closed = false;
 
+  /** Throws `CONFIG_INVALID` for a connection string that the driver does not take; connects to nothing. */
   constructor({ url, database }: MongoConnectionOptions) {
-    this.#client = new MongoClient(url, {
-      appName: 'fuel',
-      serverSelectionTimeoutMS: SELECTION_MS,
-      connectTimeoutMS: SELECTION_MS,
-      socketTimeoutMS: SOCKET_MS,
-      waitQueueTimeoutMS: SELECTION_MS,
-      writeConcern: { w: 'majority' }, // acknowledged writes survive a failover
-      ignoreUndefined: true,
-    });
+    this.#client = newClient(url);
     this.#client.on('serverDescriptionChanged', ({ newDescription }) => {
       this.#isSingleNode = newDescription.type === 'Standalone';
     });
@@ -183,5 +176,21 @@ export async function inTime<T>(withinMs: number, work: () => Promise<T>): Promi
     return await Promise.race([work(), late.promise]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+function newClient(url: string): MongoClient {
+  try {
+    return new MongoClient(url, {
+      appName: 'fuel',
+      serverSelectionTimeoutMS: SELECTION_MS,
+      connectTimeoutMS: SELECTION_MS,
+      socketTimeoutMS: SOCKET_MS,
+      waitQueueTimeoutMS: SELECTION_MS,
+      writeConcern: { w: 'majority' }, // acknowledged writes survive a failover
+      ignoreUndefined: true,
+    });
+  } catch (error) {
+    throw refusedConnectionString({ setting: 'MONGODB_URL', url }, error);
   }
 }

@@ -28,7 +28,7 @@ const MAX_RETRY_MS = 5 * 60_000;
 
 export interface NotifierOptions {
   readonly store: Pick<EventStore, 'readStream'>;
-  readonly subscriptions: Pick<PersistentSubscriptions, 'ensureGroup' | 'consume'>;
+  readonly subscriptions: Pick<PersistentSubscriptions, 'ensureGroup' | 'consume' | 'replayParked'>;
   readonly mailer: Mailer;
   readonly operatorEmail: string | null;
   readonly clock: Clock;
@@ -47,6 +47,7 @@ export async function runNotifier(options: NotifierOptions): Promise<void> {
     async (available) => {
       const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS, maxRetries: MAX_RETRIES };
       await subscriptions.ensureGroup(NOTICES_GROUP, settings);
+      await subscriptions.replayParked(NOTICES_GROUP); // this version may read what another could not
       available();
       await new Notifier(options).run();
     },

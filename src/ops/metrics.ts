@@ -18,7 +18,7 @@ export function createMetrics() {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_PRECISION_MS });
   new Counter({
     name: 'fuel_log_lines_dropped_total',
-    help: 'Log lines that were dropped because nothing read standard output.',
+    help: 'Log lines that were dropped because standard output took none.',
     registers,
     collect() {
       this.reset();

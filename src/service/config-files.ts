@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { findMasterKeys } from '../accounts/master-key.ts';
+import { faultsOfEngines } from '../app.ts';
 import type { Config } from '../config/config.ts';
 import { readPem } from '../deliveries/sender/configured-sender.ts';
 import { trustedAuthorities } from '../deliveries/sender/trusted-authorities.ts';
@@ -7,12 +8,13 @@ import { FuelError } from '../errors.ts';
 import { generatedCertificate, readCertificate } from '../http/server/certificate.ts';
 
 /**
- * The faults of the files that valid settings name, as lines that begin with the setting; empty if `fuel serve` can use
- * all of them. Creates nothing: files that a start generates may be missing.
+ * The faults of the files and connection strings that valid settings name, as lines that begin with the setting; empty if
+ * `fuel serve` can use all of them. Creates nothing: files that a start generates may be missing.
  */
-export function faultsOfFiles(config: Config): string[] {
+export async function faultsOfNamed(config: Config): Promise<string[]> {
   const checks = [checkDataDir, checkCertificate, checkMasterKey, checkAuthorities];
-  return checks.flatMap((check) => faultOf(() => check(config)));
+  const ofFiles = checks.flatMap((check) => faultOf(() => check(config)));
+  return [...ofFiles, ...(await faultsOfEngines(config))];
 }
 
 function checkDataDir({ FUEL_DATA_DIR: path }: Config): void {
@@ -42,7 +44,8 @@ function faultOf(check: () => void): string[] {
     check();
     return [];
   } catch (error) {
-    const { message, cause } = error as Error;
-    return [cause instanceof Error ? `${message} (${cause.message})` : message];
+    const { message, cause, code } = error as NodeJS.ErrnoException;
+    const who = code === 'EACCES' ? ': run this as the user that owns it' : '';
+    return [cause instanceof Error ? `${message} (${cause.message})` : `${message}${who}`];
   }
 }

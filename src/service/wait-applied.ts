@@ -5,7 +5,8 @@ import { PROCESS_MAX_AGE_MS } from '../coordination/process-report.ts';
 import { FuelError } from '../errors.ts';
 import type { TransactionsView } from '../transactions/view/transactions-view.ts';
 
-const MAX_WAIT_MS = 10_000;
+/** Without any progress. */
+const MAX_STILL_MS = 10_000;
 const CHECK_EVERY_MS = 20;
 
 export interface WaitOptions {
@@ -14,38 +15,61 @@ export interface WaitOptions {
   readonly clock: Clock;
   /** Of the last event recorded. */
   readonly position: number;
+  readonly onProgress?: (text: string) => void;
+}
+
+/** Who has not applied the log up to the position yet. */
+interface Behind {
+  readonly name: string;
+  /** `undefined` before it has caught up once. */
+  readonly position: number | undefined;
 }
 
 /**
  * Waits until every live process has applied the log up to `position`: each directory, and the view if one of them is a
- * projector. Resolves with `no process` at once if no process is alive. Rejects with `REFUSED` after 10 s, naming the
- * processes that are behind.
+ * projector. Resolves with `no process` at once if no process is alive. Rejects with `REFUSED` when none of those that are
+ * behind has come further for 10 s, and says how far each is.
  */
 export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'no process'> {
-  const { coordination, clock } = options;
+  const { coordination, clock, position, onProgress } = options;
   if ((await coordination.live(PROCESS_MAX_AGE_MS)).length === 0) return 'no process';
-  const deadlineMs = clock.now() + MAX_WAIT_MS;
+  let deadlineMs = clock.now() + MAX_STILL_MS;
+  let before: readonly Behind[] = [];
   for (;;) {
-    const behind = await processesBehind(options);
+    const behind = await allBehind(options);
     if (behind.length === 0) return 'applied';
+    if (isFurther(behind, before)) deadlineMs = clock.now() + MAX_STILL_MS;
+    before = behind;
+    const text = behind.map((one) => `${one.name} (${placeOf(one, position)})`).join(', ');
+    onProgress?.(`waiting for ${text}`);
     if (clock.now() >= deadlineMs) {
       throw new FuelError(
         'REFUSED',
-        `recorded, but after ${MAX_WAIT_MS / 1000} s not yet applied by ${behind.join(', ')}`,
+        `recorded, but not yet applied by ${text}: no progress for ${MAX_STILL_MS / 1000} s`,
       );
     }
     await sleep(CHECK_EVERY_MS);
   }
 }
 
-async function processesBehind({ coordination, view, position }: WaitOptions): Promise<string[]> {
+function placeOf({ position: at }: Behind, position: number): string {
+  return at === undefined ? 'it has not caught up yet' : `at position ${at} of ${position}`;
+}
+
+/** Whether one of them has come further, or is done. */
+function isFurther(behind: readonly Behind[], before: readonly Behind[]): boolean {
+  const now = new Map(behind.map(({ name, position }) => [name, position]));
+  return before.some(({ name, position }) => !now.has(name) || (now.get(name) ?? -1) > (position ?? -1));
+}
+
+async function allBehind({ coordination, view, position }: WaitOptions): Promise<Behind[]> {
   const processes = await coordination.live(PROCESS_MAX_AGE_MS);
-  const behind = processes
-    .filter((process) => (process.directoryPosition ?? -1) < position)
-    .map((process) => `process ${process.pid} on ${process.host}`);
-  if (processes.some((process) => process.roles.includes('projector'))) {
-    const checkpoint = await view.checkpoint();
-    if (checkpoint === undefined || checkpoint.position < position) behind.push('the projector');
+  const all: Behind[] = processes.map(({ pid, host, directoryPosition }) => ({
+    name: `process ${pid} on ${host}`,
+    position: directoryPosition ?? undefined,
+  }));
+  if (processes.some(({ roles }) => roles.includes('projector'))) {
+    all.push({ name: 'the projector', position: (await view.checkpoint())?.position });
   }
-  return behind;
+  return all.filter((one) => (one.position ?? -1) < position);
 }

@@ -1,17 +1,8 @@
-import {
-  type RowState,
-  stateAfter,
-  type TransactionRow,
-  transition,
-} from '../../projections/transactions.ts';
+import type { TransactionRow } from '../../projections/transactions.ts';
 import { recordedAtMs } from '../event-store/codec.ts';
 import type { RecordedEvent } from '../event-store/event-store.ts';
 import { projectEvent } from './project-event.ts';
-
-/** What an event of a transaction did to the view. */
-export type Effect =
-  | { readonly kind: 'shown' | 'hidden' | 'no change' }
-  | { readonly kind: 'parked'; readonly reason: string };
+import { type Effect, RowFold } from './row-fold.ts';
 
 export interface AppliedEvent {
   readonly event: RecordedEvent;
@@ -22,21 +13,8 @@ export interface AppliedEvent {
 
 /** A transaction's events in order, with what each did. */
 export function effectsOf(events: readonly RecordedEvent[]): AppliedEvent[] {
-  let state: RowState | undefined;
-  let row: TransactionRow | undefined;
-  return events.map((event) => {
-    const projected = projectEvent(event);
-    if ('parkReason' in projected) {
-      return { event, effect: { kind: 'parked', reason: projected.parkReason }, row };
-    }
-    const { change } = projected;
-    const verdict = transition(state, change);
-    if (verdict === 'stale') return { event, effect: { kind: 'no change' }, row };
-    if (verdict !== 'apply') return { event, effect: { kind: 'parked', reason: verdict.illegal }, row };
-    state = stateAfter(change);
-    row = change.kind === 'show' ? change.row : undefined;
-    return { event, effect: { kind: row === undefined ? 'hidden' : 'shown' }, row };
-  });
+  const fold = new RowFold();
+  return events.map((event) => ({ event, effect: fold.apply(projectEvent(event)), row: fold.row }));
 }
 
 /** What customers saw at a time; `undefined` where it was not shown. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { deliveryId } from '../../src/deliveries/message/delivery-id.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
@@ -51,6 +52,24 @@ describe('verifying deliveries', () => {
     if (delivery === undefined) throw new Error('nothing was stored');
     await queue.enqueue([{ ...delivery, id: 'surplus', transactionId: 99 }]);
     expect(await verify()).toMatchObject({ owed: 1, surplus: [{ id: 'surplus', transactionId: 99 }] });
+  });
+
+  test('takes one whose key or account was changed in the store for surplus, and the owed one for missing', async () => {
+    const { queue, verify, repair, confirm, owed } = await startVerifying();
+    for (const id of [1, 2, 3]) await confirm(id);
+    await queue.enqueue([owed(1, { prefix: 'klmnopqrst' }), owed(2, { accountId: 8 }), owed(3)]);
+    const { missing, surplus, states } = await verify();
+    expect(missing).toMatchObject([
+      { id: deliveryId(PREFIX, 1), prefix: PREFIX, transactionId: 1 },
+      { id: deliveryId(PREFIX, 2), prefix: PREFIX, transactionId: 2 },
+    ]);
+    expect(surplus).toMatchObject([
+      { id: deliveryId(PREFIX, 1), prefix: 'klmnopqrst' },
+      { id: deliveryId(PREFIX, 2), accountId: 8 },
+    ]);
+    expect(states.pending).toBe(1);
+    expect(await repair(missing)).toBe(0); // an id is in the log once
+    expect((await verify()).missing).toHaveLength(2);
   });
 
   test('accepts deliveries of a transaction that was erased since', async () => {

@@ -1,12 +1,15 @@
 import { userInfo } from 'node:os';
 import { describe, expect, test } from 'vitest';
+import { keyIssued, opened } from '../support/accounts/account-samples.ts';
 import { commandLine } from '../support/service/command-line.ts';
+import { confirmed, voided } from '../support/transactions/e2e-samples.ts';
 
 const LATE = ['--since', '2026-09-02T00:00:00Z', '--until', '2026-09-01T00:00:00Z'];
 
 async function start() {
   const cli = commandLine();
-  await cli.done('account', 'open', '7', '--name', 'Seven');
+  await cli.account(opened(), keyIssued());
+  await cli.append('account-8', [opened('Eight', 8)]);
   await cli.done('projection', 'rebuild', 'transactions');
   return cli;
 }
@@ -27,6 +30,10 @@ describe('nothing is answered with silence', () => {
     ['delivery list --key zzzzzzzzzz', 'no key has the prefix zzzzzzzzzz'],
     ['verify --account 99', 'account 99 is not known'],
     ['verify view --account 99', 'account 99 is not known'],
+    ['verify deliveries --account 99', 'account 99 is not known'],
+    ['audit --key abcdefghij --account 8', 'the key abcdefghij is of account 7, not of account 8'],
+    ['audit --key abcdefghij --account 8 --follow', 'the key abcdefghij is of account 7, not of account 8'],
+    ['delivery list --key abcdefghij --account 8', 'the key abcdefghij is of account 7, not of account 8'],
     ['webhook show zzzzzzzzzz', 'no key has the prefix zzzzzzzzzz'],
   ])('an unknown name is refused: fuel %s', async (line, message) => {
     const { fuel } = await start();
@@ -42,6 +49,7 @@ describe('nothing is answered with silence', () => {
     [['transaction', 'list', '--account', '7', '--status', 'VOID'], /CONFIRMED or EXTERNAL/],
     [['account', 'integration', '7', 'on', '--reason', 'x'], /goes with off/],
     [['verify', 'view', '--explain'], /--explain says why deliveries/],
+    [['verify', 'view', '--repair', '--resend-unknown'], /--resend-unknown rebuilds the delivery log/],
     [['audit', ...LATE], /--since 2026-09-02T00:00:00.000Z is after --until 2026-09-01T00:00:00.000Z/],
     [['delivery', 'list', ...LATE], /is after --until/],
     [['verify', ...LATE], /is after --until/],
@@ -60,14 +68,45 @@ describe('nothing is answered with silence', () => {
   test('what is known and has nothing is answered with nothing', async () => {
     const { fuel } = await start();
     for (const line of [
-      'audit --account 7 --type KeyIssued',
-      'key list --account 7',
+      'audit --account 7 --type KeyAllowListSet',
+      'key list --account 8',
       'delivery list --account 7',
     ]) {
       expect([line, await fuel(...line.split(' '))]).toMatchObject([
         line,
         { code: 0, stdout: '', stderr: '' },
       ]);
+    }
+  });
+
+  test('an account that was never opened is known to all commands as long as transactions name it', async () => {
+    const { fuel, done, append } = await start();
+    await append('transaction-1', [confirmed(1, { account_id: 9 })]);
+    await append('transaction-2', [confirmed(2, { account_id: 10 }), voided(2, { account_id: 10 })]);
+    await done('projection', 'rebuild', 'transactions');
+    for (const line of [
+      'audit --account 9 --type KeyIssued',
+      'audit --account 10',
+      'delivery list --account 9',
+      'transaction list --account 9 --to 2000-01-01T00:00:00Z',
+      'transaction list --account 9 --corporate 31 --to 2000-01-01T00:00:00Z',
+      'verify --account 9',
+      'verify view --account 9',
+      'verify deliveries --account 9',
+      'verify deliveries --account 10',
+    ]) {
+      const { code, stderr } = await fuel(...line.split(' '));
+      expect([line, code, stderr]).toEqual([line, 0, '']);
+    }
+    expect((await fuel('transaction', 'list', '--account', '9', '--corporate', '404')).code).toBe(1);
+  });
+
+  test('what is followed until a time ends with it', async () => {
+    const { fuel } = await start();
+    for (const noun of [['audit'], ['delivery', 'list']]) {
+      const until = new Date(Date.now() + 700).toISOString();
+      const { code, stderr } = await fuel(...noun, '--account', '7', '--follow', '--until', until);
+      expect([noun, code, stderr, Date.now() > Date.parse(until)]).toEqual([noun, 0, '', true]);
     }
   });
 
@@ -91,7 +130,14 @@ describe('nothing is answered with silence', () => {
     const { fuel, done } = await start();
     await done('account', 'integration', '7', 'on');
     await done('account', 'integration', '7', 'off');
-    const { lines } = await fuel('audit', '--type', 'AccountOpened,IntegrationDisabled', '--json');
+    const { lines } = await fuel(
+      'audit',
+      '--account',
+      '7',
+      '--type',
+      'AccountOpened,IntegrationDisabled',
+      '--json',
+    );
     expect(lines.map(({ type }) => type)).toEqual(['AccountOpened', 'IntegrationDisabled']);
   });
 });

@@ -1,16 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ViewChange } from '../../src/transactions/project-event.ts';
-import type { PageQuery, TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import type { TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
 
-const WHOLE: PageQuery = {
-  accountId: 7,
-  fromMs: 0,
-  toMs: 10_000,
-  statuses: ['CONFIRMED', 'EXTERNAL'],
-  limit: 50,
-};
 const REBUILDS = 4;
 
 /** What holds while two processes use one view. `open` gives two of them on an empty place of their own. */

@@ -1,17 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { PageQuery, PageRow, TransactionsView } from '../../src/transactions/view/transactions-view.ts';
-import { openedView } from '../support/transactions/opened-view.ts';
+import { openedView, WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
 import { transactionsViewBulkContract } from './transactions-view-bulk.contract.ts';
 import { transactionsViewPagingContract } from './transactions-view-paging.contract.ts';
-
-const WHOLE: PageQuery = {
-  accountId: 7,
-  fromMs: 0,
-  toMs: 10_000,
-  statuses: ['CONFIRMED', 'EXTERNAL'],
-  limit: 50,
-};
 
 /** The row with its segments as texts. */
 function textsOf({ head, mobileNumber, fees, ...rest }: PageRow) {

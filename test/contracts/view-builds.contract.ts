@@ -1,16 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { PageQuery, TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import type { TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, showing } from '../support/transactions/records.ts';
 import { until } from '../support/waiting.ts';
 
-const WHOLE: PageQuery = {
-  accountId: 7,
-  fromMs: 0,
-  toMs: 10_000,
-  statuses: ['CONFIRMED', 'EXTERNAL'],
-  limit: 50,
-};
 const SWITCHES = 4;
 const SWITCH_SEEN_MS = 5_000;
 

@@ -42,7 +42,7 @@ async function start() {
         sender: {
           async send(request) {
             sent.push(request);
-            return { outcome, durationMs: 12 };
+            return { outcome, durationMs: 12, lateMs: 0 };
           },
           close: async () => undefined,
         },

@@ -11,6 +11,7 @@ interface Container {
   readonly args: readonly string[];
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
   readonly volumeMounts: readonly { readonly mountPath: string }[];
+  readonly lifecycle?: unknown;
   readonly livenessProbe: { readonly httpGet: { readonly path: string; readonly port: string } };
   readonly readinessProbe: { readonly httpGet: { readonly path: string; readonly port: string } };
 }
@@ -49,6 +50,11 @@ describe('deploy/kubernetes/fuel.yaml', () => {
       ROLES.map((role) => ['serve', '--role', role]),
     );
     expect(deployments.find(({ name }) => name === 'fuel-projector')?.spec.replicas).toBe(2);
+  });
+
+  it('waits before an end by a program of the image, which Kubernetes before 1.30 takes too', () => {
+    const api = deployments.find(({ name }) => name === 'fuel-api')?.container;
+    expect(api?.lifecycle).toEqual({ preStop: { exec: { command: ['sleep', '5'] } } });
   });
 
   it.each(deployments)('gives $name settings that the service starts with', ({ container }) => {

@@ -21,6 +21,7 @@ function acknowledging(acknowledge: (ack: () => Promise<void>) => Promise<void>)
         });
       },
       ensureGroup: subscriptions.ensureGroup.bind(subscriptions),
+      replayParked: subscriptions.replayParked.bind(subscriptions),
     });
 }
 
@@ -171,5 +172,9 @@ describe('the notifier', () => {
     ]);
     await notifier.record(onKey('WebhookEnabled'));
     await smtp.received(2);
+    await notifier.stop();
+    notifier.run(); // and tries it again at each start
+    await smtp.received(4);
+    expect(await parked()).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import { waitUntilApplied } from '../../src/service/wait-applied.ts';
 import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/waiting.ts';
 
 const POSITION = 77;
 
@@ -36,7 +37,8 @@ function stores() {
     const { generation } = await view.reset('store', 0);
     await view.apply([], { generation, position });
   };
-  const wait = () => waitUntilApplied({ coordination, view, clock, position: POSITION });
+  const wait = (onProgress: (text: string) => void = () => undefined) =>
+    waitUntilApplied({ coordination, view, clock, position: POSITION, onProgress });
   /** What the wait comes to, where so much time passes while it lasts. */
   const waitFor = async (ms: number): Promise<unknown> => {
     const waiting = wait();
@@ -89,7 +91,7 @@ describe('a command that waits', () => {
     expect(await wait()).toBe('applied');
   });
 
-  test('gives up after 10 s, and names the processes that are behind', async () => {
+  test('gives up after 10 s without progress, and says how far those that are behind are', async () => {
     const { waitFor, report, project } = stores();
     const alive = { seenAtMs: Number.MAX_SAFE_INTEGER };
     await report('there', POSITION, { ...alive, host: 'elsewhere', pid: 7 });
@@ -98,8 +100,28 @@ describe('a command that waits', () => {
     expect(await waitFor(9_999)).toBe('still waits');
     expect(await waitFor(10_000)).toMatchObject({
       code: 'REFUSED',
-      message: 'recorded, but after 10 s not yet applied by process 8 on elsewhere, the projector',
+      message:
+        'recorded, but not yet applied by process 8 on elsewhere (at position 1 of 77), ' +
+        'the projector (at position 1 of 77): no progress for 10 s',
     });
+  });
+
+  test('goes on as long as one of those that are behind comes further', async () => {
+    const { clock, wait, report } = stores();
+    const alive = { seenAtMs: Number.MAX_SAFE_INTEGER, host: 'elsewhere' };
+    await report('slow', null, { ...alive, pid: 1 });
+    const said: string[] = [];
+    const waiting = wait((text) => said.push(text));
+    for (const position of [10, 20, 30]) {
+      const before = said.length;
+      await until(async () => said.length > before, 5_000);
+      clock.advance(9_000);
+      await report('slow', position, { ...alive, pid: 1 });
+      await until(async () => said.at(-1)?.includes(`position ${position} `) === true, 5_000);
+    }
+    expect(said[0]).toBe('waiting for process 1 on elsewhere (it has not caught up yet)');
+    await report('slow', POSITION, { ...alive, pid: 1 });
+    expect(await waiting).toBe('applied');
   });
 
   test('waits no longer for a process that was not seen for 6 s', async () => {

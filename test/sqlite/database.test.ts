@@ -240,8 +240,16 @@ describe('a file', () => {
 describe('a look at a file', () => {
   test('tells its version and whether it is whole, and reads a large one not through', () => {
     const { path } = opened();
-    expect(inspectFile(path, { maxCheckedBytes: 1_000_000 })).toEqual({ version: 1, damage: null });
-    expect(inspectFile(path, { maxCheckedBytes: 0 })).toEqual({ version: 1, damage: undefined });
+    expect(inspectFile(path, { maxCheckedBytes: 1_000_000 })).toEqual({
+      version: 1,
+      damage: null,
+      isReadOnly: false,
+    });
+    expect(inspectFile(path, { maxCheckedBytes: 0 })).toEqual({
+      version: 1,
+      damage: undefined,
+      isReadOnly: false,
+    });
   });
 
   test('makes none that is missing', () => {

@@ -4,6 +4,11 @@ import { withinTime } from '../../src/targets/within-time.ts';
 const LIMIT_MS = 60;
 const later = <T>(ms: number, value: T) => new Promise<T>((resolve) => setTimeout(() => resolve(value), ms));
 
+function blockFor(ms: number): void {
+  const startedAt = performance.now();
+  while (performance.now() - startedAt < ms);
+}
+
 /** Work under the limit, and what its signal says. */
 function limited(work: () => Promise<string>) {
   let told: AbortSignal | undefined;
@@ -13,7 +18,7 @@ function limited(work: () => Promise<string>) {
       told = signal;
       return work();
     },
-    expired: () => 'expired',
+    expired: (lateMs) => (lateMs < LIMIT_MS ? 'expired' : 'expired, and late itself'),
   });
   return { result, isAborted: () => told?.aborted };
 }
@@ -37,6 +42,20 @@ describe('work within a time', () => {
     const { result, isAborted } = limited(() => later(10 * LIMIT_MS, 'late'));
     expect(await result).toBe('expired');
     expect(isAborted()).toBe(true);
+  });
+
+  test('gets back what the event loop was blocked meanwhile', async () => {
+    const { result } = limited(() => later(5, undefined).then(() => later(LIMIT_MS / 3, 'done')));
+    await later(1, undefined);
+    blockFor(2.5 * LIMIT_MS);
+    expect(await result).toBe('done');
+  });
+
+  test('is given up after seven times the limit however late this process is', async () => {
+    const { result } = limited(() => later(5, undefined).then(() => later(LIMIT_MS / 3, 'done')));
+    await later(1, undefined);
+    blockFor(7.5 * LIMIT_MS);
+    expect(await result).toBe('expired, and late itself');
   });
 
   test('is never given up before, although a timer may fire a part of a millisecond early', async () => {

@@ -8,7 +8,8 @@ const LINE = {
   members: '"account_id"',
   maxLevels: MAX_NESTING,
   levels: `the ${MAX_NESTING} levels that a line may have`,
-};
+  refusesRepeated: true,
+} as const;
 
 /** Reads one account as it should be. Of a line that is not usable the reason lists every fault. */
 export function parseAccountLine(text: string): ParsedLine<DesiredAccount> {

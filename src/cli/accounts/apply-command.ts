@@ -1,7 +1,10 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type ApplyCounts, applyAccounts } from '../../accounts/desired/apply-accounts.ts';
 import type { DomainEvent } from '../../domain/events.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import { abortOnInterrupt, addCommand, type Session } from '../command/command.ts';
+import { hasStore } from '../command/command-engines.ts';
 import { openInput } from '../command/input-file.ts';
 import { progressLine } from '../command/progress.ts';
 
@@ -30,7 +33,7 @@ async function apply(
   [file = '']: readonly string[],
   options: ApplyOptions,
 ): Promise<number> {
-  const { engines, clock, author, out } = session;
+  const { clock, author, out } = session;
   const dryRun = options.dryRun === true;
   const interrupted = abortOnInterrupt();
   const input = await openInput(file, interrupted);
@@ -44,7 +47,7 @@ async function apply(
     }
   };
   const counts = await applyAccounts({
-    store: engines.store(),
+    store: dryRun ? supposedStore(session) : session.engines.store(),
     input,
     author,
     clock,
@@ -61,6 +64,16 @@ async function apply(
   out.result(counts, text(counts, dryRun));
   if (interrupted.aborted) out.note('interrupted: apply the same file again to continue');
   return counts.refused > 0 || interrupted.aborted ? 1 : 0;
+}
+
+/** What a dry run reads: where there is no store yet everything is new, and none is made. */
+function supposedStore({ config, engines, out }: Session): Pick<EventStore, 'readStreams' | 'append'> {
+  if (hasStore(config)) return engines.store();
+  out.note(`there is no store in ${resolve(config.FUEL_DATA_DIR)} yet: everything is new`);
+  return {
+    readStreams: async (streams) => streams.map(() => []),
+    append: () => Promise.reject(new Error('a dry run records nothing')),
+  };
 }
 
 function eventText({ type, data }: DomainEvent): string {

@@ -17,7 +17,7 @@ export function requireStore(config: Config): void {
   );
 }
 
-function hasStore({ EVENTSTORE_URL, FUEL_DATA_DIR }: Config): boolean {
+export function hasStore({ EVENTSTORE_URL, FUEL_DATA_DIR }: Config): boolean {
   return EVENTSTORE_URL !== undefined || existsSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events));
 }
 

@@ -9,6 +9,7 @@ import { printable, printableLine, withoutKeys } from '../../printable.ts';
 import { waitUntilApplied } from '../../service/wait-applied.ts';
 import { type CommandEngines, commandEngines } from './command-engines.ts';
 import { nameOption } from './options.ts';
+import { progressLine } from './progress.ts';
 
 /** What a command works with. Engines open on first use and are closed when the command ends. */
 export interface Session {
@@ -128,7 +129,9 @@ async function run<O>(
 async function wait({ engines, clock, out }: Session): Promise<void> {
   const position = await engines.store().head();
   const coordination = engines.coordination();
-  const outcome = await waitUntilApplied({ coordination, view: engines.view(), clock, position });
+  const progress = progressLine();
+  const options = { coordination, view: engines.view(), clock, position, onProgress: progress.show };
+  const outcome = await waitUntilApplied(options).finally(() => progress.end());
   if (outcome === 'no process') out.note('no service is running: nothing to wait for');
 }
 

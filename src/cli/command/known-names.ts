@@ -1,13 +1,22 @@
 import type { Directory, DirectoryAccount, DirectoryKey } from '../../../projections/directory.ts';
+import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
 import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import type { Engines } from '../../app.ts';
+import { audit } from '../../audit/audit.ts';
 import type { Account, AccountKey } from '../../domain/account.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { FuelError } from '../../errors.ts';
+import { isComplete } from '../../transactions/view/checkpoint.ts';
+import type { PageQuery } from '../../transactions/view/transactions-view.ts';
 
 const PREFIX = /^[a-z0-9]{10}$/;
 
+/** What a date can be, in milliseconds. */
+export const EARLIEST_MS = -8_640_000_000_000_000;
+export const LATEST_MS = 8_640_000_000_000_000;
+
 type DirectoryEngines = Pick<Engines, 'store' | 'snapshots'>;
+type NamingEngines = DirectoryEngines & Pick<Engines, 'view'>;
 
 /** The key with this prefix in the present directory. Throws `REFUSED` if there is none, and as `requirePrefix`. */
 export async function findKey(engines: DirectoryEngines, prefix: string): Promise<DirectoryKey> {
@@ -42,19 +51,30 @@ export function requirePrefix(text: string): void {
   );
 }
 
+interface KnownNames {
+  readonly account?: number | undefined;
+  readonly key?: string;
+  readonly transaction?: number;
+}
+
 /**
- * Throws `REFUSED` for an account, a key or a transaction that was never recorded: an empty list would look like an
- * answer.
+ * Throws `REFUSED` for an account, a key or a transaction that was never recorded, and for a key of another account than
+ * the one that is named too: an empty list would look like an answer. An account that was never opened is known if the
+ * view shows transactions of it, or with `inLog` if any event names it, which takes as long as to read the log.
  */
 export async function requireKnown(
-  engines: DirectoryEngines,
-  names: { readonly account?: number; readonly key?: string; readonly transaction?: number },
+  engines: NamingEngines,
+  names: KnownNames,
+  { inLog = false } = {},
 ): Promise<void> {
   const { account, key, transaction } = names;
   if (account !== undefined || key !== undefined) {
     const directory = await loadDirectory(engines.store(), engines.snapshots());
-    if (account !== undefined && directory.account(account) === undefined) throw unknownAccount(account);
-    if (key !== undefined && directory.key(key) === undefined) throw unknownKey(key);
+    if (account !== undefined && directory.account(account) === undefined) {
+      const isNamed = inLog ? isNamedInLog(engines, account) : isShown(engines, { accountId: account });
+      if (!(await isNamed)) throw unknownAccount(account);
+    }
+    if (key !== undefined) requireKeyOf(directory, key, account);
   }
   if (transaction === undefined) return;
   const stream = transactionStream(transaction);
@@ -62,6 +82,32 @@ export async function requireKnown(
   if (first === undefined && !(await engines.store().isErased(stream))) {
     throw new FuelError('REFUSED', `transaction ${transaction} is not known`);
   }
+}
+
+function requireKeyOf(directory: Directory, prefix: string, account: number | undefined): void {
+  requirePrefix(prefix);
+  const found = directory.key(prefix);
+  if (found === undefined) throw unknownKey(prefix);
+  const { id } = found.entry;
+  if (account === undefined || account === id) return;
+  throw new FuelError('REFUSED', `the key ${prefix} is of account ${id}, not of account ${account}`);
+}
+
+/** Whether the view shows any transaction of the account, or of one of these corporates of it. */
+export async function isShown(
+  { view }: Pick<Engines, 'view'>,
+  of: Pick<PageQuery, 'accountId' | 'corporateIds'>,
+): Promise<boolean> {
+  const checkpoint = await view().checkpoint();
+  if (checkpoint === undefined || !isComplete(checkpoint)) return false;
+  const all = { fromMs: EARLIEST_MS, toMs: LATEST_MS - 1, statuses: VISIBLE_STATUSES, limit: 1 };
+  return (await view().page({ ...of, ...all })).rows.length > 0;
+}
+
+async function isNamedInLog({ store }: Pick<Engines, 'store'>, accountId: number): Promise<boolean> {
+  const { signal } = new AbortController();
+  for await (const _ of audit(store(), { accountId }, { follow: false, signal })) return true;
+  return false;
 }
 
 export function unknownAccount(account: number): FuelError {

@@ -4,7 +4,7 @@ import { type AuditLine, audit } from '../../audit/audit.ts';
 import type { DomainEventType } from '../../domain/events.ts';
 import { FuelError } from '../../errors.ts';
 import { abortOnInterrupt, addCommand } from '../command/command.ts';
-import { findKey, requireKnown } from '../command/known-names.ts';
+import { requireKnown } from '../command/known-names.ts';
 import {
   countOption,
   dateTimeOption,
@@ -43,12 +43,12 @@ export function addAuditCommand(program: Command): void {
         .option('--until <time>', 'recorded at or before this time', dateTimeOption)
         .option('--newest', 'newest first')
         .option('--limit <n>', 'at most this many', countOption)
-        .option('--follow', 'continue with new events until interrupted'),
-    async work({ engines, out }, _args, options) {
+        .option('--follow', 'continue with new events until interrupted or --until'),
+    async work({ engines, clock, out }, _args, options) {
       requireRange(options);
       const { follow = false, newest = false, limit = Infinity, key } = options;
       if (follow && newest) throw new FuelError('USAGE', '--newest reads backwards: it can not --follow');
-      if (key !== undefined) await findKey(engines, key);
+      if (key !== undefined) await requireKnown(engines, { key, account: options.account });
       const filter = {
         accountId: options.account,
         transactionId: options.transaction,
@@ -60,15 +60,14 @@ export function addAuditCommand(program: Command): void {
       };
       const signal = abortOnInterrupt();
       let count = 0;
-      for await (const line of audit(engines.store(), filter, { follow, newest, signal })) {
+      for await (const line of audit(engines.store(), filter, { follow, newest, signal, clock })) {
         await out.line(line, asText(line));
         count += 1;
         if (count >= limit) break;
       }
       if (count > 0 || follow) return 0;
       if (options.actor !== undefined) await requireActor(engines, options.actor, signal);
-      // An account that was never opened is known as long as transactions name it.
-      await requireKnown(engines, options);
+      await requireKnown(engines, options, { inLog: true });
       return 0;
     },
   });

@@ -1,7 +1,6 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type {
   DeliveryFilter,
-  DeliveryQueue,
   DeliveryState,
   DeliverySummary,
 } from '../../deliveries/queue/delivery-queue.ts';
@@ -13,7 +12,7 @@ import {
 } from '../../deliveries/redeliver.ts';
 import { FuelError } from '../../errors.ts';
 import { pause } from '../../pause.ts';
-import { abortOnInterrupt, addCommand, addNoun, type Output, type Session } from '../command/command.ts';
+import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
 import { attemptJson, attemptText, deliveryJson, deliveryText } from '../command/deliveries.ts';
 import { findKey, requireKnown, requirePrefix } from '../command/known-names.ts';
 import { countOption, dateTimeOption, idOption, requireRange } from '../command/options.ts';
@@ -59,12 +58,12 @@ export function addDeliveryCommands(program: Command): void {
         .option('--key <prefix>', 'deliveries to this key')
         .option('--account <id>', 'deliveries of this account', idOption)
         .option('--transaction <id>', 'deliveries of this transaction', idOption)
-        .option('--state <state>', STATES.join(', '), stateOption)
+        .addOption(new Option('--state <state>', 'in this state').choices(STATES))
         .option('--since <time>', 'created at or after this time', dateTimeOption)
         .option('--until <time>', 'created at or before this time', dateTimeOption)
         .option('--limit <n>', `at most this many, up to ${MAX_LISTED}`, limitOption, DEFAULT_LIMIT)
         .option('--after <id>', 'continue after this delivery')
-        .option('--follow', 'print those that are new or have changed too, until interrupted'),
+        .option('--follow', 'print those that are new or have changed too, until interrupted or --until'),
     work: list,
   });
   addCommand(delivery, {
@@ -89,7 +88,8 @@ export function addDeliveryCommands(program: Command): void {
   });
 }
 
-async function list({ engines, out }: Session, _: readonly string[], options: ListOptions): Promise<number> {
+async function list(session: Session, _: readonly string[], options: ListOptions): Promise<number> {
+  const { engines, out } = session;
   requireRange(options);
   const filter: DeliveryFilter = {
     prefix: options.key,
@@ -110,22 +110,22 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
   const deliveries = await queue.list(filter, { limit: options.limit, after: options.after });
   if (deliveries.length === 0) await requireKnown(engines, options);
   for (const delivery of deliveries) await out.line(deliveryJson(delivery), deliveryText(delivery));
-  if (options.follow) await follow({ queue, out }, filter, { limit: options.limit, shown: deliveries });
+  if (options.follow) await follow(session, filter, { limit: options.limit, shown: deliveries });
   return 0;
 }
 
-/** Prints each of the newest deliveries again whenever it has changed, until interrupted. */
+/** Prints each of the newest deliveries again whenever it has changed, until interrupted or the range is over. */
 async function follow(
-  { queue, out }: { readonly queue: DeliveryQueue; readonly out: Output },
+  { engines, clock, out }: Session,
   filter: DeliveryFilter,
   { limit, shown }: { readonly limit: number; readonly shown: readonly DeliverySummary[] },
 ): Promise<void> {
   const signal = abortOnInterrupt();
   let known = new Map(shown.map((delivery) => [delivery.id, JSON.stringify(delivery)]));
-  for (;;) {
+  while (filter.untilMs === undefined || clock.now() <= filter.untilMs) {
     await pause(FOLLOW_MS, signal);
     if (signal.aborted) return;
-    const deliveries = await queue.list(filter, { limit });
+    const deliveries = await engines.queue().list(filter, { limit });
     const changed = deliveries.filter((delivery) => known.get(delivery.id) !== JSON.stringify(delivery));
     known = new Map(deliveries.map((delivery) => [delivery.id, JSON.stringify(delivery)]));
     for (const delivery of changed.toReversed())
@@ -185,12 +185,6 @@ async function redeliver(
   out.result(counts, text(counts));
   if (interrupted.aborted) out.note('interrupted: run the same command again to continue');
   return counts.refused > 0 || interrupted.aborted ? 1 : 0;
-}
-
-function stateOption(value: string): DeliveryState {
-  const state = STATES.find((candidate) => candidate === value);
-  if (state === undefined) throw new InvalidArgumentError(`It must be one of ${STATES.join(', ')}.`);
-  return state;
 }
 
 function limitOption(value: string): number {

@@ -53,6 +53,9 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   if (options.resendUnknown && !options.repair) {
     throw new FuelError('USAGE', '--resend-unknown goes with --repair');
   }
+  if (options.resendUnknown && what === 'view') {
+    throw new FuelError('USAGE', '--resend-unknown rebuilds the delivery log: name deliveries, or nothing');
+  }
   if (options.explain && what === 'view') {
     throw new FuelError('USAGE', '--explain says why deliveries are not owed: name deliveries, or nothing');
   }
@@ -71,8 +74,7 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   const judged =
     (viewCounts?.checked ?? 0) +
     (deliveryCounts === undefined ? 0 : deliveryCounts.owed + deliveryCounts.not_judged);
-  // An account that was never opened is known as long as transactions name it.
-  if (judged === 0) await requireKnown(engines, options);
+  if (judged === 0) await requireKnown(engines, options, { inLog: true });
   out.result(document, JSON.stringify(document, null, 2));
   const agrees = !viewCounts?.differences && !deliveryCounts?.missing && !deliveryCounts?.surplus;
   return agrees ? 0 : 1;

@@ -1,5 +1,11 @@
-import type { CompletedCommand, Values } from './command-tree.ts';
-import { singleQuoted } from './quoting.ts';
+import { commandCases, type Dialect, FILE, singleQuoted, valueCases } from './case-lines.ts';
+import type { CompletedCommand } from './command-tree.ts';
+
+const BASH: Dialect = {
+  prefix: '',
+  described: (words) => singleQuoted(words.map(({ name }) => name).join(' ')),
+  names: (names) => singleQuoted(names.join(' ')),
+};
 
 /** A completion script for bash 3.2 and later. */
 export function bashScript(commands: readonly CompletedCommand[]): string {
@@ -7,7 +13,7 @@ export function bashScript(commands: readonly CompletedCommand[]): string {
 _fuel_at() {
   commands= options= valued= arguments=() repeats=
   case $1 in
-${commands.map(caseOf).join('\n')}
+${commandCases(commands, BASH)}
   esac
 }
 
@@ -15,7 +21,7 @@ ${commands.map(caseOf).join('\n')}
 _fuel_values() {
   values=
   case "$1 $2" in
-${commands.flatMap(valueCasesOf).join('\n')}
+${valueCases(commands, BASH)}
   esac
 }
 
@@ -56,35 +62,4 @@ _fuel() {
 }
 complete -F _fuel fuel
 `;
-}
-
-/** In place of words: the names of files. */
-const FILE = '<file>';
-
-function caseOf({ path, commands, options, args, repeatsLast }: CompletedCommand): string {
-  const valued = options.filter(({ values }) => values !== null);
-  const parts = [
-    `commands=${list(commands)}`,
-    `options=${list(options)}`,
-    `valued=${list(valued)}`,
-    `arguments=(${args.map((values) => singleQuoted(wordsOf(values))).join(' ')})`,
-    `repeats=${repeatsLast ? 'yes' : ''}`,
-  ];
-  return `    ${singleQuoted(path)}) ${parts.join(' ')} ;;`;
-}
-
-function valueCasesOf({ path, options }: CompletedCommand): string[] {
-  return options.flatMap(({ name, values }) =>
-    values === null || wordsOf(values) === ''
-      ? []
-      : [`    ${singleQuoted(`${path} ${name}`)}) values=${singleQuoted(wordsOf(values))} ;;`],
-  );
-}
-
-function list(words: readonly { readonly name: string }[]): string {
-  return singleQuoted(words.map(({ name }) => name).join(' '));
-}
-
-function wordsOf({ words, isFile }: Values): string {
-  return isFile ? FILE : words.join(' ');
 }

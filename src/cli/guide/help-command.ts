@@ -9,7 +9,6 @@ export function addHelpCommand(program: Command): void {
     .argument('[names...]', 'a command')
     .description('print the help of a command, such as fuel help account apply')
     .copyInheritedSettings(program)
-    .helpOption(false)
     .addHelpText('after', '\nExample:\n  fuel help account apply')
     .action((names: string[]) => find(program, names).help());
   program.helpCommand(false).addCommand(help);

@@ -1,5 +1,11 @@
-import type { CompletedCommand, Values, Word } from './command-tree.ts';
-import { singleQuoted } from './quoting.ts';
+import { commandCases, type Dialect, FILE, singleQuoted, valueCases } from './case-lines.ts';
+import type { CompletedCommand } from './command-tree.ts';
+
+const ZSH: Dialect = {
+  prefix: 'fuel_',
+  described: (words) => `(${words.map(({ name, summary }) => singleQuoted(`${name}:${summary}`)).join(' ')})`,
+  names: (names) => `(${names.join(' ')})`,
+};
 
 /** A completion script for zsh, to be sourced, or found as `_fuel` in $fpath. */
 export function zshScript(commands: readonly CompletedCommand[]): string {
@@ -8,7 +14,7 @@ export function zshScript(commands: readonly CompletedCommand[]): string {
 _fuel_at() {
   fuel_commands=() fuel_options=() fuel_valued=() fuel_arguments=() fuel_repeats=
   case $1 in
-${commands.map(caseOf).join('\n')}
+${commandCases(commands, ZSH)}
   esac
 }
 
@@ -16,7 +22,7 @@ ${commands.map(caseOf).join('\n')}
 _fuel_values() {
   fuel_values=
   case "$1 $2" in
-${commands.flatMap(valueCasesOf).join('\n')}
+${valueCases(commands, ZSH)}
   esac
 }
 
@@ -56,35 +62,4 @@ _fuel() {
 }
 if [[ \${funcstack[1]} == _fuel ]]; then _fuel "$@"; else compdef _fuel fuel; fi
 `;
-}
-
-/** In place of words: the names of files. */
-const FILE = '<file>';
-
-function caseOf({ path, commands, options, args, repeatsLast }: CompletedCommand): string {
-  const valued = options.filter(({ values }) => values !== null).map(({ name }) => name);
-  const parts = [
-    `fuel_commands=(${described(commands)})`,
-    `fuel_options=(${described(options)})`,
-    `fuel_valued=(${valued.join(' ')})`,
-    `fuel_arguments=(${args.map((values) => singleQuoted(wordsOf(values))).join(' ')})`,
-    `fuel_repeats=${repeatsLast ? 'yes' : ''}`,
-  ];
-  return `    ${singleQuoted(path)}) ${parts.join(' ')} ;;`;
-}
-
-function valueCasesOf({ path, options }: CompletedCommand): string[] {
-  return options.flatMap(({ name, values }) =>
-    values === null || wordsOf(values) === ''
-      ? []
-      : [`    ${singleQuoted(`${path} ${name}`)}) fuel_values=${singleQuoted(wordsOf(values))} ;;`],
-  );
-}
-
-function described(words: readonly Word[]): string {
-  return words.map(({ name, summary }) => singleQuoted(`${name}:${summary}`)).join(' ');
-}
-
-function wordsOf({ words, isFile }: Values): string {
-  return isFile ? FILE : words.join(' ');
 }

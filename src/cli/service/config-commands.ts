@@ -24,7 +24,7 @@ export function addConfigCommands(program: Command): void {
     .action(async (options: { json?: true }) => {
       const { settings, faults: ofSettings } = showConfig(process.env);
       const faults =
-        ofSettings.length > 0 ? ofSettings : await faultsOfFiles(loadConfig(process.env, 'serve'));
+        ofSettings.length > 0 ? ofSettings : await faultsOfNamed(loadConfig(process.env, 'serve'));
       const unknown = unknownSettings(process.env);
       const width = settings.reduce((most, { name }) => Math.max(most, name.length), 0);
       const lines = settings.map((setting) => {
@@ -40,10 +40,10 @@ export function addConfigCommands(program: Command): void {
     });
 }
 
-/** Loaded here, since only `serve` and `config show` read certificates. */
-async function faultsOfFiles(config: Config): Promise<string[]> {
+/** Loaded here, since only `serve` and `config show` read certificates, and connection strings without a use. */
+async function faultsOfNamed(config: Config): Promise<string[]> {
   const files = await import('../../service/config-files.ts');
-  return files.faultsOfFiles(config);
+  return files.faultsOfNamed(config);
 }
 
 export function unknownText({ name, resembles }: UnknownSetting): string {

@@ -25,11 +25,11 @@ export function addServeCommand(program: Command): void {
 async function serve(roles: readonly Role[]): Promise<number> {
   const config = loadConfig(process.env, 'serve');
   // Loaded here: loading the servers takes longer than most commands run.
-  const [{ startService }, { faultsOfFiles }] = await Promise.all([
+  const [{ startService }, { faultsOfNamed }] = await Promise.all([
     import('../../service/service.ts'),
     import('../../service/config-files.ts'),
   ]);
-  const faults = faultsOfFiles(config);
+  const faults = await faultsOfNamed(config);
   if (faults.length > 0) throw invalidConfig(faults);
   const log = createLog(config.FUEL_LOG_LEVEL);
   for (const unknown of unknownSettings(process.env)) log.warn(unknown, unknownText(unknown));

@@ -93,7 +93,7 @@ export class Attempts {
       'the sender failed: its attempt counts as failed',
     );
     const detail = reasonOf(error);
-    return { outcome: { ok: false, kind: 'protocol', detail, answer: null }, durationMs: 0 };
+    return { outcome: { ok: false, kind: 'protocol', detail, answer: null }, durationMs: 0, lateMs: 0 };
   }
 
   #hold(delivery: ClaimedDelivery): void {
@@ -110,7 +110,11 @@ export class Attempts {
     this.#options.onEnded({ delivery, report }, undefined);
   }
 
-  #attempted(delivery: ClaimedDelivery, startedAtMs: number, { outcome, durationMs }: SendResult): void {
+  #attempted(
+    delivery: ClaimedDelivery,
+    startedAtMs: number,
+    { outcome, durationMs, lateMs }: SendResult,
+  ): void {
     const { terms, scheduler, onEnded } = this.#options;
     const { cycle, attemptNumber: number } = delivery;
     const recorded = { ...claimOf(delivery), attempt: { cycle, number, startedAtMs, durationMs, outcome } };
@@ -124,19 +128,20 @@ export class Attempts {
         ...recorded,
         reason: `attempt ${number}, the last, failed: ${answerOf(outcome)}`,
       };
-    this.#log(report, delivery, { outcome, durationMs });
-    onEnded({ delivery, report }, { ok: outcome.ok, durationMs });
+    this.#log(report, delivery, { outcome, durationMs, lateMs });
+    onEnded({ delivery, report }, { ok: outcome.ok, durationMs, lateMs });
   }
 
   /** Everything about an attempt in one line. */
-  #log(report: DeliveryReport, delivery: ClaimedDelivery, { outcome, durationMs }: SendResult): void {
+  #log(report: DeliveryReport, delivery: ClaimedDelivery, { outcome, durationMs, lateMs }: SendResult): void {
     this.#options.log.info(
       {
         ...linesOf(delivery),
         cycle: delivery.cycle,
         attempt: delivery.attemptNumber,
         answer: answerOf(outcome),
-        duration_ms: Math.round(durationMs * 100) / 100,
+        duration_ms: durationMs,
+        ...(lateMs > 0 ? { late_ms: lateMs } : {}),
         next: report.kind,
         ...(report.kind === 'retry' ? { due_at_ms: report.dueAtMs } : {}),
       },

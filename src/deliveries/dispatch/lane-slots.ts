@@ -19,11 +19,13 @@ const LIMITS = {
 
 /**
  * A lane that was idle has no open connections. It starts with as many attempts as a new one, plus one with each
- * success: with hundreds of handshakes at once none would be answered in time.
+ * success that this process was on time for: with hundreds of handshakes at once none would be answered in time.
  */
 const IDLE_AFTER_MS = 3_000;
 const FAILING_AFTER = 2; // failed attempts in a row
 const SLOW_MS = 250;
+/** Of an attempt, by this process itself; below, more attempts at once cost it less for each. */
+const MAX_LATE_MS = 100;
 const NEWEST_WEIGHT = 0.2; // of the smoothed duration
 
 type LaneClass = keyof typeof LIMITS;
@@ -43,6 +45,8 @@ interface Lane {
 export interface AttemptSummary {
   readonly ok: boolean;
   readonly durationMs: number;
+  /** The part of it that this process was late itself. */
+  readonly lateMs: number;
 }
 
 /** What one claim may take. */
@@ -101,9 +105,10 @@ export class LaneSlots {
       lane.inFlight--;
       if (attempt === undefined) return;
       lane.failedInARow = attempt.ok ? 0 : lane.failedInARow + 1;
-      if (attempt.ok) lane.width = Math.min(lane.width + 1, LIMITS.proven.each);
-      const before = lane.durationMs ?? attempt.durationMs;
-      lane.durationMs = before + NEWEST_WEIGHT * (attempt.durationMs - before);
+      if (attempt.ok) lane.width = widthAfter(lane.width, attempt.lateMs);
+      const receiverMs = attempt.durationMs - attempt.lateMs;
+      const before = lane.durationMs ?? receiverMs;
+      lane.durationMs = before + NEWEST_WEIGHT * (receiverMs - before);
     });
   }
 
@@ -160,6 +165,11 @@ export class LaneSlots {
     }
     return lane;
   }
+}
+
+/** One more, unless this process can't keep up with those it has. */
+function widthAfter(width: number, lateMs: number): number {
+  return lateMs > MAX_LATE_MS ? width : Math.min(width + 1, LIMITS.proven.each);
 }
 
 function isIdle(lane: Lane, nowMs: number): boolean {

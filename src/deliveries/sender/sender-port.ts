@@ -11,6 +11,8 @@ export interface SendResult {
   readonly outcome: AttemptOutcome;
   /** The whole attempt, name look-up included. */
   readonly durationMs: number;
+  /** The part of it that this process was late itself, which the receiver does not answer for. */
+  readonly lateMs: number;
 }
 
 /** Makes one attempt. Never rejects: whatever goes wrong is an outcome. */

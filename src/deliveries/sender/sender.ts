@@ -1,5 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../../clock.ts';
+import { startStopwatch } from '../../targets/loop-clock.ts';
 import { createNameLookup, type NameLookup } from '../../targets/name-lookup.ts';
 import { type ResolveName, resolveName } from '../../targets/resolve-name.ts';
 import { forbiddenAmong, readTarget, type Target } from '../../targets/target.ts';
@@ -12,7 +13,10 @@ import { receiverConnection } from './receiver-connection.ts';
 import type { Sender, SendRequest } from './sender-port.ts';
 import { trustedAuthorities } from './trusted-authorities.ts';
 
-/** From the start of the connection, or the write on a kept one, to the last byte of the answer. */
+/**
+ * From the start of the connection, or the write on a kept one, to the last byte of the answer. It is the receiver's:
+ * what this process is late itself is not counted.
+ */
 const TIME_LIMIT_MS = 500;
 
 export interface SenderOptions {
@@ -50,12 +54,14 @@ export function createSender(options: SenderOptions): Sender {
   let closed = false;
   return {
     async send(request) {
-      const startedAt = performance.now();
+      const watch = startStopwatch();
       const attempt = closed ? Promise.resolve(CLOSED) : send(parts, request).catch(unforeseen);
       underWay.add(attempt);
       const outcome = await attempt;
       underWay.delete(attempt);
-      return { outcome, durationMs: Math.round(performance.now() - startedAt) };
+      const { elapsedMs, lateMs } = watch.read();
+      watch.stop();
+      return { outcome, durationMs: Math.round(elapsedMs), lateMs: Math.round(lateMs) };
     },
     async close() {
       closed = true;
@@ -78,7 +84,7 @@ async function send(parts: Parts, request: SendRequest): Promise<AttemptOutcome>
   return withinTime({
     limitMs: TIME_LIMIT_MS,
     work: (signal) => job.run(signal),
-    expired: () => job.expired(),
+    expired: (lateMs) => job.expired(Math.round(lateMs)),
   });
 }
 
@@ -126,9 +132,11 @@ class SendJob {
     }
   }
 
-  expired(): AttemptOutcome {
+  expired(lateMs: number): AttemptOutcome {
     const answer = this.#exchange?.answer() ?? null;
-    return failure('timeout', `${this.#reached(answer)} within ${TIME_LIMIT_MS} ms`, answer);
+    const uncounted =
+      lateMs < TIME_LIMIT_MS / 10 ? '' : `, besides ${lateMs} ms that this process was late itself`;
+    return failure('timeout', `${this.#reached(answer)} within ${TIME_LIMIT_MS} ms${uncounted}`, answer);
   }
 
   #reached(answer: ReceiverAnswer | null): string {

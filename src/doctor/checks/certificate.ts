@@ -32,9 +32,15 @@ export function checkCertificate({ isTerminated, files, isGenerated, nowMs }: Ce
   const certificate = new X509Certificate(readFileSync(files.cert));
   const { subjectAltName: names, validFromDate, validToDate } = certificate;
   if (names === undefined) return wrong(`${files.cert} names no host (subjectAltName)`, renew);
-  const days = Math.floor((validToDate.getTime() - nowMs) / DAY_MS);
-  const detail = `for ${names}, until ${validToDate.toISOString().slice(0, 10)} (${days} days)`;
+  const leftMs = validToDate.getTime() - nowMs;
+  const detail = `for ${names}, until ${validToDate.toISOString().slice(0, 10)} (${inDays(leftMs)})`;
   if (validFromDate.getTime() > nowMs) return wrong(`not valid before ${validFromDate.toISOString()}`, renew);
-  if (days < 0) return wrong(`it has ended: ${detail}`, renew);
-  return days < MIN_DAYS ? wrong(`it ends soon: ${detail}`, renew) : right(detail);
+  if (leftMs < 0) return wrong(`it has ended: ${detail}`, renew);
+  return leftMs < MIN_DAYS * DAY_MS ? wrong(`it ends soon: ${detail}`, renew) : right(detail);
+}
+
+function inDays(leftMs: number): string {
+  const days = Math.floor(Math.abs(leftMs) / DAY_MS);
+  const text = days === 0 ? 'less than a day' : days === 1 ? '1 day' : `${days} days`;
+  return leftMs < 0 ? `ended ${text} ago` : `${text} left`;
 }

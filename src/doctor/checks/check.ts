@@ -1,3 +1,5 @@
+import { readFileSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { reasonOf } from '../../errors.ts';
 
 export interface Finding {
@@ -27,7 +29,28 @@ export function some(names: readonly string[]): string {
   return names.slice(0, MAX_NAMED).join(', ') + (names.length > MAX_NAMED ? ', …' : '');
 }
 
-/** What the work finds; where it fails or does not end in time, that is the finding, with this remedy. */
+/** What to do where this user may not use a file or folder. */
+export function asOwnerOf(path: string): string {
+  return `run the service, and this command, as the user that owns it: ${ownerOf(path)}`;
+}
+
+/** Of the file, or of the nearest folder above it that this user can see. */
+function ownerOf(path: string): string {
+  try {
+    const { uid } = statSync(path);
+    const line = new RegExp(`^([^:]+):[^:]*:${uid}:`, 'm').exec(readFileSync('/etc/passwd', 'utf8'));
+    return line?.[1] ?? `user id ${uid}`;
+  } catch (error) {
+    const above = dirname(path);
+    if (above === path) return reasonOf(error);
+    return ownerOf(above);
+  }
+}
+
+/**
+ * What the work finds; where it fails or does not end in time, that is the finding, with this remedy. What only another
+ * user may do is left to that one.
+ */
 export async function within(
   limitMs: number,
   remedy: string,
@@ -44,7 +67,11 @@ export async function within(
     const { cause } = error as Error;
     const why =
       cause instanceof Error && !reasonOf(error).includes(cause.message) ? ` (${cause.message})` : '';
-    return wrong(`${reasonOf(error)}${why}`, remedy);
+    const { code, path } = error as NodeJS.ErrnoException;
+    return wrong(
+      `${reasonOf(error)}${why}`,
+      code === 'EACCES' && path !== undefined ? asOwnerOf(path) : remedy,
+    );
   } finally {
     clearTimeout(timer);
   }

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type Finding, right, wrong } from './check.ts';
+import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
 const OTHERS = 0o077;
 const SECRET_FILES = ['master.key', 'tls-key.pem'];
@@ -15,6 +15,8 @@ export interface LookedAtFile {
   readonly knownVersion: number;
   /** `null`: none; `undefined`: too large to be read through. */
   readonly damage: string | null | undefined;
+  /** For this user. */
+  readonly isReadOnly: boolean;
 }
 
 /** The data directory: that it is private and writable, and the files of this program in it. */
@@ -28,17 +30,14 @@ export function checkDataDirectory(
   if (found === undefined)
     return right(`${path} does not exist yet: the first start makes it, if that is the right place`);
   if (!found.isDirectory()) return wrong(`${path} is not a folder`, 'set FUEL_DATA_DIR to a folder');
-  const open = [path, ...SECRET_FILES.map((name) => join(path, name))].filter(isOpenToOthers);
-  if (open.length > 0)
-    return wrong(`others than its owner may use ${open.join(', ')}`, `chmod go= ${open.join(' ')}`);
   try {
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
-    return wrong(
-      `this user (${process.getuid?.()}) may not write to ${path}, which belongs to ${found.uid}`,
-      'run the service, and this command, as the user that owns the folder',
-    );
+    return wrong(`this user (${process.getuid?.()}) may not use ${path}`, asOwnerOf(path));
   }
+  const open = [path, ...SECRET_FILES.map((name) => join(path, name))].filter(isOpenToOthers);
+  if (open.length > 0)
+    return wrong(`others than its owner may use ${open.join(', ')}`, `chmod go= ${open.join(' ')}`);
   return filesFinding(path, lookAtFiles());
 }
 
@@ -55,6 +54,13 @@ function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
     return wrong(
       `${damaged.name} is damaged: ${damaged.damage}`,
       'stop the service, keep the file, and see docs/operations/troubleshooting.md, "A file is damaged"',
+    );
+  }
+  const readOnly = files.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => join(path, name));
+  if (readOnly.length > 0) {
+    return wrong(
+      `this user (${process.getuid?.()}) may not write to ${readOnly.join(', ')}`,
+      `chmod u+w ${readOnly.join(' ')}, or ${asOwnerOf(path)}`,
     );
   }
   if (files.length === 0) return right(`${path}: nothing was started here yet, there is no embedded store`);

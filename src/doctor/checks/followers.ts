@@ -8,8 +8,8 @@ const MAX_LAG_SECONDS = 60;
 const RETRY_VIEW =
   'transactions: fuel projection parked names each with its reason; then: fuel projection parked retry --all';
 const RETRY_DELIVERIES =
-  'deliveries: look for "fan-out parked an event" in the log, repair the cause, and restart a process with the role ' +
-  'webhooks: it tries them again';
+  'deliveries: fuel projection parked --follower deliveries names each with its reason; repair the cause, then: ' +
+  'fuel projection parked retry --all --follower deliveries';
 
 /** Events that nobody will handle before somebody acts. */
 export function checkParked(followers: readonly FollowerStatus[]): Finding {

@@ -42,7 +42,9 @@ export async function checkMissingStore(
   state: (name: StoreName) => Promise<StoreState>,
   dataDir: string,
 ): Promise<Finding> {
-  if ((await state('store')) !== 'missing') {
+  const found = await state('store');
+  if (found === 'read-only') return right('the event store is not looked at: data-directory says why');
+  if (found !== 'missing') {
     return right('the event store has another version: data-directory says what happens at the next start');
   }
   const names = Object.keys(BESIDE) as (keyof typeof BESIDE)[];

@@ -1,8 +1,7 @@
 import { availableParallelism } from 'node:os';
-import { Worker } from 'node:worker_threads';
 import type { DeliveryJudge } from '../../agreement/verify-deliveries.ts';
 import type { ViewJudge } from '../../agreement/verify-view.ts';
-import { errorOfThread } from '../../errors.ts';
+import { startThread } from '../../thread.ts';
 import type { LogPart, VerifyThreadData, VerifyThreadMessage } from './verify-thread.ts';
 
 /** Each takes a core and a hundred megabytes. */
@@ -11,9 +10,7 @@ const MAX_THREADS = 2;
 const PART = 20_000;
 /** Starting the threads takes longer than to judge fewer events than these. */
 const MIN_EVENTS = 50_000;
-/** What is read of a block dies young: a small generation would be collected all the time, and kept alive by it. */
-const YOUNG_GENERATION_MB = 64;
-const HEAP_MB = 512;
+const MEMORY = { youngMb: 32, oldMb: 512 };
 
 export interface ThreadedJudges {
   readonly view: ViewJudge | undefined;
@@ -68,21 +65,15 @@ export async function judgeInThreads(
 
 /** Resolves when the thread has ended; rejects with its error. */
 function runThread(
-  workerData: VerifyThreadData,
+  data: VerifyThreadData,
   onMessage: (message: VerifyThreadMessage, answer: (part: LogPart | 'end') => void) => void,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./verify-thread.ts', import.meta.url), {
-      workerData,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB, maxOldGenerationSizeMb: HEAP_MB },
-    });
-    worker.on('message', (message: VerifyThreadMessage) =>
-      onMessage(message, (part) => worker.postMessage(part)),
-    );
-    worker.once('error', (error) => reject(errorOfThread(error)));
-    worker.once('exit', (code) => {
-      if (code === 0) resolve();
-      else reject(new Error(`a thread of the verification ended with code ${code}`));
-    });
+  const thread = startThread<VerifyThreadMessage>({
+    name: 'a thread of the verification',
+    entry: new URL('./verify-thread.ts', import.meta.url),
+    data,
+    memory: MEMORY,
+    onMessage: (message) => onMessage(message, thread.post),
   });
+  return thread.ended;
 }

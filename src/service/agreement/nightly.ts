@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
 import { schedule as cron } from 'node-cron';
 import type { Repaired } from '../../agreement/verify-last-days.ts';
 import type { Config } from '../../config/config.ts';
 import type { Coordination } from '../../coordination/coordination.ts';
 import type { Log } from '../../log.ts';
+import { startThread } from '../../thread.ts';
 import type { NightlyThreadData } from './nightly-thread.ts';
 
 const LEASE = 'agreement';
@@ -12,7 +12,7 @@ const LEASE = 'agreement';
 const LEASE_MS = 6 * 3_600_000;
 const HOUR = 3;
 /** Two days of events stream through it; what it keeps is eight bytes a transaction. */
-const HEAP_MB = 512;
+const MEMORY = { youngMb: 32, oldMb: 512 };
 
 export type Schedule = (expression: string, work: () => Promise<void>) => { destroy(): unknown };
 
@@ -60,18 +60,21 @@ async function verifyOnce(options: NightlyOptions, signal: AbortSignal): Promise
   }
 }
 
-/** Judges and repairs in its own thread, so that no page and no attempt waits for it; `signal` must not be aborted. */
-export function verifyInThread(config: Config, signal: AbortSignal): Promise<Repaired> {
-  const workerData: NightlyThreadData = { config };
-  const worker = new Worker(new URL('./nightly-thread.ts', import.meta.url), {
-    workerData,
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+/** Judges and repairs in its own thread, so that no page and no attempt waits for it. Rejects when `signal` stops it. */
+export async function verifyInThread(config: Config, signal: AbortSignal): Promise<Repaired> {
+  const data: NightlyThreadData = { config };
+  let repaired: Repaired | undefined;
+  const thread = startThread<Repaired>({
+    name: 'the thread of the nightly verification',
+    entry: new URL('./nightly-thread.ts', import.meta.url),
+    data,
+    memory: MEMORY,
+    signal,
+    onMessage: (message) => {
+      repaired = message;
+    },
   });
-  const stop = (): void => worker.postMessage('stop');
-  signal.addEventListener('abort', stop, { once: true });
-  return new Promise<Repaired>((resolve, reject) => {
-    worker.once('message', resolve);
-    worker.once('error', reject);
-    worker.once('exit', () => reject(new Error('the nightly verification was stopped')));
-  }).finally(() => signal.removeEventListener('abort', stop));
+  await thread.ended;
+  if (repaired === undefined) throw new Error('the nightly verification was stopped');
+  return repaired;
 }

@@ -14,8 +14,6 @@ import type { SharedApi } from './api-server.ts';
 import type { ApiThreadData, ApiThreadMessage } from './api-thread.ts';
 
 const TICKET_KEYS_BYTES = 48;
-/** Of which a third is for new objects, as in the main thread: a page creates 150 KB of them. */
-const YOUNG_GENERATION_MB = 12;
 
 /** Of a thread besides the main one, which is the first of them. */
 export type ApiThreadName = `api-${number}`;
@@ -97,7 +95,6 @@ export class ApiThreads {
       entry: new URL('./api-thread.ts', import.meta.url),
       data,
       heapMb: DIRECTORY_HEAP_MB,
-      youngMb: YOUNG_GENERATION_MB,
       onMessage: (message) => (message.kind === 'listening' ? resolve() : this.#took(name, message)),
     });
     this.#threads.push(thread);

@@ -1,10 +1,9 @@
-import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config/config.ts';
-import { errorOfThread } from '../../errors.ts';
+import { startThread } from '../../thread.ts';
 import type { RebuildThreadData } from './rebuild-thread.ts';
 
 const ENTRY = new URL('./rebuild-thread.ts', import.meta.url);
-const HEAP_MB = 256;
+const MEMORY = { youngMb: 32, oldMb: 256 };
 
 /**
  * Runs `count` threads that apply segments of the build that is under way; resolves when all have ended, and rejects when
@@ -35,14 +34,5 @@ export async function runRebuildWorkers(
 
 /** Resolves when the thread has ended, rejects with its error. `signal` asks it to stop. */
 export function runRebuildThread(data: RebuildThreadData, signal: AbortSignal): Promise<void> {
-  const worker = new Worker(ENTRY, { workerData: data, resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } });
-  const stop = (): void => worker.postMessage('stop');
-  if (signal.aborted) stop();
-  signal.addEventListener('abort', stop);
-  return new Promise<void>((resolve, reject) => {
-    worker.once('error', (error) => reject(errorOfThread(error)));
-    worker.once('exit', (code) =>
-      code === 0 ? resolve() : reject(new Error(`a thread of the rebuild ended with code ${code}`)),
-    );
-  }).finally(() => signal.removeEventListener('abort', stop));
+  return startThread({ name: 'a thread of the rebuild', entry: ENTRY, data, memory: MEMORY, signal }).ended;
 }

@@ -1,13 +1,13 @@
-import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config/config.ts';
 import type { Metrics } from '../../ops/metrics.ts';
+import { startThread } from '../../thread.ts';
 import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-thread.ts';
 import type { WebhooksThreadData, WebhooksThreadMessage } from './webhooks-thread.ts';
 
 /** Small, since embedded engines share the memory of one machine with everything else. */
-const YOUNG_GENERATION_MB = 4;
+const YOUNG_MB = 24;
 /** Larger, since the drivers of remote engines create many short-lived objects per event. */
-const YOUNG_GENERATION_REMOTE_MB = 32;
+const YOUNG_REMOTE_MB = 32;
 
 const PROJECTOR_HEAP_MB = 96; // one batch of events
 const PROJECTOR_HEAP_EVENTSTOREDB_MB = 256; // and the driver's buffer, which is bounded by number only
@@ -31,40 +31,32 @@ export function startRoleThread<Message = never>(options: {
   readonly role: string;
   readonly entry: URL;
   readonly data: { readonly config: Config };
-  /** Well above what the role needs: without a limit V8 lets the heap grow instead of collecting it. */
   readonly heapMb: number;
-  /** For short-lived objects, at least this much. */
-  readonly youngMb?: number;
   readonly onMessage?: (message: Message) => void;
 }): RoleThread {
-  const { role, entry, data, heapMb, youngMb, onMessage } = options;
+  const { role, entry, data, heapMb, onMessage } = options;
   const { EVENTSTORE_URL: eventStore, MONGODB_URL: mongodb } = data.config;
   const isRemote = eventStore !== undefined || mongodb !== undefined;
-  const resourceLimits = {
-    maxYoungGenerationSizeMb: Math.max(
-      youngMb ?? 0,
-      isRemote ? YOUNG_GENERATION_REMOTE_MB : YOUNG_GENERATION_MB,
-    ),
-    maxOldGenerationSizeMb: heapMb,
-  };
-  const worker = new Worker(entry, { workerData: data, resourceLimits });
-  if (onMessage !== undefined) worker.on('message', onMessage);
-  let stopping = false;
-  const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-  const failed = new Promise<never>((_, reject) => {
-    worker.once('error', reject);
-    worker.once('exit', (code) => {
-      if (!stopping) reject(new Error(`the thread of the role ${role} ended with code ${code}`));
-    });
+  const stopping = new AbortController();
+  const { ended, post } = startThread({
+    name: `the thread of the role ${role}`,
+    entry,
+    data,
+    memory: { youngMb: isRemote ? YOUNG_REMOTE_MB : YOUNG_MB, oldMb: heapMb },
+    signal: stopping.signal,
+    ...(onMessage && { onMessage }),
+  });
+  const failed = ended.then(() => {
+    if (!stopping.signal.aborted) throw new Error(`the thread of the role ${role} ended without being asked`);
+    return new Promise<never>(() => undefined);
   });
   failed.catch(() => undefined);
   return {
     failed,
-    post: (message) => worker.postMessage(message),
+    post,
     async stop() {
-      stopping = true;
-      worker.postMessage('stop');
-      await ended;
+      stopping.abort();
+      await ended.catch(() => undefined); // `failed` reports it
     },
   };
 }

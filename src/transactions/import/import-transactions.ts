@@ -5,7 +5,7 @@ import {
   NO_TRANSACTION,
   type TransactionState,
 } from '../../domain/transaction.ts';
-import type { TransactionEvent } from '../../domain/transaction-events.ts';
+import { isRecordingType, type TransactionEvent } from '../../domain/transaction-events.ts';
 import { decode } from '../../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
@@ -38,6 +38,7 @@ export function importTransactions(options: ImportOptions): Promise<ImportCounts
     batchCharacters: BATCH_CHARACTERS,
     parse: parseLine,
     decider: (_stream, history) => deciderAfter(history),
+    beginsStream: ({ type }) => isRecordingType(type),
   });
 }
 

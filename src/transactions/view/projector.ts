@@ -1,6 +1,7 @@
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
 import type { Clock } from '../../clock.ts';
 import type { Coordination } from '../../coordination/coordination.ts';
+import { whileHolding } from '../../coordination/while-holding.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { FuelError } from '../../errors.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
@@ -18,7 +19,6 @@ export const PROJECTOR_LEASE = 'projector-transactions';
 export const VIEW_NAME = 'transactions';
 
 const LEASE_MS = 3_000;
-const RENEW_EVERY_MS = 1_000;
 const STANDBY_CHECK_MS = 500;
 
 export interface ProjectorOptions {
@@ -65,34 +65,19 @@ async function takeTurn(options: ProjectorOptions): Promise<void> {
 }
 
 async function projectWhileHolding(options: ProjectorOptions): Promise<void> {
-  const { holder, signal, log } = options;
-  const lost = new AbortController();
-  const until = AbortSignal.any([signal, lost.signal]);
-  const renewal = renewLease(options, until, () => lost.abort());
-  try {
-    while (!until.aborted) await project(options, until);
-  } finally {
-    lost.abort();
-    await renewal;
-  }
-  if (!signal.aborted) log.warn({ holder }, 'projector lost its lease: on standby');
-}
-
-async function renewLease(options: ProjectorOptions, until: AbortSignal, lost: () => void): Promise<void> {
-  while (!until.aborted) {
-    await pause(RENEW_EVERY_MS, until);
-    if (until.aborted) return;
-    try {
-      if (!(await options.coordination.acquire(PROJECTOR_LEASE, options.holder, LEASE_MS))) lost();
-    } catch (error) {
-      // Another projector may hold it by now, so this one stops and tries to acquire it again.
-      options.log.warn(
-        { err: error },
-        'projector could not renew its lease: it stops until it has the lease again',
-      );
-      lost();
+  const { coordination, holder, signal, log } = options;
+  // Another projector may hold it by then, so this one stops and tries to acquire it again.
+  const onMissed = (error: unknown, endWork: () => void): void => {
+    if (error !== undefined) {
+      log.warn({ err: error }, 'projector could not renew its lease: it stops until it has the lease again');
     }
-  }
+    endWork();
+  };
+  const held = { coordination, lease: PROJECTOR_LEASE, holder, ttlMs: LEASE_MS, signal, onMissed };
+  await whileHolding(held, async (until) => {
+    while (!until.aborted) await project(options, until);
+  });
+  if (!signal.aborted) log.warn({ holder }, 'projector lost its lease: on standby');
 }
 
 /** Follows the log from the view's checkpoint; returns when `until` aborts or the view was reset. */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { keyIssued, opened } from '../../support/accounts/account-samples.ts';
 import { commandLine } from '../../support/service/command-line.ts';
@@ -53,6 +53,13 @@ describe('fuel account apply', () => {
     );
   });
 
+  test('refuses a line in which a member stands twice, and names it', async () => {
+    const { fuel, file } = commandLine();
+    const path = file('accounts.jsonl', '{"account_id":7,"name":"A","profiles":[],"name":"B"}\n');
+    const { code, stderr } = await fuel('account', 'apply', path, '--json');
+    expect([code, stderr]).toEqual([1, 'line 1: has the member "name" twice\n']);
+  });
+
   test('reads standard input, also with Windows line ends and a byte order mark', async () => {
     commandLine();
     const stdin = `\uFEFF${linesOf(NORTH, EIGHT).replaceAll('\n', '\r\n')}\r\n`;
@@ -84,13 +91,20 @@ describe('fuel account apply', () => {
     expect(await eventsOf('account-8')).toHaveLength(1);
   });
 
-  test('makes no store in a dry run, and is refused for a file that can not be read', async () => {
+  test('says in a dry run without a store that everything is new, and makes none', async () => {
     const { fuel, file } = commandLine({}, { hasStore: false });
     const path = file('accounts.jsonl', linesOf(NORTH));
-    expect(await fuel('account', 'apply', path, '--dry-run')).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^fuel: REFUSED: there is no store in /),
-    });
+    const { code, stdout, stderr } = await fuel('account', 'apply', path, '--dry-run');
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^there is no store in .* yet: everything is new\n$/),
+    ]);
+    expect(stdout).toMatch(/^account 7 {2}AccountOpened {2}\{"name":"North Haulage"\}\n/);
+    expect(existsSync(process.env.FUEL_DATA_DIR ?? '')).toBe(false);
+  });
+
+  test('is refused for a file that can not be read', async () => {
+    const { fuel } = commandLine({}, { hasStore: false });
     expect(await fuel('account', 'apply', '/nowhere/file')).toMatchObject({
       code: 1,
       stdout: '',

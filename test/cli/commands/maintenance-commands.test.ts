@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { projectTransaction } from '../../../projections/transactions.ts';
+import type { GroupConsumer, GroupEvent } from '../../../src/event-store/event-store.ts';
 import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { commandLine } from '../../support/service/command-line.ts';
@@ -86,6 +87,56 @@ describe('fuel projection', () => {
         'fuel: REFUSED: no event is parked at position 99: fuel projection parked lists them all\n',
       ]);
     }
+  });
+
+  test('parked lists, shows and retries what another follower parked', async () => {
+    const { fuel, done, account, withEngines, eventsOf } = commandLine();
+    await account(opened());
+    expect(await done('projection', 'parked', '--follower', 'notices')).toEqual([]);
+    const next = (work: (consumer: GroupConsumer, event: GroupEvent) => Promise<void>) =>
+      withEngines(async (engines) => {
+        const subscriptions = engines.subscriptions();
+        await subscriptions.ensureGroup('notices', {
+          prefixes: ['account-'],
+          ackTimeoutMs: 60_000,
+          maxRetries: 9,
+        });
+        const consumer = subscriptions.consume('notices', {
+          bufferSize: 1,
+          signal: new AbortController().signal,
+        });
+        for await (const event of consumer) {
+          await work(consumer, event);
+          return event.event.position;
+        }
+        return undefined;
+      });
+    const position = await next((consumer, event) => consumer.park(event, 'unreadable'));
+    const parked = {
+      position,
+      stream: 'account-7',
+      revision: 0,
+      type: 'AccountOpened',
+      reason: 'unreadable',
+    };
+    const notices = ['--follower', 'notices'];
+    expect(await done('projection', 'parked', ...notices)).toMatchObject(parked);
+    expect(await done('projection', 'parked')).toEqual([]);
+    expect(await done('projection', 'parked', 'show', String(position), ...notices)).toMatchObject({
+      ...parked,
+      data: { account_id: 7 },
+    });
+    expect((await fuel('projection', 'parked', 'retry', String(position), ...notices)).code).toBe(2);
+    expect(await done('projection', 'parked', 'retry', '--all', ...notices)).toEqual({
+      retried: 1,
+      still_parked: null,
+    });
+    expect(await done('projection', 'parked', ...notices)).toEqual([]);
+    expect((await eventsOf('operations')).at(-1)).toMatchObject({
+      type: 'ParkedRetried',
+      data: { projection: 'notices', positions: [position] },
+    });
+    expect(await next((consumer, event) => consumer.ack([event]))).toBe(position);
   });
 
   test('parked retry of what can be applied now leaves nothing parked', async () => {

@@ -3,7 +3,7 @@ import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/acco
 import { claimOptions, delivered, newDelivery, retryAt } from '../../support/deliveries/deliveries.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { cancelled, confirmed, external, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
-import { confirmedData } from '../../support/transactions/records.ts';
+import { confirmedData, showing } from '../../support/transactions/records.ts';
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
@@ -69,6 +69,29 @@ describe('fuel transaction show', () => {
     expect((await fuel('transaction', 'show', '2')).stdout).toMatch(
       /^transaction 2: not visible to the customer\n/,
     );
+  });
+
+  test('shows a row of the view that no event calls for, and says so', async () => {
+    const { fuel, append, withEngines } = commandLine();
+    await append('transaction-1', [confirmed(1)]);
+    await withEngines((engines) => engines.view().replace(99, [showing({ id: 99 })]));
+    const json = await fuel('transaction', 'show', '99', '--json');
+    const said = expect.stringContaining(
+      'no event calls for what is shown of transaction 99: it was never recorded',
+    );
+    expect([json.code, json.stderr]).toEqual([0, said]);
+    expect(json.json).toMatchObject({
+      id: 99,
+      events: [],
+      visible: true,
+      record: expect.stringContaining('"id":99'),
+    });
+    const text = await fuel('transaction', 'show', '99');
+    expect(text.stdout).toMatch(/^transaction 99: visible to the customer\n\{"id":99/);
+    await withEngines((engines) => engines.queue().enqueue([newDelivery(98)]));
+    const delivery = await fuel('transaction', 'show', '98', '--json');
+    expect([delivery.code, delivery.json.deliveries]).toMatchObject([0, [{ transaction_id: 98 }]]);
+    expect((await fuel('transaction', 'show', '97')).stderr).toMatch(/REFUSED: transaction 97 is not known/);
   });
 
   test('says of every key whether it was sent, and why not', async () => {

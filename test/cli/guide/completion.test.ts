@@ -37,6 +37,11 @@ const TYPED: readonly (readonly [typed: readonly string[], offered: readonly str
     ['api', 'projector', 'webhooks', 'notices'],
   ],
   [['key', 'show', 'list', ''], []],
+  [
+    ['delivery', 'list', '--state', ''],
+    ['pending', 'held', 'delivered', 'failed', 'withdrawn'],
+  ],
+  [['transaction', 'list', '--status', 'E'], ['EXTERNAL']],
   [['store', 'backup', 'accounts.j'], ['accounts.jsonl']],
   [['account', 'apply', 'accounts.j'], ['accounts.jsonl']],
   [['account', 'apply', 'accounts.jsonl', ''], []],
@@ -169,6 +174,7 @@ describe('fuel help', () => {
       ['account', 'apply'],
       ['projection', 'parked', 'retry'],
       ['serve'],
+      ['help'],
     ]) {
       const { code, stdout } = await runInProcess(['help', ...names]);
       expect([names, code, stdout]).toEqual([names, 0, (await runInProcess([...names, '--help'])).stdout]);

@@ -1,17 +1,20 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countByLane, LaneSlots, MAX_IN_FLIGHT } from '../../../src/deliveries/dispatch/lane-slots.ts';
+import {
+  type AttemptSummary,
+  countByLane,
+  LaneSlots,
+  MAX_IN_FLIGHT,
+} from '../../../src/deliveries/dispatch/lane-slots.ts';
 
 const QUARTER = MAX_IN_FLIGHT / 4;
-const FAST = { ok: true, durationMs: 5 };
-const SLOW = { ok: true, durationMs: 450 };
-const FAILED = { ok: false, durationMs: 500 };
+const FAST = { ok: true, durationMs: 5, lateMs: 0 };
+const SLOW = { ok: true, durationMs: 450, lateMs: 0 };
+const FAILED = { ok: false, durationMs: 500, lateMs: 0 };
 /** Enough successes for a lane to have its full width. */
 const warm = (outcome: typeof FAST) => Array.from({ length: 24 }, () => outcome);
 
-function lanesWith(
-  outcomes: Readonly<Record<string, readonly { ok: boolean; durationMs: number }[]>>,
-): LaneSlots {
+function lanesWith(outcomes: Readonly<Record<string, readonly AttemptSummary[]>>): LaneSlots {
   const lanes = new LaneSlots();
   for (const [prefix, all] of Object.entries(outcomes)) {
     for (const outcome of all) {
@@ -82,7 +85,7 @@ test('a lane widens to 32 attempts and no further, and by successes alone', () =
   expect(long.grant(0).laneCapacity('a')).toBe(32);
   for (let index = 0; index < 32; index++) long.started('a', 0);
   expect(long.grant(0).laneCapacity('a')).toBe(0);
-  const flaky = lanesWith({ a: [FAST, { ok: false, durationMs: 5 }, FAST] });
+  const flaky = lanesWith({ a: [FAST, { ok: false, durationMs: 5, lateMs: 0 }, FAST] });
   expect(flaky.grant(0).laneCapacity('a')).toBe(10);
 });
 
@@ -95,7 +98,7 @@ test('a lane is idle after three seconds without a start, not while attempts are
 });
 
 test('a lane is slow once its attempts take more than 250 ms on the whole', () => {
-  const of = (durationMs: number) => lanesWith({ a: warm({ ok: true, durationMs }) }).grant(0);
+  const of = (durationMs: number) => lanesWith({ a: warm({ ok: true, durationMs, lateMs: 0 }) }).grant(0);
   expect(of(250).laneCapacity('a')).toBe(32);
   expect(of(251).laneCapacity('a')).toBe(16);
   const once = lanesWith({ a: [...warm(FAST), SLOW, SLOW, SLOW] });
@@ -199,6 +202,22 @@ test('a lane that turns failing while its attempts are under way counts with all
   expect(lanes.inFlight).toBe(QUARTER);
 });
 
+test('a lane widens with each success that this process was on time for, and narrows with those that it was late for', () => {
+  const late = { ...FAST, lateMs: 60 };
+  const widthAfter = (...outcomes: readonly AttemptSummary[]) =>
+    lanesWith({ a: outcomes }).grant(0).laneCapacity('a');
+  expect(widthAfter(FAST, FAST, FAST)).toBe(11);
+  expect(widthAfter(FAST, FAST, FAST, late)).toBe(10);
+  expect(widthAfter(late, late)).toBe(8);
+});
+
+test('what this process was late does not make a lane slow', () => {
+  const late = { ok: true, durationMs: 900, lateMs: 880 };
+  const lanes = lanesWith({ a: [...warm(FAST), late], b: [...warm(FAST), ...warm({ ...late, lateMs: 0 })] });
+  expect(lanes.grant(0).laneCapacity('a')).toBe(31);
+  expect(lanes.grant(0).laneCapacity('b')).toBe(16);
+});
+
 test('a blocked lane gets nothing until it is unblocked', () => {
   const lanes = lanesWith({ a: warm(FAST) });
   lanes.setBlocked('a', true);
@@ -213,9 +232,10 @@ test('no order of starts and ends exceeds a limit', () => {
     prefix,
     ok: fc.boolean(),
     durationMs: fc.constantFrom(5, 450),
+    lateMs: fc.constantFrom(0, 5),
     end: fc.boolean(),
   });
-  const holds = (steps: readonly { prefix: string; ok: boolean; durationMs: number; end: boolean }[]) => {
+  const holds = (steps: readonly (AttemptSummary & { prefix: string; end: boolean })[]) => {
     const lanes = new LaneSlots();
     const inFlight = new Map<string, number>();
     for (const { prefix: name, end, ...outcome } of steps) {

@@ -34,6 +34,14 @@ test('a certificate is wrong less than 14 days before its end, after it, and bef
     detail: expect.stringContaining('it ends soon'),
     do: expect.stringContaining(`put a new certificate into ${given.files.cert}`),
   });
+  for (const [days, text] of [
+    [-20.5, '20 days left'],
+    [-1.5, '1 day left'],
+    [0.5, 'ended less than a day ago'],
+    [2, 'ended 2 days ago'],
+  ] as const) {
+    expect(at(given.endMs + days * DAY_MS)).toMatchObject({ detail: expect.stringContaining(`(${text})`) });
+  }
   expect(at(given.endMs + 1)).toMatchObject({ ok: false, detail: expect.stringContaining('it has ended') });
   expect(at(0)).toMatchObject({ ok: false, detail: expect.stringContaining('not valid before') });
 });

@@ -9,7 +9,13 @@ import {
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const GB = 1e9;
-const FILE: LookedAtFile = { name: 'events.db', version: 3, knownVersion: 3, damage: null };
+const FILE: LookedAtFile = {
+  name: 'events.db',
+  version: 3,
+  knownVersion: 3,
+  damage: null,
+  isReadOnly: false,
+};
 
 describe('the data directory', () => {
   test('that does not exist yet is right, and named', () => {
@@ -52,6 +58,7 @@ describe('the data directory', () => {
     [{ ...FILE, version: 4 }, false, 'events.db has version 4 and this program knows 3'],
     [{ ...FILE, version: 2 }, true, 'updated at the next start: events.db'],
     [{ ...FILE, damage: 'row 3 missing from index' }, false, 'events.db is damaged: row 3 missing'],
+    [{ ...FILE, isReadOnly: true }, false, 'may not write to '],
     [{ ...FILE, damage: undefined }, true, 'too large to be read through here: events.db'],
     [FILE, true, 'events.db'],
   ])('with the file %j is right: %s', (file, ok, detail) => {

@@ -23,10 +23,10 @@ describe('parked events', () => {
     });
     expect(checkParked(followers({ deliveries: { parked: 1 } }))).toMatchObject({
       ok: false,
-      do: expect.stringContaining('restart a process with the role webhooks'),
+      do: expect.stringContaining('fuel projection parked retry --all --follower deliveries'),
     });
     const both = checkParked(followers({ transactions: { parked: 2 }, deliveries: { parked: 1 } }));
-    expect(both.do).toMatch(/^transactions: .*retry --all; deliveries: .*it tries them again$/);
+    expect(both.do).toMatch(/^transactions: .*retry --all; deliveries: .*retry --all --follower deliveries$/);
     expect(checkParked(followers({ notices: { parked: 1 } }))).toMatchObject({ ok: true });
   });
 });

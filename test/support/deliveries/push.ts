@@ -67,7 +67,7 @@ export class ScriptedSender implements Sender {
     if (answer === 'never') return new Promise(() => undefined);
     const { outcome, afterMs } = answer;
     return new Promise((resolve) => {
-      this.#scheduler.setTimer(afterMs, () => resolve({ outcome, durationMs: afterMs }));
+      this.#scheduler.setTimer(afterMs, () => resolve({ outcome, durationMs: afterMs, lateMs: 0 }));
     });
   }
 

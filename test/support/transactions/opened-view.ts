@@ -1,6 +1,15 @@
 import { expect } from 'vitest';
 import type { ViewChange } from '../../../src/transactions/project-event.ts';
-import type { TransactionsView } from '../../../src/transactions/view/transactions-view.ts';
+import type { PageQuery, TransactionsView } from '../../../src/transactions/view/transactions-view.ts';
+
+/** Every transaction of the samples' account. */
+export const WHOLE: PageQuery = {
+  accountId: 7,
+  fromMs: 0,
+  toMs: 8e15,
+  statuses: ['CONFIRMED', 'EXTERNAL'],
+  limit: 50,
+};
 
 export interface OpenedView {
   readonly view: TransactionsView;

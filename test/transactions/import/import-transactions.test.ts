@@ -11,6 +11,22 @@ import {
 } from '../../support/transactions/importing.ts';
 import { recordsThatDifferInOneField } from '../../support/transactions/record-fields.ts';
 
+/** The store, with its calls and the number of streams that each is about. */
+function watch(store: ImportStore): { readonly watched: ImportStore; readonly calls: string[] } {
+  const calls: string[] = [];
+  const watched: ImportStore = {
+    readStreams(streams) {
+      calls.push(`read ${streams.length}`);
+      return store.readStreams(streams);
+    },
+    append(appends) {
+      calls.push(`append ${appends.length}`);
+      return store.append(appends);
+    },
+  };
+  return { watched, calls };
+}
+
 describe('an import', () => {
   test('names each line that repeats a confirmed event with another value in one field', async () => {
     const { run, typesOf } = startImports();
@@ -61,6 +77,33 @@ describe('an import', () => {
     });
     expect(asked).toEqual([['transaction-1']]);
     expect(await typesOf(1)).toEqual(['TransactionConfirmed', 'TransactionVoided']);
+  });
+
+  test('records new transactions without reading, and reads what begins with a void', async () => {
+    const { store, run, typesOf } = startImports();
+    await run([confirmed(2)]);
+    const { watched, calls } = watch(store);
+    const lines = [confirmed(1), voided(2), confirmed(3), voided(1)];
+    const { counts } = await run(lines, { store: watched });
+    expect(counts).toEqual({ recorded: 4, unchanged: 0, refused: 0 });
+    expect(calls).toEqual(['read 1', 'append 3']);
+    expect(await typesOf(1)).toEqual(['TransactionConfirmed', 'TransactionVoided']);
+  });
+
+  test('that finds its transactions recorded reads first, until most are new again', async () => {
+    const { store, run } = startImports();
+    await run(minutely(2_000));
+    const { watched, calls } = watch(store);
+    const { counts } = await run(minutely(5_000), { store: watched });
+    expect(counts).toEqual({ recorded: 3_000, unchanged: 2_000, refused: 0 });
+    const reads = (streams: number) => Array.from({ length: Math.floor(streams / 128) }, () => 'read 128');
+    const batchRead = [...reads(1_000), 'read 104'];
+    expect(calls).toEqual([
+      ...['append 1000', ...batchRead, 'append 0'],
+      ...[...batchRead, 'append 0'],
+      ...[...batchRead, 'append 1000'],
+      ...['append 1000', 'append 1000'],
+    ]);
   });
 
   test('says with each event who recorded it, when, and that one command did it all', async () => {
@@ -146,16 +189,10 @@ describe('an import of lines of the maximum size', () => {
 
   test('reads the streams of a batch some at a time', async () => {
     const { store, run } = startImports();
-    const asked: number[] = [];
-    const watched: ImportStore = {
-      append: (appends) => store.append(appends),
-      readStreams: (streams) => {
-        asked.push(streams.length);
-        return store.readStreams(streams);
-      },
-    };
+    const { watched, calls } = watch(store);
+    await run(minutely(300));
     await run(minutely(300), { store: watched });
-    expect(asked).toEqual([128, 128, 44]);
+    expect(calls).toEqual(['append 300', 'read 128', 'read 128', 'read 44', 'append 0']);
   });
 
   test('names each of 200,000 short lines in one chunk', async () => {

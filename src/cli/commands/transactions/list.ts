@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../projections/transactions.ts';
 import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
@@ -6,7 +6,7 @@ import { FuelError } from '../../../errors.ts';
 import { hasPlate, type ListedRecord, listRecords } from '../../../transactions/view/list-records.ts';
 import type { Place } from '../../../transactions/view/transactions-view.ts';
 import { addCommand, type Session } from '../../command/command.ts';
-import { unknownAccount } from '../../command/known-names.ts';
+import { EARLIEST_MS, isShown, LATEST_MS, requireKnown } from '../../command/known-names.ts';
 import { countOption, dateTimeOption, idOption, nameOption } from '../../command/options.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -14,8 +14,6 @@ const DEFAULT_LIMIT = 50;
 const MUCH = 10_000;
 /** and more than this is too much for one command. */
 const MAX_READ = 200_000;
-const EARLIEST_MS = -8_640_000_000_000_000;
-const LATEST_MS = 8_640_000_000_000_000;
 
 interface ListOptions {
   readonly account: number;
@@ -45,7 +43,9 @@ export function addListCommand(transaction: Command): void {
           'whose number plate contains this, whatever spaces and capitals',
           nameOption,
         )
-        .option('--status <status>', `${VISIBLE_STATUSES.join(' or ')}`, statusOption)
+        .addOption(
+          new Option('--status <status>', 'of this status').choices(VISIBLE_STATUSES).argParser(statusOption),
+        )
         .option('--limit <n>', 'at most this many', countOption, DEFAULT_LIMIT)
         .option('--after <id>', 'continue after this transaction', idOption),
     work: list,
@@ -106,9 +106,11 @@ async function requireKnownTo(
   engines: Session['engines'],
   { account, corporate }: ListOptions,
 ): Promise<void> {
+  await requireKnown(engines, { account });
+  if (corporate === undefined) return;
   const entry = (await loadDirectory(engines.store(), engines.snapshots())).account(account);
-  if (entry === undefined) throw unknownAccount(account);
-  if (corporate === undefined || entry.account?.corporates.has(corporate)) return;
+  if (entry?.account?.corporates.has(corporate)) return;
+  if (await isShown(engines, { accountId: account, corporateIds: [corporate] })) return;
   throw new FuelError(
     'REFUSED',
     `account ${account} has no corporate ${corporate}: fuel account show ${account}`,

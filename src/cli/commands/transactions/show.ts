@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { TransactionRow } from '../../../../projections/transactions.ts';
 import type { Delivery } from '../../../deliveries/queue/delivery-queue.ts';
 import { transactionDeliveries } from '../../../deliveries/transaction-deliveries.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
@@ -41,13 +42,15 @@ async function show(
       `--at ${formatDateTime(at)} is still to come: nobody has seen anything then`,
     );
   }
-  const events = await readEvents(session, id);
-  const applied = effectsOf(events);
+  const events = await engines.store().readStream(transactionStream(id));
+  const row = await engines.view().find(id);
   const { deliveries, notSent } = await transactionDeliveries(id, events, deliveryContext(session));
+  if (events.length === 0) await noteNoEvents(session, id, { isShown: isShown(row), deliveries });
+  const applied = effectsOf(events);
   const whole = await Promise.all(deliveries.map((delivery) => engines.queue().find(delivery.id)));
   const found = whole.filter((delivery): delivery is Delivery => delivery !== undefined);
   const timeline = timelineOf({ applied, deliveries: found, notSent });
-  const seen = at === undefined ? await seenNow(session, id) : await seenAt(session, applied, at);
+  const seen = at === undefined ? seenNow(row, events) : await seenAt(session, applied, at);
   const document = {
     id,
     events: events.map((event) => ({
@@ -66,13 +69,26 @@ async function show(
   return 0;
 }
 
-async function readEvents({ engines }: Session, id: number): Promise<RecordedEvent[]> {
-  const stream = transactionStream(id);
-  const events = await engines.store().readStream(stream);
-  if (events.length > 0) return events;
-  const erased = await engines.store().isErased(stream);
-  throw new FuelError('REFUSED', erased ? `transaction ${id} was erased` : `transaction ${id} is not known`);
+/**
+ * Says that what is shown has no event to call for it. Throws `REFUSED` where there is nothing to show either; the
+ * deliveries of an erased transaction stay in the log, and are nothing.
+ */
+async function noteNoEvents(
+  { engines, out }: Session,
+  id: number,
+  found: { readonly isShown: boolean; readonly deliveries: readonly unknown[] },
+): Promise<void> {
+  const isErased = await engines.store().isErased(transactionStream(id));
+  if (!found.isShown && (isErased || found.deliveries.length === 0)) {
+    throw new FuelError('REFUSED', `transaction ${id} ${isErased ? 'was erased' : 'is not known'}`);
+  }
+  const why = isErased ? 'it was erased' : 'it was never recorded';
+  out.note(
+    `no event calls for what is shown of transaction ${id}: ${why}; fuel verify says how to repair that`,
+  );
 }
+
+type FoundRow = TransactionRow | 'hidden' | undefined;
 
 interface Seen {
   readonly document: Readonly<Record<string, unknown>>;
@@ -80,14 +96,18 @@ interface Seen {
   readonly lines: readonly string[];
 }
 
-async function seenNow({ engines }: Session, id: number): Promise<Seen> {
-  const row = await engines.view().find(id);
-  const visible = row !== undefined && row !== 'hidden';
+/** With the record where nothing else shows what customers see. */
+function seenNow(row: FoundRow, events: readonly RecordedEvent[]): Seen {
+  const record = isShown(row) && events.length === 0 ? archivedText(row) : undefined;
   return {
-    document: { visible },
-    text: `${visible ? 'visible' : 'not visible'} to the customer`,
-    lines: [],
+    document: { visible: isShown(row), ...(record !== undefined && { record }) },
+    text: `${isShown(row) ? 'visible' : 'not visible'} to the customer`,
+    lines: record === undefined ? [] : [printableLine(record)],
   };
+}
+
+function isShown(row: FoundRow): row is TransactionRow {
+  return row !== undefined && row !== 'hidden';
 }
 
 /** By the events that were recorded until then, and by the account's: the view only knows the present. */

@@ -1,14 +1,13 @@
-import { EventStoreDBClient } from '@eventstore/db-client';
+import type { EventStoreDBClient } from '@eventstore/db-client';
 import { FuelError, isUnavailable } from '../../../errors.ts';
 import { pause } from '../../../pause.ts';
 import { Backoff } from '../../../retry.ts';
+import { newClient } from './connection-string.ts';
 import { storeUnavailable, toKnownError } from './errors.ts';
 
 const TIMEOUT_MS = 5_000;
 const RETRY_FOR_MS = 2_000;
 const BACKOFF = { firstMs: 50, maxMs: 1_000, jitter: true } as const;
-/** The driver pings every 10 s: a node that does not answer within this time is replaced by another one. */
-const PING_TIMEOUT_MS = 3_000;
 
 /** Between two tries to subscribe. */
 export const SUBSCRIBE_BACKOFF = { maxMs: 5_000, jitter: true } as const;
@@ -32,9 +31,9 @@ export class EventStoreDbConnection {
   /** How the tries that are under way are cancelled. */
   readonly #cancels = new Set<(error: Error) => void>();
 
-  /** `url`: `esdb://…` or `esdb+discover://…`; credentials, TLS and the nodes come from it. */
+  /** `url`: `esdb://…` or `esdb+discover://…`; credentials, TLS and the nodes come from it. Throws `CONFIG_INVALID`. */
   constructor(url: string) {
-    this.client = EventStoreDBClient.connectionString(withPing(url));
+    this.client = newClient(url);
   }
 
   /** Aborts with `close`. */
@@ -102,10 +101,4 @@ export class EventStoreDbConnection {
 
 function closedError(): FuelError {
   return new FuelError('STORE_CLOSED', 'the connection to EventStoreDB was closed');
-}
-
-/** A time-out that the operator has set in the connection string stays. */
-function withPing(url: string): string {
-  if (/[?&]keep[-_]?alive[-_]?timeout=/i.test(url)) return url;
-  return `${url}${url.includes('?') ? '&' : '?'}keepAliveTimeout=${PING_TIMEOUT_MS}`;
 }

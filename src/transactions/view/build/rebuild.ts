@@ -1,6 +1,7 @@
 import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Coordination } from '../../../coordination/coordination.ts';
+import { whileHolding } from '../../../coordination/while-holding.ts';
 import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { FuelError } from '../../../errors.ts';
@@ -22,7 +23,6 @@ import { type BuildProgress, buildProgress, noteResumed } from './progress.ts';
 /** One process leads a build; others may apply segments of it. */
 export const BUILD_LEASE = 'view-build';
 const LEASE_MS = 5_000;
-const RENEW_EVERY_MS = 1_000;
 /** For the lease of a leader that was killed. */
 const MAX_LEASE_WAIT_MS = 2 * LEASE_MS;
 const LEASE_CHECK_MS = 200;
@@ -55,16 +55,23 @@ export interface RebuildResult {
  * answers 503 until the new one is complete. Rejects with `REFUSED` while another process leads a build.
  */
 export async function rebuildTransactions(options: RebuildOptions): Promise<RebuildResult> {
-  const { coordination, holder } = options;
+  const { coordination, holder, log } = options;
   await takeLead(options);
-  const ended = new AbortController();
-  const signal = AbortSignal.any([options.signal, ended.signal]);
-  const renewing = renewLead(options, signal);
+  // A build is safe with two leaders, so one that could not renew its lease continues.
+  const onMissed = (error: unknown): void => {
+    if (error !== undefined) log.warn({ err: error }, 'rebuild could not renew its lease: it continues');
+  };
+  const held = {
+    coordination,
+    lease: BUILD_LEASE,
+    holder,
+    ttlMs: LEASE_MS,
+    signal: options.signal,
+    onMissed,
+  };
   try {
-    return await new Rebuild({ ...options, signal }).run();
+    return await whileHolding(held, (signal) => new Rebuild({ ...options, signal }).run());
   } finally {
-    ended.abort();
-    await renewing;
     await coordination.release(BUILD_LEASE, holder);
   }
 }
@@ -85,8 +92,8 @@ class Rebuild {
     if (signal.aborted) return this.#interrupted(build);
     await build.finish();
     const comparison = comparesWith && new ViewComparison({ store, served: view, build });
-    const outcome = await this.#whileServedFollows(comparison, () =>
-      this.#followUntilServed(build, comparison),
+    const outcome = await this.#whileServedFollows(comparison, (signal) =>
+      this.#followUntilServed(build, comparison, signal),
     );
     if (outcome === 'interrupted') return this.#interrupted(build);
     const position = (await view.checkpoint())?.position ?? 0;
@@ -144,16 +151,28 @@ class Rebuild {
     }
   }
 
-  /** The served view must follow the log to be compared: this process takes care of it where no projector works. */
-  async #whileServedFollows<T>(comparison: ViewComparison | undefined, work: () => Promise<T>): Promise<T> {
-    if (comparison === undefined) return work();
-    const done = new AbortController();
-    const signal = AbortSignal.any([this.#options.signal, done.signal]);
-    const projecting = runProjector({ ...this.#options, signal });
+  /**
+   * The served view must follow the log to be compared: this process takes care of it where no projector works. Its
+   * failure ends the work, unless the new view is served by then.
+   */
+  async #whileServedFollows(
+    comparison: ViewComparison | undefined,
+    work: (signal: AbortSignal) => Promise<RebuildResult['outcome']>,
+  ): Promise<RebuildResult['outcome']> {
+    if (comparison === undefined) return work(this.#options.signal);
+    const ended = new AbortController();
+    const signal = AbortSignal.any([this.#options.signal, ended.signal]);
+    let failure: unknown;
+    const projecting = runProjector({ ...this.#options, signal }).catch((error: unknown) => {
+      failure = error;
+      ended.abort();
+    });
     try {
-      return await Promise.race([work(), projecting.then(() => new Promise<never>(() => undefined))]);
+      const outcome = await work(signal);
+      if (outcome === 'interrupted' && failure !== undefined) throw failure;
+      return outcome;
     } finally {
-      done.abort();
+      ended.abort();
       await projecting;
     }
   }
@@ -162,8 +181,9 @@ class Rebuild {
   async #followUntilServed(
     build: ViewBuild,
     comparison: ViewComparison | undefined,
-  ): Promise<'switched' | 'differs' | 'interrupted'> {
-    const { store, view, accept, signal } = this.#options;
+    signal: AbortSignal,
+  ): Promise<RebuildResult['outcome']> {
+    const { store, view, accept } = this.#options;
     let from = (await build.checkpoint())?.position ?? 0;
     let isCompared = comparison === undefined;
     const log = { prefixes: [TRANSACTION_STREAMS], after: from, signal };
@@ -229,18 +249,5 @@ async function takeLead({ coordination, holder, signal }: RebuildOptions): Promi
       );
     }
     await pause(LEASE_CHECK_MS, signal);
-  }
-}
-
-/** A build is safe with two leaders, so one that could not renew its lease continues. */
-async function renewLead({ coordination, holder, log }: RebuildOptions, until: AbortSignal): Promise<void> {
-  while (!until.aborted) {
-    await pause(RENEW_EVERY_MS, until);
-    if (until.aborted) return;
-    try {
-      await coordination.acquire(BUILD_LEASE, holder, LEASE_MS);
-    } catch (error) {
-      log.warn({ err: error }, 'rebuild could not renew its lease: it continues');
-    }
   }
 }

@@ -14,17 +14,11 @@ import {
   rebuildTransactions,
 } from '../../../../src/transactions/view/build/rebuild.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
+import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { beforeCall, openProjection, WAIT_MS } from '../../../support/transactions/projector.ts';
 import { showing } from '../../../support/transactions/records.ts';
 import { until } from '../../../support/waiting.ts';
 
-const WHOLE = {
-  accountId: 7,
-  fromMs: 0,
-  toMs: 8e15,
-  statuses: ['CONFIRMED', 'EXTERNAL'],
-  limit: 50,
-} as const;
 const log = pino({ level: 'silent' });
 
 /** Transactions 1 to 3 in the log, of which 2 was voided, and a way to rebuild the view of them. */

@@ -14,15 +14,9 @@ import { readPage } from '../../../../src/transactions/view/mongodb/page.ts';
 import { openMongoView } from '../../../../src/transactions/view/mongodb/view.ts';
 import { describeWithMongodb, mongodb } from '../../../support/engines/mongodb.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
+import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { hiding, showing } from '../../../support/transactions/records.ts';
 
-const WHOLE = {
-  accountId: 7,
-  fromMs: 0,
-  toMs: 10_000,
-  statuses: ['CONFIRMED', 'EXTERNAL'],
-  limit: 50,
-} as const;
 const REFUSED = { code: 'ITEM_REFUSED' };
 const NOTHING: Document = { _id: { $lt: 0 } };
 

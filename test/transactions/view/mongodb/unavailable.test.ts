@@ -3,17 +3,11 @@ import { MongoConnection } from '../../../../src/mongodb/connection.ts';
 import { openMongoView } from '../../../../src/transactions/view/mongodb/view.ts';
 import type { TransactionsView } from '../../../../src/transactions/view/transactions-view.ts';
 import { Mongod } from '../../../support/engines/mongod.ts';
+import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { showing } from '../../../support/transactions/records.ts';
 import { until } from '../../../support/waiting.ts';
 
 const ANSWER_MS = 2_000;
-const WHOLE = {
-  accountId: 7,
-  fromMs: 0,
-  toMs: 10_000,
-  statuses: ['CONFIRMED', 'EXTERNAL'],
-  limit: 50,
-} as const;
 
 describe.runIf(inject('mongodBinary') !== undefined)('the view on a server of its own', () => {
   const mongod = new Mongod({ binary: inject('mongodBinary') ?? '' });

@@ -4,16 +4,10 @@ import { transactionsViewContract } from '../../../contracts/transactions-view.c
 import { transactionsViewAtOnceContract } from '../../../contracts/transactions-view-at-once.contract.ts';
 import { viewBuildsContract } from '../../../contracts/view-builds.contract.ts';
 import { describeWithMongodb, freshDatabase, mongodb } from '../../../support/engines/mongodb.ts';
+import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { hiding, showing } from '../../../support/transactions/records.ts';
 
 const clock = { now: () => 1_000_000 };
-const WHOLE = {
-  accountId: 7,
-  fromMs: 0,
-  toMs: 10_000,
-  statuses: ['CONFIRMED', 'EXTERNAL'],
-  limit: 50,
-} as const;
 
 describeWithMongodb('the transactions view on MongoDB', () => {
   transactionsViewContract(async () => openMongoView({ connection: mongodb(), clock }));

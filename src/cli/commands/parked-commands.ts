@@ -1,0 +1,146 @@
+import { type Command, Option } from 'commander';
+import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import { FuelError } from '../../errors.ts';
+import { newEvent } from '../../event-store/new-event.ts';
+import { GROUPS, type GroupName } from '../../ops/followers.ts';
+import { printableLine } from '../../printable.ts';
+import type { ParkedTransactionEvent } from '../../transactions/view/checkpoint.ts';
+import { retryParked } from '../../transactions/view/operate.ts';
+import { VIEW_NAME } from '../../transactions/view/projector.ts';
+import { addCommand, type Session } from '../command/command.ts';
+import { idOption } from '../command/options.ts';
+
+type Follower = typeof VIEW_NAME | GroupName;
+
+interface ParkedOptions {
+  readonly follower: Follower;
+}
+
+interface RetryOptions extends ParkedOptions {
+  readonly all?: true;
+}
+
+/** What happened to a retry. `null` where the follower, which tries again in its own time, has not said yet. */
+interface Retried {
+  readonly retried: number;
+  readonly still_parked: number | null;
+}
+
+export function addParkedCommands(projection: Command): void {
+  const parked = addCommand<ParkedOptions>(projection, {
+    usage: 'parked',
+    summary: 'list the events that a view or another follower of the log could not apply, oldest first',
+    example: 'fuel projection parked',
+    options: followerOption,
+    async work(session, _, { follower }) {
+      for (const event of await parkedOf(session, follower)) {
+        await session.out.line(parkedJson(event), parkedText(event));
+      }
+      return 0;
+    },
+  });
+  addCommand<ParkedOptions>(parked, {
+    usage: 'show <position>',
+    summary: 'show one parked event with its data',
+    example: 'fuel projection parked show 1042',
+    options: followerOption,
+    work: show,
+  });
+  addCommand<RetryOptions>(parked, {
+    usage: 'retry [position]',
+    summary: 'apply a parked event again (or --all of them)',
+    example: 'fuel projection parked retry --all',
+    options: (command) => followerOption(command).option('--all', 'every parked event'),
+    changes: true,
+    work: retry,
+  });
+}
+
+function followerOption(command: Command): Command {
+  const names = [VIEW_NAME, ...GROUPS.map(({ name }) => name)];
+  return command.addOption(
+    new Option('--follower <name>', 'whose, as projection status names them')
+      .choices(names)
+      .default(VIEW_NAME),
+  );
+}
+
+async function parkedOf({ engines }: Session, follower: Follower): Promise<ParkedTransactionEvent[]> {
+  if (follower === VIEW_NAME) return engines.view().parked();
+  const parked = await engines.subscriptions().parked(follower);
+  return parked.map(({ event: { position, stream, revision, type }, reason, parkedAtMs }) => ({
+    ...{ position, stream, revision, type },
+    ...{ reason, parkedAtMs },
+  }));
+}
+
+async function show(
+  session: Session,
+  [position = '']: readonly string[],
+  { follower }: ParkedOptions,
+): Promise<number> {
+  const { engines, out } = session;
+  const wanted = idOption(position);
+  const event = (await parkedOf(session, follower)).find((candidate) => candidate.position === wanted);
+  if (event === undefined) throw notParked(wanted);
+  const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
+  const data = recorded?.data ?? null;
+  out.result({ ...parkedJson(event), data }, `${parkedText(event)}\n${JSON.stringify(data, null, 2)}`);
+  return 0;
+}
+
+async function retry(
+  session: Session,
+  [position]: readonly string[],
+  { follower, all }: RetryOptions,
+): Promise<number> {
+  const { engines, clock, author, out } = session;
+  if ((position === undefined) === (all === undefined)) {
+    throw new FuelError('USAGE', 'name one position or --all');
+  }
+  if (follower !== VIEW_NAME && position !== undefined) {
+    throw new FuelError('USAGE', `${follower} tries all of its parked events again: name --all`);
+  }
+  const only = position === undefined ? undefined : idOption(position);
+  await engines.bind();
+  const result: Retried =
+    follower === VIEW_NAME
+      ? await retryParked(engines.store(), engines.view(), { only, author, atMs: clock.now() })
+      : await replayParked(session, follower);
+  if (only !== undefined && result.retried === 0) throw notParked(only);
+  const later = `the processes of ${follower} handle them again; what they park again is listed then`;
+  const left = result.still_parked === null ? later : `still parked ${result.still_parked}`;
+  out.result(result, `retried ${result.retried}, ${left}`);
+  return result.still_parked === 0 || result.still_parked === null ? 0 : 1;
+}
+
+/** Hands the parked events of a group to its consumers again, on record. */
+async function replayParked({ engines, clock, author }: Session, group: GroupName): Promise<Retried> {
+  const subscriptions = engines.subscriptions();
+  const positions = (await subscriptions.parked(group)).map(({ event }) => event.position);
+  const retried = await subscriptions.replayParked(group);
+  if (positions.length > 0) {
+    const data = { projection: group, positions };
+    const event = newEvent({ type: 'ParkedRetried', data }, author, clock.now());
+    await engines.store().append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+  }
+  return { retried, still_parked: null };
+}
+
+function notParked(position: number): FuelError {
+  return new FuelError(
+    'REFUSED',
+    `no event is parked at position ${position}: fuel projection parked lists them all`,
+  );
+}
+
+function parkedJson({ parkedAtMs, ...event }: ParkedTransactionEvent) {
+  return { ...event, parked_at: formatDateTime(parkedAtMs) };
+}
+
+function parkedText(event: ParkedTransactionEvent): string {
+  return printableLine(
+    `${event.position}  ${event.stream}@${event.revision}  ${event.type}  ${event.reason}`,
+  );
+}

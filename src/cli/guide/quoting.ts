@@ -1,4 +1,0 @@
-/** For bash and zsh. */
-export function singleQuoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
