@@ -23,7 +23,7 @@ const secret = <S extends Setting<unknown>>(plain: S): S & { readonly secret: tr
   secret: true,
 });
 
-/** Each takes some 40 MB, and its own connections to remote engines. */
+/** Each takes some 50 MB, and its own connections to remote engines. */
 const MAX_API_THREADS = 128;
 
 const settings = {
