@@ -33,7 +33,7 @@ export function listTransactions(options: TransactionsOptions): Step {
   const { view, cursors, clock, metrics } = options;
   return async (ctx) => {
     const access = checkAccess(ctx.state.caller, clock.now());
-    ctx.state.keyAccepted = access !== 'INVALID_API_KEY';
+    if (access !== 'INVALID_API_KEY') ctx.state.keyAccepted?.();
     if (typeof access === 'string') return refuse(ctx, { code: access });
     const accountId = access.account.id;
     const parameters = readParameters(ctx.state.rawQuery, (text, filters) =>
