@@ -34,7 +34,7 @@ export function createNameLookup(options: { resolve: ResolveName; clock: Clock }
   const underWay = new Map<string, Promise<FoundAddresses>>();
 
   async function lookUp(name: string): Promise<FoundAddresses> {
-    const found = await withinTime<FoundAddresses>({
+    const { result: found } = await withinTime<FoundAddresses>({
       limitMs: LOOKUP_LIMIT_MS,
       work: (signal) => tryToResolve(name, signal),
       expired: () => ({ ok: false, detail: `${name}: no answer within ${LOOKUP_LIMIT_MS} ms` }),

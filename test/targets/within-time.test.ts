@@ -9,18 +9,20 @@ function blockFor(ms: number): void {
   while (performance.now() - startedAt < ms);
 }
 
-/** Work under the limit, and what its signal says. */
-function limited(work: () => Promise<string>) {
+/** Work under the limit, and what its signal says. `step` is called with each step that the other side makes. */
+function limited(work: (step: () => void) => Promise<string>) {
   let told: AbortSignal | undefined;
-  const result = withinTime({
+  let steps = 0;
+  const timed = withinTime({
     limitMs: LIMIT_MS,
     work: (signal) => {
       told = signal;
-      return work();
+      return work(() => void steps++);
     },
     expired: (lateMs) => (lateMs < LIMIT_MS ? 'expired' : 'expired, and late itself'),
+    progress: () => steps,
   });
-  return { result, isAborted: () => told?.aborted };
+  return { result: timed.then(({ result }) => result), timed, isAborted: () => told?.aborted };
 }
 
 describe('work within a time', () => {
@@ -44,15 +46,33 @@ describe('work within a time', () => {
     expect(isAborted()).toBe(true);
   });
 
-  test('gets back what the event loop was blocked meanwhile', async () => {
+  test('gets back the time that a step of the other side waited for this process', async () => {
+    const { timed } = limited(async (step) => {
+      await later(5, undefined);
+      step();
+      return later(LIMIT_MS / 3, 'done');
+    });
+    await later(1, undefined);
+    blockFor(2.5 * LIMIT_MS);
+    const { result, lateMs } = await timed;
+    expect(result).toBe('done');
+    expect(lateMs).toBeGreaterThan(LIMIT_MS);
+    expect(lateMs).toBeLessThan(2.5 * LIMIT_MS);
+  });
+
+  test('gets nothing back where the other side made no step, however late this process was', async () => {
     const { result } = limited(() => later(5, undefined).then(() => later(LIMIT_MS / 3, 'done')));
     await later(1, undefined);
     blockFor(2.5 * LIMIT_MS);
-    expect(await result).toBe('done');
+    expect(await result).toBe('expired');
   });
 
-  test('is given up after seven times the limit however late this process is', async () => {
-    const { result } = limited(() => later(5, undefined).then(() => later(LIMIT_MS / 3, 'done')));
+  test('is given up after seven times the limit whatever waited for this process', async () => {
+    const { result } = limited(async (step) => {
+      await later(5, undefined);
+      step();
+      return later(LIMIT_MS / 3, 'done');
+    });
     await later(1, undefined);
     blockFor(7.5 * LIMIT_MS);
     expect(await result).toBe('expired, and late itself');

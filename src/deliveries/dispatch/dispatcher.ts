@@ -32,8 +32,6 @@ export interface DispatcherOptions extends AttemptTerms {
   readonly log: Log;
   /** Names this process among those that claim. */
   readonly holder: string;
-  /** See `ReportBatchOptions`. */
-  readonly togetherMs?: number | undefined;
 }
 
 /**
@@ -80,7 +78,6 @@ export class Dispatcher {
       queue,
       scheduler,
       log,
-      togetherMs: options.togetherMs,
       onRecorded: (...all) => this.#recorded(...all),
       onFailed: this.#fail,
     });

@@ -12,6 +12,9 @@ import { withoutWords } from '../queue/next-state.ts';
 import type { Scheduler } from './scheduler.ts';
 
 const TOGETHER_MS = 2;
+/** After a commit of so many, which one webhook alone never fills, each of the next shares its cost with more. */
+const MANY = 48;
+const MANY_TOGETHER_MS = 10;
 const MAX_TOGETHER = 200;
 const BACKOFF = { firstMs: 50 } as const;
 const MAX_DETAIL_CHARACTERS = 500;
@@ -26,8 +29,6 @@ export interface ReportBatchOptions {
   readonly queue: Pick<DeliveryQueue, 'report'>;
   readonly scheduler: Scheduler;
   readonly log: Log;
-  /** Outcomes that arrive within this time are recorded in one commit; 2 ms unless given. */
-  readonly togetherMs?: number | undefined;
   /** Called after outcomes are durable, with the health of the lanes whose failure streak changed. */
   readonly onRecorded: (
     reported: readonly ReportedDelivery[],
@@ -38,7 +39,7 @@ export interface ReportBatchOptions {
 }
 
 /**
- * Records outcomes in groups. While the store is unavailable they are kept and retried; there are never more of them
+ * Records outcomes in groups: those of two milliseconds, or of ten while there are many. While the store is unavailable they are kept and retried; there are never more of them
  * than claimed deliveries, and nothing is claimed meanwhile. An outcome that the store refuses is recorded
  * separately, without the receiver's answer, and does not delay the others.
  */
@@ -48,6 +49,8 @@ export class ReportBatch {
   #waiting: ReportedDelivery[] = [];
   #cancelTimer: (() => void) | undefined;
   #flushing: Promise<void> | undefined;
+  /** Of the last commit. */
+  #recordedTogether = 0;
 
   constructor(options: ReportBatchOptions) {
     this.#options = options;
@@ -55,7 +58,7 @@ export class ReportBatch {
 
   add(reported: ReportedDelivery): void {
     this.#waiting.push(reported);
-    if (this.#flushing === undefined) this.#flushIn(this.#options.togetherMs ?? TOGETHER_MS);
+    if (this.#flushing === undefined) this.#flushSoon();
   }
 
   /** Records the rest with one try: the attempts of outcomes that can't be stored now are repeated. */
@@ -75,7 +78,12 @@ export class ReportBatch {
     }
   }
 
-  #flushIn(delayMs: number): void {
+  get #areMany(): boolean {
+    return this.#recordedTogether >= MANY;
+  }
+
+  #flushSoon(): void {
+    const delayMs = this.#areMany ? MANY_TOGETHER_MS : TOGETHER_MS;
     if (this.#cancelTimer !== undefined || this.#closing.signal.aborted) return;
     this.#cancelTimer = this.#options.scheduler.setTimer(delayMs, () => {
       this.#cancelTimer = undefined;
@@ -91,7 +99,7 @@ export class ReportBatch {
     const { signal } = this.#closing;
     const sleep = (ms: number) => sleepBy(scheduler, ms, signal);
     try {
-      while (this.#waiting.length > 0 && !signal.aborted) {
+      do {
         const some = this.#waiting.slice(0, MAX_TOGETHER);
         const fields = { outcomes: some.length };
         const retry = { log, signal, sleep, component: 'record of outcomes', backoff: BACKOFF, fields };
@@ -99,10 +107,12 @@ export class ReportBatch {
           await this.#record(some);
           this.#waiting = this.#waiting.slice(some.length);
         }, retry);
-      }
+        this.#recordedTogether = some.length;
+      } while (this.#waiting.length >= (this.#areMany ? MAX_TOGETHER : 1) && !signal.aborted);
     } finally {
       this.#flushing = undefined; // at once: outcomes added from here on need a timer
     }
+    if (this.#waiting.length > 0) this.#flushSoon();
   }
 
   async #record(reported: readonly ReportedDelivery[]): Promise<void> {

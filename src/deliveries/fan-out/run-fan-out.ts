@@ -23,6 +23,9 @@ const BATCH: BatchLimits<GroupEvent> = {
   bytesOf: ({ event }) => eventBytes(event),
 };
 const BUFFER = 400;
+/** Each batch costs commits or round trips: after one of so many events, the next one begins this long after it began. */
+const MANY = 20;
+const MANY_TOGETHER_MS = 10;
 /** After this the events that a killed process held are handed out again. */
 const ACK_TIMEOUT_MS = 5_000;
 /** No limit in practice: an unavailable store must not park events, and one that can not be read is parked at once. */
@@ -33,8 +36,6 @@ export interface RunFanOutOptions {
   readonly fanOut: FanOut;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Events within this time of a batch go into the next one: for engines where each batch costs round trips. */
-  readonly gatherMs?: number | undefined;
   /** Called when the subscription is connected. */
   readonly onConnected?: () => void;
 }
@@ -65,8 +66,8 @@ async function consume(options: RunFanOutOptions, available: () => void): Promis
       failed.abort(); // otherwise leaving the loop would wait for the next event
       throw error;
     }
-    const leftMs = startedAtMs + (options.gatherMs ?? 0) - performance.now();
-    if (leftMs > 0) await pause(leftMs, until);
+    const leftMs = startedAtMs + MANY_TOGETHER_MS - performance.now();
+    if (events.length >= MANY && leftMs > 0) await pause(leftMs, until);
   }
 }
 

@@ -14,6 +14,8 @@ export interface ConnectOptions {
   readonly addresses: readonly string[];
   readonly secureContext: SecureContext;
   readonly signal: AbortSignal;
+  /** Called when an address accepts the connection, and when it completes the handshake. */
+  readonly onStep: () => void;
 }
 
 export type Connected =
@@ -44,7 +46,9 @@ export function connectToAny(options: ConnectOptions): Promise<Connected> {
       if (waiting.length > 0) headStart = setTimeout(startNext, headStartMs);
       const socket = openSocket(address, options);
       open.add(socket);
+      socket.once('connect', options.onStep);
       socket.once('secureConnect', () => {
+        options.onStep();
         open.delete(socket);
         options.signal.removeEventListener('abort', closeAll);
         closeAll();

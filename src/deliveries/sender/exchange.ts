@@ -29,6 +29,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** What the connection had received before this answer. */
   #bytesBefore = 0;
   #reader: AnswerReader | undefined;
+  #answeredAtBytes: number | undefined;
 
   constructor(connection: ReceiverConnection) {
     this.#connection = connection;
@@ -46,6 +47,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#reader?.answer() ?? null;
   }
 
+  /** What the connection had received when the answer's headers were complete, or has until then. */
+  get bytesUntilAnswer(): number {
+    return this.#answeredAtBytes ?? this.#connection.socket.bytesRead;
+  }
+
   onRequestStart(): void {
     this.#sent = true;
     const { socket } = this.#connection;
@@ -61,6 +67,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     this.#reader = new AnswerReader(status, headers);
+    this.#answeredAtBytes = this.#connection.socket.bytesRead;
     const keepAlive = headers['keep-alive'];
     this.#connection.keepIdleMs = keepIdleMs(typeof keepAlive === 'string' ? keepAlive : undefined);
   }

@@ -1,10 +1,9 @@
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../../clock.ts';
-import { startStopwatch } from '../../targets/loop-clock.ts';
 import { createNameLookup, type NameLookup } from '../../targets/name-lookup.ts';
 import { type ResolveName, resolveName } from '../../targets/resolve-name.ts';
 import { forbiddenAmong, readTarget, type Target } from '../../targets/target.ts';
-import { withinTime } from '../../targets/within-time.ts';
+import { type TimedResult, withinTime } from '../../targets/within-time.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
 import { type Connected, connectToAny, errorDetail } from './connect.ts';
 import { Exchange } from './exchange.ts';
@@ -15,7 +14,7 @@ import { trustedAuthorities } from './trusted-authorities.ts';
 
 /**
  * From the start of the connection, or the write on a kept one, to the last byte of the answer. It is the receiver's:
- * what this process is late itself is not counted.
+ * where a step of it waited for this process, that is not counted.
  */
 const TIME_LIMIT_MS = 500;
 
@@ -50,18 +49,17 @@ export function createSender(options: SenderOptions): Sender {
     kept: createKeptConnections(clock),
     secureContext: trustedAuthorities(extraCa),
   };
-  const underWay = new Set<Promise<AttemptOutcome>>();
+  const underWay = new Set<Promise<TimedResult<AttemptOutcome>>>();
   let closed = false;
   return {
     async send(request) {
-      const watch = startStopwatch();
+      const startedAt = performance.now();
       const attempt = closed ? Promise.resolve(CLOSED) : send(parts, request).catch(unforeseen);
       underWay.add(attempt);
-      const outcome = await attempt;
+      const { result: outcome, lateMs } = await attempt;
       underWay.delete(attempt);
-      const { elapsedMs, lateMs } = watch.read();
-      watch.stop();
-      return { outcome, durationMs: Math.round(elapsedMs), lateMs: Math.round(lateMs) };
+      const durationMs = Math.round(performance.now() - startedAt);
+      return { outcome, durationMs, lateMs: Math.round(lateMs) };
     },
     async close() {
       closed = true;
@@ -71,20 +69,22 @@ export function createSender(options: SenderOptions): Sender {
   };
 }
 
-async function send(parts: Parts, request: SendRequest): Promise<AttemptOutcome> {
+async function send(parts: Parts, request: SendRequest): Promise<TimedResult<AttemptOutcome>> {
   const read = readTarget(request.url, parts.allowPrivate);
-  if (!read.ok) return failure('forbidden', read.reason);
+  if (!read.ok) return onTime(failure('forbidden', read.reason));
   const { target } = read;
   const found = await parts.names.find(target.host);
-  if (!found.ok) return failure('dns', found.detail);
+  if (!found.ok) return onTime(failure('dns', found.detail));
   const { addresses } = found;
   const forbidden = parts.allowPrivate ? undefined : forbiddenAmong(addresses);
-  if (forbidden !== undefined) return failure('forbidden', `${target.host} has the address ${forbidden}`);
+  if (forbidden !== undefined)
+    return onTime(failure('forbidden', `${target.host} has the address ${forbidden}`));
   const job = new SendJob(parts, { target, addresses, request });
   return withinTime({
     limitMs: TIME_LIMIT_MS,
     work: (signal) => job.run(signal),
     expired: (lateMs) => job.expired(Math.round(lateMs)),
+    progress: () => job.progress,
   });
 }
 
@@ -99,6 +99,7 @@ class SendJob {
   readonly #parts: Parts;
   readonly #options: SendJobOptions;
   #exchange: Exchange | undefined;
+  #steps = 0;
 
   constructor(parts: Parts, options: SendJobOptions) {
     this.#parts = parts;
@@ -117,7 +118,7 @@ class SendJob {
       const idle = kept.take(target.origin, addresses);
       const connected: Connected =
         idle === undefined
-          ? await connectToAny({ target, addresses, secureContext, signal })
+          ? await connectToAny({ target, addresses, secureContext, signal, onStep: () => this.#steps++ })
           : { ok: true, socket: idle.socket, address: idle.address };
       if (!connected.ok) return failure(connected.kind, connected.detail);
       const connection = idle ?? receiverConnection(target, connected.address, connected.socket);
@@ -130,6 +131,11 @@ class SendJob {
       else connection.socket.destroy();
       if (sent || idle === undefined || signal.aborted) return outcome;
     }
+  }
+
+  /** Changes with each step of the receiver, up to the headers of its answer: what drips is not waited for. */
+  get progress(): number {
+    return this.#steps + (this.#exchange?.bytesUntilAnswer ?? 0);
   }
 
   expired(lateMs: number): AttemptOutcome {
@@ -145,13 +151,17 @@ class SendJob {
   }
 }
 
+function onTime(outcome: AttemptOutcome): TimedResult<AttemptOutcome> {
+  return { result: outcome, lateMs: 0 };
+}
+
 function failure(kind: FailureKind, detail: string, answer: ReceiverAnswer | null = null): AttemptOutcome {
   return { ok: false, kind, detail, answer };
 }
 
-const CLOSED = failure('connect', 'the sender is closed');
+const CLOSED = onTime(failure('connect', 'the sender is closed'));
 
 /** A receiver must not be able to end this process, not even by a fault of the sender. */
-function unforeseen(error: unknown): AttemptOutcome {
-  return failure('connect', error instanceof Error ? errorDetail(error) : String(error));
+function unforeseen(error: unknown): TimedResult<AttemptOutcome> {
+  return onTime(failure('connect', error instanceof Error ? errorDetail(error) : String(error)));
 }

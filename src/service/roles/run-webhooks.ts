@@ -23,7 +23,6 @@ import type { AttemptMeter } from './attempt-meter.ts';
 
 const DAY_MS = 86_400_000;
 /** Delays a delivery or a free slot by at most this much while many are in progress. */
-const REMOTE_GATHER_MS = 10;
 
 export interface WebhooksRun {
   readonly config: Config;
@@ -63,7 +62,6 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
         fanOut,
         log,
         signal: until,
-        gatherMs: gatherMs(engines),
         onConnected,
       });
       try {
@@ -109,7 +107,6 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     scheduler: systemScheduler,
     log,
     holder,
-    togetherMs: gatherMs(engines),
   });
   const reach = new DirectoryReach();
   const isRemote = engines.remote.some(({ name }) => name === EVENT_STORE);
@@ -140,11 +137,6 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     },
   });
   return { directory, masterKeys, dispatcher, fanOut, live, caughtUp };
-}
-
-/** Remote engines cost one round trip per batch, whatever its size. */
-function gatherMs({ remote }: Engines): number | undefined {
-  return remote.length > 0 ? REMOTE_GATHER_MS : undefined;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -8,10 +8,7 @@ import { FakeScheduler } from '../../support/deliveries/fake-scheduler.ts';
 const logInto = (lines: object[]) => pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
 const storeUnavailable = (): Error => new FuelError('STORE_UNAVAILABLE', 'no server answers');
 
-function batch(
-  refuse: (reports: readonly DeliveryReport[]) => Error | undefined = () => undefined,
-  togetherMs?: number,
-) {
+function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined = () => undefined) {
   const scheduler = new FakeScheduler();
   const faults: unknown[] = [];
   const commits: string[][] = [];
@@ -20,7 +17,6 @@ function batch(
   const lines: object[] = [];
   const reports = new ReportBatch({
     scheduler,
-    togetherMs,
     log: logInto(lines),
     queue: {
       async report(all) {
@@ -53,6 +49,22 @@ test('outcomes that arrive within two milliseconds are recorded in one commit, i
   await scheduler.advance(2);
   expect(commits).toEqual([['a', 'b', 'c'], ['d']]);
   expect(recorded).toEqual(['a', 'b', 'c', 'd']);
+});
+
+test('after a commit of many those of ten milliseconds share one, until they are few again', async () => {
+  const { scheduler, commits, add } = batch();
+  add(...Array.from({ length: 48 }, (_, index) => `a${index}`));
+  await scheduler.advance(2);
+  add('b');
+  await scheduler.advance(8);
+  add('c');
+  await scheduler.advance(1);
+  expect(commits.map(({ length }) => length)).toEqual([48]);
+  await scheduler.advance(1);
+  expect(commits.slice(1)).toEqual([['b', 'c']]);
+  add('d');
+  await scheduler.advance(2);
+  expect(commits.slice(2)).toEqual([['d']]);
 });
 
 test('while the store is unavailable outcomes are kept, and recorded once when it is available', async () => {
@@ -204,21 +216,11 @@ test('outcomes that arrive together wait for one timer, since a second one would
   expect(scheduler.pending).toEqual([2]);
 });
 
-test('outcomes come together for as long as the queue wants them to', async () => {
-  const { scheduler, commits, add } = batch(() => undefined, 10);
-  add('a');
-  await scheduler.advance(9);
-  add('b');
-  expect(commits).toEqual([]);
-  await scheduler.advance(1);
-  expect(commits).toEqual([['a', 'b']]);
-});
-
 test('one commit records 200 outcomes at most', async () => {
   const { scheduler, commits, recorded, add } = batch();
   const ids = Array.from({ length: 401 }, (_, index) => `${index}`);
   add(...ids);
-  await scheduler.advance(2);
+  await scheduler.advance(12);
   expect(commits.map((commit) => commit.length)).toEqual([200, 200, 1]);
   expect(recorded).toEqual(ids);
 });

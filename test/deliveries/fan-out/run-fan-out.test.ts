@@ -21,20 +21,13 @@ async function start() {
   const subscriptions = open();
   onTestFinished(() => subscriptions.close());
   const lines: Record<string, unknown>[] = [];
-  const run = ({
-    fanOut = m.fanOut,
-    gatherMs,
-  }: {
-    fanOut?: Pick<FanOut, 'handle'>;
-    gatherMs?: number;
-  } = {}) => {
+  const run = ({ fanOut = m.fanOut }: { fanOut?: Pick<FanOut, 'handle'> } = {}) => {
     const stop = new AbortController();
     const ended = runFanOut({
       subscriptions,
       fanOut: fanOut as FanOut,
       log: memoryLog(lines),
       signal: stop.signal,
-      gatherMs,
     });
     const end = async () => {
       stop.abort();
@@ -207,17 +200,18 @@ test('events of accounts are not handed out, and a batch has at most a hundred',
   expect(Math.max(...batches.map(({ length }) => length))).toBe(100);
 });
 
-test('with a time to gather what comes within it goes into the next batch together', async () => {
+test('after a batch of many events the next one begins ten milliseconds after it, and takes what came', async () => {
   const { m, run, find } = await start();
-  const began: number[] = [];
-  run({ gatherMs: 60, fanOut: fanningOut(m, () => void began.push(performance.now())) });
-  for (const transaction of [501, 502, 503]) {
-    await m.confirm(transaction);
-    await until(() => find(transaction));
-  }
-  for (const [index, atMs] of began.slice(1).entries()) {
-    expect(atMs - (began[index] ?? 0)).toBeGreaterThan(58);
-  }
+  const began: { readonly atMs: number; readonly events: number }[] = [];
+  const fanOut = fanningOut(m, (events) => {
+    began.push({ atMs: performance.now(), events: events.length });
+    if (began.length === 1) void m.confirm(900);
+  });
+  for (let transaction = 1; transaction <= 30; transaction++) await m.confirm(transaction);
+  run({ fanOut });
+  await until(() => find(900));
+  expect(began.map(({ events }) => events)).toEqual([30, 1]);
+  expect((began[1]?.atMs ?? 0) - (began[0]?.atMs ?? 0)).toBeGreaterThanOrEqual(9.9);
 });
 
 test('the subscription is reported once it is connected', async () => {

@@ -19,7 +19,7 @@ async function connect(
 ): Promise<Connected> {
   const target = { origin: `https://hook.test:${port}`, host: 'hook.test', port, path: '/' };
   const secureContext = trustedAuthorities(certificate().cert);
-  const connected = await connectToAny({ target, addresses, secureContext, signal });
+  const connected = await connectToAny({ target, addresses, secureContext, signal, onStep: () => undefined });
   onTestFinished(() => void (connected.ok && connected.socket.destroy()));
   return connected;
 }

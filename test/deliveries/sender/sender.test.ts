@@ -272,6 +272,20 @@ describe('the 500 ms', () => {
     expect(durationMs - lateMs).toBeLessThan(500);
   });
 
+  test('do not get longer for a receiver that is late itself, however late this process is', async () => {
+    const receiver = await openReceiver(certificate(), ({ socket }) =>
+      setTimeout(() => socket.write(OK), 900),
+    );
+    const calm = sender();
+    const blocking = setInterval(() => {
+      const until = performance.now() + 120;
+      while (performance.now() < until);
+    }, 1);
+    const { outcome } = await calm.send(sendRequest(receiver.url));
+    clearInterval(blocking);
+    expect(outcome).toMatchObject({ ok: false, kind: 'timeout' });
+  });
+
   test('leave the look-up of the name out', async () => {
     const resolve = () => new Promise<string[]>((found) => setTimeout(() => found(['127.0.0.1']), 300));
     const receiver = await openReceiver(certificate(), ({ socket }) =>

@@ -1,0 +1,94 @@
+/** While something is timed, this is how often the event loop is looked at. */
+const BEAT_MS = 20;
+/** A turn of the loop that takes longer is late by the rest. */
+const ON_TIME_MS = 25;
+
+interface Timed {
+  /** Changes with each step that the other side makes. */
+  readonly progress: () => number;
+  readonly startedAtMs: number;
+  seen: number;
+  lateMs: number;
+}
+
+/** Time that someone else takes, and how much of it is this thread's own. */
+export interface Stopwatch {
+  readonly elapsedMs: number;
+  /**
+   * The part in which a step of the other side waited for this thread: its event loop was behind long work, garbage
+   * collection, or a machine without time for it. Of a late turn that no step ended nothing counts: the other side had
+   * not made one.
+   */
+  readonly lateMs: number;
+  /** To be called once, when it is read no more. */
+  stop(): void;
+}
+
+/** Sees the late turns of this thread's event loop while something is timed. */
+class LateTurns {
+  readonly #timed = new Set<Timed>();
+  #beat: NodeJS.Timeout | undefined;
+  #lookedAtMs = 0;
+  /** Of the turns whose steps are not read yet. */
+  #lateMs = 0;
+
+  start(progress: () => number): Stopwatch {
+    const startedAtMs = performance.now();
+    if (this.#timed.size === 0) {
+      this.#lookedAtMs = startedAtMs;
+      this.#beat = setInterval(() => this.#look(), BEAT_MS).unref(); // whoever times something waits for that
+    }
+    const timed: Timed = { progress, startedAtMs, seen: progress(), lateMs: 0 };
+    this.#timed.add(timed);
+    return {
+      get elapsedMs() {
+        return performance.now() - startedAtMs;
+      },
+      get lateMs() {
+        return timed.lateMs;
+      },
+      stop: () => {
+        this.#timed.delete(timed);
+        if (this.#timed.size === 0) clearInterval(this.#beat);
+      },
+    };
+  }
+
+  /** Resolves when what arrived before this call is read, and late turns are charged. */
+  settled(): Promise<void> {
+    this.#look();
+    return new Promise((resolve) =>
+      setImmediate(() => {
+        this.#charge();
+        resolve();
+      }),
+    );
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    const lateMs = nowMs - this.#lookedAtMs - ON_TIME_MS;
+    this.#lookedAtMs = nowMs;
+    if (lateMs > 0) {
+      this.#lateMs += lateMs;
+      setImmediate(() => this.#charge()); // after the sockets were read
+    } else if (this.#lateMs === 0) {
+      for (const timed of this.#timed) timed.seen = timed.progress();
+    }
+  }
+
+  #charge(): void {
+    if (this.#lateMs === 0) return;
+    const lateMs = this.#lateMs;
+    this.#lateMs = 0;
+    for (const timed of this.#timed) {
+      const seen = timed.progress();
+      if (seen === timed.seen) continue;
+      timed.seen = seen;
+      timed.lateMs += Math.max(0, Math.min(lateMs, this.#lookedAtMs - timed.startedAtMs));
+    }
+  }
+}
+
+/** Of this thread. */
+export const lateTurns = new LateTurns();
