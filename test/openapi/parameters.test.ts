@@ -106,6 +106,15 @@ describe('the parameters together', () => {
     await fc.assert(tried, RUNS);
   });
 
+  it('have the defaults that the document names', async () => {
+    const api = await start();
+    const { body } = await api.get(new URLSearchParams(RANGE).toString());
+    const defaults = parameters.flatMap(({ name, schema }) =>
+      schema.default === undefined ? [] : [[name, schema.default]],
+    );
+    expect(defaults).toEqual([['limit', body.pagination.limit]]);
+  });
+
   it('are all that there is: any other name is refused', async () => {
     const api = await start();
     const others = fc.oneof(
