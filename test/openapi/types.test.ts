@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { projectTransaction } from '../../projections/transactions.ts';
 import { ROOT, readDocument } from '../support/documents.ts';
 import type { Answer } from '../support/fetch-answer.ts';
 import { startTestApi } from '../support/service/api.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { confirmedData, externalData } from '../support/transactions/records.ts';
+import { showingRecord } from '../support/transactions/records.ts';
 
 const run = promisify(execFile);
 const CLIENT = join(ROOT, 'test/openapi/client/typed-client.ts');
@@ -66,18 +65,7 @@ describe('the client', () => {
   it('reads every page of the running API', async () => {
     const { listAll } = await client();
     const api = await startTestApi();
-    const change = (id: number) =>
-      id % 2 === 0
-        ? projectTransaction('TransactionConfirmed', confirmedData({ transaction_id: id }), 0)
-        : projectTransaction('ExternalTransactionRecorded', externalData({ transaction_id: id }), 0);
-    await api.show(
-      ...[1, 2, 3, 4, 5].map((id) => ({
-        position: id,
-        stream: `transaction-${id}`,
-        type: 'TransactionConfirmed',
-        change: change(id),
-      })),
-    );
+    await api.show(...[1, 2, 3, 4, 5].map((id) => showingRecord(id)));
     const send = async (query: string) => {
       const { status, body }: Answer = await api.get(query);
       return status === 200 ? { ok: true as const, page: body } : { ok: false as const, error: body };

@@ -72,7 +72,7 @@ export class WebhookReceiver {
         receiver.hooks.push(hook);
         const answer = receiver.#answers.get(path) ?? answerWith(200, 'ok');
         answer(response, hook);
-        check(hook); // after the answer, whose sender counts the milliseconds
+        noteUndocumented(hook); // after the answer, whose sender counts the milliseconds
       });
     });
     servers.push(server);
@@ -98,7 +98,7 @@ export class WebhookReceiver {
   }
 }
 
-function check(hook: Hook): void {
+function noteUndocumented(hook: Hook): void {
   try {
     expectDocumentedDelivery(hook);
   } catch (error) {
