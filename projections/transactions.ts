@@ -11,15 +11,16 @@ export const RENDERING_VERSION = 2;
 
 /**
  * The transaction's record as JSON text, printed once, in segments between what varies per request: `head`, mobile
- * number, `fees`, image URLs. The members have the order of the specification.
+ * number, `fees`, image URLs. The members have the order of the specification. A view returns the segments of a page as
+ * UTF-8 bytes, which are joined as they are.
  */
-export interface RenderedRecord {
+export interface RenderedRecord<Segment extends string | Uint8Array = string> {
   /** From `{"id":` to the driver's name, without the driver's closing brace. */
-  readonly head: string;
+  readonly head: Segment;
   /** A JSON string, `null` when none was recorded. */
-  readonly mobileNumber: string | null;
+  readonly mobileNumber: Segment | null;
   /** The `fees` object. */
-  readonly fees: string;
+  readonly fees: Segment;
   /** Object keys in the photo store. */
   readonly pump: string | null;
   readonly odometer: string | null;

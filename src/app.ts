@@ -86,8 +86,8 @@ interface ViewEngine {
   deliveryLog(): DeliveryLogCopy;
   coordination(): Coordination;
   snapshots(): DirectorySnapshots;
-  /** The rate windows of keys; all processes share those of a remote engine. */
-  rateWindows(): RateWindows;
+  /** The rate windows of keys: in the memory that threads share, if any; all processes share those of a remote engine. */
+  rateWindows(memory?: SharedArrayBuffer): RateWindows;
 }
 
 /** The stores behind the ports, as the configuration selects them. Each opens on first use. */
@@ -224,7 +224,7 @@ function embeddedView(config: Config, clock: Clock, opening: Opening): ViewEngin
     deliveryLog: () => queue().copy(),
     coordination: opening.once(() => openSqliteCoordination(at(EMBEDDED_FILES.control))),
     snapshots: opening.once(() => openSqliteDirectorySnapshots(at(EMBEDDED_FILES.directory))),
-    rateWindows: createMemoryRateWindows,
+    rateWindows: (memory) => createMemoryRateWindows({ memory }),
     state: async (name) => stateOf(config, FILE_OF[name]),
   };
 }

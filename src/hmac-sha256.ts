@@ -39,8 +39,21 @@ export class HmacSha256 {
     return hash('sha256', this.#outerOf(message), 'buffer');
   }
 
+  /** What `hex` returns for messages of `start`, then `length` ASCII characters, which alone are written for each. */
+  hexAfter(start: string, length: number): (end: string) => string {
+    const message = Buffer.concat([Buffer.from(start), Buffer.alloc(length)]);
+    const inner = Buffer.concat([this.#inner.subarray(0, BLOCK_BYTES), message]);
+    const outer = Buffer.from(this.#outer);
+    return (end) => {
+      inner.write(end, inner.length - length, 'latin1');
+      outer.write(hash('sha256', inner, 'binary'), BLOCK_BYTES, 'latin1');
+      return hash('sha256', outer, 'hex');
+    };
+  }
+
   #outerOf(message: string | Uint8Array): Buffer {
-    hash('sha256', this.#innerOf(message), 'buffer').copy(this.#outer, BLOCK_BYTES);
+    // As text of one character a byte, since a digest as a buffer takes four times as long.
+    this.#outer.write(hash('sha256', this.#innerOf(message), 'binary'), BLOCK_BYTES, 'latin1');
     return this.#outer;
   }
 

@@ -7,6 +7,8 @@ export type Log = Logger;
 
 /** How much waits for standard output; further lines are dropped. */
 const MAX_WAITING_BYTES = 1024 * 1024;
+/** What a pipe takes in one piece (PIPE_BUF): the lines of several threads must not be mixed. */
+const MAX_WRITE_BYTES = 4096;
 const STANDARD_OUTPUT = 1;
 /** Before a pipe that is full is tried again. */
 const BUSY_MS = 100;
@@ -93,9 +95,21 @@ class LogOutput implements pino.DestinationStream {
     return bytes;
   }
 
+  /** Whole lines, as many as are written in one piece. */
+  #takeNext(): Buffer<ArrayBuffer> {
+    let bytes = 0;
+    const beyond = this.#waiting.findIndex((line, index) => {
+      bytes += Buffer.byteLength(line);
+      return index > 0 && bytes > MAX_WRITE_BYTES;
+    });
+    const next = Buffer.from(this.#waiting.splice(0, beyond === -1 ? this.#waiting.length : beyond).join(''));
+    this.#waitingBytes -= next.length;
+    return next;
+  }
+
   #writeNext(): void {
     this.#retry = undefined;
-    if (this.#writing.length === 0) this.#writing = this.#takeWaiting();
+    if (this.#writing.length === 0) this.#writing = this.#takeNext();
     if (this.#writing.length === 0) {
       this.#drained();
       return;

@@ -38,7 +38,6 @@ const DRIVERS: Readonly<Record<string, RegExp>> = {
   superstruct: /^src\/domain\/|^tools\/event-docs\//,
   'ipaddr.js': /^src\/(?:edge|targets)\/|^src\/config\/values\.ts$/,
   'proxy-addr': /^src\/edge\//,
-  'rate-limiter-flexible': /^src\/edge\//,
   selfsigned: /^src\/http\/|^tools\/demo\//,
   commander: /^src\/cli\//,
   pino: /^src\/log\.ts$/,

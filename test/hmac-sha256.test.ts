@@ -35,3 +35,22 @@ test('a digest handed out stays as it is when another is made', () => {
   hmac.bytes('another message');
   expect(digest.toString('hex')).toBe(before);
 });
+
+test('a message that is written behind a fixed start has the same digest', () => {
+  const start = fc.string({ unit: 'grapheme', maxLength: 200 });
+  const ends = fc.array(fc.string({ unit: 'binary-ascii', minLength: 64, maxLength: 64 }), { maxLength: 5 });
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), start, ends, (key, before, texts) => {
+      const hmac = new HmacSha256(key);
+      const hexAfter = hmac.hexAfter(before, 64);
+      for (const text of texts) {
+        hmac.hex('another message between');
+        expect(hexAfter(text)).toBe(
+          createHmac('sha256', key)
+            .update(before + text)
+            .digest('hex'),
+        );
+      }
+    }),
+  );
+});

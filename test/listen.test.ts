@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { listen, urlHost } from '../src/listen.ts';
+import { canReusePort, claimPort, listen, urlHost } from '../src/listen.ts';
 
 test('an IPv6 address stands in brackets in a URL, other hosts as they are', () => {
   expect(['::1', '127.0.0.1', 'localhost'].map(urlHost)).toEqual(['[::1]', '127.0.0.1', 'localhost']);
@@ -15,5 +15,18 @@ test('port 0 picks a free one, which is returned; a taken one is refused with it
   await expect(listen(second, { host: '127.0.0.1', port })).rejects.toMatchObject({
     code: 'REFUSED',
     message: `can't listen on 127.0.0.1:${port}: name another address`,
+  });
+});
+
+test('a port that servers of this process share is claimed by no other, shared or not', async () => {
+  const [first, second] = [createServer(), createServer()];
+  onTestFinished(() => void [first, second].map((server) => server.close()));
+  const address = await claimPort({ host: '127.0.0.1', port: 0 });
+  expect(address.port).toBeGreaterThan(0);
+  for (const server of [first, second]) await listen(server, { ...address, reusePort: true });
+  expect(await canReusePort('127.0.0.1')).toBe(true);
+  await expect(claimPort(address)).rejects.toMatchObject({
+    code: 'REFUSED',
+    message: `can't listen on 127.0.0.1:${address.port}: name another address`,
   });
 });

@@ -80,6 +80,32 @@ test('what a thread drops is counted with the rest of its process', async () => 
   expect(state.dropped).toBeGreaterThan(2_000);
 });
 
+/** Three threads that log 2,000 lines each at once. */
+const THREE_THREADS = `
+  import { Worker } from 'node:worker_threads';
+  const { createLog } = await import(${FILE('log.ts')});
+  const write = 'import(require("node:worker_threads").workerData).then(({ createLog }) => {' +
+    'const log = createLog("info"); const text = "y".repeat(300);' +
+    'for (let n = 0; n < 2000; n++) log.info({ text }, "line"); })';
+  for (let n = 0; n < 2; n++) new Worker(write, { eval: true, execArgv: [], workerData: ${FILE('log.ts')} });
+  const log = createLog('info');
+  for (let n = 0; n < 2000; n++) log.info({ text: 'z'.repeat(300) }, 'line');
+`;
+
+test('the lines of threads that log at once are never mixed, through a pipe whose reader is slow', async () => {
+  const args = ['-c', '"$0" --input-type=module -e "$1" | (sleep 0.5; cat)', process.execPath, THREE_THREADS];
+  const child = spawn('sh', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  await once(child, 'close');
+  const lines = text.trimEnd().split('\n');
+  expect(lines).toHaveLength(6_000);
+  for (const line of lines) expect(() => JSON.parse(line), line.slice(0, 500)).not.toThrow();
+});
+
 /** Logs to a disk that is full; goes on, and ends when asked to. */
 const FULL = `
   import { once } from 'node:events';

@@ -3,9 +3,9 @@ import { openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
+import { pageBody } from '../../src/http/page-body.ts';
 import { readParameters } from '../../src/http/parameters.ts';
 import { createPresigner, type Presigner } from '../../src/images/presign.ts';
-import { recordText } from '../../src/transactions/record.ts';
 import { pageSearches } from '../../src/transactions/view/mongodb/page.ts';
 import type { PageQuery, TransactionsView } from '../../src/transactions/view/transactions-view.ts';
 import { Random } from '../../tools/demo/random.ts';
@@ -82,12 +82,9 @@ function readOurs(view: TransactionsView): ReadPage {
   const presigner = photoStore();
   return async ({ query }) => {
     const page = await view.page(query);
-    const { presign, expiresAtMs } = presigner.at(systemClock.now(), VALID_FOR_SECONDS);
-    const terms = { mobileNumber: true, presign, expiresAt: formatDateTime(expiresAtMs) };
-    const parts = page.rows.map((row, index) =>
-      Buffer.from(`${index === 0 ? '' : ','}${recordText(row, terms)}`),
-    );
-    const body = Buffer.concat([Buffer.from('{"data":['), ...parts, Buffer.from(']}')]);
+    const { parts, expiresAtMs } = presigner.at(systemClock.now(), VALID_FOR_SECONDS);
+    const terms = { mobileNumber: true, urls: parts, expiresAt: formatDateTime(expiresAtMs) };
+    const body = pageBody(page.rows, terms, '{}');
     if (page.rows.length !== PAGE_RECORDS || body.length < PAGE_RECORDS) throw new Error('not a full page');
   };
 }

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { closest, distance } from 'fastest-levenshtein';
 import { FuelError } from '../errors.ts';
 import * as read from './values.ts';
@@ -22,10 +23,14 @@ const secret = <S extends Setting<unknown>>(plain: S): S & { readonly secret: tr
   secret: true,
 });
 
+/** Each takes some 50 MB, and its own connections to remote engines. */
+const MAX_API_THREADS = 128;
+
 const settings = {
   FUEL_ENVIRONMENT: setting('staging', read.oneOf('staging', 'production')),
   FUEL_DATA_DIR: setting('./data', read.text),
   FUEL_LISTEN: setting('127.0.0.1:8443', read.address),
+  FUEL_API_THREADS: setting(String(Math.max(1, availableParallelism() - 1)), apiThreads),
   FUEL_TLS: setting('served', read.oneOf('served', 'terminated')),
   FUEL_TLS_CERT: optional(read.text),
   FUEL_TLS_KEY: optional(read.text),
@@ -219,6 +224,12 @@ function ruleFaults(values: Partial<Config>, env: Env, purpose: 'serve' | 'comma
 /** An empty variable counts as not set, since templates of shells and containers often leave them empty. */
 function textOf(env: Env, name: string): string | undefined {
   return env[name] === undefined || env[name] === '' ? undefined : env[name];
+}
+
+function apiThreads(text: string): number {
+  const threads = read.positiveInteger(text);
+  if (threads > MAX_API_THREADS) throw new Error(`must be at most ${MAX_API_THREADS}`);
+  return threads;
 }
 
 function retryDelays(text: string): readonly number[] {

@@ -18,6 +18,7 @@ export class ProcessReport {
   readonly #log: Log;
   readonly #self: { readonly id: string; readonly roles: readonly string[]; readonly startedAtMs: number };
   readonly #onKnown: () => void;
+  readonly #onReported: (knownUntilMs: number) => void;
   #position: number | null = null;
   #timer: NodeJS.Timeout | undefined;
   #lastAtMs = 0;
@@ -33,12 +34,15 @@ export class ProcessReport {
     readonly roles: readonly string[];
     /** Called when the others learn of this process, at its start and after a time without a report. */
     readonly onKnown?: () => void;
+    /** Called after each report, with the time until which the others count this process as alive. */
+    readonly onReported?: (knownUntilMs: number) => void;
   }) {
     this.#coordination = options.coordination;
     this.#clock = options.clock;
     this.#log = options.log;
     this.#self = { id: options.id, roles: options.roles, startedAtMs: options.clock.now() };
     this.#onKnown = options.onKnown ?? (() => undefined);
+    this.#onReported = options.onReported ?? (() => undefined);
     this.#schedule(0);
   }
 
@@ -83,6 +87,7 @@ export class ProcessReport {
       const wasKnown = this.isKnown;
       this.#knownUntilMs = place.seenAtMs + PROCESS_MAX_AGE_MS;
       if (!wasKnown) this.#onKnown();
+      this.#onReported(this.#knownUntilMs);
     } catch (error) {
       this.#log.warn({ err: error }, 'the process report failed; it is retried in 2 s');
     }

@@ -3,7 +3,7 @@ import type { Environment } from '../domain/account-events.ts';
 import { clientAddress, trustedProxies } from '../edge/addresses.ts';
 import { checkEdge, createEdgeProof, type EdgeWindows } from '../edge/checks.ts';
 import type { Log } from '../log.ts';
-import type { Metrics } from '../ops/metrics.ts';
+import type { ApiMetrics } from '../ops/api-metrics.ts';
 import { refuse, type Step } from './context.ts';
 
 /** Where checks 1 and 2 are made. */
@@ -47,7 +47,7 @@ export function identify(deployment: { directory: AccessDirectory; environment: 
 /** Checks 1 and 2, or the check that the gateway in front has made them. */
 export function edge(
   options: EdgeOptions,
-  context: { proxies: readonly string[]; log: Log; metrics: Metrics },
+  context: { proxies: readonly string[]; log: Log; metrics: ApiMetrics },
 ): Step {
   return options.kind === 'embedded'
     ? embeddedEdge(options.windows, context.proxies)
@@ -75,7 +75,7 @@ function embeddedEdge(windows: EdgeWindows, proxies: readonly string[]): Step {
   };
 }
 
-function externalEdge(tokens: readonly string[], { log, metrics }: { log: Log; metrics: Metrics }): Step {
+function externalEdge(tokens: readonly string[], { log, metrics }: { log: Log; metrics: ApiMetrics }): Step {
   const proves = createEdgeProof(tokens);
   return async (ctx, next) => {
     if (proves(ctx.get('X-Edge-Token'))) return next();

@@ -9,8 +9,8 @@ export interface RequestState {
   /** The text after `?`. */
   rawQuery: string;
   caller?: Caller;
-  /** Check 3 was passed. */
-  keyAccepted?: boolean;
+  /** To be called when check 3 is passed. */
+  keyAccepted?: () => void;
   code?: RefusalCode;
   rows?: number;
 }

@@ -23,9 +23,10 @@ export function keepProvenConnections({
   const trusts = trustedProxies(proxies);
   const proven = new WeakSet<Socket>();
   return async (ctx, next) => {
-    await next();
     const { socket } = ctx.req;
-    if (ctx.state.keyAccepted) proven.add(socket);
+    // At once: a pipelined request behind it may end before it.
+    ctx.state.keyAccepted = () => void proven.add(socket);
+    await next();
     if (trusts(socket.remoteAddress ?? '') || ctx.res.hasHeader('Connection')) return;
     if (isLast(ctx.state.code, proven.has(socket))) ctx.set('Connection', 'close');
     else if (!proven.has(socket) && ctx.res.shouldKeepAlive) endSoon(ctx, unprovenIdleMs);

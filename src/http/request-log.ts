@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Log } from '../log.ts';
-import type { Metrics } from '../ops/metrics.ts';
+import type { ApiMetrics } from '../ops/api-metrics.ts';
 import { type RefusalCode, refusalOf } from './answers.ts';
 import { type Context, refuse, type Step } from './context.ts';
 
@@ -18,7 +18,7 @@ const CHECKS: Partial<Readonly<Record<RefusalCode, string>>> = {
  * The outermost step: gives the request its id, turns what is thrown into an answer, and writes one log line.
  * The line names the key by its prefix; the query, the address and the secret are not in it.
  */
-export function requestLog({ log, metrics }: { log: Log; metrics: Metrics }): Step {
+export function requestLog({ log, metrics }: { log: Log; metrics: ApiMetrics }): Step {
   for (const [code, check] of Object.entries(CHECKS)) metrics.accessRefusals.inc({ check, code }, 0);
   return async (ctx, next) => {
     const startedAtMs = performance.now();

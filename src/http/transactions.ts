@@ -3,12 +3,12 @@ import type { Clock } from '../clock.ts';
 import { type Account, type AccountKey, activeProfile } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import type { Presigner } from '../images/presign.ts';
-import type { Metrics } from '../ops/metrics.ts';
-import { recordText } from '../transactions/record.ts';
+import type { ApiMetrics } from '../ops/api-metrics.ts';
 import type { TransactionsView, ViewPage } from '../transactions/view/transactions-view.ts';
 import { goodAnswer, type RefusalCode } from './answers.ts';
 import { answer, refuse, type Step } from './context.ts';
 import type { Cursors } from './cursor.ts';
+import { pageBody } from './page-body.ts';
 import { type ListQuery, readParameters } from './parameters.ts';
 
 const IMAGES_VALID_FOR_SECONDS = 60 * 60;
@@ -18,7 +18,7 @@ export interface TransactionsOptions {
   readonly presigner: Presigner;
   readonly cursors: Cursors;
   readonly clock: Clock;
-  readonly metrics: Metrics;
+  readonly metrics: ApiMetrics;
 }
 
 interface Access {
@@ -33,7 +33,7 @@ export function listTransactions(options: TransactionsOptions): Step {
   const { view, cursors, clock, metrics } = options;
   return async (ctx) => {
     const access = checkAccess(ctx.state.caller, clock.now());
-    ctx.state.keyAccepted = access !== 'INVALID_API_KEY';
+    if (access !== 'INVALID_API_KEY') ctx.state.keyAccepted?.();
     if (typeof access === 'string') return refuse(ctx, { code: access });
     const accountId = access.account.id;
     const parameters = readParameters(ctx.state.rawQuery, (text, filters) =>
@@ -47,7 +47,7 @@ export function listTransactions(options: TransactionsOptions): Step {
     ctx.state.rows = page.rows.length;
     metrics.pageRows.inc(page.rows.length);
     if (page.entriesRead !== undefined) metrics.pageEntriesRead.inc(page.entriesRead);
-    answer(ctx, goodAnswer(pageBody(page, parameters.query, access, options), ctx.state.requestId));
+    answer(ctx, goodAnswer(bodyOf(page, parameters.query, access, options), ctx.state.requestId));
     if (access.endsAtMs !== null) ctx.set('X-Access-Expires-At', formatDateTime(access.endsAtMs));
   };
 }
@@ -78,25 +78,16 @@ function findForeign(query: ListQuery, account: Account): RefusalCode | undefine
   return own ? undefined : 'CORPORATE_NOT_FOUND';
 }
 
-/**
- * Joined from rendered text, so that decimals never become JavaScript numbers. Each record is encoded separately, since
- * one name outside Latin-1 would make the whole page's string twice as large.
- */
-function pageBody(page: ViewPage, query: ListQuery, access: Access, options: TransactionsOptions): Buffer {
-  const { presign, expiresAtMs } = options.presigner.at(options.clock.now(), IMAGES_VALID_FOR_SECONDS);
-  const terms = {
-    mobileNumber: access.key.driverMobile,
-    presign,
-    expiresAt: formatDateTime(expiresAtMs),
-  };
+function bodyOf(page: ViewPage, query: ListQuery, access: Access, options: TransactionsOptions): Buffer {
+  const { parts, expiresAtMs } = options.presigner.at(options.clock.now(), IMAGES_VALID_FOR_SECONDS);
   const last = page.rows.at(-1);
   const next =
     page.hasMore && last !== undefined
       ? `"${options.cursors.encode({ accountId: access.account.id, filters: query, place: last })}"`
       : 'null';
-  const parts = page.rows.map((row, index) =>
-    Buffer.from(`${index === 0 ? '' : ','}${recordText(row, terms)}`),
+  return pageBody(
+    page.rows,
+    { mobileNumber: access.key.driverMobile, urls: parts, expiresAt: formatDateTime(expiresAtMs) },
+    `{"limit":${query.limit},"has_more":${page.hasMore},"next_cursor":${next}}`,
   );
-  const pagination = `{"limit":${query.limit},"has_more":${page.hasMore},"next_cursor":${next}}`;
-  return Buffer.concat([Buffer.from('{"data":['), ...parts, Buffer.from(`],"pagination":${pagination}}`)]);
 }

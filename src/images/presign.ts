@@ -3,6 +3,9 @@ import type { Config } from '../config/config.ts';
 import { HmacSha256 } from '../hmac-sha256.ts';
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
+const SHA256_HEX_LENGTH = 64;
+/** Lengths of keys for which a request that is signed is kept: a store's keys have a few. */
+const MAX_KEY_LENGTHS = 64;
 const PLAIN_KEY = /^[A-Za-z0-9\-_.~/]*$/;
 const NOT_ESCAPED_BY_ENCODE_URI_COMPONENT = /[!'()*]/g;
 
@@ -18,9 +21,19 @@ export interface PhotoStore {
   readonly secretAccessKey: string;
 }
 
+/** A presigned URL is `start`, the key as `encodeKey` writes it, `middle`, and the signature of that key: all ASCII. */
+export interface UrlParts {
+  readonly start: string;
+  encodeKey(objectKey: string): string;
+  readonly middle: string;
+  signature(encodedKey: string): string;
+}
+
 /** URLs issued at the same time. */
 export interface IssuedUrls {
   readonly presign: PresignUrl;
+  /** The same URLs, for who writes them piece by piece. */
+  readonly parts: UrlParts;
   /** When they expire: the issue time, in whole seconds, plus the validity. */
   readonly expiresAtMs: number;
 }
@@ -39,19 +52,28 @@ export function createPresigner(store: PhotoStore, method: 'GET' | 'HEAD' = 'GET
     pathBefore: `${endpoint.pathname.replace(/\/+$/, '')}/${encodeKey(store.bucket)}/`,
   };
   const keys = signingKeys(store);
+  const issue = (issuedAtSecond: number, validForSeconds: number): IssuedUrls => {
+    const stamp = compactTime(issuedAtSecond * 1000);
+    const parts = urlParts({
+      ...base,
+      accessKeyId: store.accessKeyId,
+      scope: `${stamp.slice(0, 8)}/${store.region}/s3/aws4_request`,
+      signingKey: keys(stamp.slice(0, 8)),
+      stamp,
+      validForSeconds,
+    });
+    return { presign: presignUrls(parts), parts, expiresAtMs: (issuedAtSecond + validForSeconds) * 1000 };
+  };
+  let last:
+    | { readonly second: number; readonly validForSeconds: number; readonly issued: IssuedUrls }
+    | undefined;
   return {
     at(issuedAtMs, validForSeconds) {
-      const issuedAtSecond = Math.floor(issuedAtMs / 1000);
-      const stamp = compactTime(issuedAtSecond * 1000);
-      const presign = presignUrls({
-        ...base,
-        accessKeyId: store.accessKeyId,
-        scope: `${stamp.slice(0, 8)}/${store.region}/s3/aws4_request`,
-        signingKey: keys(stamp.slice(0, 8)),
-        stamp,
-        validForSeconds,
-      });
-      return { presign, expiresAtMs: (issuedAtSecond + validForSeconds) * 1000 };
+      const second = Math.floor(issuedAtMs / 1000);
+      if (last?.second !== second || last.validForSeconds !== validForSeconds) {
+        last = { second, validForSeconds, issued: issue(second, validForSeconds) };
+      }
+      return last.issued;
     },
   };
 }
@@ -87,7 +109,7 @@ export interface SigningTerms {
 }
 
 /** AWS Signature Version 4 in the query. What does not depend on the object's key is computed once. */
-export function presignUrls(terms: SigningTerms): PresignUrl {
+export function urlParts(terms: SigningTerms): UrlParts {
   const query =
     `X-Amz-Algorithm=${ALGORITHM}` +
     `&X-Amz-Credential=${encodeURIComponent(`${terms.accessKeyId}/${terms.scope}`)}` +
@@ -95,13 +117,28 @@ export function presignUrls(terms: SigningTerms): PresignUrl {
   const canonicalStart = `${terms.method}\n${terms.pathBefore}`;
   const canonicalEnd = `\n${query}\nhost:${terms.host}\n\nhost\nUNSIGNED-PAYLOAD`;
   const toSignStart = `${ALGORITHM}\n${terms.stamp}\n${terms.scope}\n`;
-  const urlStart = `${terms.origin}${terms.pathBefore}`;
-  const urlEnd = `?${query}&X-Amz-Signature=`;
-  const { signingKey } = terms;
+  const sign = terms.signingKey.hexAfter(toSignStart, SHA256_HEX_LENGTH);
+  /** By the length of the key: only the key is written for each URL. */
+  const canonicals = new Map<number, Buffer>();
+  return {
+    start: `${terms.origin}${terms.pathBefore}`,
+    encodeKey,
+    middle: `?${query}&X-Amz-Signature=`,
+    signature(key) {
+      const known = canonicals.get(key.length);
+      const canonical = known ?? Buffer.from(canonicalStart + key + canonicalEnd);
+      if (canonicals.size === MAX_KEY_LENGTHS) canonicals.clear();
+      if (known === undefined) canonicals.set(key.length, canonical);
+      else known.write(key, canonicalStart.length, 'latin1');
+      return sign(hash('sha256', canonical, 'hex'));
+    },
+  };
+}
+
+export function presignUrls({ start, middle, signature }: UrlParts): PresignUrl {
   return (objectKey) => {
     const key = encodeKey(objectKey);
-    const canonicalHash = hash('sha256', canonicalStart + key + canonicalEnd, 'hex');
-    return urlStart + key + urlEnd + signingKey.hex(toSignStart + canonicalHash);
+    return start + key + middle + signature(key);
   };
 }
 

@@ -1,39 +1,56 @@
 import type { LiveDirectory } from '../accounts/directory/live-directory.ts';
 import { type EngineHealth, EVENT_STORE } from './engine-health.ts';
 import type { Readiness } from './ops-server.ts';
+import { Standing } from './standing.ts';
 
-/** Whether access can be judged: the directory has caught up and is fresh, and the service is not stopping. */
+export interface AccessConditions {
+  readonly live: Pick<LiveDirectory, 'isCaughtUp' | 'silenceMs'>;
+  readonly maxAgeMs: number;
+  /** Whether commands that wait until everybody has applied a change wait for this process. */
+  readonly isMember: () => boolean;
+  readonly standing: Standing;
+}
+
+/** Whether a thread can judge access: its directory has caught up and is fresh, and the service is not stopping. */
+export function accessState(conditions: AccessConditions): 'ready' | 'unavailable' {
+  return Object.values(accessChecks(conditions)).every(Boolean) ? 'ready' : 'unavailable';
+}
+
+function accessChecks({ live, maxAgeMs, isMember, standing }: AccessConditions) {
+  return {
+    directory_caught_up: live.isCaughtUp,
+    known_to_others: isMember(),
+    event_store_heard: live.silenceMs <= maxAgeMs,
+    not_stopping: !standing.isStopping,
+  };
+}
+
+export interface AvailabilityOptions extends Omit<AccessConditions, 'standing'> {
+  readonly standing?: Standing;
+  readonly engines: EngineHealth;
+  /** In a process with the role `webhooks`: whether its subscription is connected. The API does not depend on it. */
+  readonly isSubscribed?: () => boolean;
+  /** In a process with further API threads: whether each of them can judge access. */
+  readonly areThreadsReady?: () => boolean;
+}
+
+/** Whether the main thread can judge access, and whether the process is ready. */
 export class Availability {
-  readonly #live: LiveDirectory;
-  readonly #maxAgeMs: number;
-  readonly #isSubscribed: (() => boolean) | undefined;
-  readonly #engines: EngineHealth;
-  readonly #isMember: () => boolean;
-  #stopping = false;
+  readonly #conditions: AccessConditions;
+  readonly #options: AvailabilityOptions;
 
-  constructor(options: {
-    readonly live: LiveDirectory;
-    readonly maxAgeMs: number;
-    readonly engines: EngineHealth;
-    /** Whether commands that wait until everybody has applied a change wait for this process. */
-    readonly isMember: () => boolean;
-    /** In a process with the role `webhooks`: whether its subscription is connected. The API does not depend on it. */
-    readonly isSubscribed?: () => boolean;
-  }) {
-    this.#live = options.live;
-    this.#maxAgeMs = options.maxAgeMs;
-    this.#isSubscribed = options.isSubscribed;
-    this.#engines = options.engines;
-    this.#isMember = options.isMember;
+  constructor(options: AvailabilityOptions) {
+    this.#options = options;
+    this.#conditions = { ...options, standing: options.standing ?? new Standing() };
   }
 
   /** From now on the process is not ready, and requests are refused with 503. */
   stopping(): void {
-    this.#stopping = true;
+    this.#conditions.standing.stopping();
   }
 
   state(): 'ready' | 'unavailable' {
-    return Object.values(this.#accessChecks()).every(Boolean) ? 'ready' : 'unavailable';
+    return accessState(this.#conditions);
   }
 
   /**
@@ -41,20 +58,14 @@ export class Availability {
    * serve until then.
    */
   async readiness(): Promise<Readiness> {
-    const subscribed =
-      this.#isSubscribed === undefined ? {} : { subscription_connected: this.#isSubscribed() };
-    const engines = await this.#engines.state();
-    const checks = { ...this.#accessChecks(), ...subscribed, ...engines };
+    const { isSubscribed, areThreadsReady } = this.#options;
+    const checks = {
+      ...accessChecks(this.#conditions),
+      ...(areThreadsReady && { api_threads_ready: areThreadsReady() }),
+      ...(isSubscribed && { subscription_connected: isSubscribed() }),
+      ...(await this.#options.engines.state()),
+    };
     const { [EVENT_STORE]: _, ...deciding } = checks as Record<string, boolean>;
     return { ready: Object.values(deciding).every(Boolean), checks };
-  }
-
-  #accessChecks() {
-    return {
-      directory_caught_up: this.#live.isCaughtUp,
-      known_to_others: this.#isMember(),
-      event_store_heard: this.#live.silenceMs <= this.#maxAgeMs,
-      not_stopping: !this.#stopping,
-    };
   }
 }

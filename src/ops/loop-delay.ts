@@ -1,7 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Gauge, type Registry } from 'prom-client';
 
-export type ThreadName = 'main' | 'projector' | 'webhooks';
+/** Further API threads are `api-2` and so on; the main thread is the first. */
+export type ThreadName = 'main' | 'projector' | 'webhooks' | `api-${number}`;
 
 /** Each sample wakes the thread. A delay shorter than this may pass between two of them. */
 const RESOLUTION_MS = 50;
@@ -30,7 +31,7 @@ export function loopDelayMetric(registry: Registry): (thread: ThreadName, longes
   const reported = new Map<ThreadName, number[]>();
   new Gauge({
     name: 'fuel_event_loop_delay_seconds',
-    help: 'The longest delay of the event loop in the last minute, by thread (main, projector, webhooks).',
+    help: 'The longest delay of the event loop in the last minute, by thread (main, projector, webhooks, api-2 and so on).',
     labelNames: ['thread'],
     registers: [registry],
     collect() {

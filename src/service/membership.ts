@@ -1,5 +1,6 @@
 import type { EventStore, Position } from '../event-store/event-store.ts';
 import type { Log } from '../log.ts';
+import { Standing } from '../ops/standing.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 
 /**
@@ -13,22 +14,23 @@ export class Membership {
   readonly #store: Pick<EventStore, 'head'>;
   readonly #log: Log;
   readonly #signal: AbortSignal;
-  #mustReach: Position | undefined;
+  readonly #standing: Standing;
   #joins = 0;
 
   constructor(
     store: Pick<EventStore, 'head'>,
-    { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
+    options: { readonly log: Log; readonly signal: AbortSignal; readonly standing?: Standing },
   ) {
     this.#store = store;
-    this.#log = log;
-    this.#signal = signal;
+    this.#log = options.log;
+    this.#signal = options.signal;
+    this.#standing = options.standing ?? new Standing();
   }
 
   /** The others know of this process from now on. */
   joined(): void {
     this.#joins += 1;
-    this.#mustReach = undefined;
+    this.#standing.mustReach(undefined);
     this.#learnEnd(this.#joins).catch((error: unknown) => {
       if (!this.#signal.aborted)
         this.#log.error({ err: error }, 'the end of the log can not be read: no request is served');
@@ -37,12 +39,12 @@ export class Membership {
 
   /** Whether a directory at this position has applied what was recorded before the process joined. */
   hasReached(position: Position): boolean {
-    return this.#mustReach !== undefined && position >= this.#mustReach;
+    return this.#standing.hasReached(position);
   }
 
   async #learnEnd(join: number): Promise<void> {
     const retry = { log: this.#log, signal: this.#signal, component: 'membership' };
     const end = await retryWhileUnavailable(() => this.#store.head(), retry);
-    if (join === this.#joins) this.#mustReach = end;
+    if (join === this.#joins) this.#standing.mustReach(end);
   }
 }

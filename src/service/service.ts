@@ -6,7 +6,6 @@ import { bindStore } from '../accounts/store-binding.ts';
 import { type Engines, openEngines } from '../app.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { ProcessReport } from '../coordination/process-report.ts';
 import { claimDeliveryLog } from '../deliveries/delivery-log.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { urlHost } from '../listen.ts';
@@ -16,15 +15,17 @@ import { EngineHealth } from '../ops/engine-health.ts';
 import { watchLoopDelay } from '../ops/loop-delay.ts';
 import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../ops/metrics.ts';
 import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
+import { Standing } from '../ops/standing.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
 import { startNightly, verifyInThread } from './agreement/nightly.ts';
-import { Membership } from './membership.ts';
+import { ApiThreads, furtherApiThreads } from './api/api-threads.ts';
+import { startApi } from './api/start-api.ts';
+import { reportProcess } from './report-process.ts';
 import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import type { Role } from './roles/roles.ts';
 import { runNotices } from './roles/run-notices.ts';
-import { startApi } from './roles/start-api.ts';
 import { StartedParts } from './started-parts.ts';
 
 export interface ServiceOptions {
@@ -133,32 +134,18 @@ async function startParts(
   const { metrics } = operations;
   addProjectionMetrics(metrics.registry, () => readProjection(engines));
   const name = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
-  const ending = new AbortController();
-  const membership = new Membership(engines.store(), { log, signal: ending.signal });
-  const report = new ProcessReport({
-    coordination: engines.coordination(),
-    clock,
-    log,
-    id: name,
-    roles,
-    onKnown: () => membership.joined(),
+  const standing = new Standing();
+  const apiThreads = roles.includes('api') ? await furtherApiThreads(config, log) : [];
+  const reported = reportProcess({
+    ...{ engines, clock, log, id: name, roles, standing },
+    directories: ['main', ...(roles.includes('webhooks') ? ['webhooks'] : []), ...apiThreads],
   });
-  parts.add({
-    name: 'process report',
-    async stop() {
-      ending.abort();
-      await report.stop();
-    },
-  });
-
-  const moved = positionOfAll(roles.includes('webhooks') ? ['main', 'webhooks'] : ['main'], (position) =>
-    report.directoryMoved(position),
-  );
+  parts.add({ name: 'process report', stop: () => reported.stop() });
   const live = startDirectory(options, {
     engines,
     parts,
     name,
-    onMoved: (position) => moved('main', position),
+    onMoved: (position) => reported.moved('main', position),
   });
   startFigures(options, { engines, parts, metrics, directory: live.directory });
   if (roles.includes('projector')) {
@@ -175,22 +162,37 @@ async function startParts(
   }
   let isSubscribed: (() => boolean) | undefined;
   if (roles.includes('webhooks')) {
-    const onMoved = (position: number): void => moved('webhooks', position);
+    const onMoved = (position: number): void => reported.moved('webhooks', position);
     const webhooks = startWebhooks({ config, holder: name }, onMoved, metrics);
     parts.add({ name: 'webhooks', failed: webhooks.failed, stop: () => webhooks.stop() });
     isSubscribed = () => webhooks.isConnected;
   }
+  const threads =
+    apiThreads.length === 0
+      ? undefined
+      : new ApiThreads({ config, names: apiThreads, standing, metrics, onMoved: reported.moved });
   const availability = new Availability({
     live,
     maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,
     engines: health,
-    isMember: () => report.isKnown && membership.hasReached(live.directory.position),
+    standing,
+    isMember: () => standing.isMember(clock.now(), live.directory.position),
     ...(isSubscribed && { isSubscribed }),
+    ...(threads && { areThreadsReady: () => threads.areReady }),
   });
   const api = roles.includes('api')
-    ? await startApi({ config, engines, directory: live.directory, availability, metrics, log, clock })
+    ? await startApi({
+        config,
+        engines,
+        directory: live.directory,
+        availability,
+        metrics,
+        log,
+        clock,
+        threads,
+      })
     : undefined;
-  if (api !== undefined) parts.add({ name: 'API', stop: () => api.stop() });
+  if (api !== undefined) parts.add({ name: 'API', failed: api.failed, stop: () => api.stop() });
   parts.add({ name: 'availability', stop: () => availability.stopping() });
 
   operations.readiness = () => availability.readiness();
@@ -262,18 +264,6 @@ function startFigures(
   parts.addRunning('figures', metrics.shared.run(figures, stopping.signal), stopping);
   const loop = watchLoopDelay((longestMs) => metrics.loopDelay('main', longestMs));
   parts.add({ name: 'loop delay', stop: () => loop.stop() });
-}
-
-/** Reports the position of the directory that is furthest behind, once all have one. */
-function positionOfAll<Name extends string>(
-  names: readonly Name[],
-  report: (position: number) => void,
-): (name: Name, position: number) => void {
-  const positions = new Map<Name, number>();
-  return (name, position) => {
-    positions.set(name, position);
-    if (positions.size === names.length) report([...positions.values()].reduce((a, b) => Math.min(a, b)));
-  };
 }
 
 async function readProjection(engines: Engines): Promise<ProjectionReading> {

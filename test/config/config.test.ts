@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { type Config, loadConfig, showConfig } from '../../src/config/config.ts';
 import { productionEnv } from '../support/service/production.ts';
@@ -31,6 +32,7 @@ test('with nothing set, every setting has its documented default', () => {
     FUEL_ENVIRONMENT: 'staging',
     FUEL_DATA_DIR: './data',
     FUEL_LISTEN: { host: '127.0.0.1', port: 8443 },
+    FUEL_API_THREADS: Math.max(1, availableParallelism() - 1),
     FUEL_TLS: 'served',
     FUEL_OPS_LISTEN: { host: '127.0.0.1', port: 9464 },
     FUEL_EDGE: 'embedded',

@@ -42,6 +42,21 @@ async function started(
   return { report, live, seen, pass, logLines };
 }
 
+test('says after each report until when the others count on the process', async () => {
+  const until: number[] = [];
+  const path = join(temporaryFolder(), 'control.db');
+  const coordination = openSqliteCoordination({ path, clock: systemClock });
+  const report = new ProcessReport({
+    ...{ coordination, clock: systemClock, log: memoryLog([]), id: 'this', roles: ['api'] },
+    onReported: (knownUntilMs) => until.push(knownUntilMs - STARTED),
+  });
+  await vi.advanceTimersByTimeAsync(1);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(until).toEqual([0, 2_000].map((ms) => expect.closeTo(ms + PROCESS_MAX_AGE_MS, -1)));
+  await report.stop();
+  await coordination.close();
+});
+
 test('a process that can not report is unknown to the others after a while, and joins them again when it can', async () => {
   let fails = false;
   const joined: number[] = [];

@@ -8,6 +8,7 @@ import {
   createPresigner,
   deriveSigningKey,
   presignUrls,
+  urlParts,
 } from '../../src/images/presign.ts';
 
 const store = {
@@ -60,18 +61,43 @@ function sorted(url: string): { path: string; query: string[] } {
 }
 
 describe('a presigned URL', () => {
-  test('equals the published example of AWS', () => {
-    const presign = presignUrls({
-      origin: 'https://examplebucket.s3.amazonaws.com',
-      host: 'examplebucket.s3.amazonaws.com',
-      method: 'GET',
-      pathBefore: '/',
-      accessKeyId: store.accessKeyId,
-      scope: '20130524/us-east-1/s3/aws4_request',
-      signingKey: deriveSigningKey({ ...store, region: 'us-east-1', day: '20130524' }),
-      stamp: '20130524T000000Z',
-      validForSeconds: 86_400,
+  test('is the same whichever keys, times and validities came before', () => {
+    const issue = fc.record({
+      key: fc.string({ unit: 'grapheme', maxLength: 200 }),
+      atMs: fc.integer({ min: 0, max: 3_000 }).map((ms) => issuedAtMs + ms),
+      validForSeconds: fc.constantFrom(60, 3_600),
     });
+    const options = { ...store, endpoint: 'https://photos.example.com', bucket: 'b' };
+    fc.assert(
+      fc.property(fc.array(issue, { maxLength: 100 }), (issues) => {
+        const used = createPresigner(options);
+        for (const { key, atMs, validForSeconds } of issues) {
+          const expected = createPresigner(options).at(atMs, validForSeconds);
+          const issued = used.at(atMs, validForSeconds);
+          expect([issued.presign(key), issued.expiresAtMs]).toEqual([
+            expected.presign(key),
+            expected.expiresAtMs,
+          ]);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('equals the published example of AWS', () => {
+    const presign = presignUrls(
+      urlParts({
+        origin: 'https://examplebucket.s3.amazonaws.com',
+        host: 'examplebucket.s3.amazonaws.com',
+        method: 'GET',
+        pathBefore: '/',
+        accessKeyId: store.accessKeyId,
+        scope: '20130524/us-east-1/s3/aws4_request',
+        signingKey: deriveSigningKey({ ...store, region: 'us-east-1', day: '20130524' }),
+        stamp: '20130524T000000Z',
+        validForSeconds: 86_400,
+      }),
+    );
     expect(presign('test.txt')).toBe(
       'https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256' +
         '&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request' +

@@ -65,7 +65,7 @@ export function commandEngines(engines: Engines, options: CommandEnginesOptions)
     remote: engines.remote,
     state: (name) => engines.state(name),
     close: () => engines.close(),
-    rateWindows: () => engines.rateWindows(),
+    rateWindows: (memory) => engines.rateWindows(memory),
     store,
     bind,
     subscriptions: checked(() => engines.subscriptions()),

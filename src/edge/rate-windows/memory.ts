@@ -1,34 +1,48 @@
-import { LRUCache } from 'lru-cache';
-import { RateLimiterMemory } from 'rate-limiter-flexible';
+import type { Clock } from '../../clock.ts';
+import { SharedTable, tableMemory } from '../counts/shared-table.ts';
 import { type RateVerdict, type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
 
-/** Windows of this process. With more than `maxIds` ids the least recently used one is forgotten. */
-export function createMemoryRateWindows(options: { maxIds?: number } = {}): RateWindows {
-  // Limits differ by key and may change, so they are compared here; the library keeps counts and windows.
-  const windows = new RateLimiterMemory({ points: Number.MAX_SAFE_INTEGER, duration: WINDOW_SECONDS });
-  const ids =
-    options.maxIds === undefined
-      ? undefined
-      : new LRUCache<string, true>({ max: options.maxIds, dispose: (_, id) => void windows.delete(id) });
+const WINDOW_MS = WINDOW_SECONDS * 1_000;
+/** Keys that are counted at once: with more of them the one that was not seen for longest is forgotten. */
+const MAX_IDS = 250_000;
 
-  async function count(id: string, limit: number): Promise<RateVerdict> {
-    const window = await windows.get(id);
-    if (window !== null && window.msBeforeNext > 0 && window.consumedPoints >= limit) {
-      return { allowed: false, retryAfterSeconds: Math.max(1, Math.ceil(window.msBeforeNext / 1000)) };
-    }
-    await windows.consume(id);
-    return { allowed: true };
-  }
+export interface MemoryWindowsOptions {
+  readonly maxIds?: number;
+  /** From `windowsMemory` with the same `maxIds`, where threads share the windows. */
+  readonly memory?: SharedArrayBuffer | undefined;
+  /** The same in all threads, and never set back. */
+  readonly clock?: Clock;
+}
 
-  // One hit after the other: no other hit may count between the look-up and the count.
-  let last: Promise<void> = Promise.resolve();
-  const settled = (): void => undefined;
+export function windowsMemory(maxIds = MAX_IDS): SharedArrayBuffer {
+  return tableMemory(maxIds);
+}
+
+/** Windows of this process, exact over all threads that share their memory. */
+export function createMemoryRateWindows(options: MemoryWindowsOptions = {}): RateWindows {
+  const { maxIds = MAX_IDS, memory = windowsMemory(maxIds), clock = sinceBoot } = options;
+  const windows = new SharedTable(memory, {
+    maxEntries: maxIds,
+    isAlive: ({ timeMs: endsAtMs }) => endsAtMs > clock.now(),
+  });
   return {
-    hit(id, limit) {
-      ids?.set(id, true); // the same value again disposes of nothing
-      const verdict = last.then(() => count(id, limit));
-      last = verdict.then(settled, settled);
-      return verdict;
+    async hit(id, limit) {
+      return windows.change(id, (window): RateVerdict => {
+        const leftMs = window.timeMs - clock.now();
+        if (leftMs <= 0) {
+          window.count = 1;
+          window.timeMs = clock.now() + WINDOW_MS;
+          return { allowed: true };
+        }
+        if (window.count >= limit) {
+          return { allowed: false, retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1_000)) };
+        }
+        window.count += 1;
+        return { allowed: true };
+      });
     },
   };
 }
+
+/** `performance.now` begins anew in each thread. */
+const sinceBoot: Clock = { now: () => Number(process.hrtime.bigint()) / 1e6 };

@@ -41,7 +41,7 @@ interface Refusal {
  * server's clock; hits of a key that is known to be at its limit are refused without one. Rejects with
  * `STORE_UNAVAILABLE` within 1.5 s while MongoDB is unavailable: a request that can't be counted is refused.
  *
- * The MongoDB limiter of rate-limiter-flexible is not used: it counts the requests that it refuses, uses the clock of each
+ * The limiter of rate-limiter-flexible is not used: it counts the requests that it refuses, uses the clock of each
  * process and takes up to three round trips to restart a window. `clock` must be monotonic.
  */
 export function createMongoRateWindows(options: {

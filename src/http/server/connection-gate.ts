@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { parseAddress, peerOf, trustedProxies } from '../../edge/addresses.ts';
+import { SharedTable, tableMemory } from '../../edge/counts/shared-table.ts';
 
 const BETWEEN_LINES_MS = 1_000;
 
@@ -12,10 +13,23 @@ export interface GateOptions {
   readonly proxies: readonly string[];
   /** Only the proxies may connect. */
   readonly onlyProxies: boolean;
+  /** In this process. */
+  readonly maxConnections: number;
   readonly maxPerPeer: number;
   /** Higher, since a proxy's connections are shared by all clients behind it. */
   readonly maxPerProxy: number;
   readonly onTurnedAway: (reason: TurnedAway, address: string | undefined) => void;
+  /** From `connectionsMemory`, where the threads of a process count their connections together. */
+  readonly memory?: SharedArrayBuffer | undefined;
+}
+
+/** Peers that are counted at once: each has a connection, so that there are never as many. */
+const MAX_PEERS = 10_000;
+/** No peer's name. */
+const TOTAL = '*';
+
+export function connectionsMemory(): SharedArrayBuffer {
+  return tableMemory(MAX_PEERS);
 }
 
 /**
@@ -37,25 +51,38 @@ export function guardConnections(server: Server, options: GateOptions): void {
     // An orderly end would wait for the other side.
     socket.resetAndDestroy();
   });
-  server.on('drop', (peer) => onTurnedAway('total_limit', peer?.remoteAddress));
 }
 
-function createCheck({ proxies, onlyProxies, maxPerPeer, maxPerProxy }: GateOptions) {
+function createCheck({ proxies, onlyProxies, maxConnections, maxPerPeer, maxPerProxy, memory }: GateOptions) {
   const trusts = trustedProxies(proxies);
-  const open = new Map<string, number>();
+  const open = new SharedTable(memory ?? connectionsMemory(), {
+    maxEntries: MAX_PEERS,
+    isAlive: ({ count }) => count > 0,
+  });
+  const add = (name: string, limit: number): boolean =>
+    open.change(name, (connections) => {
+      if (connections.count >= limit) return false;
+      connections.count += 1;
+      return true;
+    });
+  const remove = (name: string): void =>
+    open.change(name, (connections) => {
+      connections.count -= 1;
+    });
   return (socket: Socket): TurnedAway | undefined => {
     // A socket that is already closed has no address; these are counted together.
     const address = parseAddress(socket.remoteAddress)?.toString();
     const isProxy = address !== undefined && trusts(address);
     if (onlyProxies && !isProxy) return 'not_a_proxy';
     const peer = (isProxy ? address : peerOf(address)) ?? '';
-    const count = open.get(peer) ?? 0;
-    if (count >= (isProxy ? maxPerProxy : maxPerPeer)) return 'peer_limit';
-    open.set(peer, count + 1);
+    if (!add(peer, isProxy ? maxPerProxy : maxPerPeer)) return 'peer_limit';
+    if (!add(TOTAL, maxConnections)) {
+      remove(peer);
+      return 'total_limit';
+    }
     socket.once('close', () => {
-      const left = (open.get(peer) ?? 1) - 1;
-      if (left > 0) open.set(peer, left);
-      else open.delete(peer);
+      remove(peer);
+      remove(TOTAL);
     });
     return undefined;
   };

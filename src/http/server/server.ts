@@ -24,8 +24,18 @@ export interface ServerOptions {
   readonly log: Log;
   /** Called for each connection that is turned away. */
   readonly onTurnedAway?: (reason: TurnedAway) => void;
+  /** Set where other threads listen on the same port. */
+  readonly shared?: SharedListening | undefined;
   /** Other limits, for tests. */
   readonly limits?: Partial<typeof LIMITS>;
+}
+
+/** What the servers of several threads have in common. */
+export interface SharedListening {
+  /** From `connectionsMemory`. */
+  readonly connections: SharedArrayBuffer;
+  /** So that a client resumes its TLS session on each of them. 48 random bytes. */
+  readonly ticketKeys: Uint8Array;
 }
 
 export interface PublicServer {
@@ -71,8 +81,7 @@ const LINGER_MS = 1_000;
 export function createServer(options: ServerOptions): PublicServer {
   const limits = { ...LIMITS, ...options.limits };
   const { server, reload } =
-    options.tls.kind === 'served' ? tlsServer(options.tls.pem, limits) : plainServer(limits);
-  server.maxConnections = limits.maxConnections;
+    options.tls.kind === 'served' ? tlsServer(options.tls.pem, limits, options.shared) : plainServer(limits);
   server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
   const connections = new Connections(server);
   const turnedAway = guard(server, options, limits); // last, so that it comes before all other listeners for connections
@@ -86,7 +95,7 @@ export function createServer(options: ServerOptions): PublicServer {
   });
   return {
     reload,
-    listen: (address) => listen(server, address),
+    listen: (address) => listen(server, { ...address, reusePort: options.shared !== undefined }),
     async stop(graceMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       connections.drain();
@@ -103,10 +112,11 @@ interface Listener {
   readonly reload: (pem: Certificate) => void;
 }
 
-function tlsServer(pem: Certificate, limits: typeof LIMITS): Listener {
+function tlsServer(pem: Certificate, limits: typeof LIMITS, shared?: SharedListening): Listener {
   const server = createHttpsServer({
     ...limits,
     ...pem,
+    ...(shared && { ticketKeys: Buffer.from(shared.ticketKeys) }),
     minVersion: MIN_TLS_VERSION,
     requireHostHeader: false,
   });
@@ -117,15 +127,21 @@ function plainServer(limits: typeof LIMITS): Listener {
   return { server: createHttpServer({ ...limits, requireHostHeader: false }), reload: () => undefined };
 }
 
-function guard(server: Server, { tls, log, onTurnedAway }: ServerOptions, limits: typeof LIMITS): SummedLine {
+function guard(
+  server: Server,
+  { tls, log, onTurnedAway, shared }: ServerOptions,
+  limits: typeof LIMITS,
+): SummedLine {
   const line = new SummedLine((counts, peer) => {
     log.warn({ turned_away: counts, last_peer: peer }, 'connections were turned away');
   });
   guardConnections(server, {
     proxies: tls.proxies ?? [],
     onlyProxies: tls.kind === 'terminated',
+    maxConnections: limits.maxConnections,
     maxPerPeer: limits.maxPerPeer,
     maxPerProxy: limits.maxPerProxy,
+    memory: shared?.connections,
     onTurnedAway(reason, address) {
       onTurnedAway?.(reason);
       line.add(reason, address);

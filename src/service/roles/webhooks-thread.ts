@@ -6,6 +6,7 @@ import { createLog } from '../../log.ts';
 import type { AttemptReport } from '../../ops/delivery-metrics.ts';
 import { watchLoopDelay } from '../../ops/loop-delay.ts';
 import { AttemptMeter } from './attempt-meter.ts';
+import { configInThread } from './config-in-thread.ts';
 import { runWebhooks } from './run-webhooks.ts';
 
 export interface WebhooksThreadData {
@@ -22,10 +23,7 @@ export type WebhooksThreadMessage =
 
 /** The webhooks' thread: receivers have half a second to answer, and the API must not delay the measurement. */
 const { config: given, holder } = workerData as WebhooksThreadData;
-const config: Config = {
-  ...given,
-  FUEL_MASTER_KEY: given.FUEL_MASTER_KEY?.map((key) => Buffer.from(key)), // it arrives as plain bytes
-};
+const config = configInThread(given);
 const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
 const post = (message: WebhooksThreadMessage): void => parentPort?.postMessage(message);

@@ -43,8 +43,8 @@ interface Head {
 }
 
 function listed({ id, createdAtMs, head, fees }: PageRow): ListedRecord {
-  const { status, corporate, vehicle } = JSON.parse(`${head}}}`) as Head;
-  const totalAmount = /"total_amount":([^,}]+)/.exec(fees)?.[1] ?? '';
+  const { status, corporate, vehicle } = JSON.parse(`${head.toString()}}}`) as Head;
+  const totalAmount = /"total_amount":([^,}]+)/.exec(fees.toString())?.[1] ?? '';
   return {
     id,
     createdAtMs,

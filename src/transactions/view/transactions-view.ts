@@ -27,8 +27,8 @@ export interface PageQuery {
   readonly limit: number;
 }
 
-/** A record as a page needs it. */
-export interface PageRow extends RenderedRecord, Place {}
+/** A record as a page needs it. The segments of all rows may be parts of one buffer. */
+export interface PageRow extends RenderedRecord<Buffer>, Place {}
 
 export interface ViewPage {
   readonly rows: readonly PageRow[];

@@ -75,7 +75,7 @@ describe('a role in a thread', () => {
     const tellLimits = `parentPort.postMessage(resourceLimits); ${ENDS_WHEN_ASKED}`;
     const limits = async (env?: Readonly<Record<string, string>>) =>
       (await thread(tellLimits, env).first) as object;
-    const embedded = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 24 };
+    const embedded = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 12 };
     const remote = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 32 };
     expect(await limits()).toMatchObject(embedded);
     expect(await limits({ EVENTSTORE_URL: 'esdb://a:2113' })).toMatchObject(remote);

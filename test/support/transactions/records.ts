@@ -49,6 +49,7 @@ export interface SampleRow {
   readonly createdAtMs?: number;
   readonly corporateId?: number;
   readonly corporateGroupId?: number | null;
+  readonly head?: string;
   readonly mobileNumber?: string | null;
   readonly fees?: string;
   readonly pump?: string | null;

@@ -16,7 +16,7 @@ const WANTED = new Map(
   ]),
 );
 
-type Value = string | number | Fields;
+type Value = Buffer | number | Fields;
 type Fields = { [name: string]: Value | undefined };
 
 /**
@@ -27,25 +27,29 @@ type Fields = { [name: string]: Value | undefined };
 export function readPageRow(bytes: Uint8Array): PageRow {
   const fields = readFields(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
   const { place, head, fees, mobile_number, pump, odometer } = fields;
-  if (typeof place !== 'object' || typeof head !== 'string' || typeof fees !== 'string') {
+  if (!isFields(place) || !Buffer.isBuffer(head) || !Buffer.isBuffer(fees)) {
     throw new Error(`transaction ${fields._id} is in an index of the view, and is not a row`);
   }
   return {
     id: Number(place.id),
     createdAtMs: Number(place.created_at),
     head,
-    mobileNumber: textOrNull(mobile_number),
+    mobileNumber: Buffer.isBuffer(mobile_number) ? mobile_number : null,
     fees,
     pump: textOrNull(pump),
     odometer: textOrNull(odometer),
   };
 }
 
-function textOrNull(value: Value | undefined): string | null {
-  return typeof value === 'string' ? value : null;
+function isFields(value: Value | undefined): value is Fields {
+  return typeof value === 'object' && !Buffer.isBuffer(value);
 }
 
-/** The wanted fields of the document at `start`; dates as milliseconds. Throws for a type that no row has. */
+function textOrNull(value: Value | undefined): string | null {
+  return Buffer.isBuffer(value) ? value.toString() : null;
+}
+
+/** The wanted fields of the document at `start`; texts as bytes, dates as milliseconds. Throws for a type that no row has. */
 function readFields(bytes: Buffer, start: number): Fields {
   const fields: Fields = {};
   let at = start + 4; // after the length
@@ -57,7 +61,7 @@ function readFields(bytes: Buffer, start: number): Fields {
     at = nameEnd + 1;
     if (type === STRING) {
       const length = bytes.readInt32LE(at); // with the zero at its end
-      if (name !== undefined) fields[name] = bytes.toString('utf8', at + 4, at + 3 + length);
+      if (name !== undefined) fields[name] = bytes.subarray(at + 4, at + 3 + length);
       at += 4 + length;
     } else if (type === INT32) {
       if (name !== undefined) fields[name] = bytes.readInt32LE(at);

@@ -6,10 +6,26 @@ import { statusCode } from './row-values.ts';
 
 const MIN_BLOCK = 4;
 
+/**
+ * The rows of the ids in a JSON array, in its order, as two values: their texts as bytes, one after the other, and what
+ * else there is, with the texts' lengths, as JSON. Fifty rows with a value for each column cost three times as much.
+ */
+const ROWS = `SELECT CAST(group_concat(head || fees || coalesce(mobile_number, ''), '') AS BLOB),
+    json_group_array(json_array(octet_length(head), octet_length(fees), octet_length(mobile_number), pump, odometer))
+  FROM json_each(?) AS wanted CROSS JOIN transactions ON transactions.id = wanted.value`;
+
+type RowParts = readonly [
+  headBytes: number,
+  feesBytes: number,
+  mobileNumberBytes: number | null,
+  pump: string | null,
+  odometer: string | null,
+];
+
 /** Reads pages: finds the places in the indexes, then reads only the rows shown. */
 export class PageReader {
   readonly #runs = new Map<string, StatementSync>();
-  readonly #row: StatementSync;
+  readonly #rows: StatementSync;
 
   constructor(db: Database) {
     const both = [false, true];
@@ -17,19 +33,16 @@ export class PageReader {
       for (const corporate of both) {
         for (const ties of both) {
           const kind = { group, corporate, ties };
-          this.#runs.set(runName(kind), db.prepare(runQuery(kind)));
+          this.#runs.set(runName(kind), asArrays(db.prepare(runQuery(kind))));
         }
       }
     }
-    this.#row = db.prepare(
-      `SELECT id, created_at AS createdAtMs, head, mobile_number AS mobileNumber, fees, pump, odometer
-       FROM transactions WHERE id = ?`,
-    );
+    this.#rows = asArrays(db.prepare(ROWS));
   }
 
   read(query: PageQuery): ViewPage {
     const { places, entriesRead } = mergeRuns(this.#runsOf(query), query.limit + 1);
-    const rows = places.slice(0, query.limit).map((place) => this.#pageRow(place.id));
+    const rows = this.#rowsAt(places.slice(0, query.limit));
     return { rows, hasMore: places.length > query.limit, entriesRead };
   }
 
@@ -53,7 +66,10 @@ export class PageReader {
     const read = (ties: boolean, bounds: Record<string, number>): Place[] =>
       (this.#runs.get(runName({ ...filters, ties })) as StatementSync)
         .all({ ...fixed, ...bounds })
-        .map((row) => ({ createdAtMs: row.created_at as number, id: row.id as number }));
+        .map((row) => {
+          const [createdAtMs, id] = row as unknown as readonly [number, number];
+          return { createdAtMs, id };
+        });
     return (last, limit) => {
       const after = last ?? query.after;
       if (after === undefined) return read(false, { from: query.fromMs, before: query.toMs + 1, limit });
@@ -64,11 +80,34 @@ export class PageReader {
     };
   }
 
-  #pageRow(id: number): PageRow {
-    const row = this.#row.get(id);
-    if (row === undefined) throw new Error(`an index of the view names transaction ${id}, which has no row`);
-    return row as unknown as PageRow;
+  #rowsAt(places: readonly Place[]): PageRow[] {
+    if (places.length === 0) return [];
+    const found = this.#rows.get(JSON.stringify(places.map(({ id }) => id)));
+    const [texts, others] = found as unknown as readonly [Uint8Array, string];
+    const parts = JSON.parse(others) as readonly RowParts[];
+    if (parts.length !== places.length) {
+      throw new Error(
+        `an index of the view names ${places.length} transactions, of which ${parts.length} have a row`,
+      );
+    }
+    const bytes = Buffer.from(texts.buffer, texts.byteOffset, texts.length);
+    let start = 0;
+    return places.map((place, index) => {
+      const [headBytes, feesBytes, mobileBytes, pump, odometer] = parts[index] as RowParts;
+      const feesStart = start + headBytes;
+      const feesEnd = feesStart + feesBytes;
+      const head = bytes.subarray(start, feesStart);
+      const fees = bytes.subarray(feesStart, feesEnd);
+      const mobileNumber = mobileBytes === null ? null : bytes.subarray(feesEnd, feesEnd + mobileBytes);
+      start = feesEnd + (mobileBytes ?? 0);
+      return { ...place, head, mobileNumber, fees, pump, odometer };
+    });
   }
+}
+
+function asArrays(statement: StatementSync): StatementSync {
+  statement.setReturnArrays(true);
+  return statement;
 }
 
 interface RunKind {

@@ -161,7 +161,12 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     });
     await view.apply([row], { generation, position: 1 });
     const page = await view.page({ ...WHOLE, fromMs: -8.64e15, corporateGroupId: 2 ** 40 });
-    const read = { id, createdAtMs: -62_135_596_800_000, fees: '{"a":"Ωμέγα 給油 🚚"}', mobileNumber: null };
+    const read = {
+      id,
+      createdAtMs: -62_135_596_800_000,
+      fees: Buffer.from('{"a":"Ωμέγα 給油 🚚"}'),
+      mobileNumber: null,
+    };
     expect(page.rows).toMatchObject([{ ...read, pump: null, odometer: null }]);
   });
 });

@@ -1,0 +1,69 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+
+const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+interface Labelled<Label extends string> {
+  inc(labels: Partial<Record<Label, string | number>>, value?: number): void;
+}
+
+interface Plain {
+  inc(value?: number): void;
+}
+
+/** What the pull API counts. */
+export interface ApiMetrics {
+  readonly requests: Labelled<'status' | 'code'>;
+  readonly requestDuration: { observe(labels: { readonly status: number }, seconds: number): void };
+  readonly accessRefusals: Labelled<'check' | 'code'>;
+  readonly pageRows: Plain;
+  readonly pageEntriesRead: Plain;
+  readonly edgeNotEnforced: Plain;
+  readonly connectionsTurnedAway: Labelled<'reason'>;
+}
+
+/** The metrics of this process, in its registry. */
+export function apiMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    requests: new Counter({
+      name: 'fuel_http_requests_total',
+      help: 'Answered requests, by status and error code (empty for a page).',
+      labelNames: ['status', 'code'],
+      registers,
+    }),
+    requestDuration: new Histogram({
+      name: 'fuel_http_request_duration_seconds',
+      help: 'Time from a request to its answer, by status.',
+      labelNames: ['status'],
+      buckets: DURATION_BUCKETS_SECONDS,
+      registers,
+    }),
+    accessRefusals: new Counter({
+      name: 'fuel_access_refusals_total',
+      help: 'Requests that an access check refused, by check (address, rate, key, integration, profile) and code.',
+      labelNames: ['check', 'code'],
+      registers,
+    }),
+    pageRows: new Counter({
+      name: 'fuel_page_rows_total',
+      help: 'Transaction records returned.',
+      registers,
+    }),
+    pageEntriesRead: new Counter({
+      name: 'fuel_page_entries_read_total',
+      help: 'Index entries read to find the records of pages.',
+      registers,
+    }),
+    edgeNotEnforced: new Counter({
+      name: 'fuel_edge_not_enforced_total',
+      help: 'Requests without a valid token of the external gateway: the operator must correct the set-up.',
+      registers,
+    }),
+    connectionsTurnedAway: new Counter({
+      name: 'fuel_connections_turned_away_total',
+      help: 'Connections closed unanswered: peer_limit, total_limit, not_a_proxy.',
+      labelNames: ['reason'],
+      registers,
+    }),
+  } as const satisfies ApiMetrics;
+}

@@ -1,0 +1,6 @@
+import type { Config } from '../../config/config.ts';
+
+/** The configuration as a thread uses it: keys arrive as plain bytes. */
+export function configInThread(given: Config): Config {
+  return { ...given, FUEL_MASTER_KEY: given.FUEL_MASTER_KEY?.map((key) => Buffer.from(key)) };
+}
