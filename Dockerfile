@@ -16,6 +16,7 @@ COPY package.json ./
 COPY bin ./bin
 COPY projections ./projections
 COPY src ./src
+COPY docs/openapi.yaml ./docs/openapi.yaml
 COPY deploy/health-check.js ./deploy/health-check.js
 RUN ln -s /app/bin/fuel /usr/local/bin/fuel
 # A new volume takes its owner and mode from here.

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
@@ -23,7 +24,9 @@ export interface OpsServer {
   stop(): Promise<void>;
 }
 
-/** Health, readiness and metrics over plain HTTP, for the operator's network only. */
+const OPENAPI = new URL('../../docs/openapi.yaml', import.meta.url);
+
+/** Health, readiness, metrics and the API's description over plain HTTP, for the operator's network only. */
 export function createOpsServer({ readiness, registry, log }: OpsOptions): OpsServer {
   const router = new Router();
   router.get('/healthz', (ctx) => {
@@ -37,6 +40,10 @@ export function createOpsServer({ readiness, registry, log }: OpsOptions): OpsSe
   router.get('/metrics', async (ctx) => {
     ctx.type = registry.contentType;
     ctx.body = await registry.metrics();
+  });
+  router.get('/openapi.yaml', async (ctx) => {
+    ctx.type = 'application/yaml';
+    ctx.body = await readFile(OPENAPI);
   });
   const app = new Koa();
   app.on('error', (error: unknown) => log.error({ err: error }, 'operations request failed'));

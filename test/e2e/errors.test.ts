@@ -52,6 +52,7 @@ describe('every answer', () => {
     ['//api/v1/integration/../integration/keys'],
     ['//healthz'],
     ['//metrics'],
+    ['//openapi.yaml'],
     ['//%'],
   ])('is 404 NOT_FOUND at %s', async (path) => {
     const answer = await get(path);

@@ -3,6 +3,7 @@ import { request } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { createMetrics } from '../../src/ops/metrics.ts';
 import { createOpsServer, type Readiness } from '../../src/ops/ops-server.ts';
+import { readDocument } from '../support/documents.ts';
 import { memoryLog } from '../support/service/api.ts';
 import { openConnection } from '../support/service/raw-connection.ts';
 
@@ -49,6 +50,13 @@ test('/metrics is what the registry holds, Node’s own event loop delay among i
   expect(text).toContain('nodejs_eventloop_lag_p99_seconds');
 });
 
+test('/openapi.yaml is the document of the API, byte for byte', async () => {
+  const { get } = await start();
+  const { status, headers, text } = await get('/openapi.yaml');
+  expect([status, headers['content-type']]).toEqual([200, 'application/yaml']);
+  expect(text).toBe(readDocument('docs/openapi.yaml'));
+});
+
 test('any other path is 404, any other method 405, and no answer may be cached', async () => {
   const { get, port } = await start();
   expect((await get('/nowhere')).status).toBe(404);
@@ -56,7 +64,7 @@ test('any other path is 404, any other method 405, and no answer may be cached',
   const posted = await request(url, { method: 'POST', reset: true });
   await posted.body.dump();
   expect([posted.statusCode, posted.headers.allow]).toEqual([405, 'HEAD, GET']);
-  for (const path of ['/healthz', '/readyz', '/metrics', '/nowhere']) {
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.yaml', '/nowhere']) {
     expect((await get(path)).headers['cache-control']).toBe('no-store');
   }
 });

@@ -5,6 +5,7 @@ import { faultsOf, schemaOf } from '../../src/domain/events.ts';
 import type { TransactionEventType } from '../../src/domain/transaction-events.ts';
 import { recordText } from '../../src/transactions/record.ts';
 import { generateTransactions } from '../../tools/demo/generator.ts';
+import { faultsOfText } from '../support/openapi/validate.ts';
 import { type Path, pathsOf, withValue } from '../support/transactions/mutations.ts';
 import { expectedRecord } from '../support/transactions/record-oracle.ts';
 
@@ -119,7 +120,7 @@ function expectAgreement(line: Line): void {
   const row = { ...change.row, pump: null, odometer: null };
   const text = recordText(row, { mobileNumber: true, expiresAt, presign: (key) => key });
   expect(text).toBe(expectedRecord(line.type, line.data, expiresAt));
-  JSON.parse(text);
+  expect(faultsOfText({ $ref: '#/components/schemas/Transaction' }, text)).toEqual([]);
 }
 
 describe('the rendering of a record', () => {

@@ -5,6 +5,15 @@ export function atEndOfFile(cleanup: () => void | Promise<void>): void {
   cleanups.push(cleanup);
 }
 
+/** Does all of it, also where a part fails; throws the first failure. */
 export async function endFile(): Promise<void> {
-  for (const cleanup of cleanups.toReversed()) await cleanup();
+  const failures: unknown[] = [];
+  for (const cleanup of cleanups.toReversed()) {
+    try {
+      await cleanup();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
 }

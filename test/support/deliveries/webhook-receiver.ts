@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { makeCertificate } from '../certificate.ts';
 import { atEndOfFile } from '../end-of-file.ts';
+import { expectDocumentedDelivery } from '../openapi/validate.ts';
 import { until } from '../waiting.ts';
 
 /** One request as a customer's server sees it. */
@@ -26,15 +27,21 @@ export const answerWith =
     void response.writeHead(status, headers).end(body);
 
 const servers: Server[] = [];
+const undocumented: unknown[] = [];
 
 atEndOfFile(() => {
   for (const server of servers.splice(0)) {
     server.closeAllConnections();
     server.close();
   }
+  const [first] = undocumented.splice(0);
+  if (first !== undefined) throw first;
 });
 
-/** A customer's HTTPS server: each path has its own answers, 200 by default. */
+/**
+ * A customer's HTTPS server: each path has its own answers, 200 by default. The tests of the file fail where a request
+ * is not as docs/openapi.yaml describes it.
+ */
 export class WebhookReceiver {
   readonly hooks: Hook[] = [];
   readonly ca: string;
@@ -65,6 +72,7 @@ export class WebhookReceiver {
         receiver.hooks.push(hook);
         const answer = receiver.#answers.get(path) ?? answerWith(200, 'ok');
         answer(response, hook);
+        noteUndocumented(hook); // after the answer, whose sender counts the milliseconds
       });
     });
     servers.push(server);
@@ -87,6 +95,14 @@ export class WebhookReceiver {
   async received(path: string, count: number, withinMs = 15_000): Promise<Hook[]> {
     await until(async () => this.to(path).length >= count, withinMs);
     return this.to(path);
+  }
+}
+
+function noteUndocumented(hook: Hook): void {
+  try {
+    expectDocumentedDelivery(hook);
+  } catch (error) {
+    undocumented.push(error);
   }
 }
 

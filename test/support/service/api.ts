@@ -18,6 +18,7 @@ import { createMetrics } from '../../../src/ops/metrics.ts';
 import type { ViewChange } from '../../../src/transactions/project-event.ts';
 import { openSqliteView } from '../../../src/transactions/view/sqlite/view.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
+import { expectDocumentedAnswer } from '../openapi/validate.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 export const ACCOUNT = 7;
@@ -38,6 +39,7 @@ export interface TestApi {
   spoil(): void;
   show(...changes: readonly ViewChange[]): Promise<void>;
   at(nowMs: number): void;
+  /** Throws where a refusal is not as docs/openapi.yaml describes it. */
   get(pathOrQuery: string, options?: RequestOptions): Promise<Answer>;
   stop(graceMs?: number): Promise<void>;
 }
@@ -163,10 +165,13 @@ export async function startTestApi(
     at(ms) {
       nowMs = ms;
     },
-    get(pathOrQuery, { method = 'GET', key = KEY, headers } = {}) {
+    async get(pathOrQuery, { method = 'GET', key = KEY, headers } = {}) {
       const keyHeader: Record<string, string> = key === null ? {} : { 'x-api-key': key };
       const sent = { ...keyHeader, ...headers };
-      return fetchAnswer(`${origin}${pathOf(pathOrQuery)}`, { method, headers: sent, dispatcher: agent });
+      const url = `${origin}${pathOf(pathOrQuery)}`;
+      const answer = await fetchAnswer(url, { method, headers: sent, dispatcher: agent });
+      if (answer.status >= 400) expectDocumentedAnswer({ ...answer, method }); // pages may have shortened records
+      return answer;
     },
     stop,
   };

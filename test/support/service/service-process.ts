@@ -6,6 +6,7 @@ import { makeCertificate, type TestCertificate } from '../certificate.ts';
 import { atEndOfFile } from '../end-of-file.ts';
 import { withEngines } from '../engines/test-engines.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
+import { expectDocumentedAnswer } from '../openapi/validate.ts';
 import { until, within } from '../waiting.ts';
 import type { CommandResult } from './command-result.ts';
 import { type Env, folder, fuel, spawnFuel } from './commands.ts';
@@ -191,11 +192,16 @@ export class ServiceProcess {
     throw new Error(`fuel ${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
   }
 
-  /** A path below the base address (`/transactions?…`), or one from the root that starts with `//`. */
-  get(path: string, { key, headers = {}, method = 'GET' }: GetOptions = {}): Promise<Answer> {
+  /**
+   * A path below the base address (`/transactions?…`), or one from the root that starts with `//`. Throws where the
+   * answer is not as docs/openapi.yaml describes it.
+   */
+  async get(path: string, { key, headers = {}, method = 'GET' }: GetOptions = {}): Promise<Answer> {
     const url = path.startsWith('//') ? `${new URL(this.url).origin}${path.slice(1)}` : `${this.url}${path}`;
     const sent = { ...(key === undefined ? {} : { 'X-API-Key': key }), ...headers };
-    return fetchAnswer(url, { method, headers: sent, dispatcher: this.agent() });
+    const answer = await fetchAnswer(url, { method, headers: sent, dispatcher: this.agent() });
+    expectDocumentedAnswer({ ...answer, method });
+    return answer;
   }
 
   ops(path: string): Promise<Answer> {

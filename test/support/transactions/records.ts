@@ -1,4 +1,8 @@
-import type { TransactionRow, VisibleStatus } from '../../../projections/transactions.ts';
+import {
+  projectTransaction,
+  type TransactionRow,
+  type VisibleStatus,
+} from '../../../projections/transactions.ts';
 import type { ViewChange } from '../../../src/transactions/project-event.ts';
 
 /** The data of a valid `TransactionConfirmed`, with any member replaced. */
@@ -76,6 +80,15 @@ export function showing(sample: SampleRow, place: { revision?: number; position?
     type: sample.status === 'EXTERNAL' ? 'ExternalTransactionRecorded' : 'TransactionConfirmed',
     change: { kind: 'show', revision: place.revision ?? 0, row: sampleRow(sample) },
   };
+}
+
+/** As `showing`, with the whole record: that of an external transaction where the id is odd. */
+export function showingRecord(id: number): ViewChange {
+  const [type, data] =
+    id % 2 === 0
+      ? (['TransactionConfirmed', confirmedData({ transaction_id: id })] as const)
+      : (['ExternalTransactionRecorded', externalData({ transaction_id: id })] as const);
+  return { position: id, stream: `transaction-${id}`, type, change: projectTransaction(type, data, 0) };
 }
 
 export function hiding(
