@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VISIBLE_STATUSES } from '../../projections/transactions.ts';
 import { transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
+import { EARLIEST_MS, LATEST_MS } from '../domain/values/date-time.ts';
 import type { EventStore, Position } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 import { projectEvent, type ViewChange } from '../transactions/project-event.ts';
@@ -12,8 +13,6 @@ import { isInScope, SETTLE_MS, type VerifyScope } from './scope.ts';
 
 const PART = 500;
 const IDS = 10_000;
-const EARLIEST_MS = -8_640_000_000_000_000;
-const LATEST_MS = 8_640_000_000_000_000;
 
 export interface ViewJudgeOptions extends VerifyScope {
   readonly store: EventStore;
@@ -195,7 +194,7 @@ async function* idsOnPages(
 ): AsyncGenerator<readonly number[]> {
   let after: Place | undefined;
   for (;;) {
-    const range = { fromMs, toMs: LATEST_MS - 1 };
+    const range = { fromMs, toMs: LATEST_MS };
     const page = await view.page({ accountId, ...range, statuses: VISIBLE_STATUSES, after, limit: PART });
     yield page.rows.map(({ id }) => id);
     after = page.rows.at(-1);

@@ -46,11 +46,6 @@ export class ProcessReport {
     this.#schedule(0);
   }
 
-  /** Whether the others count this process as alive. Where its reports fail for long enough, they do not. */
-  get isKnown(): boolean {
-    return this.#clock.now() < this.#knownUntilMs;
-  }
-
   directoryMoved(position: number): void {
     if (position === this.#position) return;
     this.#position = position;
@@ -84,7 +79,7 @@ export class ProcessReport {
     const place = { pid: process.pid, host: hostname(), seenAtMs: this.#lastAtMs };
     try {
       await this.#coordination.report({ ...this.#self, ...place, directoryPosition: this.#position });
-      const wasKnown = this.isKnown;
+      const wasKnown = this.#clock.now() < this.#knownUntilMs;
       this.#knownUntilMs = place.seenAtMs + PROCESS_MAX_AGE_MS;
       if (!wasKnown) this.#onKnown();
       this.#onReported(this.#knownUntilMs);

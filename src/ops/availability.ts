@@ -1,7 +1,7 @@
 import type { LiveDirectory } from '../accounts/directory/live-directory.ts';
 import { type EngineHealth, EVENT_STORE } from './engine-health.ts';
 import type { Readiness } from './ops-server.ts';
-import { Standing } from './standing.ts';
+import type { Standing } from './standing.ts';
 
 export interface AccessConditions {
   readonly live: Pick<LiveDirectory, 'isCaughtUp' | 'silenceMs'>;
@@ -25,8 +25,7 @@ function accessChecks({ live, maxAgeMs, isMember, standing }: AccessConditions) 
   };
 }
 
-export interface AvailabilityOptions extends Omit<AccessConditions, 'standing'> {
-  readonly standing?: Standing;
+export interface AvailabilityOptions extends AccessConditions {
   readonly engines: EngineHealth;
   /** In a process with the role `webhooks`: whether its subscription is connected. The API does not depend on it. */
   readonly isSubscribed?: () => boolean;
@@ -41,7 +40,7 @@ export class Availability {
 
   constructor(options: AvailabilityOptions) {
     this.#options = options;
-    this.#conditions = { ...options, standing: options.standing ?? new Standing() };
+    this.#conditions = options;
   }
 
   /** From now on the process is not ready, and requests are refused with 503. */

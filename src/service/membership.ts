@@ -1,6 +1,6 @@
-import type { EventStore, Position } from '../event-store/event-store.ts';
+import type { EventStore } from '../event-store/event-store.ts';
 import type { Log } from '../log.ts';
-import { Standing } from '../ops/standing.ts';
+import type { Standing } from '../ops/standing.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 
 /**
@@ -19,12 +19,12 @@ export class Membership {
 
   constructor(
     store: Pick<EventStore, 'head'>,
-    options: { readonly log: Log; readonly signal: AbortSignal; readonly standing?: Standing },
+    options: { readonly log: Log; readonly signal: AbortSignal; readonly standing: Standing },
   ) {
     this.#store = store;
     this.#log = options.log;
     this.#signal = options.signal;
-    this.#standing = options.standing ?? new Standing();
+    this.#standing = options.standing;
   }
 
   /** The others know of this process from now on. */
@@ -35,11 +35,6 @@ export class Membership {
       if (!this.#signal.aborted)
         this.#log.error({ err: error }, 'the end of the log can not be read: no request is served');
     });
-  }
-
-  /** Whether a directory at this position has applied what was recorded before the process joined. */
-  hasReached(position: Position): boolean {
-    return this.#standing.hasReached(position);
   }
 
   async #learnEnd(join: number): Promise<void> {

@@ -7,6 +7,7 @@ import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.t
 import { silentLog } from '../../src/log.ts';
 import { Availability } from '../../src/ops/availability.ts';
 import { type CheckedEngine, EngineHealth, EVENT_STORE } from '../../src/ops/engine-health.ts';
+import { Standing } from '../../src/ops/standing.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/waiting.ts';
@@ -60,6 +61,7 @@ function process(
   const availability = new Availability({
     live,
     maxAgeMs: MAX_AGE_MS,
+    standing: new Standing(),
     engines: new EngineHealth([engine(EVENT_STORE), engine('mongodb')], clock),
     isMember: options.isMember ?? (() => true),
     ...(isSubscribed && { isSubscribed }),

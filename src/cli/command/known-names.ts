@@ -5,15 +5,12 @@ import type { Engines } from '../../app.ts';
 import { audit } from '../../audit/audit.ts';
 import type { Account, AccountKey } from '../../domain/account.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
+import { EARLIEST_MS, LATEST_MS } from '../../domain/values/date-time.ts';
 import { FuelError } from '../../errors.ts';
 import { isComplete } from '../../transactions/view/checkpoint.ts';
 import type { PageQuery } from '../../transactions/view/transactions-view.ts';
 
 const PREFIX = /^[a-z0-9]{10}$/;
-
-/** What a date can be, in milliseconds. */
-export const EARLIEST_MS = -8_640_000_000_000_000;
-export const LATEST_MS = 8_640_000_000_000_000;
 
 type DirectoryEngines = Pick<Engines, 'store' | 'snapshots'>;
 type NamingEngines = DirectoryEngines & Pick<Engines, 'view'>;
@@ -94,7 +91,7 @@ export async function isShown(
 ): Promise<boolean> {
   const checkpoint = await view().checkpoint();
   if (checkpoint === undefined || !isComplete(checkpoint)) return false;
-  const all = { fromMs: EARLIEST_MS, toMs: LATEST_MS - 1, statuses: VISIBLE_STATUSES, limit: 1 };
+  const all = { fromMs: EARLIEST_MS, toMs: LATEST_MS, statuses: VISIBLE_STATUSES, limit: 1 };
   return (await view().page({ ...of, ...all })).rows.length > 0;
 }
 

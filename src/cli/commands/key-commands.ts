@@ -7,7 +7,7 @@ import type { AccountKey } from '../../domain/account.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
 import { addRewrapCommand } from '../accounts/rewrap-command.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
-import { findKey, requireKnown, requirePrefix, sortedAccounts } from '../command/known-names.ts';
+import { findKey, isShown, requirePrefix, sortedAccounts, unknownAccount } from '../command/known-names.ts';
 import { allowListOption, countOption, idOption, onOff, reasonOption } from '../command/options.ts';
 import { webhookOptions, webhookState } from './webhook-commands.ts';
 
@@ -130,7 +130,6 @@ async function list(
   _args: readonly string[],
   options: ListOptions,
 ): Promise<number> {
-  await requireKnown(engines, options);
   for (const { id, account, unreadable } of await accountsOf(engines, options.account)) {
     if (unreadable !== null)
       out.note(`account ${id} can't be read, and its keys are not listed: ${unreadable.reason}`);
@@ -148,6 +147,7 @@ async function accountsOf(
   if (accountId === undefined)
     return sortedAccounts(await loadDirectory(engines.store(), engines.snapshots()));
   const account = await loadAccount(engines.store(), accountId);
+  if (account === undefined && !(await isShown(engines, { accountId }))) throw unknownAccount(accountId);
   return account === undefined ? [] : [account];
 }
 

@@ -24,7 +24,7 @@ const LIMITS = {
 const IDLE_AFTER_MS = 3_000;
 const FAILING_AFTER = 2; // failed attempts in a row
 const SLOW_MS = 250;
-/** Of an attempt, by this process itself; below, more attempts at once cost it less for each. */
+/** Of an attempt; below, more attempts at once cost it less for each. */
 const MAX_LATE_MS = 100;
 const NEWEST_WEIGHT = 0.2; // of the smoothed duration
 
@@ -45,7 +45,7 @@ interface Lane {
 export interface AttemptSummary {
   readonly ok: boolean;
   readonly durationMs: number;
-  /** The part of it that this process was late itself. */
+  /** The part of it in which a step of the receiver waited for this process. */
   readonly lateMs: number;
 }
 

@@ -39,9 +39,9 @@ export interface ReportBatchOptions {
 }
 
 /**
- * Records outcomes in groups: those of two milliseconds, or of ten while there are many. While the store is unavailable they are kept and retried; there are never more of them
- * than claimed deliveries, and nothing is claimed meanwhile. An outcome that the store refuses is recorded
- * separately, without the receiver's answer, and does not delay the others.
+ * Records outcomes in groups: those of two milliseconds, or of ten while there are many. While the store is unavailable
+ * they are kept and retried; there are never more of them than claimed deliveries, and nothing is claimed meanwhile. An
+ * outcome that the store refuses is recorded separately, without the receiver's answer, and does not delay the others.
  */
 export class ReportBatch {
   readonly #options: ReportBatchOptions;

@@ -3,18 +3,13 @@ import {
   decideDeliveries,
   type OwedDelivery,
 } from '../../../projections/deliveries.ts';
-import {
-  type RowState,
-  stateAfter,
-  type TransactionChange,
-  type TransactionRow,
-  transition,
-} from '../../../projections/transactions.ts';
+import type { TransactionChange, TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import { projectEvent, type ViewChange } from '../../transactions/project-event.ts';
+import { RowFold } from '../../transactions/row-fold.ts';
 import { deliveryId } from '../message/delivery-id.ts';
 import type { NewDelivery } from '../queue/delivery-queue.ts';
 import type { AccountHistory } from './account-history.ts';
@@ -39,14 +34,14 @@ export async function classify(
 ): Promise<Classified> {
   if ('parkReason' in projected) return { illegal: projected.parkReason };
   if (event.revision === 0) return { change: projected.change };
-  let before: RowState | undefined;
+  const fold = new RowFold();
   for (const earlier of await store.readStream(event.stream)) {
     if (earlier.revision >= event.revision) break;
-    before = after(before, projectEvent(earlier));
+    fold.apply(projectEvent(earlier));
   }
-  const verdict = transition(before, projected.change);
-  if (verdict === 'apply') return { change: projected.change };
-  return verdict === 'stale' ? { stale: true } : verdict;
+  const effect = fold.apply(projected);
+  if (effect.kind === 'parked') return { illegal: effect.reason };
+  return effect.kind === 'no change' ? { stale: true } : { change: projected.change };
 }
 
 /** To whom the transaction that the event records is owed, by its account before the event; or why that is not known. */
@@ -86,9 +81,4 @@ export function newDelivery({
     recordedAtMs: recordedAtMs(event),
     record: { head, mobileNumber: mobileNumber ? row.mobileNumber : null, fees, pump, odometer },
   };
-}
-
-function after(before: RowState | undefined, projected: ViewChange): RowState | undefined {
-  if ('parkReason' in projected || transition(before, projected.change) !== 'apply') return before;
-  return stateAfter(projected.change);
 }

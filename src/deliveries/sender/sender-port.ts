@@ -11,7 +11,7 @@ export interface SendResult {
   readonly outcome: AttemptOutcome;
   /** The whole attempt, name look-up included. */
   readonly durationMs: number;
-  /** The part of it that this process was late itself, which the receiver does not answer for. */
+  /** The part of it in which a step of the receiver waited for this process. */
   readonly lateMs: number;
 }
 

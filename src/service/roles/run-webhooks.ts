@@ -22,7 +22,6 @@ import { EVENT_STORE } from '../../ops/engine-health.ts';
 import type { AttemptMeter } from './attempt-meter.ts';
 
 const DAY_MS = 86_400_000;
-/** Delays a delivery or a free slot by at most this much while many are in progress. */
 
 export interface WebhooksRun {
   readonly config: Config;

@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../projections/transactions.ts';
 import { loadAccount } from '../../../accounts/directory/load-directory.ts';
-import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
 import { FuelError } from '../../../errors.ts';
 import { hasPlate, type ListedRecord, listRecords } from '../../../transactions/view/list-records.ts';
 import type { Place } from '../../../transactions/view/transactions-view.ts';
 import { addCommand, type Session } from '../../command/command.ts';
-import { EARLIEST_MS, isShown, LATEST_MS, requireKnown } from '../../command/known-names.ts';
+import { isShown, unknownAccount } from '../../command/known-names.ts';
 import { countOption, dateTimeOption, idOption, nameOption } from '../../command/options.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -53,7 +53,7 @@ export function addListCommand(transaction: Command): void {
 }
 
 async function list({ engines, out }: Session, _: readonly string[], options: ListOptions): Promise<number> {
-  const { account, from = EARLIEST_MS, to = LATEST_MS - 1, corporate, plate, status, limit } = options;
+  const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit } = options;
   if (from > to) {
     throw new InvalidArgumentError('--from is after --to: nothing can be between them.');
   }
@@ -106,10 +106,9 @@ async function requireKnownTo(
   engines: Session['engines'],
   { account, corporate }: ListOptions,
 ): Promise<void> {
-  await requireKnown(engines, { account });
-  if (corporate === undefined) return;
   const entry = await loadAccount(engines.store(), account);
-  if (entry?.account?.corporates.has(corporate)) return;
+  if (entry === undefined && !(await isShown(engines, { accountId: account }))) throw unknownAccount(account);
+  if (corporate === undefined || entry?.account?.corporates.has(corporate)) return;
   if (await isShown(engines, { accountId: account, corporateIds: [corporate] })) return;
   throw new FuelError(
     'REFUSED',
