@@ -26,7 +26,8 @@ export async function provision(store: EventStore, accountIds: readonly number[]
   return customers;
 }
 
-function commandsFor(
+/** What opens the account with access and the key. */
+export function commandsFor(
   { id: accountId, name, groups, corporates }: SampleAccount,
   key: { readonly prefix: string; readonly secretSha256: string },
 ): AccountCommand[] {
