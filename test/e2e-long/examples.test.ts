@@ -1,67 +1,29 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../examples/ledger/ledger.ts';
 import { changeAccount } from '../../src/accounts/change-account.ts';
 import { issueKey } from '../../src/accounts/issue-key.ts';
 import { webhookOptions } from '../../src/cli/commands/webhook-commands.ts';
-import { generateTransactions } from '../../tools/demo/generator.ts';
-import { Random } from '../../tools/demo/random.ts';
+import { generateTransactions } from '../../src/sample/generator.ts';
+import { Random } from '../../src/sample/random.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { onServers } from '../support/engines/test-engines.ts';
+import { ExampleProcess } from '../support/example-process.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import { folder } from '../support/service/commands.ts';
 import { openForUse } from '../support/service/operator.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';
 import { linesOf, voided } from '../support/transactions/e2e-samples.ts';
-import { until, within } from '../support/waiting.ts';
+import { until } from '../support/waiting.ts';
 
-const EXAMPLES = join(import.meta.dirname, '../../examples');
 const ACCOUNT = 7;
 const DAYS = 31;
 const DAY_MS = 86_400_000;
 const COUNT = 3_000;
 const PARTS = 12;
 const SEED = Math.floor(Math.random() * 2 ** 31);
-
-/** An example in a process, which is killed when the test is over. */
-class Example {
-  readonly #child: ChildProcess;
-  readonly #ended: Promise<unknown>;
-  output = '';
-
-  constructor(file: string, env: Readonly<Record<string, string>>) {
-    this.#child = spawn(process.execPath, [join(EXAMPLES, file)], {
-      env: { PATH: process.env.PATH ?? '', ...env },
-    });
-    this.#ended = once(this.#child, 'close');
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream?.setEncoding('utf8').on('data', (text: string) => {
-        this.output += text;
-      });
-    }
-    onTestFinished(() => this.kill());
-  }
-
-  async kill(): Promise<void> {
-    this.#child.kill('SIGKILL');
-    await this.#ended;
-  }
-
-  async shows(text: string): Promise<void> {
-    await until(async () => this.output.includes(text), 15_000);
-  }
-
-  /** All that it printed, once it has ended. Throws where it failed. */
-  async finished(): Promise<string> {
-    await within(this.#ended, 60_000, () => `it did not end\n${this.output}`);
-    if (this.#child.exitCode !== 0) throw new Error(`it ended with ${this.#child.exitCode}\n${this.output}`);
-    return this.output;
-  }
-}
 
 describe.skipIf(onServers)('a month of both channels, with the examples killed again and again', () => {
   it('ends with the same ledger in both, exactly what the service shows', async () => {
@@ -84,12 +46,12 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
     const issued = await issueLongAgo(service, url, startMs - 1);
     const [pulledFile, pushedFile] = [join(cwd, 'pulled.db'), join(cwd, 'pushed.db')];
     const receiver = () =>
-      new Example('receiver/receiver.ts', {
+      new ExampleProcess('receiver/receiver.ts', {
         ...{ WEBHOOK_SECRET: issued.webhookSecret ?? '', TLS_CERT: certFile, TLS_KEY: keyFile },
         ...{ PORT: `${port}`, DATABASE: pushedFile },
       });
     const syncClient = (file: string, fromMs = startMs) =>
-      new Example('sync-client/sync-client.ts', {
+      new ExampleProcess('sync-client/sync-client.ts', {
         ...{ BASE_URL: service.url, API_KEY: issued.key, FROM: new Date(fromMs).toISOString() },
         ...{ NODE_EXTRA_CA_CERTS: join(service.dataDir, 'tls-cert.pem'), DATABASE: file },
       });

@@ -13,14 +13,14 @@ import { type Config, loadConfig } from '../../src/config/config.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { createLog } from '../../src/log.ts';
 import { printable } from '../../src/printable.ts';
+import { generateTransactions } from '../../src/sample/generator.ts';
+import { provision } from '../../src/sample/provision.ts';
+import { sampleDirectory } from '../../src/sample/sample-directory.ts';
 import { ROLES } from '../../src/service/roles/roles.ts';
 import { startService } from '../../src/service/service.ts';
 import { waitUntilApplied } from '../../src/service/wait-applied.ts';
 import { importTransactions } from '../../src/transactions/import/import-transactions.ts';
-import { generateTransactions } from './generator.ts';
-import { provision } from './provision.ts';
 import { type DemoReceiver, demoReceiver, showPush } from './push.ts';
-import { sampleDirectory } from './sample-directory.ts';
 
 const ACCOUNT_IDS = [7, 8];
 const TRANSACTIONS = 20_000;

@@ -11,8 +11,8 @@ import { systemClock } from '../../src/clock.ts';
 import type { DeliveryQueue } from '../../src/deliveries/queue/delivery-queue.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import type { Author } from '../../src/event-store/new-event.ts';
+import { generateTransactions } from '../../src/sample/generator.ts';
 import { importTransactions } from '../../src/transactions/import/import-transactions.ts';
-import { generateTransactions } from './generator.ts';
 
 const HOST = '127.0.0.1';
 const ACCOUNT_ID = 7;
