@@ -3,6 +3,7 @@ import { Ledger, LedgerError, parseExactly, type Transaction, type Window } from
 
 const DAY_MS = 86_400_000;
 const WINDOW_MS = 31 * DAY_MS;
+const OVERLAP_MS = 30 * DAY_MS;
 const PAGE_SIZE = 100;
 const MAX_TRIES = 8;
 const FIRST_WAIT_MS = 500;
@@ -88,7 +89,7 @@ async function pull(
   return counts;
 }
 
-function begin({ ledger, fromMs, toMs, overlapMs = WINDOW_MS }: SyncOptions): Window | null {
+function begin({ ledger, fromMs, toMs, overlapMs = OVERLAP_MS }: SyncOptions): Window | null {
   const synced = ledger.synced();
   const reachesBack = synced === null || fromMs < Date.parse(synced.from);
   const startMs = reachesBack ? fromMs : Math.max(fromMs, Date.parse(synced.to) - overlapMs);
@@ -167,7 +168,7 @@ export class SyncError extends Error {}
 class SettingError extends Error {}
 
 function settingsOf(env: NodeJS.ProcessEnv): Omit<SyncOptions, 'ledger' | 'onPage'> {
-  const { BASE_URL, API_KEY, FROM, TO, OVERLAP_DAYS = '31', REMOVE_MUCH } = env;
+  const { BASE_URL, API_KEY, FROM, TO, OVERLAP_DAYS = '30', REMOVE_MUCH } = env;
   if (!BASE_URL || !API_KEY || !FROM) throw new SettingError('set BASE_URL, API_KEY and FROM: see README.md');
   if (!URL.canParse(BASE_URL))
     throw new SettingError('BASE_URL must be a URL that ends with /api/v1/integration');

@@ -7,7 +7,7 @@ export const VERIFY = 'docs/guide/verify';
 export const VERIFIERS: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'verify.ts': [process.execPath],
   'verify.py': ['python3'],
-  'Verify.java': ['java'],
+  'Verify.java': ['java', '-XX:TieredStopAtLevel=1'],
   'Verify.cs': ['dotnet', 'run'],
   'verify.php': ['php'],
   'verify.go': ['go', 'run'],
