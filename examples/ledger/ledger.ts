@@ -184,15 +184,14 @@ export class Ledger {
     });
   }
 
-  /** Begins the window anew: its cursor is of no use any more. */
+  /** Begins the window again: its cursor is of no use any more. */
   restart({ from, to }: Window): Window {
     return this.#atOnce(() => this.#beginWindow(from, to));
   }
 
   /**
    * Stores a page and where to continue. With the last page of a window, what vanished from it is removed, and the next
-   * window begins or the sync ends. Throws where that would remove much, unless `removeMuch`: it may be another account's
-   * key.
+   * window begins or the sync ends. Throws where that would remove much, unless `removeMuch`: the key may be another account's.
    */
   store(window: Window, page: Page, removeMuch: boolean): PageCounts {
     return this.#atOnce(() => {

@@ -118,7 +118,7 @@ async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<
         redirect: 'error',
       });
       const text = await answer.text();
-      if (answer.ok) return parseExactly(text) as Page;
+      if (answer.ok) return readPage(text);
       const refusal = readRefusal(text);
       if (answer.status === 400 && cursor !== null && refusal.fields?.cursor) return 'cursor refused';
       problem = describe(answer.status, refusal);
@@ -131,6 +131,12 @@ async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<
     if (attempt === MAX_TRIES) throw new SyncError(`gave up after ${attempt} tries: ${problem}`);
     await wait(waitMs);
   }
+}
+
+function readPage(text: string): Page {
+  const page = parseExactly(text) as Partial<Page> | null;
+  if (Array.isArray(page?.data) && page.pagination !== undefined) return page as Page;
+  throw new SyncError('the answer is no page of transactions: is BASE_URL right?');
 }
 
 interface Refusal {

@@ -6,8 +6,8 @@ import { KINDS, type Kind } from './mock-webhooks.ts';
 import type { SentWebhook } from './send-mock.ts';
 
 const HOST = '127.0.0.1';
-/** A page of the web that the user visits could send here too: what is asked must come from a program. */
-const FROM_A_PAGE = 'sec-fetch-site';
+/** Sent by browsers: a page that the user visits must not be able to ask for anything. */
+const HEADERS_OF_A_PAGE = ['origin', 'sec-fetch-site'];
 const STATUS = { done: 200, refused: 400, unknown: 404, failed: 500 } as const;
 
 export interface Controls {
@@ -52,7 +52,8 @@ class UnknownPath extends Error {}
 async function handle(controls: Controls, request: IncomingMessage): Promise<unknown> {
   const { pathname, searchParams } = new URL(request.url ?? '/', `http://${HOST}`);
   const isKnown = pathname === '/send' || pathname === '/void';
-  if (!isKnown || request.method !== 'POST' || request.headers[FROM_A_PAGE] !== undefined) {
+  const isFromAPage = HEADERS_OF_A_PAGE.some((name) => request.headers[name] !== undefined);
+  if (!isKnown || request.method !== 'POST' || isFromAPage) {
     throw new UnknownPath('ask with POST /send?kind=…&url=… or POST /void?transaction=…');
   }
   const names = pathname === '/send' ? ['kind', 'url', 'transaction'] : ['transaction'];

@@ -128,14 +128,14 @@ class MockControls implements Controls {
   readonly #config: Config;
   readonly #data: MockData;
   readonly #sender = createMockSender();
-  readonly #shownIds: number[];
+  #shownIds: readonly number[];
   #engines: Engines | undefined;
   #next = 0;
 
   constructor(config: Config, data: MockData) {
     this.#config = config;
     this.#data = data;
-    this.#shownIds = [...data.shownIds];
+    this.#shownIds = data.shownIds;
   }
 
   /** Takes requests from now on. */
@@ -171,7 +171,7 @@ class MockControls implements Controls {
       reason: 'asked for',
     };
     await record(engines, [{ type: 'TransactionVoided', data }]);
-    this.#shownIds.splice(this.#shownIds.indexOf(transactionId), 1);
+    this.#shownIds = this.#shownIds.filter((id) => id !== transactionId);
   }
 
   close(): Promise<void> {

@@ -22,8 +22,8 @@ export interface MockSender {
 }
 
 /**
- * Sends to any URL, plain HTTP and certificates that nobody vouches for included: a receiver under test has seldom a
- * public one. The time limit is that of the service; redirects are not followed.
+ * Sends to any URL: also by plain HTTP, and whatever the certificate is, since a receiver under test seldom has a public
+ * one. The time limit is that of the service; redirects are not followed.
  */
 export function createMockSender(): MockSender {
   const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });

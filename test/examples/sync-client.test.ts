@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Ledger, parseExactly, type Transaction } from '../../examples/ledger/ledger.ts';
 import { type SyncOptions, sync } from '../../examples/sync-client/sync-client.ts';
 import { runExample } from '../support/run-example.ts';
@@ -134,6 +134,22 @@ describe('a sync', () => {
     expect(idsIn(ledger)).toEqual([1]);
   });
 
+  test('removes what a webhook brought where no pull has shown it for ten minutes: it was voided at once', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: START + 10 * DAY_MS });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const service = new FakeService().has([1, 1]);
+    const ledger = openLedger();
+    ledger.receive('d1', pushed(2, 2));
+    vi.setSystemTime(START + 10 * DAY_MS + 9 * 60_000);
+    await service.sync(ledger, { from: 0, to: 5 });
+    expect(idsIn(ledger)).toEqual([2, 1]);
+    vi.setSystemTime(START + 10 * DAY_MS + 11 * 60_000);
+    await service.sync(ledger, { from: 0, to: 5 });
+    expect(idsIn(ledger)).toEqual([1]);
+  });
+
   test('does not restore what was removed when its delivery comes again', async () => {
     const service = new FakeService().has([1, 1], [2, 2]);
     const ledger = openLedger();
@@ -174,7 +190,7 @@ describe('a sync', () => {
     expect(ledger.synced()).toEqual({ from: at(0), to: at(45) });
   });
 
-  test('begins a window anew where its cursor is refused', async () => {
+  test('begins a window again where its cursor is refused', async () => {
     const service = new FakeService().has([1, 1], [2, 2], [3, 3]);
     const badCursor = refusal(400, { code: 'VALIDATION_FAILED', fields: { cursor: 'malformed' } });
     service.failures.push(undefined, badCursor);
@@ -261,6 +277,12 @@ describe('a sync', () => {
       'gave up after 8 tries: no answer from https://api.example.com/api/v1/integration: ECONNRESET',
     );
     expect(service.waitsMs).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000]);
+  });
+
+  test('says so where something else answers', async () => {
+    const service = new FakeService();
+    service.failures.push(Response.json({ hello: 'world' }));
+    await expect(service.sync(openLedger(), { from: 0, to: 5 })).rejects.toThrow('is BASE_URL right?');
   });
 
   test.each([400, 401, 403, 404])('does not repeat what is answered %s, and says why', async (status) => {

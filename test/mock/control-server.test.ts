@@ -72,8 +72,13 @@ describe('the control listener of a mock', () => {
     const { asked, ask } = await start();
     expect((await ask('/'))[0]).toBe(404);
     expect((await ask('/void?transaction=1', { method: 'GET' }))[0]).toBe(404);
-    const headers = { 'Sec-Fetch-Site': 'cross-site' };
-    expect((await ask('/void?transaction=1', { method: 'POST', headers }))[0]).toBe(404);
+    const ofPages: Record<string, string>[] = [
+      { 'Sec-Fetch-Site': 'none' },
+      { Origin: 'https://example.com' },
+    ];
+    for (const headers of ofPages) {
+      expect((await ask('/void?transaction=1', { method: 'POST', headers }))[0]).toBe(404);
+    }
     expect(asked).toEqual([]);
   });
 });
