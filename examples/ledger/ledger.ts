@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
+import type { Transaction } from './transaction.ts';
 
 /** How long another process's write is waited for: shorter than the 500 ms in which a webhook must be answered. */
 const LOCK_WAIT_MS = 300;
@@ -66,20 +67,6 @@ const UPSERT = `
 /** What is in the window, was stored before it began, and no page of it has shown. */
 const VANISHED = `created_at BETWEEN :from AND :to AND round < :round AND (pulled = 1 OR stored_at < :recent)`;
 
-/** A record as `parseExactly` reads it: decimals are text. */
-export interface Transaction {
-  readonly id: number;
-  readonly status: string;
-  readonly created_at: string;
-  readonly confirmed_at: string | null;
-  readonly correction_reference_id: number | null;
-  readonly corporate: { readonly id: number };
-  readonly vehicle: { readonly number_plate: string | null };
-  readonly fuel: { readonly liters: string; readonly price_per_liter: string; readonly amount: string };
-  readonly fees: { readonly total_fees: string; readonly total_vat: string; readonly total_amount: string };
-  readonly images: unknown;
-}
-
 /** A part of a sync: at most 31 days, both ends inclusive. */
 export interface Window {
   readonly round: number;
@@ -106,16 +93,6 @@ export interface PageCounts {
 
 /** What a person has to decide or repair. Its message says what to do. */
 export class LedgerError extends Error {}
-
-/**
- * Reads JSON with its decimals as text, `"45.20"`: as a float, 45.20 is 45.2, and longer ones are rounded. Integers stay
- * numbers.
- */
-export function parseExactly(text: string): unknown {
-  return JSON.parse(text, (_name: string, value: unknown, { source = '' }: { source?: string } = {}) =>
-    typeof value === 'number' && source.includes('.') ? source : value,
-  );
-}
 
 /**
  * Your transactions in one file of SQLite. The receiver and the sync client may use the same one at the same time. Each

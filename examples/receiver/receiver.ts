@@ -2,7 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import { Ledger, LedgerError, parseExactly, type Transaction } from '../ledger/ledger.ts';
+import { Ledger, LedgerError } from '../ledger/ledger.ts';
+import { parseExactly, type Transaction } from '../ledger/transaction.ts';
 
 const TOLERANCE_SECONDS = 5 * 60;
 const MAX_BODY_BYTES = 256 * 1024;

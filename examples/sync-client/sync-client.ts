@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Ledger, LedgerError, parseExactly, type Transaction, type Window } from '../ledger/ledger.ts';
+import { Ledger, LedgerError, type Window } from '../ledger/ledger.ts';
+import { parseExactly, type Transaction } from '../ledger/transaction.ts';
 
 const DAY_MS = 86_400_000;
 const WINDOW_MS = 31 * DAY_MS;

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Ledger, parseExactly, type Transaction } from '../../examples/ledger/ledger.ts';
+import { Ledger } from '../../examples/ledger/ledger.ts';
+import { parseExactly, type Transaction } from '../../examples/ledger/transaction.ts';
 import { type SyncOptions, sync } from '../../examples/sync-client/sync-client.ts';
 import { runExample } from '../support/run-example.ts';
 import { KEY, startTestApi } from '../support/service/api.ts';
