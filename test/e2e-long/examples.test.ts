@@ -37,7 +37,7 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
       env: {
         FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
         FUEL_WEBHOOK_CA: certFile,
-        FUEL_WEBHOOK_RETRY_DELAYS: '1s,3s',
+        FUEL_WEBHOOK_RETRY_DELAYS: '1s,8s', // longer than a receiver takes to start again
       },
     }).start();
     const endMs = Date.now();
@@ -54,6 +54,7 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
       new ExampleProcess('sync-client/sync-client.ts', {
         ...{ BASE_URL: service.url, API_KEY: issued.key, FROM: new Date(fromMs).toISOString() },
         ...{ NODE_EXTRA_CA_CERTS: join(service.dataDir, 'tls-cert.pem'), DATABASE: file },
+        OVERLAP_DAYS: `${DAYS + 1}`, // all of it, each time
       });
 
     const events = [
@@ -80,7 +81,7 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
     await service.operator.with(async (engines) => {
       await until(
         async () => (await engines.queue().countByState({ accountId: ACCOUNT })).pending === 0,
-        60_000,
+        120_000,
       );
     });
     await service.done(['delivery', 'redeliver', '--failed', '--key', issued.prefix]);
@@ -88,7 +89,7 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
       await until(async () => {
         const { pending, failed } = await engines.queue().countByState({ accountId: ACCOUNT });
         return pending === 0 && failed === 0;
-      }, 60_000);
+      }, 120_000);
     });
 
     const visible = visibleAfter(events);
