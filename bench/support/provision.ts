@@ -3,7 +3,7 @@ import { generateKey } from '../../src/accounts/key-text.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { AccountCommand } from '../../src/domain/account-commands.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
-import { type SampleAccount, sampleDirectory } from '../../tools/demo/sample-directory.ts';
+import { type SampleAccount, sampleDirectory } from '../../src/sample/sample-directory.ts';
 
 export interface Customer {
   readonly account: SampleAccount;
