@@ -8,7 +8,7 @@ import { evolve } from '../../src/domain/account-evolve.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { sampleDirectory } from '../../tools/demo/sample-directory.ts';
+import { sampleDirectory } from '../../src/sample/sample-directory.ts';
 import { commandsFor } from './provision.ts';
 
 const ACCOUNTS_A_COMMIT = 1_000;
