@@ -55,8 +55,11 @@ describe.skipIf(onServers)('fuel mock', () => {
     shown = started.shown;
   }, 60_000);
 
-  async function control(path: string): Promise<{ sent: Sent[] }> {
-    const answer = await fetch(shown.control_url + path, { method: 'POST' });
+  async function control(path: string, members: Record<string, string>): Promise<{ sent: Sent[] }> {
+    const answer = await fetch(shown.control_url + path, {
+      method: 'POST',
+      body: new URLSearchParams(members),
+    });
     return (await answer.json()) as { sent: Sent[] };
   }
 
@@ -101,7 +104,7 @@ describe.skipIf(onServers)('fuel mock', () => {
     const url = encodeURIComponent(`https://localhost:${port}/fuel-events`);
     const statuses: Record<string, (number | null)[]> = {};
     for (const kind of ['good', 'twice', 'unordered', 'test', 'late', 'forged', 'changed']) {
-      const { sent } = await control(`/send?kind=${kind}&url=${url}`);
+      const { sent } = await control('/send', { kind, url });
       expect(sent.map(({ as_expected, error }) => [as_expected, error])).toEqual(
         sent.map(() => [true, null]),
       );
@@ -123,13 +126,13 @@ describe.skipIf(onServers)('fuel mock', () => {
 
     // A voided one vanishes from the next pull.
     const [first = ''] = recordsOf(alone);
-    await control(`/void?transaction=${JSON.parse(first).id}`);
+    await control('/void', { transaction: `${JSON.parse(first).id}` });
     expect(await syncInto(alone)).toContain(' 0 new, 0 changed, 1 removed; ');
   }, 60_000);
 
   it('says that a receiver does not answer, and that one accepts what it should refuse', async () => {
-    const url = encodeURIComponent(`http://localhost:${await lastingPort()}/`);
-    const { sent } = await control(`/send?kind=late&url=${url}`);
+    const url = `http://localhost:${await lastingPort()}/`;
+    const { sent } = await control('/send', { kind: 'late', url });
     expect(sent).toMatchObject([
       { as_expected: false, status: null, error: expect.stringContaining('ECONNREFUSED') },
     ]);

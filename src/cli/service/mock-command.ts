@@ -62,11 +62,11 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     '',
     `# ${shownIds.length} transactions were created in that time.`,
     '# Ask for a webhook to your receiver:',
-    '#   curl -X POST "$MOCK/send?kind=good&url=https://localhost:8444/fuel-events"',
+    '#   curl "$MOCK/send" -d kind=good -d url=https://localhost:8444/fuel-events',
     '# Kinds:',
     ...kinds,
     '# Void a transaction, so that the API does not show it any more:',
-    `#   curl -X POST "$MOCK/void?transaction=${shownIds[0]}"`,
+    `#   curl "$MOCK/void" -d transaction=${shownIds[0]}`,
     '# Ctrl-C ends it and leaves nothing.',
   ];
   out.result(document, text.join('\n'));
