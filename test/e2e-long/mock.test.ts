@@ -101,7 +101,7 @@ describe.skipIf(onServers)('fuel mock', () => {
       ...{ TLS_CERT: join(cwd, 'cert.pem'), TLS_KEY: join(cwd, 'key.pem') },
     });
     await receiver.shows('listening');
-    const url = encodeURIComponent(`https://localhost:${port}/fuel-events`);
+    const url = `https://localhost:${port}/fuel-events`;
     const statuses: Record<string, (number | null)[]> = {};
     for (const kind of ['good', 'twice', 'unordered', 'test', 'late', 'forged', 'changed']) {
       const { sent } = await control('/send', { kind, url });
