@@ -24,6 +24,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   'engines-rebuild': () => import('./engines/rebuild.ts'),
   'engines-page': () => import('./engines/page.ts'),
   'engines-deliveries': () => import('./engines/deliveries.ts'),
+  'engines-scale': () => import('./engines/scale.ts'),
   'engines-latency': () => import('./engines/latency.ts'),
 };
 

@@ -34,7 +34,7 @@ const DRIVERS: Readonly<Record<string, RegExp>> = {
   'node:sqlite': /\/sqlite(?:\/|\.ts$)|^src\/erasure\/erased-bytes\.ts$/,
   mongodb: /\/mongodb(?:\/|\.ts$)/,
   '@eventstore/db-client': /\/eventstoredb\//,
-  koa: /^src\/(?:http|ops)\//,
+  koa: /^src\/(?:http|ops|mock)\//,
   superstruct: /^src\/domain\/|^tools\/event-docs\//,
   'ipaddr.js': /^src\/(?:edge|targets)\/|^src\/config\/values\.ts$/,
   'proxy-addr': /^src\/edge\//,

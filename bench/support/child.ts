@@ -20,7 +20,7 @@ export interface Child {
   stop(): Promise<void>;
 }
 
-const MAX_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 120_000;
 const LOOK_EVERY_MS = 20;
 
 /** Starts a process that ends with this one at the latest. Its faults appear on this one's standard error. */

@@ -1,4 +1,5 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseKey } from '../../src/accounts/key-text.ts';
 import { openMasterKeys } from '../../src/accounts/master-key.ts';
 import { setWebhook } from '../../src/accounts/set-webhook.ts';
@@ -23,6 +24,7 @@ const RECORDINGS = new Set<string>(['TransactionConfirmed', 'ExternalTransaction
 export interface WebhookCustomer {
   readonly accountId: number;
   readonly prefix: string;
+  readonly key: string;
   readonly receiver: number;
 }
 
@@ -38,6 +40,10 @@ export interface WebhookSetUp {
   readonly config: Config;
   /** The same settings for another process. */
   readonly env: Readonly<Record<string, string>>;
+  /** Base64, for a process with another data directory. */
+  readonly masterKey: string;
+  /** One of each customer, for the pull API. */
+  readonly keys: readonly string[];
   /** Draws new transactions, created now, of all customers alike. */
   next(count: number): WebhookTransaction[];
 }
@@ -73,6 +79,8 @@ export async function setUpWebhooks(
   return {
     config,
     env,
+    masterKey: readFileSync(join(dataDir, 'master.key'), 'utf8').trim(),
+    keys: customers.map(({ key }) => key),
     next(count) {
       const transactions = drawTransactions(customers, { count, firstId });
       firstId += count;
@@ -101,7 +109,7 @@ async function openCustomers(
     const receiver = customers.length;
     const prefix = parseKey(key)?.prefix ?? '';
     await setWebhook(writer, { accountId: account.id, prefix }, { ...options, url: urls[receiver] ?? '' });
-    customers.push({ accountId: account.id, prefix, receiver });
+    customers.push({ accountId: account.id, prefix, key, receiver });
   }
   await engines.close();
   return customers;

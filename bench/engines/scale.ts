@@ -1,0 +1,193 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Engines, openEngines } from '../../src/app.ts';
+import { systemClock } from '../../src/clock.ts';
+import { formatDateTime } from '../../src/domain/values/date-time.ts';
+import { deliver, rateOf } from '../support/deliver.ts';
+import { startEngineWebhooks } from '../support/engine-webhooks.ts';
+import { type EngineEnv, type Verdict, withEngines } from '../support/engines.ts';
+import { listenerPid } from '../support/listener-pid.ts';
+import { PageClient } from '../support/page-client.ts';
+import { median, type Pairs, print, reportRatio, runPairs, show } from '../support/pairs.ts';
+import { processorTimeMs } from '../support/process-figures.ts';
+import { type Receivers, startReceivers } from '../support/receivers.ts';
+import { type RunningServe, startServe } from '../support/serve.ts';
+import type { WebhookSetUp } from '../support/webhook-sample.ts';
+
+const TRANSACTIONS = Number(process.env.BENCH_DELIVERIES ?? 5_000);
+const WEBHOOKS = 10;
+const PAIRS = 3;
+const CONNECTIONS = 8;
+const PAGES_MS = 4_000;
+const DAY_MS = 86_400_000;
+/** On one machine everything shares its cores: more processes must not cost much more. */
+const TARGET = { ratio: 0.85, is: 'at least' } as const;
+
+type Role = 'webhooks' | 'api' | 'projector';
+type Part = Role | 'EventStoreDB' | 'MongoDB' | 'import';
+/** Processor time of each part, in µs for one delivery or page. */
+type Costs = Partial<Record<Part, number>>;
+
+interface Figures {
+  readonly deliveriesPerSecond: number;
+  readonly ofDelivery: Costs;
+  readonly pagesPerSecond: number;
+  readonly ofPage: Costs;
+}
+
+/**
+ * A dispatcher, an API process and a projector on the engines, against two dispatchers, two API processes and a
+ * projector; then, by processor time, what each would do on a core of its own with the engines on other machines.
+ */
+export async function run(): Promise<Verdict> {
+  return withEngines(async (env, folder) => {
+    const receivers = await startReceivers(folder, WEBHOOKS);
+    try {
+      const setUp = await startEngineWebhooks(join(folder, 'data'), receivers, env);
+      const engines = await openEngines(setUp.config, systemClock);
+      const bench = new ScaleBench({ env, folder, receivers, setUp, engines });
+      print(`  ${TRANSACTIONS.toLocaleString('en')} transactions and ${PAGES_MS / 1_000} s of pages a run`);
+      const pairs = await runPairs({
+        pairs: PAIRS,
+        baseline: () => bench.measure(1),
+        ours: () => bench.measure(2),
+      });
+      await engines.close();
+      show2('one of each', pairs.baseline);
+      show2('two dispatchers, two API processes', pairs.ours);
+      const deliveries = of(pairs, ({ deliveriesPerSecond }) => deliveriesPerSecond);
+      const pages = of(pairs, ({ pagesPerSecond }) => pagesPerSecond);
+      const target = TARGET;
+      return [
+        reportRatio({ what: 'deliveries by two', unit: 'deliveries/s', pairs: deliveries, target }),
+        reportRatio({ what: 'pages of two', unit: 'pages/s', pairs: pages, target }),
+      ].every((met) => met);
+    } finally {
+      await receivers.stop();
+    }
+  });
+}
+
+interface ScaleParts {
+  readonly env: EngineEnv;
+  readonly folder: string;
+  readonly receivers: Receivers;
+  readonly setUp: WebhookSetUp;
+  readonly engines: Engines;
+}
+
+class ScaleBench {
+  readonly #parts: ScaleParts;
+  readonly #pids: readonly (readonly [Part, number])[];
+  #starts = 0;
+
+  constructor(parts: ScaleParts) {
+    this.#parts = parts;
+    const { EVENTSTORE_URL, MONGODB_URL } = parts.env;
+    this.#pids = [...pidOf('EventStoreDB', EVENTSTORE_URL), ...pidOf('MongoDB', MONGODB_URL)];
+  }
+
+  /** With so many dispatchers and API processes. */
+  async measure(count: number): Promise<Figures> {
+    const roles: Role[] = [
+      'projector',
+      ...Array<Role>(count).fill('webhooks'),
+      ...Array<Role>(count).fill('api'),
+    ];
+    const running: { role: Role; serve: RunningServe }[] = [];
+    try {
+      for (const role of roles) running.push({ role, serve: await this.#start(role) });
+      const pids = [
+        ...this.#pids,
+        ...running.map(({ role, serve }) => [role, serve.pid] as const),
+        ['import', process.pid] as const,
+      ];
+      const { engines, receivers, setUp } = this.#parts;
+      const sent = await costing(pids, async () => deliver(engines, receivers, setUp.next(TRANSACTIONS)));
+      const apis = running.filter(({ role }) => role === 'api').map(({ serve }) => serve.url);
+      const read = await costing(pids, () => this.#pull(apis));
+      return {
+        deliveriesPerSecond: rateOf(sent.result),
+        ofDelivery: perItem(sent.costsMs, TRANSACTIONS),
+        pagesPerSecond: read.result,
+        ofPage: perItem(read.costsMs, (read.result * PAGES_MS) / 1_000),
+      };
+    } finally {
+      for (const { serve } of running.toReversed()) await serve.stop();
+    }
+  }
+
+  /** Each in a folder of its own: the certificate and the log are not shared. */
+  async #start(role: Role): Promise<RunningServe> {
+    const dataDir = join(this.#parts.folder, `${role}-${this.#starts++}`);
+    mkdirSync(dataDir);
+    const env = { ...this.#parts.setUp.env, FUEL_DATA_DIR: dataDir, FUEL_API_THREADS: '1' };
+    return startServe({
+      dataDir,
+      roles: [role],
+      env: { ...env, FUEL_MASTER_KEY: this.#parts.setUp.masterKey },
+    });
+  }
+
+  /** Pages a second of all of them together. */
+  async #pull(urls: readonly string[]): Promise<number> {
+    const toMs = Date.now() + DAY_MS;
+    const path = `/transactions?from=${formatDateTime(toMs - 3 * DAY_MS)}&to=${formatDateTime(toMs)}`;
+    const { keys } = this.#parts.setUp;
+    let next = 0;
+    const loads = urls.map(async (url) => {
+      const client = new PageClient(url, CONNECTIONS / urls.length);
+      const draw = () => ({ path, key: keys[next++ % keys.length] ?? '' });
+      const { requestsPerSecond } = await client.load({ durationMs: PAGES_MS, next: draw });
+      await client.close();
+      return requestsPerSecond;
+    });
+    return (await Promise.all(loads)).reduce((sum, rate) => sum + rate, 0);
+  }
+}
+
+function* pidOf(part: Part, url: string): Generator<readonly [Part, number]> {
+  const { hostname, port } = new URL(url.replace(/^[a-z+]+:/, 'http:'));
+  const pid = ['127.0.0.1', 'localhost'].includes(hostname) ? listenerPid(Number(port)) : undefined;
+  if (pid !== undefined) yield [part, pid];
+}
+
+async function costing<T>(pids: readonly (readonly [Part, number])[], work: () => Promise<T>) {
+  const before = pids.map(([, pid]) => processorTimeMs(pid));
+  const result = await work();
+  const costsMs: Costs = {};
+  for (const [index, [part, pid]] of pids.entries())
+    costsMs[part] = (costsMs[part] ?? 0) + processorTimeMs(pid) - (before[index] ?? 0);
+  return { result, costsMs };
+}
+
+function perItem(costsMs: Costs, items: number): Costs {
+  return Object.fromEntries(Object.entries(costsMs).map(([part, ms]) => [part, (ms * 1_000) / items]));
+}
+
+function of(pairs: Pairs<Figures>, figure: (figures: Figures) => number): Pairs<number> {
+  return { baseline: pairs.baseline.map(figure), ours: pairs.ours.map(figure) };
+}
+
+function show2(name: string, runs: readonly Figures[]): void {
+  const delivery = medians(runs.map(({ ofDelivery }) => ofDelivery));
+  const page = medians(runs.map(({ ofPage }) => ofPage));
+  print(`  ${name}: processor time of a delivery: ${costsText(delivery)}`);
+  print(`    of a page: ${costsText(page)}`);
+  const rate = (us = Number.NaN): string => show(1_000_000 / us);
+  print(
+    `    on a core of its own, the engines apart: a dispatcher ${rate(delivery.webhooks)} deliveries/s, ` +
+      `a projector ${rate(delivery.projector)} events/s, an API process ${rate(page.api)} pages/s`,
+  );
+}
+
+function medians(costs: readonly Costs[]): Costs {
+  const parts = new Set(costs.flatMap((each) => Object.keys(each) as Part[]));
+  return Object.fromEntries([...parts].map((part) => [part, median(costs.map((each) => each[part] ?? 0))]));
+}
+
+function costsText(costs: Costs): string {
+  return Object.entries(costs)
+    .map(([part, us]) => `${part} ${show(us)} µs`)
+    .join(', ');
+}
