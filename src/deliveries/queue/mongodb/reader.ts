@@ -13,7 +13,7 @@ import { toDelivery, toSummary } from './documents.ts';
 
 type Condition = Filter<DeliveryDocument>;
 
-const NEWEST_FIRST = { created_at: -1, _id: -1 } as const;
+export const NEWEST_FIRST = { created_at: -1, _id: -1 } as const;
 
 /** Selects a filter's deliveries by the index that leaves the least to read and needs no sorting. */
 export function selectionOf(filter: DeliveryFilter): { readonly where: Condition; readonly hint: string } {
@@ -131,7 +131,10 @@ export async function transactionsAfter(
 }
 
 /** Older than a delivery, or as old with a lesser id; decided by the index alone. */
-async function olderThan(deliveries: DeliveryCollections['deliveries'], id: string): Promise<Condition> {
+export async function olderThan(
+  deliveries: DeliveryCollections['deliveries'],
+  id: string,
+): Promise<Condition> {
   const place = await deliveries.findOne({ _id: id }, { projection: { created_at: 1 } });
   if (place === null) throw new FuelError('REFUSED', `there is no delivery ${id} to continue after`);
   const { created_at: at } = place;
