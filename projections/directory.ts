@@ -54,10 +54,16 @@ export class Directory {
   /** By prefix. */
   readonly #owners = new Map<string, Entry>();
   #position = 0;
+  #changes = 0;
 
   /** Everything up to here has been applied. */
   get position(): number {
     return this.#position;
+  }
+
+  /** Grows with each event that was applied, while the position grows with the log. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** Says that the log holds no further account event up to `position`. Never moves back. */
@@ -91,6 +97,7 @@ export class Directory {
    * accounts must then be folded again, up to `position`.
    */
   restore(states: Iterable<AccountState>, position: number): void {
+    this.#changes += 1;
     for (const { id, account, position: at, revision, unreadable, lastKeys } of states) {
       const entry: Entry = { id, account, position: at, revision, unreadable, lastKeys };
       this.#entries.set(id, entry);
@@ -118,6 +125,7 @@ export class Directory {
     if (!Number.isSafeInteger(id)) return undefined;
     const entry = this.#entry(id);
     if (event.revision <= entry.revision) return undefined;
+    this.#changes += 1;
     const expected = entry.revision + 1;
     entry.revision = event.revision;
     entry.position = event.position;

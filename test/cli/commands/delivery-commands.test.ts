@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { outcomeJson, outcomeText } from '../../src/deliveries/describe-delivery.ts';
-import type { AttemptOutcome, DeliveryQueue } from '../../src/deliveries/queue/delivery-queue.ts';
+import { outcomeJson, outcomeText } from '../../../src/deliveries/describe-delivery.ts';
+import type { AttemptOutcome, DeliveryQueue } from '../../../src/deliveries/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import {
   attemptOf,
