@@ -20,7 +20,6 @@ import type {
   WorkSignal,
 } from '../delivery-queue.ts';
 import type { DeliveryLogCopy, StoredDelivery, StoredStreak } from '../log-copy.ts';
-import { mongoBoundedReads } from './bounded-reads.ts';
 import { BULK, endSome, eraseRecords, purgeSome, redeliver, resumeSome, withdraw } from './changes.ts';
 import { claimDue } from './claim.ts';
 import {
@@ -40,6 +39,7 @@ import {
   findDelivery,
   heldAccounts,
   listDeliveries,
+  mongoBoundedReads,
   transactionsAfter,
 } from './reader.ts';
 import { MongoReporter } from './report.ts';

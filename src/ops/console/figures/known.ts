@@ -1,0 +1,54 @@
+import { errorKind, reasonOf } from '../../../errors.ts';
+
+/** What was read, with the time; or why it is not known. */
+export type Known<T> =
+  | { readonly value: T; readonly atMs: number }
+  | { readonly unknown: string; readonly value?: undefined };
+
+const MAX_WAIT_MS = 3_000;
+
+/** What `read` gives in time. Rejects with faults of the program. */
+export async function known<T>(
+  read: () => Promise<T>,
+  now: () => number,
+  maxWaitMs = MAX_WAIT_MS,
+): Promise<Known<T>> {
+  const { promise: late, resolve } = Promise.withResolvers<Known<T>>();
+  const timer = setTimeout(() => resolve({ unknown: 'the store does not answer' }), maxWaitMs);
+  try {
+    const atMs = now();
+    return await Promise.race([read().then((value) => ({ value, atMs })), late]);
+  } catch (error) {
+    const isTimeout = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
+    if (!isTimeout && errorKind(error) === 'fault') throw error;
+    return { unknown: isTimeout ? 'the store does not answer' : reasonOf(error) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Reads again once what it has is older than a time, however many ask meanwhile. */
+export class Fresh<T> {
+  readonly #read: () => Promise<T>;
+  readonly #maxAgeMs: number;
+  readonly #now: () => number;
+  #held: { readonly atMs: number; readonly value: Promise<T> } | undefined;
+
+  constructor(read: () => Promise<T>, options: { readonly maxAgeMs: number; readonly now: () => number }) {
+    this.#read = read;
+    this.#maxAgeMs = options.maxAgeMs;
+    this.#now = options.now;
+  }
+
+  get(): Promise<T> {
+    const nowMs = this.#now();
+    if (this.#held === undefined || nowMs - this.#held.atMs >= this.#maxAgeMs) {
+      const value = this.#read();
+      this.#held = { atMs: nowMs, value };
+      value.catch(() => {
+        if (this.#held?.value === value) this.#held = undefined;
+      });
+    }
+    return this.#held.value;
+  }
+}
