@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
-import { html, render } from './html.ts';
+import { html, line, render } from './html.ts';
 
 export interface Page {
   /** Of the document, after which the name of the console follows. */
@@ -42,7 +42,7 @@ export function document(
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="color-scheme" content="light dark" />
-    <title>${title} · fuel console</title>
+    <title>${line(title)} · fuel console</title>
     <link rel="stylesheet" href="/console/console.css" />
     <script src="/console/idiomorph.js" defer></script>
     <script src="/console/console.js" defer></script>

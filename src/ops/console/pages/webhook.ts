@@ -153,7 +153,7 @@ function rateTable(attempts: readonly LaneAttempt[]): VNode {
       'From',
       { head: 'Attempts', number: true },
       { head: 'Failed', number: true },
-      '',
+      'Share',
       { head: 'Mean ms', number: true },
     ],
     rows: rows.toReversed(),
