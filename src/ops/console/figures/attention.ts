@@ -96,7 +96,7 @@ function ofFollower(follower: FollowerStatus, webhooks: number): Attention[] {
   }
   if (parked > 0) {
     const of = name === VIEW_NAME ? [] : ['--follower', name];
-    const text = `${parked} events of ${name} are parked: each is left out until it is retried`;
+    const text = `${parked === 1 ? 'an event' : `${parked} events`} of ${name} parked: left out until retried`;
     found.push({ level: 'bad', id: `${id}-parked`, text, href, words: ['projection', 'parked', ...of] });
   }
   if (unfinished !== undefined) {

@@ -4,6 +4,9 @@ import { html } from './html.ts';
 import { table } from './table.ts';
 
 const WIDTH = 300;
+/** What stands on the time axis of a chart of this process: its last hour. */
+const SPAN_MS = 3_600_000;
+const MINUTES = 60;
 const HEIGHT = 56;
 /** Points of one line that can be told apart on a screen. */
 const MAX_ROWS = 60;
@@ -22,18 +25,19 @@ export interface Bars extends Chart {
   readonly points: readonly { readonly atMs: number; readonly values: readonly number[] }[];
 }
 
-/** Bars over time, one for each point, with a table of the same figures. */
+/** Bars of the last sixty minutes, one for each, with a table of the same figures. */
 export function barChart({ parts, points, ...chart }: Bars): VNode {
   const sums = points.map(({ values }) => values.reduce((sum, value) => sum + value, 0));
   const max = sums.reduce((a, b) => Math.max(a, b), 0);
-  const step = WIDTH / Math.max(points.length, 1);
+  const step = WIDTH / MINUTES;
+  const firstAt = MINUTES - points.length;
   const bars = points.map(({ values }, at) => {
     let below = 0;
     return values.map((value, part) => {
       const height = max === 0 ? 0 : (value / max) * HEIGHT;
       below += height;
       if (value === 0) return null;
-      return html`<rect x=${round(at * step)} y=${round(HEIGHT - below)} width=${round(step * 0.8)} height=${round(Math.max(height, 1))} class=${parts[part]?.tone} />`;
+      return html`<rect x=${round((firstAt + at) * step)} y=${round(HEIGHT - below)} width=${round(step * 0.8)} height=${round(Math.max(height, 1))} class=${parts[part]?.tone} />`;
     });
   });
   const rows = points.map(({ atMs, values }) => [minute(atMs), ...values]);
@@ -45,12 +49,11 @@ export interface Lines extends Chart {
   readonly points: readonly { readonly atMs: number; readonly values: readonly (number | null)[] }[];
 }
 
-/** Lines over time, interrupted where a figure is not known, with a table of the same figures. */
+/** Lines over the last hour, interrupted where a figure is not known, with a table of the same figures. */
 export function lineChart({ lines, points, ...chart }: Lines): VNode {
   const max = points.flatMap(({ values }) => values).reduce((a: number, b) => Math.max(a, b ?? 0), 0);
-  const [firstMs, lastMs] = [points[0]?.atMs ?? 0, points.at(-1)?.atMs ?? 0];
-  const x = (atMs: number): number =>
-    lastMs === firstMs ? WIDTH / 2 : ((atMs - firstMs) / (lastMs - firstMs)) * WIDTH;
+  const lastMs = points.at(-1)?.atMs ?? 0;
+  const x = (atMs: number): number => WIDTH * (1 - (lastMs - atMs) / SPAN_MS);
   const y = (value: number): number => HEIGHT - (max === 0 ? 0 : (value / max) * (HEIGHT - 2)) - 1;
   const drawing = lines.map(({ tone }, at) => {
     let path = '';
@@ -89,7 +92,7 @@ export function dotChart({ points, valueName, ...chart }: Dots): VNode {
   const drawing = points.map(({ atMs, value, tone }) => {
     const x = lastMs === firstMs ? WIDTH / 2 : 3 + ((atMs - firstMs) / (lastMs - firstMs)) * (WIDTH - 6);
     const y = max === 0 ? HEIGHT - 3 : HEIGHT - 3 - (value / max) * (HEIGHT - 6);
-    return html`<circle cx=${round(x)} cy=${round(y)} r="2.2" class=${tone} />`;
+    return html`<path d=${`M${round(x)} ${round(y)}h0`} class=${`dot ${tone}`} />`;
   });
   const rows = points.map(({ atMs, value, name }) => [formatDateTime(atMs), name, Math.round(value)]);
   return figure(chart, { drawing, max: Math.round(max), columns: ['Time', 'Answer', valueName], rows });
@@ -116,7 +119,9 @@ function figure(
       ${table({
         caption: title,
         hidesCaption: true,
-        columns: columns.map((head, at) => (at === 0 ? head : { head, number: true as const })),
+        columns: columns.map((head, at) =>
+          at === 0 || head === 'Answer' ? head : { head, number: true as const },
+        ),
         rows: rows.toReversed().map((cells) => ({ cells })),
         empty: 'No figures yet.',
       })}

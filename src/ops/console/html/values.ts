@@ -10,6 +10,12 @@ export function time(ms: number | null | undefined): VNode | string {
   return html`<time datetime=${exact} title=${exact}>${exact.slice(0, 19).replace('T', ' ')}Z</time>`;
 }
 
+/** To the millisecond, for what happens within seconds. */
+export function exactTime(ms: number): VNode {
+  const exact = formatDateTime(ms);
+  return html`<time datetime=${exact}>${exact.replace('T', ' ')}</time>`;
+}
+
 const DAY = 86_400;
 
 /** `45 s`, `12 min`, `3 h 5 min`, `2 days`. */

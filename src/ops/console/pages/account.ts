@@ -32,6 +32,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
     main: html`<h1>Account ${id} ${account === undefined ? badge('closed', 'bad') : html`${line(account.name)} ${accessBadge(account, nowMs)}`}</h1>
       ${unreadable === null ? null : html`<section class="problem"><p>Nothing of it is served, since the event at ${unreadable.position} can not be read: ${line(unreadable.reason, 1_000)}</p></section>`}
       <section>${gatesTable(gatesOf({ account, statusOf: parts.statusOf, nowMs, events }))}</section>
+      <p><a href=${`/deliveries?account=${id}`}>Its deliveries</a>, <a href=${`/deliveries?account=${id}&state=failed`}>those that failed</a></p>
       ${account === undefined ? null : contents(account)}
       <section>${eventsTable(events)}</section>
       ${commands([

@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { noAccessReason } from '../../../accounts/account-state.ts';
 import type { Attempt, Delivery } from '../../../deliveries/queue/delivery-queue.ts';
 import { type Command, commands } from '../html/commands.ts';
 import { block, html, line } from '../html/html.ts';
@@ -19,7 +20,7 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
       [{ what: 'The newest deliveries', words: ['delivery', 'list'] }],
     );
   }
-  const { prefix, accountId, transactionId, createdAtMs, dueAtMs, reason, type, cycle, attempts } = delivery;
+  const { prefix, accountId, transactionId, createdAtMs, dueAtMs, type, cycle, attempts } = delivery;
   return {
     title: `Delivery ${id}`,
     main: html`<h1>Delivery <code>${line(id)}</code> ${state(delivery.state)}</h1>
@@ -34,7 +35,7 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
             'next attempt',
             dueAtMs === null ? 'none' : html`${time(dueAtMs)}, or then the lease of the present one ends`,
           ],
-          ['why it ended', reason === null ? '–' : line(reason, 1_000)],
+          ['why', whyOf(delivery, parts)],
           ['redeliveries', cycle - 1],
         ])}
       </section>
@@ -42,6 +43,19 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
       ${attempts.length === 0 ? html`<section>No attempt was recorded.</section>` : attempts.toReversed().map(attemptSection)}
       ${commands(commandsOf(delivery))}`,
   };
+}
+
+/** Why it ended or is held. */
+function whyOf(
+  { state: name, reason, accountId }: Delivery,
+  { directory, clock }: Pick<PageContext['parts'], 'directory' | 'clock'>,
+): string {
+  if (reason !== null) return line(reason, 1_000);
+  if (name !== 'held') return '–';
+  const account = directory.account(accountId)?.account;
+  const noAccess =
+    account === undefined ? 'the account can not be read' : noAccessReason(account, clock.now());
+  return noAccess ?? 'the account has access again: it is about to be sent';
 }
 
 /** With the receiver's answer, which is text of a stranger. */

@@ -25,7 +25,7 @@ export async function projectionsPage({ parts, snapshots }: PageContext): Promis
   return {
     title: 'Projections and agreement',
     main: html`<h1>Projections and agreement</h1>
-      <div class="grid">
+      <div class="grid wide">
         <section>${followersTable(snapshot)}</section>
         <section><h2>Rebuild of the view</h2>${rebuild(
           followers.find((follower) => follower.name === 'transactions'),

@@ -13,7 +13,7 @@ import { html, line } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { malformed, notFound } from '../html/problems.ts';
 import { facts, table } from '../html/table.ts';
-import { badge, links, plural, state, type Tone, time } from '../html/values.ts';
+import { badge, exactTime, links, plural, state, type Tone } from '../html/values.ts';
 import type { PageContext } from './page-context.ts';
 
 /** Deliveries whose attempts are shown: an account has a handful of keys. */
@@ -43,7 +43,11 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
   );
   const whole = found.filter((delivery): delivery is Delivery => delivery !== undefined);
   const applied = effectsOf(events);
-  const entries = timelineOf({ applied, deliveries: whole, notSent }).map(({ entry }) => entry);
+  const entries = timelineOf({ applied, deliveries: whole, notSent }).map(({ entry }) =>
+    entry.what === 'event' && entry.reason === null
+      ? { ...entry, reason: reasonGiven(events, entry) }
+      : entry,
+  );
   const record = events[0] && printableData(events[0]);
   return {
     title: `Transaction ${id}`,
@@ -109,6 +113,13 @@ function visibility(options: {
   ]);
 }
 
+/** Why it was voided or cancelled, as whoever did it wrote. */
+function reasonGiven(events: readonly RecordedEvent[], { revision }: TimelineEntry): string | null {
+  const event = events.find((each) => each.revision === revision);
+  const { reason } = ((event && printableData(event)) ?? {}) as { readonly reason?: unknown };
+  return typeof reason === 'string' ? reason : null;
+}
+
 function timelineTable(entries: readonly TimelineEntry[], record: unknown): VNode {
   return table({
     caption: 'Timeline',
@@ -122,7 +133,7 @@ const EFFECT_TONES: Readonly<Record<string, Tone>> = { shown: 'good', parked: 'b
 
 function cellsOf(entry: TimelineEntry, record: unknown): readonly unknown[] {
   const { at, what, key, delivery, type, reason } = entry;
-  const when = at === '' ? '–' : time(Date.parse(at));
+  const when = at === '' ? '–' : exactTime(Date.parse(at));
   const why = typeof reason === 'string' ? line(withoutDriver(reason, record), 1_000) : '';
   const of = typeof key === 'string' ? links.webhook(key) : '';
   const link = typeof delivery === 'string' ? links.delivery(delivery) : '';

@@ -16,6 +16,7 @@ import type { PageContext } from './page-context.ts';
 const SHOWN = { deliveries: 100, maxRead: 2_000 };
 const MAX_COUNTED = 10_000;
 const PARTS = 10;
+const MIN_IN_PART = 5;
 
 export async function webhookPage({ parts, name: prefix }: PageContext): Promise<Page> {
   const found = parts.directory.key(prefix);
@@ -54,8 +55,7 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
       ${key.webhook?.disabled == null ? null : switchedOff(key.webhook.disabled, evidence)}
       <div class="charts">${attemptCharts(attempts)}</div>
       <section>${answersTable(attempts)}</section>
-      <p><a href=${`/deliveries?key=${encodeURIComponent(prefix)}`}>All deliveries to this key</a> ·
-        <a href=${`/deliveries?key=${encodeURIComponent(prefix)}&state=failed`}>those that failed</a></p>
+      <p><a href=${`/deliveries?key=${encodeURIComponent(prefix)}`}>All deliveries to this key</a>, <a href=${`/deliveries?key=${encodeURIComponent(prefix)}&state=failed`}>those that failed</a></p>
       ${commands(commandsOf(prefix, name))}`,
   };
 }
@@ -130,7 +130,7 @@ function attemptCharts(attempts: readonly LaneAttempt[]): VNode {
 
 /** As many attempts in each row, since time may have long gaps. */
 function rateTable(attempts: readonly LaneAttempt[]): VNode {
-  const size = Math.max(1, Math.ceil(attempts.length / PARTS));
+  const size = Math.max(MIN_IN_PART, Math.ceil(attempts.length / PARTS));
   const rows = Array.from({ length: Math.ceil(attempts.length / size) }, (_, at) => {
     const part = attempts.slice(at * size, (at + 1) * size);
     const failed = part.filter(({ ok }) => !ok).length;
@@ -141,7 +141,7 @@ function rateTable(attempts: readonly LaneAttempt[]): VNode {
         time(part[0]?.startedAtMs),
         part.length,
         html`${percent} %`,
-        html`<meter min="0" max="100" value=${percent} aria-label=${`${percent} % failed`}></meter>`,
+        html`<meter min="0" low="10" high="50" max="100" optimum="0" value=${percent} aria-label=${`${percent} % failed`}></meter>`,
         Math.round(meanMs),
       ],
     };
