@@ -9,7 +9,7 @@ export function isKnownHost(header: string | undefined, hosts: readonly string[]
     /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::\d{1,5})?$/.exec(header ?? '') ?? [];
   if (bracketed !== undefined) return isIP(bracketed) === 6;
   const name = plain.toLowerCase().replace(/\.$/, '');
-  return name === 'localhost' || isIP(name) === 4 || hosts.includes(name);
+  return name !== '' && (name === 'localhost' || isIP(name) === 4 || hosts.includes(name));
 }
 
 /**
