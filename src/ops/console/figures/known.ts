@@ -27,12 +27,17 @@ export async function known<T>(
   }
 }
 
+/** What takes long to read is read less often, so that all of it takes at most a fiftieth of the time, */
+const REST = 50;
+/** but never less often than this. */
+const MAX_REST_MS = 15_000;
+
 /** Reads again once what it has is older than a time, however many ask meanwhile. */
 export class Fresh<T> {
   readonly #read: () => Promise<T>;
   readonly #maxAgeMs: number;
   readonly #now: () => number;
-  #held: { readonly atMs: number; readonly value: Promise<T> } | undefined;
+  #held: { readonly value: Promise<T>; untilMs: number } | undefined;
 
   constructor(read: () => Promise<T>, options: { readonly maxAgeMs: number; readonly now: () => number }) {
     this.#read = read;
@@ -42,13 +47,17 @@ export class Fresh<T> {
 
   get(): Promise<T> {
     const nowMs = this.#now();
-    if (this.#held === undefined || nowMs - this.#held.atMs >= this.#maxAgeMs) {
-      const value = this.#read();
-      this.#held = { atMs: nowMs, value };
-      value.catch(() => {
-        if (this.#held?.value === value) this.#held = undefined;
-      });
-    }
-    return this.#held.value;
+    if (this.#held !== undefined && nowMs < this.#held.untilMs) return this.#held.value;
+    const value = this.#read();
+    const held = { value, untilMs: nowMs + this.#maxAgeMs };
+    this.#held = held;
+    const rest = (): void => {
+      const tookMs = this.#now() - nowMs;
+      held.untilMs = nowMs + Math.max(this.#maxAgeMs, Math.min(REST * tookMs, MAX_REST_MS));
+    };
+    value.then(rest, () => {
+      if (this.#held === held) this.#held = undefined;
+    });
+    return value;
   }
 }

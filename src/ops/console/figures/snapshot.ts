@@ -23,7 +23,7 @@ export interface BacklogFigures {
   readonly oldestDueAtMs: number | undefined;
 }
 
-/** The state of the whole service at one moment. */
+/** The state of the whole service, each part with when it was read. */
 export interface Snapshot {
   readonly atMs: number;
   readonly followers: Known<readonly FollowerStatus[]>;
@@ -37,60 +37,59 @@ export interface Snapshot {
   readonly lists: AccountLists;
 }
 
-/** One snapshot for everybody who looks, read only while somebody does. */
+/** One snapshot for everybody who looks, of which each part is read only while somebody does. */
 export class Snapshots {
   readonly accounts: AccountIndex;
-  readonly #parts: ConsoleParts;
-  readonly #fresh: Fresh<Snapshot>;
-  readonly #tail: OperationsTail;
-  readonly #certificate: Fresh<number | undefined>;
+  readonly #now: () => number;
+  readonly #read: () => Promise<Omit<Snapshot, 'atMs' | 'lists'>>;
 
   constructor(parts: ConsoleParts) {
-    this.#parts = parts;
-    const now = (): number => parts.clock.now();
-    this.accounts = new AccountIndex(parts);
-    this.#tail = new OperationsTail(parts.store);
-    this.#certificate = new Fresh(parts.certificateEndsAtMs, { maxAgeMs: CERTIFICATE_MAX_AGE_MS, now });
-    this.#fresh = new Fresh(() => this.#read(), { maxAgeMs: MAX_AGE_MS, now });
-  }
-
-  get(): Promise<Snapshot> {
-    return this.#fresh.get();
-  }
-
-  async #read(): Promise<Snapshot> {
-    const { reads, coordination, readiness, clock } = this.#parts;
+    const { reads, coordination, readiness, certificateEndsAtMs, clock } = parts;
     const now = (): number => clock.now();
-    const [followers, backlog, failing, processes, ready, operations, certificateEndsAtMs, lists] =
-      await Promise.all([
-        known(() => followerStatus(this.#parts, { glance: true }), now),
-        known(() => this.#backlog(), now),
-        known(() => reads.failingLanes(MAX_FAILING), now),
-        known(() => coordination.live(PROCESS_MAX_AGE_MS), now),
-        known(async () => readiness(), now),
-        known(() => this.#tail.read(), now),
-        known(() => this.#certificate.get(), now),
-        this.accounts.lists(),
+    const fresh = <T>(read: () => Promise<T>, maxAgeMs = MAX_AGE_MS): (() => Promise<Known<T>>) => {
+      const held = new Fresh(() => known(read, now), { maxAgeMs, now });
+      return () => held.get();
+    };
+    const tail = new OperationsTail(parts.store);
+    const read = {
+      followers: fresh(() => followerStatus(parts, { glance: true })),
+      backlog: fresh(() => readBacklog(parts)),
+      failing: fresh(() => reads.failingLanes(MAX_FAILING)),
+      processes: fresh(() => coordination.live(PROCESS_MAX_AGE_MS)),
+      readiness: fresh(async () => readiness()),
+      operations: fresh(() => tail.read()),
+      certificateEndsAtMs: fresh(certificateEndsAtMs, CERTIFICATE_MAX_AGE_MS),
+    };
+    this.accounts = new AccountIndex(parts);
+    this.#now = now;
+    this.#read = async () => {
+      const [followers, backlog, failing, processes, ready, operations, certificate] = await Promise.all([
+        read.followers(),
+        read.backlog(),
+        read.failing(),
+        read.processes(),
+        read.readiness(),
+        read.operations(),
+        read.certificateEndsAtMs(),
       ]);
-    return {
-      atMs: now(),
-      followers,
-      backlog,
-      failing,
-      processes,
-      readiness: ready,
-      operations,
-      certificateEndsAtMs,
-      lists,
+      return {
+        ...{ followers, backlog, failing, processes, operations },
+        readiness: ready,
+        certificateEndsAtMs: certificate,
+      };
     };
   }
 
-  async #backlog(): Promise<BacklogFigures> {
-    const { queue } = this.#parts;
-    const [{ pending, held, failingLanes }, oldestDueAtMs] = await Promise.all([
-      queue.backlog(MAX_BACKLOG_COUNTED),
-      queue.nextDueAtMs(),
-    ]);
-    return { pending, held, failing: failingLanes, oldestDueAtMs };
+  async get(): Promise<Snapshot> {
+    const [read, lists] = await Promise.all([this.#read(), this.accounts.lists()]);
+    return { ...read, lists, atMs: this.#now() };
   }
+}
+
+async function readBacklog({ queue }: Pick<ConsoleParts, 'queue'>): Promise<BacklogFigures> {
+  const [{ pending, held, failingLanes }, oldestDueAtMs] = await Promise.all([
+    queue.backlog(MAX_BACKLOG_COUNTED),
+    queue.nextDueAtMs(),
+  ]);
+  return { pending, held, failing: failingLanes, oldestDueAtMs };
 }

@@ -59,6 +59,14 @@ export function state(name: string): VNode {
   return badge(name, STATE_TONES[name] ?? 'quiet');
 }
 
+const NEW_MS = 4_000;
+
+/** For figures that were read some time before the page was made. */
+export function asOf(found: Known<unknown>, pageAtMs: number): VNode | null {
+  if ('unknown' in found || pageAtMs - found.atMs < NEW_MS) return null;
+  return html`<p class="note">As of ${time(found.atMs)}.</p>`;
+}
+
 /** What is known of something, or that it is not and why: never 0 in its place. */
 export function orUnknown<T>(found: Known<T>, show: (value: T, atMs: number) => unknown): unknown {
   return 'unknown' in found ? unknown(found.unknown) : show(found.value, found.atMs);

@@ -17,7 +17,7 @@ import type { PageContext } from './page-context.ts';
 
 const ON_A_PAGE = 50;
 /** What one page reads of the log at most: some milliseconds. */
-const MAX_READ = 5_000;
+const MAX_READ = 2_000;
 const STATES: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed', 'withdrawn'];
 const FIELDS = ['state', 'key', 'account', 'transaction', 'since', 'until'] as const;
 

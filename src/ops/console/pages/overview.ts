@@ -9,7 +9,7 @@ import { commands, copied } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { facts, table } from '../html/table.ts';
-import { badge, count, duration, orUnknown, plural, time, unknown } from '../html/values.ts';
+import { asOf, badge, count, duration, orUnknown, plural, time, unknown } from '../html/values.ts';
 import type { PageContext } from './page-context.ts';
 
 export async function overviewPage({ parts, snapshots }: PageContext): Promise<Page> {
@@ -21,8 +21,8 @@ export async function overviewPage({ parts, snapshots }: PageContext): Promise<P
     main: html`<h1>Overview</h1>
       ${attentionList(found)}
       <div class="grid">
-        <section>${followersTable(snapshot)}</section>
-        <section><h2>Deliveries</h2>${deliveryFacts(snapshot, parts)}</section>
+        <section>${followersTable(snapshot)}${asOf(snapshot.followers, snapshot.atMs)}</section>
+        <section><h2>Deliveries</h2>${deliveryFacts(snapshot, parts)}${asOf(snapshot.backlog, snapshot.atMs)}</section>
       </div>
       <div class="charts">
         ${attemptCharts(parts.attempts.minutes(), parts.roles)}

@@ -8,7 +8,7 @@ import { type Command, commands } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
 import { facts, table } from '../html/table.ts';
-import { badge, count, duration, orUnknown, time, unknown } from '../html/values.ts';
+import { asOf, badge, count, duration, orUnknown, time, unknown } from '../html/values.ts';
 import { followersTable } from './overview.ts';
 import type { PageContext } from './page-context.ts';
 
@@ -26,7 +26,7 @@ export async function projectionsPage({ parts, snapshots }: PageContext): Promis
     title: 'Projections and agreement',
     main: html`<h1>Projections and agreement</h1>
       <div class="grid wide">
-        <section>${followersTable(snapshot)}</section>
+        <section>${followersTable(snapshot)}${asOf(snapshot.followers, snapshot.atMs)}</section>
         <section><h2>Rebuild of the view</h2>${rebuild(
           followers.find((follower) => follower.name === 'transactions'),
           snapshot,
