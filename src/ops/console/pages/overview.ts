@@ -80,7 +80,10 @@ export function followersTable({ followers }: Pick<Snapshot, 'followers'>): VNod
 }
 
 function holderOf({ holder, rebuild }: FollowerStatus): VNode {
-  const by = holder === null ? badge('nobody', 'warn') : html`<code>${line(holder)}</code>`;
+  const by =
+    holder === null
+      ? badge('nobody', 'warn')
+      : holder.split(', ').map((id) => html`<code>${line(id)}</code> `);
   return html`${by}${rebuild === undefined ? null : html` rebuilding: ${rebuild.percent} %`}`;
 }
 
