@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Folders whose files take longest, the slowest first: one that began last would run on alone. */
-const SLOW = ['/test/ops/console/', '/test/crash/', '/test/e2e/', '/test/cli/'];
+const SLOW = ['/test/crash/', '/test/e2e/', '/test/cli/'];
 
 /** As vitest would order the files, which without a record of earlier runs is by size, but for the slow ones. */
 export class SlowFirst extends BaseSequencer {

@@ -1,23 +1,11 @@
 import type Koa from 'koa';
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../clock.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { OPS_STATUS, type Readiness } from '../ops-server.ts';
-import { assetAt, etagOf } from './assets.ts';
-import { known } from './figures/known.ts';
+import { assetAt } from './assets.ts';
 import type { ConsoleParts } from './figures/parts.ts';
-import { Snapshots } from './figures/snapshot.ts';
 import { isCrossSite, isKnownHost } from './host-check.ts';
-import { document, type Page, renderMain } from './html/layout.ts';
-import { malformed, notFound, starting, unavailable } from './html/problems.ts';
-import { routeOf } from './routes.ts';
-
-/** As often as a page is refreshed: however many look at one, it is made once. */
-const PAGE_MAX_AGE_MS = 2_000;
-const MAX_PAGES_KEPT = 200;
-const MAX_PAGE_MS = 6_000;
-/** Far more than any filter, far less than a header may have. */
-const MAX_QUERY = 2_000;
+import type { MadePage, PageMaker } from './page-maker.ts';
 
 const HEADERS = {
   'Content-Security-Policy': [
@@ -43,7 +31,7 @@ const STATUS_OF = {
   'not found': OPS_STATUS.notFound,
   malformed: OPS_STATUS.malformed,
   unavailable: OPS_STATUS.unavailable,
-} as const satisfies Record<NonNullable<Page['outcome']>, number>;
+} as const satisfies Record<MadePage['outcome'], number>;
 
 export interface ConsoleOptions {
   /** Names, besides addresses and `localhost`, under which it may be asked for. */
@@ -53,18 +41,11 @@ export interface ConsoleOptions {
   readonly readiness: () => Readiness | Promise<Readiness>;
 }
 
-interface MadePage {
-  readonly page: Page;
-  readonly main: string;
-  readonly etag: string;
-  readonly atMs: number;
-}
-
 /** The operator's console: pages that show the service and change nothing. */
 export class Console {
   readonly #options: ConsoleOptions;
-  readonly #pages = new LRUCache<string, Promise<MadePage>>({ max: MAX_PAGES_KEPT, ttl: PAGE_MAX_AGE_MS });
-  #served: { readonly parts: ConsoleParts; readonly snapshots: Snapshots } | undefined;
+  #parts: ConsoleParts | undefined;
+  #maker: Promise<PageMaker> | undefined;
 
   constructor(options: ConsoleOptions) {
     this.#options = options;
@@ -72,8 +53,7 @@ export class Console {
 
   /** From now on pages show this, instead of what the start waits for. */
   serve(parts: ConsoleParts): void {
-    this.#served = { parts, snapshots: new Snapshots(parts) };
-    this.#pages.clear();
+    this.#parts = parts;
   }
 
   /** Answers every request that it gets. */
@@ -104,41 +84,19 @@ export class Console {
       ctx.body = asset.body;
       return;
     }
-    const { page, main, etag, atMs } = await this.#page(ctx.path, ctx.querystring);
-    ctx.set({ ETag: etag, 'X-As-Of': formatDateTime(atMs) });
+    this.#maker ??= this.#load();
+    const page = await (await this.#maker).page(ctx.path, ctx.querystring);
+    ctx.set({ ETag: page.etag, 'X-As-Of': formatDateTime(page.atMs) });
     ctx.type = 'text/html';
-    if (isUnchanged(ctx, etag)) return;
-    ctx.status = STATUS_OF[page.outcome ?? 'ok'];
-    const { environment } = this.#options;
-    ctx.body = document(page, { main, path: ctx.path, environment, asOfMs: atMs });
+    if (isUnchanged(ctx, page.etag)) return;
+    ctx.status = STATUS_OF[page.outcome];
+    ctx.body = page.document();
   }
 
-  #page(path: string, querystring: string): Promise<MadePage> {
-    const key = `${path}?${querystring}`;
-    const kept = this.#pages.get(key);
-    if (kept !== undefined) return kept;
-    const made = this.#make(path, querystring);
-    this.#pages.set(key, made);
-    made.catch(() => this.#pages.delete(key));
-    return made;
-  }
-
-  async #make(path: string, querystring: string): Promise<MadePage> {
-    const now = (): number => this.#options.clock.now();
-    const made = await known(() => this.#read(path, querystring), now, MAX_PAGE_MS);
-    const page = 'unknown' in made ? unavailable(made.unknown) : made.value;
-    const main = renderMain(page);
-    return { page, main, etag: etagOf(page.title + main), atMs: now() };
-  }
-
-  async #read(path: string, querystring: string): Promise<Page> {
-    const route = routeOf(path);
-    if (route === undefined) return notFound(path, 'There is no such page.');
-    if (querystring.length > MAX_QUERY)
-      return malformed('Too long', ['the query of this address is too long']);
-    if (this.#served === undefined) return starting((await this.#options.readiness()).checks);
-    const query = Object.fromEntries(new URLSearchParams(querystring));
-    return route.make({ ...this.#served, query, name: route.name });
+  /** The pages are loaded when somebody looks: a start is not delayed by them. */
+  async #load(): Promise<PageMaker> {
+    const { PageMaker } = await import('./page-maker.ts');
+    return new PageMaker({ ...this.#options, parts: () => this.#parts });
   }
 }
 

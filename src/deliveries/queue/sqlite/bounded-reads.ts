@@ -119,8 +119,9 @@ export class SqliteBoundedReads implements BoundedReads {
   }
 
   /** No index has pending ones by their time: few are sorted, among many the newest are looked through as any others. */
-  async #areFewPending({ state }: DeliveryFilter, few: number): Promise<boolean> {
+  async #areFewPending({ state, prefix }: DeliveryFilter, few: number): Promise<boolean> {
     if (state !== 'pending') return false;
+    if (prefix !== undefined) return (await this.laneBacklog(prefix, few + 1)).pending <= few;
     this.#db.assertOpen();
     return (this.#pending.get(few + 1)?.pending as number) <= few;
   }

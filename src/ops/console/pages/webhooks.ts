@@ -12,43 +12,72 @@ import { count, links, state, time, unknown } from '../html/values.ts';
 import type { PageContext } from './page-context.ts';
 
 const ON_A_PAGE = 50;
+/** Of those that need attention, before all others on the first page. */
+const WORST_SHOWN = 25;
 const STATES = ['disabled', 'failing', 'active'] as const;
 const COLUMNS = ['Key', 'State', 'Since', 'Why', 'Account', 'URL'];
 
-type ListedState = (typeof STATES)[number];
-
 /** All webhooks: those that are switched off, those that fail, then the others by account. */
-export async function webhooksPage(context: PageContext): Promise<Page> {
-  const { parts, snapshots, query } = context;
-  const wanted = query.state === '' ? undefined : query.state;
-  if (wanted !== undefined && !STATES.includes(wanted as ListedState)) {
-    return malformed('Webhooks', [`${wanted} is no state of a webhook: they are ${STATES.join(', ')}`]);
+export async function webhooksPage({ parts, snapshots, query }: PageContext): Promise<Page> {
+  const given = query.state === '' ? undefined : query.state;
+  const wanted = STATES.find((state) => state === given);
+  if (given !== wanted) {
+    return malformed('Webhooks', [`${given} is no state of a webhook: they are ${STATES.join(', ')}`]);
   }
   const { lists, failing } = await snapshots.get();
   const fails = 'unknown' in failing ? [] : failingWebhooks(failing.value, parts);
-  const shows = (name: ListedState): boolean => wanted === undefined || wanted === name;
-  const isFirst = query.after === undefined;
-  const page = shows('active') ? othersOf(lists, { after: query.after, failing: fails }) : undefined;
-  const rows: TableRow[] = [
-    ...(isFirst && shows('disabled')
-      ? lists.disabled.slice(0, MAX_FAILING).map((ref) => rowOf(context, ref))
-      : []),
-    ...(isFirst && shows('failing') ? fails.map((lane) => rowOf(context, refOf(context, lane), lane)) : []),
-    ...(page?.shown ?? []).map((ref) => rowOf(context, ref)),
-  ];
+  const streaks = new Map(fails.map((lane) => [lane.prefix, lane]));
+  const failingRefs = fails.map(({ prefix }) => ({
+    prefix,
+    accountId: parts.directory.key(prefix)?.entry.id ?? 0,
+  }));
+  const apart = new Set([...lists.disabled, ...failingRefs].map(({ prefix }) => prefix));
+  const { after } = query;
+  const pages = {
+    disabled: () => pageOf(lists.disabled, after),
+    failing: () => pageOf(failingRefs, after),
+    active: () => othersOf(lists.webhooks, { after, apart }),
+  };
+  const page = pages[wanted ?? 'active']();
+  const first = wanted === undefined && after === undefined ? [lists.disabled, failingRefs] : [];
+  const worst = first.flatMap((refs) => refs.slice(0, WORST_SHOWN));
+  const more = first.some((refs) => refs.length > WORST_SHOWN);
   return {
     title: 'Webhooks',
     main: html`<h1>Webhooks</h1>
       ${filters(wanted, lists, 'unknown' in failing ? unknown(failing.unknown) : count(fails.length, MAX_FAILING))}
       <section>
-        ${table({ caption: 'Webhooks of active keys', columns: COLUMNS, rows, empty: 'No webhook is in this state.' })}
-        ${page?.next === undefined ? null : html`<p class="pages"><a href=${`/webhooks?${wanted === undefined ? '' : `state=${wanted}&`}after=${page.next}`}>Next ${ON_A_PAGE}</a></p>`}
+        ${table({
+          caption: 'Webhooks of active keys',
+          columns: COLUMNS,
+          rows: [...worst, ...page.shown].map((ref) => rowOf(parts, ref, streaks.get(ref.prefix))),
+          empty: 'No webhook is in this state.',
+        })}
+        ${more ? html`<p class="note">Of those that are switched off, and of those that fail, the first ${WORST_SHOWN}: the links above show all.</p>` : null}
+        ${page.next === undefined ? null : html`<p class="pages"><a href=${`/webhooks?${wanted === undefined ? '' : `state=${wanted}&`}after=${page.next}`}>Next ${ON_A_PAGE}</a></p>`}
       </section>
       ${commands([
         { what: 'Every key with its webhook', words: ['key', 'list'] },
         { what: 'Accounts with the worst state of their webhooks', words: ['account', 'list'] },
       ])}`,
   };
+}
+
+interface ListedPage {
+  readonly shown: readonly WebhookRef[];
+  readonly next: string | undefined;
+}
+
+function pageFrom(shown: readonly WebhookRef[], hasMore: boolean): ListedPage {
+  const last = shown.at(-1);
+  return { shown, next: hasMore && last !== undefined ? `${last.accountId}-${last.prefix}` : undefined };
+}
+
+/** Of a short list, in its own order; from its beginning where the webhook to continue after is gone. */
+function pageOf(refs: readonly WebhookRef[], after: string | undefined): ListedPage {
+  const from =
+    after === undefined ? 0 : refs.findIndex((ref) => `${ref.accountId}-${ref.prefix}` === after) + 1;
+  return pageFrom(refs.slice(from, from + ON_A_PAGE), refs.length > from + ON_A_PAGE);
 }
 
 function filters(wanted: string | undefined, { webhooks, disabled }: AccountLists, failing: unknown): VNode {
@@ -62,21 +91,17 @@ function filters(wanted: string | undefined, { webhooks, disabled }: AccountList
 
 /** The others from a place on: neither switched off nor failing. */
 function othersOf(
-  { webhooks, disabled }: AccountLists,
-  { after, failing }: { readonly after: string | undefined; readonly failing: readonly LaneStreak[] },
-): { readonly shown: readonly WebhookRef[]; readonly next: string | undefined } {
-  const apart = new Set([...disabled, ...failing].map(({ prefix }) => prefix));
+  webhooks: readonly WebhookRef[],
+  { after, apart }: { readonly after: string | undefined; readonly apart: ReadonlySet<string> },
+): ListedPage {
   const shown: WebhookRef[] = [];
   for (let at = placeAfter(webhooks, after); at < webhooks.length; at++) {
     const ref = webhooks[at];
     if (ref === undefined || apart.has(ref.prefix)) continue;
-    if (shown.length === ON_A_PAGE) {
-      const last = shown.at(-1);
-      return { shown, next: last && `${last.accountId}-${last.prefix}` };
-    }
+    if (shown.length === ON_A_PAGE) return pageFrom(shown, true);
     shown.push(ref);
   }
-  return { shown, next: undefined };
+  return pageFrom(shown, false);
 }
 
 /** Continues with the account that follows where the webhook itself is gone meanwhile. */
@@ -91,11 +116,11 @@ function placeAfter(webhooks: readonly WebhookRef[], after: string | undefined):
   return firstAfter(webhooks, (ref) => ref.accountId > accountId);
 }
 
-function refOf({ parts }: PageContext, { prefix }: LaneStreak): WebhookRef {
-  return { prefix, accountId: parts.directory.key(prefix)?.entry.id ?? 0 };
-}
-
-function rowOf({ parts }: PageContext, { accountId, prefix }: WebhookRef, streak?: LaneStreak): TableRow {
+function rowOf(
+  parts: PageContext['parts'],
+  { accountId, prefix }: WebhookRef,
+  streak: LaneStreak | undefined,
+): TableRow {
   const found = parts.directory.key(prefix);
   const webhook = found?.key.webhook ?? null;
   const off = webhook?.disabled ?? null;

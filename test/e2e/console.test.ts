@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startBrowser } from '../../support/browser.ts';
-import { PushService } from '../../support/deliveries/push-service.ts';
-import { type ConsoleScenario, DRIVER, HOSTILE, makeTroubles } from '../../support/ops/console-scenario.ts';
+import { startBrowser } from '../support/browser.ts';
+import { PushService } from '../support/deliveries/push-service.ts';
+import { type ConsoleScenario, DRIVER, HOSTILE, makeTroubles } from '../support/ops/console-scenario.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** For whoever looks at the pages: a folder for pictures of them. */
