@@ -6,6 +6,8 @@ import { createMetrics } from '../../../src/ops/metrics.ts';
 import { createOpsServer } from '../../../src/ops/ops-server.ts';
 import { PushService } from '../../support/deliveries/push-service.ts';
 import { memoryLog } from '../../support/service/api.ts';
+import { linesOf } from '../../support/transactions/e2e-samples.ts';
+import { until } from '../../support/waiting.ts';
 
 interface Asked {
   readonly status: number;
@@ -157,6 +159,18 @@ describe('the console of processes with one role each', () => {
     expect(text).toContain('this process has no role webhooks');
     const projections = await ask(`${push.service.opsUrl}/projections`);
     expect(projections.text).toContain('this process does not verify');
+  });
+
+  test('explains a transaction that no projector has applied yet', async () => {
+    const { operator, opsUrl } = push.service;
+    await operator.import(linesOf(push.made(7, 1)), { wait: false });
+    const id = push.made(7, 1)[0]?.data.transaction_id as number;
+    const { text } = await ask(`${opsUrl}/transactions/${id - 1}`);
+    expect(text).toMatch(/not visible.*not applied yet: the view is at 0 of the log/s);
+    await until(async () => {
+      const overview = await ask(`${opsUrl}/?again=${Math.random()}`);
+      return overview.text.includes('no live process works on transactions');
+    }, 10_000);
   });
 
   test.each([

@@ -77,7 +77,7 @@ describe('what needs attention', () => {
     [{ followers: at([{ ...follower, holder: null }]) }, 'bad: no live process works on transactions'],
     [
       { followers: at([{ ...follower, parked: 2 }]) },
-      'bad: 2 events of transactions parked: left out until retried',
+      'bad: 2 events of transactions are parked, and left out until they are retried',
     ],
     [
       { followers: at([{ ...follower, unfinished_rebuild_percent: 12 }]) },

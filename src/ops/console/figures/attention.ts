@@ -96,7 +96,10 @@ function ofFollower(follower: FollowerStatus, webhooks: number): Attention[] {
   }
   if (parked > 0) {
     const of = name === VIEW_NAME ? [] : ['--follower', name];
-    const text = `${parked === 1 ? 'an event' : `${parked} events`} of ${name} parked: left out until retried`;
+    const text =
+      parked === 1
+        ? `an event of ${name} is parked, and left out until it is retried`
+        : `${parked} events of ${name} are parked, and left out until they are retried`;
     found.push({ level: 'bad', id: `${id}-parked`, text, href, words: ['projection', 'parked', ...of] });
   }
   if (unfinished !== undefined) {

@@ -27,8 +27,8 @@ export async function known<T>(
   }
 }
 
-/** What takes long to read is read less often, so that all of it takes at most a fiftieth of the time, */
-const REST = 50;
+/** What takes long to read is read less often, so that all of it takes at most a twentieth of the time, */
+const REST = 20;
 /** but never less often than this. */
 const MAX_REST_MS = 15_000;
 

@@ -36,7 +36,7 @@ export async function projectionsPage({ parts, snapshots }: PageContext): Promis
       </div>
       <section>${orUnknown(parked, parkedTable)}</section>
       <section>${operationsTable(snapshot)}</section>
-      ${commands(commandsOf(followers))}`,
+      ${commands(commandsOf(followers, 'unknown' in parked ? [] : parked.value))}`,
   };
 }
 
@@ -128,13 +128,20 @@ function detailsOf(data: Readonly<Record<string, unknown>>): string {
   return shown.map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`).join(', ');
 }
 
-function commandsOf(followers: readonly FollowerStatus[]): Command[] {
+function commandsOf(followers: readonly FollowerStatus[], events: readonly ParkedFigure[]): Command[] {
   const parked = followers.filter((follower) => follower.parked > 0);
   return [
     ...parked.flatMap(({ name }): Command[] => {
       const of = name === 'transactions' ? [] : ['--follower', name];
       return [
         { what: `What ${name} parked, all of it`, words: ['projection', 'parked', ...of] },
+        ...events
+          .filter(({ follower }) => follower === name)
+          .slice(0, 1)
+          .map(({ position }) => ({
+            what: 'The first of them with its data',
+            words: ['projection', 'parked', 'show', String(position), ...of],
+          })),
         {
           what: `Try the parked events of ${name} again`,
           words: ['projection', 'parked', 'retry', '--all', ...of],

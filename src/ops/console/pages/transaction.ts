@@ -54,7 +54,7 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
     main: html`<h1>Transaction ${id} ${isVisible ? badge('visible', 'good') : badge('not visible', 'quiet')}</h1>
       <div class="grid">
         <section><h2>What customers see</h2>${visibility({ events, isVisible, isErased, checkpoint })}</section>
-        <section><h2>Record</h2>${record === undefined ? 'No event was recorded.' : facts(recordFacts(record).map(([what, value]) => [what, what === 'account' ? links.account(Number(value)) : value] as const))}</section>
+        <section class="halves"><h2>Record</h2>${record === undefined ? 'No event was recorded.' : facts(recordFacts(record).map(([what, value]) => [what, what === 'account' ? links.account(Number(value)) : value] as const))}</section>
       </div>
       <section class="timeline">${timelineTable(entries, record)}
         ${deliveries.length > MAX_DELIVERIES ? html`<p class="note">Of ${plural(deliveries.length, 'delivery', 'deliveries')} the newest ${MAX_DELIVERIES}.</p>` : null}
