@@ -172,7 +172,11 @@ export function mongoBoundedReads(use: Use): BoundedReads {
         const [pending, held, first] = await Promise.all([
           deliveries.countDocuments(pendingOfLane, { limit, hint: 'due_in_lane' }),
           deliveries.countDocuments({ state: 'held', prefix }, { limit, hint: 'held_in_lane' }),
-          deliveries.find(pendingOfLane, { hint: 'due_in_lane' }).sort({ due_at: 1 }).limit(1).next(),
+          deliveries
+            .find(pendingOfLane, { hint: 'due_in_lane', projection: { due_at: 1 } })
+            .sort({ due_at: 1 })
+            .limit(1)
+            .next(),
         ]);
         return { pending, held, nextDueAtMs: first?.due_at };
       }),
