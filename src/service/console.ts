@@ -4,6 +4,7 @@ import type { Directory } from '../../projections/directory.ts';
 import type { Engines } from '../app.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import { FuelError } from '../errors.ts';
 import { refusalAnswer } from '../http/answers.ts';
 import { generatedCertificate } from '../http/server/certificate.ts';
 import type { ConsoleParts, Proof } from '../ops/console/figures/parts.ts';
@@ -46,5 +47,9 @@ export function consoleParts({ config, engines, metrics, ...rest }: ConsoleSourc
 async function certificateEndsAtMs(config: Config, roles: readonly string[]): Promise<number | undefined> {
   if (!roles.includes('api') || config.FUEL_TLS === 'terminated') return undefined;
   const file = config.FUEL_TLS_CERT ?? generatedCertificate(config).cert;
-  return new X509Certificate(await readFile(file)).validToDate.getTime();
+  try {
+    return new X509Certificate(await readFile(file)).validToDate.getTime();
+  } catch (error) {
+    throw new FuelError('CONFIG_INVALID', `${file} can not be read`, { cause: error });
+  }
 }

@@ -1,7 +1,11 @@
 import { request as httpRequest } from 'node:http';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { Directory } from '../../../projections/directory.ts';
+import { FuelError } from '../../../src/errors.ts';
 import { Console } from '../../../src/ops/console/console.ts';
+import type { ConsoleParts } from '../../../src/ops/console/figures/parts.ts';
 import { isKnownHost } from '../../../src/ops/console/host-check.ts';
+import { AttemptHistory, FigureHistory } from '../../../src/ops/history.ts';
 import { createMetrics } from '../../../src/ops/metrics.ts';
 import { createOpsServer } from '../../../src/ops/ops-server.ts';
 import { PushService } from '../../support/deliveries/push-service.ts';
@@ -36,22 +40,22 @@ function ask(
   return promise;
 }
 
-describe('the console before the service has started', () => {
-  async function start() {
-    const readiness = () => ({ ready: false, checks: { started: false, mongodb: true } });
-    const console = new Console({
-      hosts: ['ops.example.com'],
-      environment: 'staging',
-      clock: { now: Date.now },
-      readiness,
-    });
-    const { registry } = createMetrics();
-    const server = createOpsServer({ readiness, registry, log: memoryLog([]), console: console.handle });
-    const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
-    onTestFinished(() => server.stop());
-    return { port, url: `http://127.0.0.1:${port}` };
-  }
+async function start() {
+  const readiness = () => ({ ready: false, checks: { started: false, mongodb: true } });
+  const console = new Console({
+    hosts: ['ops.example.com'],
+    environment: 'staging',
+    clock: { now: Date.now },
+    readiness,
+  });
+  const { registry } = createMetrics();
+  const server = createOpsServer({ readiness, registry, log: memoryLog([]), console: console.handle });
+  const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => server.stop());
+  return { console, url: `http://127.0.0.1:${port}` };
+}
 
+describe('the console before the service has started', () => {
   test('says what the start waits for', async () => {
     const { url } = await start();
     const { status, text } = await ask(`${url}/deliveries`);
@@ -144,6 +148,50 @@ describe('the console before the service has started', () => {
       expect(headers['cache-control']).toBe(path.startsWith('/console/') ? 'no-cache' : 'no-store');
     }
   });
+});
+
+describe('the console while no store answers', () => {
+  const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'the store is away'));
+  const unavailable = {
+    ...{ environment: 'staging', clock: { now: Date.now }, id: 'one', roles: ['webhooks'] },
+    store: { head: away, readStream: away },
+    view: { checkpoint: away, countParked: away, parked: away, find: away, builds: { current: away } },
+    ...{ subscriptions: { status: away }, coordination: { holder: away, live: away } },
+    ...{ queue: { backlog: away, nextDueAtMs: away, find: away }, reads: { failingLanes: away, page: away } },
+    ...{ directory: new Directory(), attempts: new AttemptHistory(), history: new FigureHistory() },
+    readiness: () => ({ ready: false, checks: { mongodb: false } }),
+    certificateEndsAtMs: away,
+    lastProof: () => undefined,
+  } as unknown as ConsoleParts;
+
+  test('says what is unknown, and nothing in its place', async () => {
+    const { console, url } = await start();
+    console.serve(unavailable);
+    const { status, text } = await ask(url);
+    expect(status).toBe(200);
+    expect(text).toContain('mongodb can not be reached');
+    for (const name of ['pending', 'oldest due', 'held']) {
+      expect(text).toContain(
+        `<dt>${name}</dt><dd><span class="unknown" title="the store is away">unknown</span></dd>`,
+      );
+    }
+    for (const heading of ['Followers of the events', 'Processes alive']) {
+      expect(text).toContain(`<h2>${heading}</h2><p><span class="unknown"`);
+    }
+    expect(text).toContain('not known: failing webhooks (the store is away)');
+    expect((await ask(`${url}/projections`)).status).toBe(200);
+  });
+
+  test.each(['/deliveries', '/deliveries/x', '/transactions/5'])(
+    'answers 503 on %s, with why',
+    async (path) => {
+      const { console, url } = await start();
+      console.serve(unavailable);
+      const { status, text } = await ask(`${url}${path}`);
+      expect(status).toBe(503);
+      expect(text).toContain('the store is away');
+    },
+  );
 });
 
 describe('the console of processes with one role each', () => {

@@ -1,4 +1,4 @@
-import { errorKind, reasonOf } from '../../../errors.ts';
+import { FuelError, reasonOf } from '../../../errors.ts';
 
 /** What was read, with the time; or why it is not known. */
 export type Known<T> =
@@ -20,7 +20,7 @@ export async function known<T>(
     return await Promise.race([read().then((value) => ({ value, atMs })), late]);
   } catch (error) {
     const isTimeout = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
-    if (!isTimeout && errorKind(error) === 'fault') throw error;
+    if (!isTimeout && !(error instanceof FuelError)) throw error;
     return { unknown: isTimeout ? 'the store does not answer' : reasonOf(error) };
   } finally {
     clearTimeout(timer);

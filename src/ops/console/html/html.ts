@@ -3,8 +3,6 @@ import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { printable, printableLine } from '../../../printable.ts';
 
-export type Html = VNode | string | number | null | undefined | readonly Html[];
-
 /**
  * Markup with values in it: every value is escaped, as text or as an attribute. Nothing else makes HTML, and names of
  * elements and attributes are never values.

@@ -55,7 +55,7 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
   };
 }
 
-export function deliveriesTable(deliveries: readonly DeliverySummary[], empty: string): VNode {
+function deliveriesTable(deliveries: readonly DeliverySummary[], empty: string): VNode {
   return table({
     caption: 'Deliveries, newest first',
     columns: ['Created', 'Delivery', 'State', 'Why', 'Key', 'Account', 'Transaction', 'Type', 'Next attempt'],
