@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { applyAccounts } from '../src/accounts/desired/apply-accounts.ts';
 import { systemClock } from '../src/clock.ts';
 import { openSqliteEventStore } from '../src/event-store/sqlite/event-store.ts';
-import { sampleDirectory } from '../tools/demo/sample-directory.ts';
+import { sampleDirectory } from '../src/sample/sample-directory.ts';
 import { appendBare, storedEvents } from './support/bare-append.ts';
 import { print, reportBelow, reportRatio, runPairs } from './support/pairs.ts';
 import { runFuel } from './support/run-fuel.ts';

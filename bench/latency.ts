@@ -7,7 +7,7 @@ import { systemClock } from '../src/clock.ts';
 import type { EventStore, NewEvent } from '../src/event-store/event-store.ts';
 import { newEvent } from '../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../src/event-store/sqlite/event-store.ts';
-import { Random } from '../tools/demo/random.ts';
+import { Random } from '../src/sample/random.ts';
 import { buildData } from './support/build-data.ts';
 import type { Seen } from './support/follower.ts';
 import { median, percentile, print, reportBelow, show } from './support/pairs.ts';

@@ -15,6 +15,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   page: () => import('./page.ts'),
   depth: () => import('./depth.ts'),
   memory: () => import('./memory.ts'),
+  start: () => import('./start.ts'),
   latency: () => import('./latency.ts'),
   deliveries: () => import('./deliveries.ts'),
   'delivery-latency': () => import('./delivery-latency.ts'),

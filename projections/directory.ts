@@ -1,6 +1,12 @@
-import type { Account, AccountKey } from '../src/domain/account.ts';
+import type { AccountKey } from '../src/domain/account.ts';
 import { ACCOUNT_STREAMS, type AccountEvent } from '../src/domain/account-events.ts';
-import { type AccountDraft, EventOrderFault, evolveDraft, issuedKey } from '../src/domain/account-evolve.ts';
+import { EventOrderFault, evolveDraft, issuedKey } from '../src/domain/account-evolve.ts';
+import {
+  type AccountState,
+  type DirectoryAccount,
+  DirectoryEntry,
+  UnpackedEntries,
+} from './directory-entry.ts';
 
 /** One event of an account stream, as far as it could be read. */
 export interface DirectoryEvent {
@@ -12,34 +18,13 @@ export interface DirectoryEvent {
     | { readonly ok: false; readonly reason: string };
 }
 
-/** One account stream as the directory knows it. It changes in place as events are applied. */
-export interface DirectoryAccount {
-  readonly id: number;
-  /** `undefined` once the account is unreadable: nothing of it is served. */
-  readonly account: Account | undefined;
-  /** Of the last event seen. */
-  readonly position: number;
-  readonly revision: number;
-  /** The first event that could not be applied. It stays until the directory is rebuilt. */
-  readonly unreadable: { readonly position: number; readonly reason: string } | null;
-}
-
 export interface DirectoryKey {
   readonly entry: DirectoryAccount;
   readonly key: AccountKey;
 }
 
-/**
- * All that a directory keeps of one account, so that another can continue from it. It changes in place; others see the
- * draft as a readonly `Account`.
- */
-export interface AccountState extends DirectoryAccount {
-  readonly account: AccountDraft | undefined;
-  /** Keys of an unreadable account, kept so that their prefixes are still found. */
-  readonly lastKeys: Map<string, AccountKey> | undefined;
-}
-
-type Entry = { -readonly [Field in keyof AccountState]: AccountState[Field] };
+/** Accounts that stay unpacked, and up to as many again: those of a busy minute. */
+const KEPT_UNPACKED = 2_000;
 
 const ACCOUNT_STREAM = new RegExp(`^${ACCOUNT_STREAMS}(0|[1-9][0-9]*)$`);
 
@@ -50,11 +35,19 @@ const ACCOUNT_STREAM = new RegExp(`^${ACCOUNT_STREAMS}(0|[1-9][0-9]*)$`);
  * its account unreadable. Applying an event again changes nothing.
  */
 export class Directory {
-  readonly #entries = new Map<number, Entry>();
+  readonly #entries = new Map<number, DirectoryEntry>();
   /** By prefix. */
-  readonly #owners = new Map<string, Entry>();
+  readonly #owners = new Map<string, DirectoryEntry>();
+  readonly #unpacked: UnpackedEntries;
   #position = 0;
   #changes = 0;
+  #disabledWebhooks = 0;
+  #unreadable = 0;
+
+  /** `kept`: accounts that stay unpacked once they were used, and up to as many again. */
+  constructor({ kept = KEPT_UNPACKED }: { readonly kept?: number } = {}) {
+    this.#unpacked = new UnpackedEntries(kept);
+  }
 
   /** Everything up to here has been applied. */
   get position(): number {
@@ -75,6 +68,12 @@ export class Directory {
     return this.#entries.get(id);
   }
 
+  /** Webhooks of keys that are switched on, and accounts. */
+  get counts(): { readonly disabledWebhooks: number; readonly unreadable: number } {
+    return { disabledWebhooks: this.#disabledWebhooks, unreadable: this.#unreadable };
+  }
+
+  /** Each is unpacked where its `account` is looked at. */
   accounts(): Iterable<DirectoryAccount> {
     return this.#entries.values();
   }
@@ -82,11 +81,11 @@ export class Directory {
   /** The key with this prefix, switched off or not. That of an unreadable account is as it was last read. */
   key(prefix: string): DirectoryKey | undefined {
     const entry = this.#owners.get(prefix);
-    const key = (entry?.account?.keys ?? entry?.lastKeys)?.get(prefix);
+    const key = entry?.keys?.get(prefix);
     return entry === undefined || key === undefined ? undefined : { entry, key };
   }
 
-  /** For a snapshot, in the order of `accounts`; accounts that are added while it is read are included. */
+  /** For a snapshot, packed, in the order of `accounts`; accounts that are added while it is read are included. */
   states(): Iterable<AccountState> {
     return this.#entries.values();
   }
@@ -98,10 +97,11 @@ export class Directory {
    */
   restore(states: Iterable<AccountState>, position: number): void {
     this.#changes += 1;
-    for (const { id, account, position: at, revision, unreadable, lastKeys } of states) {
-      const entry: Entry = { id, account, position: at, revision, unreadable, lastKeys };
-      this.#entries.set(id, entry);
-      for (const prefix of (account?.keys ?? lastKeys)?.keys() ?? []) this.#owners.set(prefix, entry);
+    for (const state of states) {
+      const entry = this.#entry(state.id);
+      this.#changing(entry, () => entry.restore(state));
+      for (const prefix of state.packed?.prefixes ?? state.lastKeys?.keys() ?? [])
+        this.#owners.set(prefix, entry);
     }
     this.advance(position);
   }
@@ -111,7 +111,7 @@ export class Directory {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.unreadable === null) return;
     for (const prefix of entry.lastKeys?.keys() ?? []) this.#owners.delete(prefix);
-    Object.assign(entry, unseen(id));
+    this.#changing(entry, () => entry.restore(new DirectoryEntry(id, this.#unpacked)));
     for (const event of events) this.apply(event);
   }
 
@@ -130,23 +130,34 @@ export class Directory {
     entry.revision = event.revision;
     entry.position = event.position;
     const missing = event.revision !== expected;
-    const fault = missing ? `the events from revision ${expected} are missing` : this.#evolve(entry, event);
-    const closed = fault !== undefined && close(entry, { position: event.position, reason: fault });
+    const closed = this.#changing(entry, () => {
+      const fault = missing ? `the events from revision ${expected} are missing` : this.#evolve(entry, event);
+      return fault !== undefined && close(entry, { position: event.position, reason: fault });
+    });
     if (entry.unreadable !== null) this.#keepPrefix(entry, event);
     return closed ? entry : undefined;
   }
 
-  #entry(id: number): Entry {
+  #entry(id: number): DirectoryEntry {
     let entry = this.#entries.get(id);
     if (entry === undefined) {
-      entry = unseen(id);
+      entry = new DirectoryEntry(id, this.#unpacked);
       this.#entries.set(id, entry);
     }
     return entry;
   }
 
+  /** Keeps the counts, which must not cost a look at every account. */
+  #changing<T>(entry: DirectoryEntry, change: () => T): T {
+    const { disabledWebhooks, unreadable } = entry;
+    const result = change();
+    this.#disabledWebhooks += entry.disabledWebhooks - disabledWebhooks;
+    this.#unreadable += Number(entry.unreadable !== null) - Number(unreadable !== null);
+    return result;
+  }
+
   /** Why the event can't be applied; `undefined` when it was, or when its account is unreadable already. */
-  #evolve(entry: Entry, { decoded }: DirectoryEvent): string | undefined {
+  #evolve(entry: DirectoryEntry, { decoded }: DirectoryEvent): string | undefined {
     if (entry.unreadable !== null) return undefined;
     if (!decoded.ok) return decoded.reason;
     const { event, atMs } = decoded;
@@ -158,7 +169,7 @@ export class Directory {
       }
     }
     try {
-      entry.account = evolveDraft(entry.account, event, atMs);
+      entry.evolved(evolveDraft(entry.account, event, atMs));
     } catch (error) {
       if (error instanceof EventOrderFault) return error.message;
       throw error;
@@ -168,7 +179,7 @@ export class Directory {
   }
 
   /** A key issued on an unreadable account is answered like the account's others, not like an unknown one. */
-  #keepPrefix(entry: Entry, { decoded }: DirectoryEvent): void {
+  #keepPrefix(entry: DirectoryEntry, { decoded }: DirectoryEvent): void {
     if (!decoded.ok || decoded.event.type !== 'KeyIssued') return;
     if (decoded.event.data.account_id !== entry.id) return;
     const key = issuedKey(decoded.event);
@@ -178,15 +189,14 @@ export class Directory {
   }
 }
 
-function unseen(id: number): Entry {
-  return { id, account: undefined, position: 0, revision: -1, unreadable: null, lastKeys: undefined };
-}
-
 /** Whether this was what closed it. */
-function close(entry: Entry, fault: { readonly position: number; readonly reason: string }): boolean {
+function close(
+  entry: DirectoryEntry,
+  fault: { readonly position: number; readonly reason: string },
+): boolean {
   if (entry.unreadable !== null) return false;
   entry.unreadable = fault;
-  entry.lastKeys = entry.account?.keys ?? new Map();
-  entry.account = undefined;
+  entry.lastKeys = new Map(entry.account?.keys);
+  entry.evolved(undefined);
   return true;
 }

@@ -8,3 +8,9 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
     if (!signal.aborted) throw error;
   }
 }
+
+/** Resolves when the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

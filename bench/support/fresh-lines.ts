@@ -1,5 +1,5 @@
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
-import { generateTransactions } from '../../tools/demo/generator.ts';
+import { generateTransactions } from '../../src/sample/generator.ts';
 import { ACCOUNTS, DAYS, END_MS } from './sample-events.ts';
 
 /** A recorded transaction, each with a stream of its own. */

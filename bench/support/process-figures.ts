@@ -2,8 +2,12 @@ import { readFileSync } from 'node:fs';
 
 /** The largest resident set that a living process has had, in MB; `undefined` once it has ended. */
 export function peakResidentMb(pid: number): number | undefined {
-  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1];
-  return kilobytes === undefined ? undefined : (Number(kilobytes) * 1024) / 1e6;
+  return statusMb(pid, 'VmHWM');
+}
+
+/** The present resident set of a living process, in MB; `undefined` once it has ended. */
+export function residentMb(pid: number): number | undefined {
+  return statusMb(pid, 'VmRSS');
 }
 
 /** Processor time that a living process has used so far, all threads, in ms (the kernel counts in 10 ms). */
@@ -14,6 +18,12 @@ export function processorTimeMs(pid: number): number {
       ?.replace(/^.*\) /s, '')
       .split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+function statusMb(pid: number, field: 'VmHWM' | 'VmRSS'): number | undefined {
+  const status = read(`/proc/${pid}/status`) ?? '';
+  const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1];
+  return kilobytes === undefined ? undefined : (Number(kilobytes) * 1024) / 1e6;
 }
 
 function read(path: string): string | undefined {

@@ -3,7 +3,7 @@ import { generateKey } from '../../src/accounts/key-text.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { AccountCommand } from '../../src/domain/account-commands.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
-import { type SampleAccount, sampleDirectory } from '../../tools/demo/sample-directory.ts';
+import { type SampleAccount, sampleDirectory } from '../../src/sample/sample-directory.ts';
 
 export interface Customer {
   readonly account: SampleAccount;
@@ -26,7 +26,8 @@ export async function provision(store: EventStore, accountIds: readonly number[]
   return customers;
 }
 
-function commandsFor(
+/** What opens the account with access and the key. */
+export function commandsFor(
   { id: accountId, name, groups, corporates }: SampleAccount,
   key: { readonly prefix: string; readonly secretSha256: string },
 ): AccountCommand[] {

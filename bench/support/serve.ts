@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Child, startChild } from './child.ts';
 
 const FUEL = join(import.meta.dirname, '../../bin/fuel');
-const MAX_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 120_000;
 
 export interface RunningServe extends Child {
   /** Base address of the pull API. */

@@ -9,9 +9,9 @@ import { deliveryId } from '../../src/deliveries/message/delivery-id.ts';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
+import { generateTransactions } from '../../src/sample/generator.ts';
 import { createNameLookup } from '../../src/targets/name-lookup.ts';
 import { resolveName } from '../../src/targets/resolve-name.ts';
-import { generateTransactions } from '../../tools/demo/generator.ts';
 import { provision } from './provision.ts';
 import type { Receivers } from './receivers.ts';
 

@@ -1,23 +1,27 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import Koa, { type Context } from 'koa';
-import { koaBody } from 'koa-body';
+import { Ledger, LedgerError } from '../ledger/ledger.ts';
+import { parseExactly, type Transaction } from '../ledger/transaction.ts';
 
 const TOLERANCE_SECONDS = 5 * 60;
-const MAX_BODY = '256kb';
+const MAX_BODY_BYTES = 256 * 1024;
 const SIGNATURE = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/;
 
 export interface ReceiverOptions {
-  /** The webhook secret, as the operator gave it to you. */
-  readonly secret: string;
+  /** The webhook secrets that count, as the operator gave them to you: two while you change keys. */
+  readonly secrets: readonly string[];
   /** PEM. */
   readonly cert: string;
   readonly key: string;
+  readonly ledger: Ledger;
   /** For tests: this many first requests are answered with 503. */
   readonly failFirst?: number;
-  /** Called with each accepted event. */
-  readonly onEvent?: (event: WebhookEvent, outcome: 'stored' | 'stored before' | 'test') => void;
+  /** Called after the answer to each accepted event. */
+  readonly onEvent?: (event: WebhookEvent, outcome: 'stored' | 'stored before' | 'ignored') => void;
+  /** Called with each request that is not accepted, and why. */
+  readonly onRefused?: (status: number, reason: string) => void;
 }
 
 export interface WebhookEvent {
@@ -25,84 +29,140 @@ export interface WebhookEvent {
   readonly type: string;
   readonly created_at: string;
   readonly api_version: string;
-  readonly data: { readonly transaction?: { readonly id: number; readonly [field: string]: unknown } };
+  readonly data: { readonly transaction?: Transaction };
 }
 
 export interface Receiver {
   readonly server: Server;
-  /** The received transactions by id. In your system this is a table. */
-  readonly transactions: ReadonlyMap<number, unknown>;
   /** Answers the next `count` requests with 503. */
   failNext(count: number): void;
 }
 
-/** Whether the signature is genuine and not too old: over the raw bytes, compared in constant time. */
-export function isGenuine(header: string, rawBody: string, secret: string): boolean {
+/** Whether one of the secrets made the signature, not too long ago: over the raw bytes, compared in constant time. */
+export function isGenuine(header: string, rawBody: Buffer, secrets: readonly string[]): boolean {
   const [, t, v1] = SIGNATURE.exec(header) ?? [];
   if (t === undefined || v1 === undefined) return false;
   if (Math.abs(Date.now() / 1000 - Number(t)) > TOLERANCE_SECONDS) return false;
-  const expected = createHmac('sha256', secret).update(`${t}.${rawBody}`).digest();
-  return timingSafeEqual(expected, Buffer.from(v1, 'hex'));
+  return secrets.some((secret) => {
+    const expected = createHmac('sha256', secret).update(`${t}.`).update(rawBody).digest();
+    return timingSafeEqual(expected, Buffer.from(v1, 'hex'));
+  });
 }
 
-/** An HTTPS server that receives webhooks on any path. Answer fast (within 500 ms); work afterwards. */
-export function createReceiver({ secret, cert, key, failFirst = 0, onEvent }: ReceiverOptions): Receiver {
-  const transactions = new Map<number, unknown>();
+/** An HTTPS server that receives webhooks on any path: verifies, stores, then answers. Slow work comes afterwards. */
+export function createReceiver(options: ReceiverOptions): Receiver {
+  const { secrets, cert, key, ledger, failFirst = 0, onEvent, onRefused } = options;
   let failuresLeft = failFirst;
 
-  function receive(ctx: Context): void {
-    // The body exactly as received: parsed and printed again, it would have another signature.
-    const rawBody = typeof ctx.request.body === 'string' ? ctx.request.body : '';
-    if (!isGenuine(ctx.get('X-Service-Signature'), rawBody, secret)) {
-      ctx.status = 401;
-      return;
-    }
+  function receive(header: string, rawBody: Buffer): { status: number; after: () => void } {
+    const refuse = (status: number, reason: string) => ({ status, after: () => onRefused?.(status, reason) });
+    if (!isGenuine(header, rawBody, secrets)) return refuse(401, 'the signature is not genuine, or too old');
     if (failuresLeft > 0) {
       failuresLeft -= 1;
-      ctx.status = 503;
-      return;
+      return refuse(503, 'it was told to fail');
     }
-    const event = JSON.parse(rawBody) as WebhookEvent;
-    ctx.status = 204;
-    const { transaction } = event.data;
-    // New types may be added: accept and ignore them.
-    if (transaction === undefined || !event.type.startsWith('transaction.')) {
-      onEvent?.(event, 'test');
-      return;
+    try {
+      const event = parseExactly(rawBody.toString('utf8')) as WebhookEvent;
+      const { transaction } = event.data;
+      // New types may be added: accept and ignore them.
+      const isTransaction = transaction !== undefined && event.type.startsWith('transaction.');
+      const outcome = isTransaction ? ledger.receive(event.id, transaction) : 'ignored';
+      return { status: 204, after: () => onEvent?.(event, outcome) };
+    } catch (error) {
+      // It will be sent again. What it is, is in the log of this program and not in the answer.
+      return refuse(503, `it could not be stored: ${(error as Error).message}`);
     }
-    // The same event may come twice. An upsert by the transaction's id makes that harmless.
-    const known = transactions.has(transaction.id);
-    transactions.set(transaction.id, transaction);
-    onEvent?.(event, known ? 'stored before' : 'stored');
   }
 
-  const app = new Koa();
-  app.use(koaBody({ json: false, urlencoded: false, text: true, textTypes: ['*/*'], textLimit: MAX_BODY }));
-  app.use(receive);
+  const server = createServer({ cert, key }, async (request, response) => {
+    const rawBody = await readBody(request).catch(() => undefined); // the sender ended the connection
+    if (rawBody === undefined) return;
+    if (rawBody === 'too large') {
+      response.writeHead(413, { Connection: 'close' }).end();
+      return;
+    }
+    const { status, after } = receive(`${request.headers['x-service-signature']}`, rawBody);
+    response.writeHead(status).end(after);
+  });
   return {
-    server: createServer({ cert, key }, app.callback()),
-    transactions,
+    server,
     failNext(count) {
       failuresLeft += count;
     },
   };
 }
 
-/** Runs the receiver with the settings from the environment: see README.md. */
-function main(env: NodeJS.ProcessEnv): void {
-  const { WEBHOOK_SECRET: secret, TLS_CERT: cert, TLS_KEY: key, PORT = '8444', FAIL_FIRST = '0' } = env;
-  if (secret === undefined || cert === undefined || key === undefined) {
-    throw new Error('set WEBHOOK_SECRET, TLS_CERT and TLS_KEY (PEM files)');
+/** The bytes as they came: parsed and printed again, they would have another signature. */
+async function readBody(request: IncomingMessage): Promise<Buffer | 'too large'> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) return 'too large';
+    chunks.push(chunk);
   }
-  const receiver = createReceiver({
-    secret,
-    cert: readFileSync(cert, 'utf8'),
-    key: readFileSync(key, 'utf8'),
-    failFirst: Number(FAIL_FIRST),
-    onEvent: ({ type, id, data }, outcome) =>
-      process.stdout.write(`${type} ${data.transaction?.id ?? ''} delivery ${id}: ${outcome}\n`),
-  });
-  receiver.server.listen(Number(PORT), () => process.stdout.write(`listening on port ${PORT}\n`));
+  return Buffer.concat(chunks);
 }
 
-if (import.meta.main) main(process.env);
+/** A setting that is missing or wrong. */
+class SettingError extends Error {}
+
+/** Runs the receiver with the settings from the environment until SIGTERM or Ctrl-C: see README.md. */
+function main(env: NodeJS.ProcessEnv): void {
+  const { WEBHOOK_SECRET, TLS_CERT, TLS_KEY, DATABASE = 'fuel.db', PORT = '8444', FAIL_FIRST = '0' } = env;
+  if (!WEBHOOK_SECRET || !TLS_CERT || !TLS_KEY) {
+    throw new SettingError('set WEBHOOK_SECRET, TLS_CERT and TLS_KEY (PEM files): see README.md');
+  }
+  const certificate = () => ({ cert: readPem('TLS_CERT', TLS_CERT), key: readPem('TLS_KEY', TLS_KEY) });
+  const ledger = new Ledger(DATABASE);
+  const { server } = createReceiver({
+    secrets: WEBHOOK_SECRET.split(','),
+    ...certificate(),
+    ledger,
+    failFirst: Number(FAIL_FIRST),
+    onEvent: ({ type, id, data }, outcome) =>
+      process.stdout.write(
+        `${[type, data.transaction?.id, 'delivery'].filter(Boolean).join(' ')} ${id}: ${outcome}\n`,
+      ),
+    onRefused: (status, reason) => process.stderr.write(`answered ${status}: ${reason}\n`),
+  });
+  server.on('error', (error) => fail(error));
+  server.listen(Number(PORT), () => process.stdout.write(`listening on port ${PORT}\n`));
+  process.on('SIGHUP', () => {
+    try {
+      server.setSecureContext(certificate());
+    } catch (error) {
+      process.stderr.write(`receiver: the former certificate stays in use: ${(error as Error).message}\n`);
+    }
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      server.close(() => ledger.close());
+      server.closeIdleConnections();
+    });
+  }
+}
+
+function readPem(setting: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new SettingError(`${setting}: ${(error as Error).message}`);
+  }
+}
+
+function fail(error: unknown): void {
+  const isKnown = error instanceof SettingError || error instanceof LedgerError;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (!isKnown && code === undefined) throw error;
+  process.stderr.write(`receiver: ${message}\n`);
+  process.exit(error instanceof SettingError ? 2 : 1);
+}
+
+if (import.meta.main) {
+  try {
+    main(process.env);
+  } catch (error) {
+    fail(error);
+  }
+}

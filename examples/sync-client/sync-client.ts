@@ -1,30 +1,44 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Ledger, LedgerError, type Window } from '../ledger/ledger.ts';
+import { parseExactly, type Transaction } from '../ledger/transaction.ts';
 
-const WINDOW_MS = 31 * 24 * 60 * 60 * 1000;
+const DAY_MS = 86_400_000;
+const WINDOW_MS = 31 * DAY_MS;
+const OVERLAP_MS = 30 * DAY_MS;
 const PAGE_SIZE = 100;
-const MAX_TRIES = 6;
+const MAX_TRIES = 8;
 const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 60_000;
-
-export interface Transaction {
-  readonly id: number;
-  readonly status: string;
-  readonly created_at: string;
-  readonly [field: string]: unknown;
-}
+const REQUEST_TIMEOUT_MS = 30_000;
+const MAX_RESTARTS = 3;
+const LOCK_WAIT_MS = 30_000;
 
 export interface SyncOptions {
   /** Ends with `/api/v1/integration`. */
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** Range of `created_at`, milliseconds, both inclusive, of any length. */
+  readonly ledger: Ledger;
+  /** The first moment of `created_at` that you want, in milliseconds. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Your database: stores a transaction under its id and replaces an earlier one. */
-  readonly upsert: (transaction: Transaction) => void | Promise<void>;
+  /** How far before the end of the last sync this one begins, to find what was voided or recorded late. */
+  readonly overlapMs?: number;
+  /** Allows that many transactions vanish from a window. */
+  readonly removeMuch?: boolean;
+  readonly onPage?: (progress: Progress) => void;
   /** Replace the global `fetch` and the real wait. */
   readonly fetch?: typeof fetch;
   readonly wait?: (ms: number) => Promise<unknown>;
+}
+
+export interface Progress {
+  readonly window: Window;
+  readonly pages: number;
+  readonly transactions: number;
+  readonly added: number;
+  readonly changed: number;
+  /** Voided or cancelled: no longer in the answer for its time. */
+  readonly removed: number;
 }
 
 interface Page {
@@ -33,79 +47,189 @@ interface Page {
 }
 
 /**
- * Pulls every transaction of a range and upserts it by id; returns the ids. A longer range is pulled as consecutive
- * windows of at most 31 days. Transactions that you have of that range with other ids were voided or cancelled.
+ * Brings the ledger to what the service shows: every transaction from `fromMs` to `toMs` the first time, later what is
+ * new and the overlap before it. A sync that was interrupted is ended first, from the last stored page: what changed in
+ * pages before that one since then is found by the sync after it.
  */
-export async function sync(options: SyncOptions): Promise<Set<number>> {
-  const ids = new Set<number>();
-  for (const { fromMs, toMs } of windows(options.fromMs, options.toMs)) {
-    for await (const transaction of pull(options, fromMs, toMs)) {
-      await options.upsert(transaction);
-      ids.add(transaction.id);
+export async function sync(options: SyncOptions): Promise<Omit<Progress, 'window'>> {
+  const { ledger } = options;
+  const none = { pages: 0, transactions: 0, added: 0, changed: 0, removed: 0 };
+  const counts = await pull(ledger.interrupted(), none, options);
+  return pull(begin(options), counts, options);
+}
+
+/** Pulls from this window's next page to the end of its sync; returns the counts with those of before. */
+async function pull(
+  first: Window | null,
+  before: Omit<Progress, 'window'>,
+  options: SyncOptions,
+): Promise<Omit<Progress, 'window'>> {
+  const { ledger, onPage, removeMuch = false } = options;
+  let counts = before;
+  let restarts = 0;
+  for (let window = first; window !== null; ) {
+    const page = await get(window, options);
+    if (page === 'cursor refused') {
+      if (++restarts > MAX_RESTARTS) throw new SyncError('the service refuses the cursors that it gives');
+      window = ledger.restart(window);
+      continue;
     }
+    const { next_cursor: nextCursor } = page.pagination;
+    const nextWindowTo = window.to < window.target ? endOf(window.to, window.target) : null;
+    const stored = ledger.store(window, { transactions: page.data, nextCursor, nextWindowTo }, removeMuch);
+    counts = {
+      pages: counts.pages + 1,
+      transactions: counts.transactions + page.data.length,
+      added: counts.added + stored.added,
+      changed: counts.changed + stored.changed,
+      removed: counts.removed + stored.removed,
+    };
+    onPage?.({ window, ...counts });
+    window = ledger.interrupted(); // what remains, until the sync has ended
   }
-  return ids;
+  return counts;
 }
 
-/** Both ends of a window are inclusive, so the next one begins a millisecond later. */
-export function* windows(fromMs: number, toMs: number): Generator<{ fromMs: number; toMs: number }> {
-  for (let start = fromMs; start <= toMs; start += WINDOW_MS + 1) {
-    yield { fromMs: start, toMs: Math.min(start + WINDOW_MS, toMs) };
-  }
+function begin({ ledger, fromMs, toMs, overlapMs = OVERLAP_MS }: SyncOptions): Window | null {
+  const synced = ledger.synced();
+  const reachesBack = synced === null || fromMs < Date.parse(synced.from);
+  const startMs = reachesBack ? fromMs : Math.max(fromMs, Date.parse(synced.to) - overlapMs);
+  if (startMs > toMs) return null;
+  const [from, target] = [new Date(startMs).toISOString(), new Date(toMs).toISOString()];
+  return ledger.begin({ from, to: endOf(from, target), target });
 }
 
-async function* pull(options: SyncOptions, fromMs: number, toMs: number): AsyncGenerator<Transaction> {
-  const query = new URLSearchParams({
-    from: new Date(fromMs).toISOString(),
-    to: new Date(toMs).toISOString(),
-    limit: String(PAGE_SIZE),
-  });
-  for (;;) {
-    const page = await get(`${options.baseUrl}/transactions?${query}`, options);
-    yield* page.data;
-    const { next_cursor: cursor } = page.pagination;
-    if (cursor === null) return;
-    query.set('cursor', cursor); // the other parameters stay as they are
-  }
+/** Both ends of a window are inclusive: the next one begins where the last one ends. */
+function endOf(from: string, target: string): string {
+  const end = new Date(Date.parse(from) + WINDOW_MS).toISOString();
+  return end < target ? end : target;
 }
 
 /** Retries 429 after `Retry-After`, and 5xx and broken connections with growing waits; other answers are final. */
-async function get(url: string, { apiKey, fetch: send = fetch, wait = sleep }: SyncOptions): Promise<Page> {
+async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<Page | 'cursor refused'> {
+  const { baseUrl, apiKey, fetch: send = fetch, wait = sleep } = options;
+  const query = new URLSearchParams({ from, to, limit: `${PAGE_SIZE}`, ...(cursor !== null && { cursor }) });
   for (let attempt = 1; ; attempt++) {
-    const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS);
-    let waitMs = backoffMs;
+    let waitMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), MAX_WAIT_MS);
+    let problem: string;
     try {
-      const answer = await send(url, { headers: { 'X-API-Key': apiKey } });
-      if (answer.ok) return JSON.parse(await answer.text(), keepAmounts) as Page;
-      const problem = `${answer.status} ${await answer.text()}`;
-      if (answer.status !== 429 && answer.status < 500) throw new Refused(problem);
-      if (attempt === MAX_TRIES) throw new Refused(`gave up after ${attempt} tries: ${problem}`);
-      waitMs = Number(answer.headers.get('Retry-After') ?? 0) * 1000 || backoffMs;
+      const answer = await send(`${baseUrl}/transactions?${query}`, {
+        headers: { 'X-API-Key': apiKey },
+        signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+        redirect: 'error',
+      });
+      const text = await answer.text();
+      if (answer.ok) return readPage(text);
+      const refusal = readRefusal(text);
+      if (answer.status === 400 && cursor !== null && refusal.fields?.cursor) return 'cursor refused';
+      problem = describe(answer.status, refusal);
+      if (answer.status !== 429 && answer.status < 500) throw new SyncError(problem);
+      waitMs = Number(answer.headers.get('Retry-After') ?? 0) * 1000 || waitMs;
     } catch (error) {
-      if (error instanceof Refused || attempt === MAX_TRIES) throw error;
+      if (error instanceof SyncError) throw error;
+      problem = `no answer from ${baseUrl}: ${reasonOf(error)}`;
     }
+    if (attempt === MAX_TRIES) throw new SyncError(`gave up after ${attempt} tries: ${problem}`);
     await wait(waitMs);
   }
 }
 
-/** Keeps amounts as text, `45.20`: a float would make it 45.2, and round longer ones. */
-function keepAmounts(_field: string, value: unknown, { source = '' }: { source?: string } = {}): unknown {
-  return typeof value === 'number' && source.includes('.') ? source : value;
+function readPage(text: string): Page {
+  const page = parseExactly(text) as Partial<Page> | null;
+  if (Array.isArray(page?.data) && page.pagination !== undefined) return page as Page;
+  throw new SyncError('the answer is no page of transactions: is BASE_URL right?');
 }
 
-/** An answer that a retry does not change. */
-export class Refused extends Error {}
+interface Refusal {
+  readonly code?: string;
+  readonly message?: string;
+  readonly request_id?: string;
+  readonly fields?: Readonly<Record<string, string>>;
+}
 
-/** Runs it with the settings from the environment, and prints one transaction per line: see README.md. */
-async function main({ BASE_URL, API_KEY, FROM, TO }: NodeJS.ProcessEnv): Promise<void> {
-  if (BASE_URL === undefined || API_KEY === undefined || FROM === undefined) {
-    throw new Error('set BASE_URL, API_KEY and FROM (and TO, which is now unless set)');
+function readRefusal(text: string): Refusal {
+  try {
+    return (JSON.parse(text) as { error?: Refusal }).error ?? {};
+  } catch {
+    return {}; // a proxy's page, for instance
   }
-  const upsert = (transaction: Transaction): void =>
-    void process.stdout.write(`${JSON.stringify(transaction)}\n`);
-  const toMs = TO === undefined ? Date.now() : Date.parse(TO);
-  const ids = await sync({ baseUrl: BASE_URL, apiKey: API_KEY, fromMs: Date.parse(FROM), toMs, upsert });
-  process.stderr.write(`${ids.size} transactions\n`);
 }
 
-if (import.meta.main) await main(process.env);
+function describe(status: number, { code = '', message = '', request_id: id, fields = {} }: Refusal): string {
+  const named = Object.entries(fields).map(([name, fault]) => `; ${name}: ${fault}`);
+  return `${status} ${code} ${message}${named.join('')}${id === undefined ? '' : ` (request ${id})`}`.trim();
+}
+
+/** Of `fetch failed` the cause says why. */
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as Error;
+  const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException;
+  const hint = code?.includes('CERT') ? ': name its certificate in NODE_EXTRA_CA_CERTS' : '';
+  return `${why || code || message}${hint}`;
+}
+
+/** What a retry does not change. Its message says what is wrong. */
+export class SyncError extends Error {}
+
+/** A setting that is missing or wrong. */
+class SettingError extends Error {}
+
+function settingsOf(env: NodeJS.ProcessEnv): Omit<SyncOptions, 'ledger' | 'onPage'> {
+  const { BASE_URL, API_KEY, FROM, TO, OVERLAP_DAYS = '30', REMOVE_MUCH } = env;
+  if (!BASE_URL || !API_KEY || !FROM) throw new SettingError('set BASE_URL, API_KEY and FROM: see README.md');
+  if (!URL.canParse(BASE_URL))
+    throw new SettingError('BASE_URL must be a URL that ends with /api/v1/integration');
+  const time = (name: string, text: string): number => {
+    const ms = Date.parse(text);
+    if (Number.isNaN(ms)) throw new SettingError(`${name} must be a date-time such as 2026-09-01T00:00:00Z`);
+    return ms;
+  };
+  if (!/^\d{1,4}$/.test(OVERLAP_DAYS)) throw new SettingError('OVERLAP_DAYS must be a whole number of days');
+  return {
+    baseUrl: BASE_URL.replace(/\/+$/, ''),
+    apiKey: API_KEY,
+    fromMs: time('FROM', FROM),
+    toMs: TO ? time('TO', TO) : Date.now(),
+    overlapMs: Number(OVERLAP_DAYS) * DAY_MS,
+    removeMuch: REMOVE_MUCH === 'yes',
+  };
+}
+
+/** Runs it with the settings from the environment: see README.md. */
+async function main(env: NodeJS.ProcessEnv): Promise<void> {
+  const settings = settingsOf(env);
+  const file = env.DATABASE ?? 'fuel.db';
+  const ledger = new Ledger(file, { lockWaitMs: LOCK_WAIT_MS });
+  try {
+    if (ledger.interrupted() !== null) process.stderr.write('continuing an interrupted sync\n');
+    const { transactions, added, changed, removed } = await sync({
+      ...settings,
+      ledger,
+      onPage: showProgress,
+    });
+    process.stdout.write(
+      `${transactions} transactions pulled: ${added} new, ${changed} changed, ${removed} removed; ` +
+        `${file} holds ${ledger.count()}\n`,
+    );
+  } finally {
+    ledger.close();
+  }
+}
+
+function showProgress({ window, pages, transactions }: Progress): void {
+  const [from, to] = [window.from.slice(0, 10), window.to.slice(0, 10)];
+  process.stderr.write(`page ${pages}, ${from} to ${to}: ${transactions} transactions so far\n`);
+}
+
+if (import.meta.main) {
+  try {
+    await main(process.env);
+  } catch (error) {
+    const isKnown =
+      error instanceof SyncError || error instanceof LedgerError || error instanceof SettingError;
+    const { message, code } = error as NodeJS.ErrnoException;
+    if (!isKnown && code !== 'ERR_SQLITE_ERROR') throw error;
+    process.stderr.write(`sync-client: ${message}\n`);
+    process.exitCode = error instanceof SettingError ? 2 : 1;
+  }
+}

@@ -58,8 +58,8 @@ export class MasterKeys {
     };
   }
 
-  /** Whether the master key that encrypted this is among them. */
-  has({ master_key_id: id }: Ciphertext): boolean {
+  /** Whether the master key with this id is among them. */
+  has(id: string): boolean {
     return this.#keys.some((key) => key.id === id);
   }
 

@@ -92,9 +92,16 @@ export async function assertSecretsReadable(
 ): Promise<void> {
   const unreadable: string[] = [];
   const missing = new Set<string>();
-  for (const { account } of directory.accounts()) {
-    for (const { prefix, active, webhook, webhookSecret } of account?.keys.values() ?? []) {
-      if (!active || webhook === null || webhookSecret === null || masterKeys.has(webhookSecret)) continue;
+  for (const entry of directory.accounts()) {
+    if (entry.masterKeys.every((id) => masterKeys.has(id))) continue;
+    for (const { prefix, active, webhook, webhookSecret } of entry.account?.keys.values() ?? []) {
+      if (
+        !active ||
+        webhook === null ||
+        webhookSecret === null ||
+        masterKeys.has(webhookSecret.master_key_id)
+      )
+        continue;
       unreadable.push(prefix);
       missing.add(webhookSecret.master_key_id);
     }

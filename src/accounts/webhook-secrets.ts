@@ -14,7 +14,7 @@ export interface RewrapCounts {
 }
 
 export interface RewrapOptions {
-  readonly directory: Pick<Directory, 'states'>;
+  readonly directory: Pick<Directory, 'accounts'>;
   readonly masterKeys: MasterKeys;
   readonly onUnreadable: (prefix: string, reason: string) => void;
   readonly onProgress: (counts: RewrapCounts) => void;
@@ -30,10 +30,10 @@ interface KeptSecret {
 }
 
 /** How many webhook secrets are encrypted with each master key, by its id: as long as there are any it is needed. */
-export function secretsByMasterKey(directory: Pick<Directory, 'states'>): Map<string, number> {
+export function secretsByMasterKey(directory: Pick<Directory, 'accounts'>): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const { account, lastKeys } of directory.states()) {
-    for (const { secret } of secretsOf(account?.keys ?? lastKeys)) {
+  for (const { keys } of directory.accounts()) {
+    for (const { secret } of secretsOf(keys)) {
       counts.set(secret.master_key_id, (counts.get(secret.master_key_id) ?? 0) + 1);
     }
   }
@@ -48,10 +48,10 @@ export function secretsByMasterKey(directory: Pick<Directory, 'states'>): Map<st
 export async function rewrapSecrets(writer: AccountWriter, options: RewrapOptions): Promise<RewrapCounts> {
   const { directory, masterKeys, onUnreadable, onProgress, signal } = options;
   const counts = { rewrapped: 0, unchanged: 0, unreadable: 0 };
-  for (const { id: accountId, account, unreadable, lastKeys } of directory.states()) {
+  for (const { id: accountId, keys, unreadable } of directory.accounts()) {
     if (signal.aborted) break;
     const commands: RewrapCommand[] = [];
-    for (const { prefix, secret } of secretsOf(account?.keys ?? lastKeys)) {
+    for (const { prefix, secret } of secretsOf(keys)) {
       const read =
         unreadable === null
           ? readSecret(masterKeys, prefix, secret)

@@ -15,6 +15,7 @@ import { addCompletionCommand } from './guide/completion-command.ts';
 import { addHelpCommand } from './guide/help-command.ts';
 import { addConfigCommands } from './service/config-commands.ts';
 import { addDoctorCommand } from './service/doctor-command.ts';
+import { addMockCommand } from './service/mock-command.ts';
 import { addServeCommand } from './service/serve-command.ts';
 
 const EXIT_FAILED = 1;
@@ -53,6 +54,7 @@ export function createProgram(): Command {
   addStoreCommands(program);
   addConfigCommands(program);
   addDoctorCommand(program);
+  addMockCommand(program);
   addCompletionCommand(program);
   addHelpCommand(program);
   return program;

@@ -1,11 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Gauge, type Registry } from 'prom-client';
 import type { Directory } from '../../projections/directory.ts';
 import type { DeliveryQueue } from '../deliveries/queue/delivery-queue.ts';
 import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
 import { errorKind } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { pause } from '../pause.ts';
+import { aborted, pause } from '../pause.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
 import { type FollowerParts, GROUPS, secondsBehind } from './followers.ts';
 import { FigureHistory } from './history.ts';
@@ -16,14 +15,13 @@ const MAX_READ_MS = 10_000;
 /** A backlog is counted up to this many, which takes a few milliseconds. */
 export const MAX_BACKLOG_COUNTED = 10_000;
 /** Accounts that are looked at before the event loop gets its turn. */
-const ACCOUNTS_AT_ONCE = 1_000;
 
 /** How the help of each of these figures begins: those of several processes must not be added up. */
 export const SHARED = 'Shared, the same in every process:';
 
 export interface SharedFigureParts extends Omit<FollowerParts, 'coordination'> {
   readonly queue: Pick<DeliveryQueue, 'backlog' | 'nextDueAtMs'>;
-  readonly directory: Pick<Directory, 'accounts'>;
+  readonly directory: Pick<Directory, 'counts'>;
   readonly log: Log;
 }
 
@@ -70,10 +68,9 @@ export class SharedFigures {
 
   /** Reads everything about every 15 s until `signal` aborts: a scrape reads nothing. */
   async run(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
-    const { promise: aborted, resolve } = Promise.withResolvers<void>();
-    signal.addEventListener('abort', () => resolve());
+    const ended = aborted(signal);
     while (!signal.aborted) {
-      await Promise.race([this.read(parts, signal), aborted]);
+      await Promise.race([this.read(parts, signal), ended]);
       await pause(READ_EVERY_MS, signal);
     }
   }
@@ -81,6 +78,8 @@ export class SharedFigures {
   async read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
     const until = AbortSignal.any([signal, AbortSignal.timeout(MAX_READ_MS)]);
     const { log, directory, clock } = parts;
+    this.#disabled.set(directory.counts.disabledWebhooks);
+    this.#closed.set(directory.counts.unreadable);
     const lag: Record<string, number> = {};
     const [pending] = await Promise.all([
       this.#readBacklog(parts).catch(this.#unknown(log, 'backlog')),
@@ -88,7 +87,6 @@ export class SharedFigures {
       ...GROUPS.map((group) =>
         this.#readGroup(parts, group, { signal: until, lag }).catch(this.#unknown(log, group.name)),
       ),
-      this.#countAccounts(directory),
     ]);
     this.history.add({ atMs: clock.now(), lag, pending: pending ?? null });
   }
@@ -122,21 +120,6 @@ export class SharedFigures {
     this.#failing.set(failingLanes);
     this.#oldestDue.set(dueAtMs === undefined ? 0 : Math.max(0, (clock.now() - dueAtMs) / 1000));
     return pending;
-  }
-
-  async #countAccounts(directory: Pick<Directory, 'accounts'>): Promise<void> {
-    let disabled = 0;
-    let closed = 0;
-    let seen = 0;
-    for (const { account, unreadable } of directory.accounts()) {
-      if (unreadable !== null) closed++;
-      for (const { active, webhook } of account?.keys.values() ?? []) {
-        if (active && webhook !== null && webhook.disabled !== null) disabled++;
-      }
-      if (++seen % ACCOUNTS_AT_ONCE === 0) await nextTurn();
-    }
-    this.#disabled.set(disabled);
-    this.#closed.set(closed);
   }
 
   /** What can't be read is no number. Only a fault of the program is worth a line of the log. */

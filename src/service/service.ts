@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { Directory } from '../../projections/directory.ts';
-import { LiveDirectory } from '../accounts/directory/live-directory.ts';
+import type { Directory } from '../../projections/directory.ts';
 import { bindStore } from '../accounts/store-binding.ts';
 import { type Engines, openEngines } from '../app.ts';
 import type { Clock } from '../clock.ts';
@@ -29,6 +28,7 @@ import { reportProcess } from './report-process.ts';
 import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import type { Role } from './roles/roles.ts';
 import { runNotices } from './roles/run-notices.ts';
+import { startDirectory } from './start-directory.ts';
 import { StartedParts } from './started-parts.ts';
 
 export interface ServiceOptions {
@@ -138,7 +138,7 @@ async function startParts(
   options: ServiceOptions,
   { engines, health, operations, parts }: Starting,
 ): Promise<string | undefined> {
-  const { config, roles, log, clock } = options;
+  const { config, roles, log, clock, signal = new AbortController().signal } = options;
   const { metrics } = operations;
   const startedAtMs = clock.now();
   addProjectionMetrics(metrics.registry, () => readProjection(engines));
@@ -150,10 +150,8 @@ async function startParts(
     directories: ['main', ...(roles.includes('webhooks') ? ['webhooks'] : []), ...apiThreads],
   });
   parts.add({ name: 'process report', stop: () => reported.stop() });
-  const live = startDirectory(options, {
-    engines,
-    parts,
-    name,
+  const { live, snapshot } = await startDirectory({
+    ...{ engines, parts, clock, log, signal, holder: name },
     onMoved: (position) => reported.moved('main', position),
   });
   startFigures(options, { engines, parts, metrics, directory: live.directory });
@@ -175,14 +173,14 @@ async function startParts(
   let isSubscribed: (() => boolean) | undefined;
   if (roles.includes('webhooks')) {
     const onMoved = (position: number): void => reported.moved('webhooks', position);
-    const webhooks = startWebhooks({ config, holder: name }, onMoved, metrics);
+    const webhooks = startWebhooks({ config, holder: name, snapshot }, onMoved, metrics);
     parts.add({ name: 'webhooks', failed: webhooks.failed, stop: () => webhooks.stop() });
     isSubscribed = () => webhooks.isConnected;
   }
   const threads =
     apiThreads.length === 0
       ? undefined
-      : new ApiThreads({ config, names: apiThreads, standing, metrics, onMoved: reported.moved });
+      : new ApiThreads({ config, names: apiThreads, standing, snapshot, metrics, onMoved: reported.moved });
   const availability = new Availability({
     live,
     maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,
@@ -234,30 +232,6 @@ function startNightlyPart(
     },
   });
   return { stop: () => nightly.stop(), lastProof: () => last };
-}
-
-function startDirectory(
-  { clock, log }: ServiceOptions,
-  {
-    engines,
-    parts,
-    name,
-    onMoved,
-  }: Pick<Starting, 'engines' | 'parts'> & { name: string; onMoved: (position: number) => void },
-): LiveDirectory {
-  const following = new AbortController();
-  const live = new LiveDirectory({
-    store: engines.store(),
-    directory: new Directory(),
-    snapshots: engines.snapshots(),
-    saving: { coordination: engines.coordination(), holder: name },
-    clock,
-    log,
-    signal: following.signal,
-    onMoved,
-  });
-  parts.addRunning('directory', live.run(), following);
-  return live;
 }
 
 /** The figures that are read or measured beside the work: what the stores hold, and this thread's event loop. */

@@ -39,6 +39,8 @@ describe('the exit code of a command', () => {
     [['account', 'list', '--actor', 'Ada']],
     [['key', 'rate-limit', 'zzzzzzzzzz', '0']],
     [['serve', '--role', 'cook']],
+    [['mock', '--port', '65535']],
+    [['mock', '--seed', 'x']],
     [['verify', 'everything']],
     [['verify', '--resend-unknown']],
     [['verify', 'deliveries', '--resend-unknown']],

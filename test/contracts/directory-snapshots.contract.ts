@@ -26,9 +26,11 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
   }
   const at = (position: number): SnapshotHeader => ({ version: 3, storeId: '$store', position });
   const tenParts = (name: string) => Array.from({ length: 10 }, (_, n) => `${name} ${n}`);
+  const bytesOf = (...texts: readonly string[]) => texts.map((text) => Buffer.from(text));
+  const tenPartsOf = (name: string) => bytesOf(...tenParts(name));
 
   async function textOf(stored: StoredSnapshot | undefined): Promise<string[] | undefined> {
-    return stored && Array.fromAsync(stored.parts);
+    return stored && Array.fromAsync(stored.parts, (part) => Buffer.from(part).toString());
   }
 
   test('where nothing was saved there is nothing', async () => {
@@ -40,7 +42,7 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
     const { snapshots, other } = await opened();
     const long = `${'x'.repeat(8 * 1024 * 1024 - 1)}öß€😀`; // cut within a character
     const parts = ['first', '', long, 'Öffi\n\u0000\u2028', 'last'];
-    await snapshots.save(at(2 ** 40), parts);
+    await snapshots.save(at(2 ** 40), bytesOf(...parts));
     const stored = await other.load();
     expect(stored?.header).toEqual(at(2 ** 40));
     expect((await textOf(stored))?.map((text) => text.length)).toEqual(parts.map((text) => text.length));
@@ -49,7 +51,7 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
 
   test('one that is saved later replaces it, whatever its position', async () => {
     const { snapshots, other } = await opened();
-    for (const position of [10, 20, 5]) await snapshots.save(at(position), tenParts(`${position}`));
+    for (const position of [10, 20, 5]) await snapshots.save(at(position), tenPartsOf(`${position}`));
     const stored = await other.load();
     expect(stored?.header).toEqual(at(5));
     expect(await textOf(stored)).toEqual(tenParts('5'));
@@ -57,9 +59,9 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
 
   test('one that is replaced while it is loaded is still read whole', async () => {
     const { snapshots, other } = await opened();
-    await snapshots.save(at(10), tenParts('10'));
+    await snapshots.save(at(10), tenPartsOf('10'));
     const loading = await other.load();
-    await snapshots.save(at(20), tenParts('20'));
+    await snapshots.save(at(20), tenPartsOf('20'));
     expect(await textOf(loading)).toEqual(tenParts('10'));
   });
 
@@ -70,8 +72,8 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
     ] as const) {
       const { snapshots, other } = await opened();
       const saving = [
-        snapshots.save(at(mine), tenParts(`${mine}`)),
-        other.save(at(yours), tenParts(`${yours}`)),
+        snapshots.save(at(mine), tenPartsOf(`${mine}`)),
+        other.save(at(yours), tenPartsOf(`${yours}`)),
       ];
       await Promise.all(saving);
       const stored = await snapshots.load();
@@ -82,10 +84,10 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
 
   test('one whose parts fail while it is saved rejects with their error and changes nothing', async () => {
     const { snapshots, generations } = await opened();
-    await snapshots.save(at(10), tenParts('10'));
+    await snapshots.save(at(10), tenPartsOf('10'));
     const failure = new Error('stopped');
     const failing = function* () {
-      yield 'first';
+      yield Buffer.from('first');
       throw failure;
     };
     await expect(snapshots.save(at(20), failing())).rejects.toBe(failure);
@@ -96,7 +98,7 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
   test('no more than the present one and the one before it are kept', async () => {
     const { snapshots, other, generations } = await opened();
     for (const position of [1, 2, 3, 4, 5]) {
-      await (position % 2 === 0 ? snapshots : other).save(at(position), tenParts(`${position}`));
+      await (position % 2 === 0 ? snapshots : other).save(at(position), tenPartsOf(`${position}`));
     }
     expect(await generations()).toBe(2);
   });
@@ -104,7 +106,7 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
   describe('reading the parts rejects', () => {
     test.each(['lose', 'change'] as const)('where one is missing or changed: %s', async (how) => {
       const { snapshots, other, damage } = await opened();
-      await snapshots.save(at(10), tenParts('10'));
+      await snapshots.save(at(10), tenPartsOf('10'));
       await damage(how);
       await expect(textOf(await other.load())).rejects.toThrow(/not as it was saved/);
     });
@@ -112,12 +114,12 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
 
   test('after it is closed every call rejects with STORE_CLOSED', async () => {
     const { snapshots, other } = await opened();
-    await snapshots.save(at(10), tenParts('10'));
+    await snapshots.save(at(10), tenPartsOf('10'));
     const loading = await snapshots.load();
     await snapshots.close();
     const closed = { code: 'STORE_CLOSED' };
     await expect(snapshots.load()).rejects.toMatchObject(closed);
-    await expect(snapshots.save(at(20), ['x'])).rejects.toMatchObject(closed);
+    await expect(snapshots.save(at(20), bytesOf('x'))).rejects.toMatchObject(closed);
     await expect(textOf(loading)).rejects.toMatchObject(closed);
     expect(await textOf(await other.load())).toEqual(tenParts('10'));
   });

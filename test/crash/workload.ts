@@ -3,8 +3,8 @@ import { changeAccount } from '../../src/accounts/change-account.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { AccountCommand } from '../../src/domain/account-commands.ts';
 import { FuelError } from '../../src/errors.ts';
+import { Random } from '../../src/sample/random.ts';
 import { waitUntilApplied } from '../../src/service/wait-applied.ts';
-import { Random } from '../../tools/demo/random.ts';
 import {
   cancelled,
   confirmed,

@@ -30,6 +30,7 @@ describe('the commands of the documents', () => {
     expect(new Set(found.map(({ page }) => page))).toEqual(
       new Set([
         'README.md',
+        'docs/guide/first-pull.md',
         ...['backup', 'customers', 'engines', 'running'].map((page) => `docs/operations/${page}.md`),
       ]),
     );

@@ -5,11 +5,13 @@ import { showConfig, unknownSettings } from '../../src/config/config.ts';
 import type { DeliveryState, FailureKind } from '../../src/deliveries/queue/delivery-queue.ts';
 import { errorCodes } from '../../src/errors.ts';
 import { refusalAnswer, refusalCodes } from '../../src/http/answers.ts';
+import { readParameters } from '../../src/http/parameters.ts';
 import { addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
 import { documents, inlineCodeOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ERRORS = readDocument('docs/errors.md');
+const CURES = readDocument('docs/guide/errors.md');
 const OPERATIONS = readOperations();
 
 // Records, so that the compiler names a member that is missing here.
@@ -21,14 +23,26 @@ const STATES: Record<DeliveryState, true> = {
   ...{ pending: true, held: true, delivered: true, failed: true, withdrawn: true },
 };
 
-describe('docs/errors.md', () => {
+describe('docs/guide/errors.md', () => {
   it('has a row for each code that a client can get, with its status, and no other', () => {
-    const rows = rowsOf(sectionOf(ERRORS, '## What clients get'));
+    const rows = rowsOf(sectionOf(CURES, '## What clients get'));
     const documented = rows.map(([status, code]) => `${status} ${codeIn(code)}`);
     const real = refusalCodes.map((code) => `${refusalAnswer({ code }, 'x').status} ${code}`);
     expect(documented.toSorted()).toEqual(real.toSorted());
   });
 
+  it('has a row for each text that `fields` can have, under its parameter, and no other', () => {
+    const rows = rowsOf(sectionOf(CURES, '## What `fields` says'));
+    const documented = rows.flatMap(([names = '', texts = '']) =>
+      (names === 'any' ? ['any'] : inlineCodeOf(names)).flatMap((name) =>
+        inlineCodeOf(texts).map((text) => `${name}: ${text}`),
+      ),
+    );
+    expect(documented.toSorted()).toEqual([...fieldTexts()].toSorted());
+  });
+});
+
+describe('docs/errors.md', () => {
   it('has a row for each code that a command can end with, and no other', () => {
     const section = sectionOf(ERRORS, '## What commands and `fuel serve` end with');
     const rows = rowsOf(section.slice(0, section.indexOf('| Command |')));
@@ -118,6 +132,27 @@ it('the documents name only settings that exist', () => {
   const unknown = unknownSettings(Object.fromEntries(named.map((name) => [name, 'x'])));
   expect(unknown.map(({ name }) => name)).toEqual([]);
 });
+
+/** What `fields` says of each fault that a query can have, with its parameter, or `any` where it may be every one. */
+function fieldTexts(): Set<string> {
+  const range = 'from=2026-09-01T00:00:00Z&to=2026-09-02T00:00:00Z';
+  const ids = Array.from({ length: 1_001 }, (_, id) => id).join(',');
+  const queries = [
+    '',
+    'from=x&to=y',
+    'from=2026-09-02T00:00:00Z&to=2026-09-01T00:00:00Z',
+    'from=2026-09-02T00:00:00Z&to=2026-12-01T00:00:00Z',
+    ...['corporate_group_id=x', 'corporate_id=x', `corporate_id=${ids}`, 'status=x'],
+    ...['limit=x', 'limit=0', 'limit=101', 'cursor=malformed', 'cursor=other'],
+    ...['x=1', 'limit=1&limit=1', 'limit='],
+  ].map((query, index) => (index < 4 ? query : `${range}&${query}`));
+  const found = queries.flatMap((query) => {
+    const reading = readParameters(query, (text) => (text === 'other' ? 'other filters' : 'malformed'));
+    return reading.ok ? [] : Object.entries(reading.fields);
+  });
+  const ofAny = ['unknown parameter', 'must be given only once', 'must not be empty'];
+  return new Set(found.map(([name, text]) => `${ofAny.includes(text) ? 'any' : name}: ${text}`));
+}
 
 /** The cells of each row of the section's tables, without their heads. */
 function rowsOf(section: string): string[][] {

@@ -104,8 +104,8 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
     expect(passing(printedBody)).toBe(passing((body?.text ?? '').replaceAll('\n', '')));
   });
 
-  it('a refusal is the one that docs/pull-api.md shows', async () => {
-    const [shown] = blocksOf(sectionOf(PULL, '## Errors and retries'));
+  it('a refusal is the one that docs/guide/errors.md shows', async () => {
+    const [shown] = blocksOf(readDocument('docs/guide/errors.md'));
     const query =
       '/api/v1/integration/transactions?statuss=x&from=2026-09-01&to=2026-09-02T00:00:00Z&limit=101';
     const printed = (await answerTo(query)).split('\r\n\r\n')[1] ?? '';

@@ -44,7 +44,7 @@ describe.skipIf(onServers)('the README', () => {
     await second.shows('transaction.confirmed 503 delivery ');
     expect(await second.paste('bin/fuel delivery list\n')).toContain('transaction.confirmed 503');
     const synced = await second.paste(sync);
-    expect(synced).toContain('3 transactions');
+    expect(synced).toContain('3 transactions pulled: 2 new, 0 changed, 0 removed; fuel.db holds 3');
     expect(synced).toContain('"number_plate":"XYZ 9"');
   }, 180_000);
 

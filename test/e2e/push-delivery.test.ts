@@ -14,6 +14,7 @@ import {
   withoutImages,
 } from '../support/deliveries/webhook-receiver.ts';
 import { external } from '../support/transactions/e2e-samples.ts';
+import { installed, judgement } from '../support/verifiers.ts';
 import { until } from '../support/waiting.ts';
 
 const UUID_V5 = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -69,6 +70,17 @@ describe('a delivery', () => {
     verify(hook, customer(1));
     const [line] = await push.list('--key', prefix);
     expect(line).toMatchObject({ id: hook.body.id, transaction_id: id, created_at: hook.body.created_at });
+  });
+
+  it('is genuine by the TypeScript and the Python that the guide publishes', async () => {
+    const { path, secret } = customer(1);
+    const [hook] = await push.receiver.received(path, 1);
+    const header = String(hook?.headers['x-service-signature']);
+    const body = hook?.text ?? '';
+    for (const file of installed(['verify.ts', 'verify.py'])) {
+      expect(judgement(file, { secret, header, body })).toBe('genuine');
+      expect(judgement(file, { secret: 'x'.repeat(43), header, body })).toBe('not genuine');
+    }
   });
 
   it('is counted in the metrics of its process within seconds', async () => {

@@ -1,19 +1,28 @@
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { Ledger } from '../../examples/ledger/ledger.ts';
 import { createReceiver, type ReceiverOptions } from '../../examples/receiver/receiver.ts';
 import { type WebhookEventType, webhookRequest } from '../../src/deliveries/message/envelope.ts';
+import { signature } from '../../src/deliveries/message/signature.ts';
 import { makeCertificate } from '../support/certificate.ts';
+import { runExample } from '../support/run-example.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { printedRecord } from '../support/transactions/printed-record.ts';
 
 const SECRET = 's'.repeat(43);
 
 async function startReceiver(overrides: Partial<ReceiverOptions> = {}) {
   const certificate = await makeCertificate();
   const outcomes: string[] = [];
+  const ledger = new Ledger(':memory:');
   const receiver = createReceiver({
-    secret: SECRET,
+    secrets: [SECRET],
     ...certificate,
+    ledger,
     onEvent: (_, outcome) => outcomes.push(outcome),
+    onRefused: (status) => outcomes.push(`${status}`),
     ...overrides,
   });
   await new Promise<void>((resolve) => receiver.server.listen(0, '127.0.0.1', resolve));
@@ -25,6 +34,8 @@ async function startReceiver(overrides: Partial<ReceiverOptions> = {}) {
   const { port } = receiver.server.address() as AddressInfo;
   return {
     ...receiver,
+    ledger,
+    records: () => [...ledger.records()].map((text) => JSON.parse(text)),
     outcomes,
     async post(sent: { headers: Readonly<Record<string, string>>; body: string }): Promise<number> {
       const url = `https://127.0.0.1:${port}/hook`;
@@ -35,31 +46,77 @@ async function startReceiver(overrides: Partial<ReceiverOptions> = {}) {
   };
 }
 
+const DRIVER = { id: 77, name: 'Zoë 🚚', mobile_number: null };
+
 /** What the service sends, made by the service's own code: the receiver shares nothing with it. */
 function webhook({
   secret = SECRET,
   atMs = Date.now(),
+  id = 'e1',
   type = 'transaction.confirmed' as WebhookEventType,
 } = {}) {
-  const recordText = type === 'webhook.test' ? null : '{"id":501,"driver":{"name":"Zoë 🚚"}}';
-  const envelope = { id: 'e1', type, createdAtMs: 1_000, recordText };
+  const recordText = type === 'webhook.test' ? null : printedRecord(501, { driver: DRIVER });
+  const envelope = { id, type, createdAtMs: 1_000, recordText };
   return webhookRequest({ url: 'https://unused/', secret, envelope, atMs });
 }
 
+/** A genuine request with any body. */
+function signed(body: string) {
+  const header = signature({ secret: SECRET, body, atMs: Date.now() });
+  return { body, headers: { 'X-Service-Signature': header } };
+}
+
 describe('the example receiver', () => {
-  test('stores a transaction by its id, however often it comes', async () => {
+  test('stores a transaction once, however often its delivery comes', async () => {
     const receiver = await startReceiver();
     expect(await receiver.post(webhook())).toBe(204);
     expect(await receiver.post(webhook())).toBe(204);
-    expect([...receiver.transactions]).toEqual([[501, { id: 501, driver: { name: 'Zoë 🚚' } }]]);
     expect(receiver.outcomes).toEqual(['stored', 'stored before']);
+    expect(receiver.records()).toMatchObject([
+      {
+        id: 501,
+        driver: { name: 'Zoë 🚚' },
+        fuel: { liters: '45.20' },
+        fees: { total_amount: '100.270000' },
+      },
+    ]);
   });
 
-  test('answers a test event without storing anything', async () => {
+  test('stores a transaction that comes under two deliveries, of two keys, as one', async () => {
+    const receiver = await startReceiver({ secrets: [SECRET, 'n'.repeat(43)] });
+    expect(await receiver.post(webhook())).toBe(204);
+    expect(await receiver.post(webhook({ id: 'e2', secret: 'n'.repeat(43) }))).toBe(204);
+    expect(receiver.outcomes).toEqual(['stored', 'stored']);
+    expect(receiver.records()).toHaveLength(1);
+  });
+
+  test('has stored an event in the file before it answers', async () => {
+    const file = join(temporaryFolder(), 'fuel.db');
+    const ledger = new Ledger(file);
+    onTestFinished(() => ledger.close());
+    const receiver = await startReceiver({ ledger });
+    expect(await receiver.post(webhook())).toBe(204);
+    const reader = new Ledger(file);
+    expect(reader.count()).toBe(1);
+    reader.close();
+  });
+
+  test('answers 503 where it can not store, so that the event is sent again', async () => {
+    const ledger = new Ledger(':memory:');
+    ledger.close();
+    const receiver = await startReceiver({ ledger });
+    expect(await receiver.post(webhook())).toBe(503);
+    expect(
+      await receiver.post(signed('{"id":"e1","type":"transaction.confirmed","data":{"transaction":{}}}')),
+    ).toBe(503);
+  });
+
+  test('answers a test event, and a type that it does not know, without storing anything', async () => {
     const receiver = await startReceiver();
     expect(await receiver.post(webhook({ type: 'webhook.test' }))).toBe(204);
-    expect(receiver.transactions.size).toBe(0);
-    expect(receiver.outcomes).toEqual(['test']);
+    expect(await receiver.post(signed('{"id":"e3","type":"station.opened","data":{"station":1}}'))).toBe(204);
+    expect(receiver.records()).toEqual([]);
+    expect(receiver.outcomes).toEqual(['ignored', 'ignored']);
   });
 
   test('refuses what another secret signed, a changed body, and no signature', async () => {
@@ -67,11 +124,10 @@ describe('the example receiver', () => {
     const genuine = webhook();
     expect(await receiver.post(webhook({ secret: 'x'.repeat(43) }))).toBe(401);
     expect(await receiver.post({ ...genuine, body: genuine.body.replace('501', '502') })).toBe(401);
+    expect(await receiver.post({ ...genuine, body: genuine.body.replace('45.20', '45.2') })).toBe(401);
     expect(await receiver.post({ ...genuine, body: `${genuine.body} ` })).toBe(401);
-    expect(await receiver.post({ body: genuine.body, headers: { 'Content-Type': 'application/json' } })).toBe(
-      401,
-    );
-    expect(receiver.transactions.size).toBe(0);
+    expect(await receiver.post({ body: genuine.body, headers: {} })).toBe(401);
+    expect(receiver.records()).toEqual([]);
   });
 
   test('refuses a signature that is more than five minutes from now, either way', async () => {
@@ -82,12 +138,26 @@ describe('the example receiver', () => {
     expect(await receiver.post(webhook({ atMs: minutes(-4.9) }))).toBe(204);
   });
 
+  test('refuses a body that is larger than any event', async () => {
+    const receiver = await startReceiver();
+    expect(await receiver.post(signed('x'.repeat(300 * 1024)))).toBe(413);
+  });
+
   test('fails as many requests as configured, then accepts them', async () => {
     const receiver = await startReceiver({ failFirst: 1 });
     expect(await receiver.post(webhook())).toBe(503);
     expect(await receiver.post(webhook())).toBe(204);
     receiver.failNext(1);
     expect(await receiver.post(webhook())).toBe(503);
-    expect(receiver.outcomes).toEqual(['stored']);
+    expect(receiver.outcomes).toEqual(['503', 'stored', '503']);
+  });
+
+  test.each([
+    [{}, 'set WEBHOOK_SECRET, TLS_CERT and TLS_KEY'],
+    [{ WEBHOOK_SECRET: SECRET, TLS_CERT: '/no/cert.pem', TLS_KEY: 'x' }, 'TLS_CERT: ENOENT'],
+  ])('says which setting is wrong, without a stack: %j', (env, message) => {
+    const { status, stderr } = runExample('receiver/receiver.ts', env);
+    expect(stderr).toContain(`receiver: ${message}`);
+    expect([status, stderr.split('\n').length]).toEqual([2, 2]);
   });
 });

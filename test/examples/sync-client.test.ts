@@ -1,112 +1,340 @@
-import { describe, expect, test } from 'vitest';
-import { type SyncOptions, sync, type Transaction, windows } from '../../examples/sync-client/sync-client.ts';
-import { KEY, RANGE, startTestApi } from '../support/service/api.ts';
-import { showing } from '../support/transactions/records.ts';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Ledger } from '../../examples/ledger/ledger.ts';
+import { parseExactly, type Transaction } from '../../examples/ledger/transaction.ts';
+import { type SyncOptions, sync } from '../../examples/sync-client/sync-client.ts';
+import { runExample } from '../support/run-example.ts';
+import { KEY, startTestApi } from '../support/service/api.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { printedRecord } from '../support/transactions/printed-record.ts';
+import { hiding, showingRecord } from '../support/transactions/records.ts';
 
 const DAY_MS = 86_400_000;
 const START = Date.parse('2026-01-01T00:00:00Z');
+const at = (day: number): string => new Date(START + day * DAY_MS).toISOString();
 
-function recorder(answers: readonly Response[]) {
-  const left = [...answers];
-  const waitsMs: number[] = [];
-  const urls: string[] = [];
-  const stored = new Map<number, Transaction>();
-  const options: SyncOptions = {
-    baseUrl: 'https://api.example.com/api/v1/integration',
-    apiKey: 'svc_test_x',
-    fromMs: START,
-    toMs: START + DAY_MS,
-    upsert: (transaction) => void stored.set(transaction.id, transaction),
-    async fetch(url) {
-      urls.push(String(url));
-      const answer = left.shift();
-      if (answer === undefined) throw new TypeError('fetch failed');
-      return answer;
-    },
-    wait: async (ms) => void waitsMs.push(ms),
+/** A service that has these transactions, by id, with the day on which each was created. */
+class FakeService {
+  readonly days = new Map<number, number>();
+  readonly urls: URL[] = [];
+  readonly waitsMs: number[] = [];
+  /** Answered in place of pages, first come first served; `null` for a connection that fails, `undefined` for a page. */
+  readonly failures: (Response | null | undefined)[] = [];
+  pageSize = 2;
+
+  has(...entries: readonly (readonly [id: number, day: number])[]): this {
+    for (const [id, day] of entries) this.days.set(id, day);
+    return this;
+  }
+
+  readonly fetch = async (url: unknown): Promise<Response> => {
+    const { searchParams } = new URL(String(url));
+    this.urls.push(new URL(String(url)));
+    const failure = this.failures.shift();
+    if (failure === null) throw new TypeError('fetch failed', { cause: { code: 'ECONNRESET', message: '' } });
+    if (failure !== undefined) return failure;
+    const [from = '', to = ''] = [searchParams.get('from') ?? '', searchParams.get('to') ?? ''];
+    const all = [...this.days]
+      .filter(([, day]) => at(day) >= from && at(day) <= to)
+      .sort((a, b) => b[1] - a[1] || b[0] - a[0]);
+    const start = Number(searchParams.get('cursor') ?? 0);
+    const end = start + this.pageSize;
+    const records = all.slice(start, end).map(([id, day]) => printedRecord(id, { created_at: at(day) }));
+    const next = end < all.length ? `"${end}"` : 'null';
+    return new Response(`{"data":[${records.join(',')}],"pagination":{"next_cursor":${next}}}`);
   };
-  return { options, waitsMs, urls, stored };
+
+  sync(ledger: Ledger, days: { from: number; to: number }, overrides: Partial<SyncOptions> = {}) {
+    return sync({
+      baseUrl: 'https://api.example.com/api/v1/integration',
+      apiKey: 'svc_test_x',
+      ledger,
+      fromMs: START + days.from * DAY_MS,
+      toMs: START + days.to * DAY_MS,
+      fetch: this.fetch as typeof fetch,
+      wait: async (ms) => void this.waitsMs.push(ms),
+      ...overrides,
+    });
+  }
+
+  /** The ranges that were asked for, without the further pages of each. */
+  ranges(): string[] {
+    return this.urls
+      .filter(({ searchParams }) => !searchParams.has('cursor'))
+      .map(({ searchParams }) => `${searchParams.get('from')} ${searchParams.get('to')}`);
+  }
 }
 
-const page = (ids: readonly number[], next_cursor: string | null = null): Response =>
-  Response.json({ data: ids.map((id) => ({ id })), pagination: { next_cursor } });
-const answer = (status: number, headers: Record<string, string> = {}): Response =>
-  new Response('{}', { status, headers });
+const idsIn = (ledger: Ledger): number[] => [...ledger.records()].map((text) => JSON.parse(text).id);
+const pushed = (id: number, day: number): Transaction =>
+  parseExactly(printedRecord(id, { created_at: at(day) })) as Transaction;
+const refusal = (status: number, error: object, headers: Record<string, string> = {}): Response =>
+  Response.json({ error }, { status, headers });
 
-describe('windows', () => {
-  test('follow each other without a gap and without a millisecond twice, none longer than 31 days', () => {
-    const toMs = START + 100 * DAY_MS;
-    const all = [...windows(START, toMs)];
-    expect(all).toHaveLength(4);
-    expect([all[0]?.fromMs, all.at(-1)?.toMs]).toEqual([START, toMs]);
-    for (const [index, window] of all.entries()) {
-      expect(window.toMs - window.fromMs).toBeLessThanOrEqual(31 * DAY_MS);
-      if (index > 0) expect(window.fromMs).toBe((all[index - 1]?.toMs ?? 0) + 1);
-    }
+function openLedger(file = ':memory:'): Ledger {
+  const ledger = new Ledger(file);
+  onTestFinished(() => {
+    ledger.close();
+  });
+  return ledger;
+}
+
+describe('the windows of a sync', () => {
+  test('meet in a shared moment, none longer than 31 days', async () => {
+    const service = new FakeService();
+    await service.sync(openLedger(), { from: 0, to: 70 });
+    expect(service.ranges()).toEqual([`${at(0)} ${at(31)}`, `${at(31)} ${at(62)}`, `${at(62)} ${at(70)}`]);
   });
 
-  test('of one moment are one window, of a time that ends before it starts none', () => {
-    expect([...windows(START, START)]).toEqual([{ fromMs: START, toMs: START }]);
-    expect([...windows(START, START - 1)]).toEqual([]);
+  test('begin at the overlap before the end of the last sync, or at FROM if that was moved back', async () => {
+    const service = new FakeService();
+    const ledger = openLedger();
+    await service.sync(ledger, { from: 50, to: 80 });
+    await service.sync(ledger, { from: 50, to: 81 }, { overlapMs: 3 * DAY_MS });
+    await service.sync(ledger, { from: 40, to: 82 }, { overlapMs: 3 * DAY_MS });
+    await service.sync(ledger, { from: 40, to: 83 }, { overlapMs: 3 * DAY_MS });
+    const starts = service.ranges().map((range) => range.split(' ')[0]);
+    expect(starts).toEqual([at(50), at(77), at(40), at(71), at(79)]);
   });
 });
 
-describe('the example sync client', () => {
-  test('follows the cursor, filters unchanged, and upserts by id', async () => {
-    const { options, urls, stored } = recorder([page([3, 2], 'next'), page([2, 1])]);
-    expect(await sync(options)).toEqual(new Set([3, 2, 1]));
-    expect([...stored.keys()]).toEqual([3, 2, 1]);
-    expect(urls[1]).toBe(`${urls[0]}&cursor=next`);
+describe('a sync', () => {
+  test('follows the cursor with everything else unchanged, and stores exact amounts', async () => {
+    const service = new FakeService().has([1, 1], [2, 2], [3, 3]);
+    const ledger = openLedger();
+    expect(await service.sync(ledger, { from: 0, to: 5 })).toEqual({
+      ...{ pages: 2, transactions: 3, added: 3, changed: 0, removed: 0 },
+    });
+    expect(`${service.urls[1]}`).toBe(`${service.urls[0]}&cursor=2`);
+    expect(idsIn(ledger)).toEqual([3, 2, 1]);
+    expect([...ledger.records()][0]).toContain('"total_amount":"100.270000"');
+    expect([...ledger.records()][0]).not.toContain('photos.example.com');
+  });
+
+  test('removes what vanished from its windows, and nothing else', async () => {
+    const service = new FakeService().has([1, 1], [2, 40], [3, 41]);
+    const ledger = openLedger();
+    await service.sync(ledger, { from: 0, to: 45 });
+    service.days.delete(1); // before the overlap
+    service.days.delete(3);
+    const { removed } = await service.sync(ledger, { from: 0, to: 46 }, { overlapMs: 10 * DAY_MS });
+    expect([removed, idsIn(ledger)]).toEqual([1, [2, 1]]);
+  });
+
+  test('does not remove what a webhook has just brought, before a pull shows it', async () => {
+    const service = new FakeService().has([1, 1]);
+    const ledger = openLedger();
+    ledger.receive('d1', pushed(2, 2));
+    await service.sync(ledger, { from: 0, to: 5 });
+    expect(idsIn(ledger)).toEqual([2, 1]);
+    service.has([2, 2]);
+    await service.sync(ledger, { from: 0, to: 5 });
+    service.days.delete(2);
+    await service.sync(ledger, { from: 0, to: 5 });
+    expect(idsIn(ledger)).toEqual([1]);
+  });
+
+  test('removes what a webhook brought where no pull has shown it for ten minutes: it was voided at once', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: START + 10 * DAY_MS });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const service = new FakeService().has([1, 1]);
+    const ledger = openLedger();
+    ledger.receive('d1', pushed(2, 2));
+    vi.setSystemTime(START + 10 * DAY_MS + 9 * 60_000);
+    await service.sync(ledger, { from: 0, to: 5 });
+    expect(idsIn(ledger)).toEqual([2, 1]);
+    vi.setSystemTime(START + 10 * DAY_MS + 11 * 60_000);
+    await service.sync(ledger, { from: 0, to: 5 });
+    expect(idsIn(ledger)).toEqual([1]);
+  });
+
+  test('does not restore what was removed when its delivery comes again', async () => {
+    const service = new FakeService().has([1, 1], [2, 2]);
+    const ledger = openLedger();
+    const second = pushed(2, 2);
+    ledger.receive('d1', second);
+    await service.sync(ledger, { from: 0, to: 5 });
+    service.days.delete(2);
+    await service.sync(ledger, { from: 0, to: 5 });
+    expect(ledger.receive('d1', second)).toBe('stored before');
+    expect(idsIn(ledger)).toEqual([1]);
+  });
+
+  test('refuses to remove a large part of a window unless it is told to', async () => {
+    const service = new FakeService().has(...Array.from({ length: 40 }, (_, n) => [n, n / 10] as const));
+    service.pageSize = 100;
+    const ledger = openLedger();
+    await service.sync(ledger, { from: 0, to: 5 });
+    service.days.clear();
+    await expect(service.sync(ledger, { from: 0, to: 5 })).rejects.toThrow(
+      /40 of 40 .* is API_KEY of the same/,
+    );
+    expect(ledger.count()).toBe(40);
+    const { removed } = await service.sync(ledger, { from: 0, to: 5 }, { removeMuch: true });
+    expect([removed, ledger.count()]).toEqual([40, 0]);
+  });
+
+  test('that was interrupted continues with its page, and is followed by one that finds what changed since', async () => {
+    const service = new FakeService().has([1, 1], [2, 2], [3, 3], [4, 40]);
+    const file = join(temporaryFolder(), 'fuel.db');
+    service.failures.push(undefined, refusal(401, { code: 'INVALID_API_KEY' }));
+    await expect(service.sync(openLedger(file), { from: 0, to: 30 })).rejects.toThrow('INVALID_API_KEY');
+    const ledger = openLedger(file);
+    expect(idsIn(ledger)).toEqual([3, 2]);
+    service.has([5, 4]).days.delete(3); // both before the page with which it continues
+    await service.sync(ledger, { from: 0, to: 45 });
+    expect(service.urls[2]?.searchParams.get('cursor')).toBe('2');
+    expect(idsIn(ledger)).toEqual([4, 5, 2, 1]);
+    expect(ledger.synced()).toEqual({ from: at(0), to: at(45) });
+  });
+
+  test('begins a window again where its cursor is refused', async () => {
+    const service = new FakeService().has([1, 1], [2, 2], [3, 3]);
+    const badCursor = refusal(400, { code: 'VALIDATION_FAILED', fields: { cursor: 'malformed' } });
+    service.failures.push(undefined, badCursor);
+    const ledger = openLedger();
+    await service.sync(ledger, { from: 0, to: 5 });
+    expect(service.urls.map(({ searchParams }) => searchParams.get('cursor'))).toEqual([
+      null,
+      '2',
+      null,
+      '2',
+    ]);
+    expect(idsIn(ledger)).toEqual([3, 2, 1]);
+  });
+
+  test('after any interruptions, arrivals, voids and webhooks brings the ledger to what the service shows', async () => {
+    const day = fc.integer({ min: 0, max: 40 });
+    const id = fc.integer({ min: 1, max: 12 });
+    const action = fc.oneof(
+      fc.record({ do: fc.constant('record' as const), id, day }),
+      fc.record({ do: fc.constant('void' as const), id }),
+      fc.record({ do: fc.constant('push' as const), id }),
+      fc.record({ do: fc.constant('sync' as const), pages: fc.integer({ min: 0, max: 12 }) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { maxLength: 40 }), async (actions) => {
+        const [service, ledger] = [new FakeService(), new Ledger(':memory:')];
+        const [voided, pushedOnly] = [new Set<number>(), new Set<number>()];
+        const sync = () =>
+          service.sync(ledger, { from: 0, to: 41 }, { overlapMs: 50 * DAY_MS, removeMuch: true });
+        for (const one of actions) {
+          const createdOn = one.do === 'push' ? service.days.get(one.id) : undefined;
+          if (one.do === 'record' && !voided.has(one.id) && !service.days.has(one.id))
+            service.has([one.id, one.day]);
+          if (one.do === 'void' && service.days.delete(one.id)) voided.add(one.id);
+          if (one.do === 'push' && createdOn !== undefined) {
+            if (!idsIn(ledger).includes(one.id)) pushedOnly.add(one.id);
+            ledger.receive(`d${one.id}`, pushed(one.id, createdOn));
+          }
+          if (one.do === 'sync') {
+            service.failures.push(...Array.from({ length: one.pages }, () => undefined));
+            service.failures.push(refusal(401, { code: 'INVALID_API_KEY' }));
+            await sync().catch(() => undefined);
+            service.failures.length = 0;
+          }
+        }
+        await sync();
+        // What a webhook brought and no pull ever showed is kept for ten minutes.
+        const kept = idsIn(ledger).filter((id) => service.days.has(id) || !pushedOnly.has(id));
+        expect(kept.toSorted()).toEqual([...service.days.keys()].toSorted());
+        ledger.close();
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test('notices that another one works on the same file', async () => {
+    const service = new FakeService().has([1, 1], [2, 2], [3, 3]);
+    const ledger = openLedger();
+    const onPage = (): void => {
+      const window = ledger.interrupted();
+      if (window !== null) ledger.restart(window);
+    };
+    const fetchThenRestart = async (url: unknown): Promise<Response> => {
+      const page = await service.fetch(url);
+      onPage();
+      return page;
+    };
+    const options = { fetch: fetchThenRestart as typeof fetch };
+    await expect(service.sync(ledger, { from: 0, to: 5 }, options)).rejects.toThrow('another sync client');
   });
 
   test('waits as long as a 429 says', async () => {
-    const { options, waitsMs } = recorder([answer(429, { 'Retry-After': '7' }), page([1])]);
-    expect(await sync(options)).toEqual(new Set([1]));
-    expect(waitsMs).toEqual([7_000]);
+    const service = new FakeService();
+    service.failures.push(refusal(429, { code: 'RATE_LIMITED' }, { 'Retry-After': '7' }));
+    await service.sync(openLedger(), { from: 0, to: 5 });
+    expect(service.waitsMs).toEqual([7_000]);
   });
 
   test('asks again later and later on 5xx and broken connections, and gives up in the end', async () => {
-    const { options, waitsMs } = recorder([answer(503), answer(500)]);
-    await expect(sync(options)).rejects.toThrow('fetch failed');
-    expect(waitsMs).toEqual([500, 1_000, 2_000, 4_000, 8_000]);
-  });
-
-  test.each([400, 401, 403, 404])('does not repeat what is answered %s', async (status) => {
-    const { options, waitsMs } = recorder([answer(status)]);
-    await expect(sync(options)).rejects.toThrow(String(status));
-    expect(waitsMs).toEqual([]);
-  });
-
-  test('pulls every page of the real service', async () => {
-    const api = await startTestApi();
-    const createdAtMs = Date.parse('2026-09-10T00:00:00Z');
-    await api.show(...Array.from({ length: 250 }, (_, index) => showing({ id: index + 1, createdAtMs })));
-    const [, fromMs = 0, toMs = 0] = (RANGE.match(/^from=(.*)&to=(.*)$/) ?? []).map((text) =>
-      Date.parse(text),
+    const service = new FakeService();
+    service.failures.push(refusal(503, {}), new Response('<html>', { status: 502 }));
+    service.failures.push(...Array.from({ length: 10 }, () => null));
+    await expect(service.sync(openLedger(), { from: 0, to: 5 })).rejects.toThrow(
+      'gave up after 8 tries: no answer from https://api.example.com/api/v1/integration: ECONNRESET',
     );
-    const ids = await sync({
-      baseUrl: 'https://ignored/api/v1/integration',
-      apiKey: KEY,
-      fromMs,
-      toMs,
-      upsert: () => undefined,
-      async fetch(url, init) {
-        const { pathname, search } = new URL(String(url));
-        const { status, text } = await api.get(pathname + search, {
-          key: null,
-          headers: init?.headers as Record<string, string>,
-        });
-        return new Response(text, { status });
-      },
-    });
-    expect(ids.size).toBe(250);
+    expect(service.waitsMs).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000]);
   });
 
-  test('keeps amounts as the text that they came as, and ids as numbers', async () => {
-    const text =
-      '{"data":[{"id":1,"fuel":{"liters":45.20},"fees":{"total_amount":100.270000}}],"pagination":{"next_cursor":null}}';
-    const { options, stored } = recorder([new Response(text)]);
-    await sync(options);
-    expect(stored.get(1)).toEqual({ id: 1, fuel: { liters: '45.20' }, fees: { total_amount: '100.270000' } });
+  test('says so where something else answers', async () => {
+    const service = new FakeService();
+    service.failures.push(Response.json({ hello: 'world' }));
+    await expect(service.sync(openLedger(), { from: 0, to: 5 })).rejects.toThrow('is BASE_URL right?');
+  });
+
+  test.each([400, 401, 403, 404])('does not repeat what is answered %s, and says why', async (status) => {
+    const service = new FakeService();
+    service.failures.push(
+      refusal(status, { code: 'A_CODE', message: 'M.', request_id: 'r', fields: { to: 'x' } }),
+    );
+    const failed = service.sync(openLedger(), { from: 0, to: 5 });
+    await expect(failed).rejects.toThrow(`${status} A_CODE M.; to: x (request r)`);
+    expect(service.waitsMs).toEqual([]);
+  });
+
+  test('pulls every page of the real API, and removes what is voided', async () => {
+    const api = await startTestApi();
+    await api.show(...Array.from({ length: 250 }, (_, index) => showingRecord(index + 1)));
+    const ledger = openLedger();
+    const fetchFromApi = async (url: unknown): Promise<Response> => {
+      const { pathname, search } = new URL(String(url));
+      const { status, text } = await api.get(pathname + search, { key: KEY });
+      return new Response(text, { status });
+    };
+    const options: SyncOptions = {
+      baseUrl: 'https://ignored/api/v1/integration',
+      ...{ apiKey: KEY, ledger, fetch: fetchFromApi as typeof fetch },
+      fromMs: Date.parse('2026-09-01T00:00:00Z'),
+      toMs: Date.parse('2026-09-30T00:00:00Z'),
+    };
+    expect(await sync(options)).toMatchObject({ pages: 3, added: 250 });
+    await api.show(hiding(7), hiding(8));
+    expect(await sync(options)).toMatchObject({ transactions: 248, added: 0, changed: 0, removed: 2 });
+    expect(ledger.count()).toBe(248);
+  });
+});
+
+describe('the example sync client as a program', () => {
+  const settings = { BASE_URL: 'https://127.0.0.1:1/api/v1/integration', API_KEY: 'x', FROM: at(0) };
+  test.each([
+    [{ API_KEY: '' }, 'set BASE_URL, API_KEY and FROM'],
+    [{ FROM: 'yesterday' }, 'FROM must be a date-time'],
+    [{ BASE_URL: 'localhost' }, 'BASE_URL must be a URL'],
+    [{ OVERLAP_DAYS: '-1' }, 'OVERLAP_DAYS must be a whole number'],
+  ])('says which setting is wrong, without a stack: %j', (wrong, message) => {
+    const { status, stderr } = runExample('sync-client/sync-client.ts', { ...settings, ...wrong });
+    expect(stderr).toContain(`sync-client: ${message}`);
+    expect([status, stderr.split('\n').length]).toEqual([2, 2]);
+  });
+
+  test('says that a file is no ledger, without a stack', () => {
+    const { status, stderr } = runExample('sync-client/sync-client.ts', {
+      ...{ ...settings, DATABASE: import.meta.filename },
+    });
+    expect([status, stderr]).toEqual([1, 'sync-client: file is not a database\n']);
   });
 });

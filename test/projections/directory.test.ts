@@ -5,8 +5,10 @@ import type { Account } from '../../src/domain/account.ts';
 import { decide } from '../../src/domain/account-commands.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
 import { evolve, foldAccount } from '../../src/domain/account-evolve.ts';
+import { accountLogs } from '../support/accounts/account-logs.ts';
 import { groupAdded, keyIssued, onKey, opened, PREFIX } from '../support/accounts/account-samples.ts';
 import { commandSequences } from '../support/accounts/arbitrary-commands.ts';
+import { contentOf } from '../support/accounts/directory-content.ts';
 
 const unreadableEvent = { ok: false, reason: 'unknown event type Foo' } as const;
 const readable = (event: AccountEvent) => ({ ok: true, event, atMs: 1_000 }) as const;
@@ -27,7 +29,6 @@ function directoryOf(...events: readonly DirectoryEvent[]): Directory {
   return directory;
 }
 
-const contentOf = (directory: Directory) => structuredClone([...directory.accounts()]);
 const inStream = (...events: readonly AccountEvent[]) => events.map((event, index) => at(index, event));
 const otherAccount = [
   at(0, opened('Other', 8), 'account-8'),
@@ -228,3 +229,39 @@ describe('for any sequence of events', () => {
     fc.assert(fc.property(faulty, agrees));
   });
 });
+
+describe('a directory that keeps few accounts unpacked', () => {
+  test('knows the same as one that keeps all, and counts the same', () => {
+    const agrees = (log: readonly DirectoryEvent[]) => {
+      const [few, all] = [new Directory({ kept: 1 }), new Directory({ kept: 100 })];
+      for (const event of log) {
+        few.apply(event);
+        all.apply(event);
+        expect(few.key('aaaaaaaaaa')?.key).toEqual(all.key('aaaaaaaaaa')?.key);
+      }
+      expect(contentOf(few)).toEqual(contentOf(all));
+      expect(few.counts).toEqual(all.counts);
+      expect(few.counts).toEqual(recounted(few));
+    };
+    fc.assert(fc.property(accountLogs, agrees), { numRuns: 150 });
+  });
+
+  test('keeps none of the others as objects', () => {
+    const directory = new Directory({ kept: 1 });
+    for (const event of [...inStream(opened()), ...otherAccount]) directory.apply(event);
+    const first = directory.account(7)?.account;
+    expect(directory.account(7)?.account).toBe(first);
+    expect(directory.account(8)?.account?.id).toBe(8);
+    expect(directory.account(7)?.account).toEqual(first);
+    expect(directory.account(7)?.account).not.toBe(first);
+  });
+});
+
+function recounted(directory: Directory) {
+  const accounts = [...directory.accounts()];
+  const keys = accounts.flatMap(({ account }) => [...(account?.keys.values() ?? [])]);
+  return {
+    disabledWebhooks: keys.filter(({ active, webhook }) => active && webhook?.disabled).length,
+    unreadable: accounts.filter(({ unreadable }) => unreadable !== null).length,
+  };
+}

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { pause } from '../../src/pause.ts';
 import { CommitWatch } from '../../src/sqlite/commit-watch.ts';
 import { Database } from '../../src/sqlite/database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -14,6 +15,8 @@ import { until, within } from '../support/waiting.ts';
 const SOURCE = join(import.meta.dirname, '../../src');
 const THREAD = join(import.meta.dirname, '../support/event-store/watch-in-thread.ts');
 const POLL_MS = 20;
+/** As where the system does not report writes to a file. */
+const POLLS = { watchesFile: false };
 
 class CountingListener {
   count = 0;
@@ -22,8 +25,8 @@ class CountingListener {
   }
 }
 
-function useFakeIntervals(): void {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+function useFakeTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => {
     vi.useRealTimers();
   });
@@ -33,7 +36,7 @@ function useFakeIntervals(): void {
 function file() {
   const path = join(temporaryFolder(), 'watched.db');
   const openings: Database[] = [];
-  const watchOf = (options?: { readonly pollMs: number }): CommitWatch => {
+  const watchOf = (options: ConstructorParameters<typeof CommitWatch>[1] = POLLS): CommitWatch => {
     const db = new Database(path, { migrations: [], durability: 'normal' });
     openings.push(db);
     const watch = new CommitWatch(db, options);
@@ -53,7 +56,7 @@ function file() {
 
 describe('a commit of another process', () => {
   test('notifies every listener at the next poll, once', () => {
-    useFakeIntervals();
+    useFakeTimers();
     const { watch, commitElsewhere } = file();
     const listeners = [new CountingListener(), new CountingListener()];
     for (const listener of listeners) watch.add(listener);
@@ -71,7 +74,7 @@ describe('a commit of another process', () => {
   test('is reported to the other threads, which poll less often', async () => {
     const { watch, watchOf, commitElsewhere } = file();
     const far = new CountingListener();
-    watchOf({ pollMs: 60_000 }).add(far);
+    watchOf({ ...POLLS, pollMs: 60_000 }).add(far);
     watch.add(new CountingListener());
     commitElsewhere();
     await until(async () => far.count > 0, 5_000);
@@ -95,7 +98,7 @@ describe('a commit of this process', () => {
     const { watch, watchOf } = file();
     const [near, far] = [new CountingListener(), new CountingListener()];
     watch.add(near);
-    watchOf({ pollMs: 60_000 }).add(far);
+    watchOf({ ...POLLS, pollMs: 60_000 }).add(far);
     watch.notify();
     expect(near.count).toBe(1);
     await until(async () => far.count === 1, 5_000);
@@ -105,7 +108,7 @@ describe('a commit of this process', () => {
     const [one, other] = [file(), file()];
     const [listener, same] = [new CountingListener(), new CountingListener()];
     other.watch.add(listener);
-    one.watchOf({ pollMs: 60_000 }).add(same);
+    one.watchOf({ ...POLLS, pollMs: 60_000 }).add(same);
     one.watch.notify();
     await until(async () => same.count === 1, 5_000);
     expect(listener.count).toBe(0);
@@ -114,7 +117,7 @@ describe('a commit of this process', () => {
 
 describe('the poll for commits', () => {
   test('is one for all listeners, stops with the last and starts again with the next', () => {
-    useFakeIntervals();
+    useFakeTimers();
     const { watch, commitElsewhere } = file();
     const [one, other] = [new CountingListener(), new CountingListener()];
     expect(vi.getTimerCount()).toBe(0);
@@ -135,7 +138,7 @@ describe('the poll for commits', () => {
   });
 
   test('notifies the listeners where the file can not be read any more', () => {
-    useFakeIntervals();
+    useFakeTimers();
     const { watch, openings } = file();
     const listener = new CountingListener();
     watch.add(listener);
@@ -145,7 +148,7 @@ describe('the poll for commits', () => {
   });
 
   test('stops when the watch is closed, which notifies the listeners', async () => {
-    useFakeIntervals();
+    useFakeTimers();
     const { watch, watchOf, commitElsewhere } = file();
     const listener = new CountingListener();
     watch.add(listener);
@@ -178,5 +181,51 @@ describe('the poll for commits', () => {
     expect(() => watch.add(new CountingListener())).toThrow(
       expect.objectContaining({ code: 'STORE_CLOSED' }),
     );
+  });
+});
+
+describe.runIf(process.platform === 'linux')('a watched file', () => {
+  test('reports a commit of another process long before the next poll', async () => {
+    const { watchOf, commitElsewhere } = file();
+    const watch = watchOf({ pollMs: 60_000, watchesFile: true });
+    const listener = new CountingListener();
+    watch.add(listener);
+    for (let commits = 1; commits <= 3; commits++) {
+      commitElsewhere();
+      await until(async () => listener.count === commits, 400);
+    }
+  });
+
+  test('is not polled for while nothing is written, nor watched without a listener', async () => {
+    const { watchOf, openings, commitElsewhere } = file();
+    const watch = watchOf({ watchesFile: true });
+    const polls = vi.spyOn(openings.at(-1) as Database, 'dataVersion');
+    const listener = new CountingListener();
+    watch.add(listener);
+    await pause(300, new AbortController().signal);
+    expect(polls.mock.calls.length).toBeLessThanOrEqual(2);
+    watch.remove(listener);
+    commitElsewhere();
+    await pause(50, new AbortController().signal);
+    expect(listener.count).toBe(0);
+  });
+
+  test('is polled for where the log can not be watched', async () => {
+    class WithoutLog extends Database {
+      override get path(): string {
+        return join(super.path, 'nowhere');
+      }
+    }
+    const { path, commitElsewhere } = file();
+    const db = new WithoutLog(path, { migrations: [], durability: 'normal' });
+    const watch = new CommitWatch(db, { watchesFile: true });
+    onTestFinished(() => {
+      watch.close();
+      db.close();
+    });
+    const listener = new CountingListener();
+    watch.add(listener);
+    commitElsewhere();
+    await until(async () => listener.count > 0, 400);
   });
 });

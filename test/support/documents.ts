@@ -22,7 +22,7 @@ export function readOperations(): string {
 
 /** Every document of the project, as paths from its root. */
 export function documents(): string[] {
-  return globSync(['*.md', 'docs/**/*.md', 'bench/README.md', 'examples/*/README.md'], {
+  return globSync(['*.md', 'docs/**/*.md', 'bench/README.md', 'examples/**/README.md'], {
     cwd: ROOT,
   }).toSorted();
 }

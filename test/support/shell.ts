@@ -7,7 +7,7 @@ import { folder } from './service/commands.ts';
 import { until } from './waiting.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const IN_A_CLONE = ['bin', 'src', 'projections', 'tools', 'examples', 'package.json'];
+const IN_A_CLONE = ['bin', 'src', 'projections', 'tools', 'examples', 'docs/guide', 'package.json'];
 const WITHIN_MS = 60_000;
 
 const shells = new Set<Shell>();

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, fetch, type RequestInit } from 'undici';
+import { Ledger } from '../../examples/ledger/ledger.ts';
 import { sync } from '../../examples/sync-client/sync-client.ts';
 import { type Engines, openEngines } from '../../src/app.ts';
 import { progressLine } from '../../src/cli/command/progress.ts';
@@ -12,14 +13,14 @@ import { type Config, loadConfig } from '../../src/config/config.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { createLog } from '../../src/log.ts';
 import { printable } from '../../src/printable.ts';
+import { generateTransactions } from '../../src/sample/generator.ts';
+import { provision } from '../../src/sample/provision.ts';
+import { sampleDirectory } from '../../src/sample/sample-directory.ts';
 import { ROLES } from '../../src/service/roles/roles.ts';
 import { startService } from '../../src/service/service.ts';
 import { waitUntilApplied } from '../../src/service/wait-applied.ts';
 import { importTransactions } from '../../src/transactions/import/import-transactions.ts';
-import { generateTransactions } from './generator.ts';
-import { provision } from './provision.ts';
 import { type DemoReceiver, demoReceiver, showPush } from './push.ts';
-import { sampleDirectory } from './sample-directory.ts';
 
 const ACCOUNT_IDS = [7, 8];
 const TRANSACTIONS = 20_000;
@@ -35,6 +36,8 @@ interface Customer {
   readonly apiKey: string;
   /** PEM of the certificate to trust. */
   readonly certificate: string;
+  /** Where the ledger goes. */
+  readonly folder: string;
 }
 
 /**
@@ -113,7 +116,7 @@ async function prepare(
   say('\nTry it yourself:');
   say(`  curl --cacert ${join(config.FUEL_DATA_DIR, 'tls-cert.pem')} -H 'X-API-Key: ${apiKey}' \\`);
   say(`    '${baseUrl}/transactions?${query}'\n`);
-  return { baseUrl, apiKey, certificate };
+  return { baseUrl, apiKey, certificate, folder: config.FUEL_DATA_DIR };
 }
 
 async function importSample(config: Config, engines: Engines, endMs: number): Promise<void> {
@@ -158,26 +161,27 @@ async function show(customer: Customer): Promise<void> {
   const toMs = systemClock.now();
   const dispatcher = new Agent({ connect: { ca: certificate } });
   const progress = progressLine();
-  const byStatus = new Map<string, number>();
-  let pages = 0;
-  let newest: string | undefined;
-  await sync({
+  const ledger = new Ledger(join(customer.folder, 'pulled.db'));
+  const { pages } = await sync({
     baseUrl,
     apiKey,
+    ledger,
     fromMs: toMs - MONTH_MS,
     toMs,
-    fetch: ((url: string, init: RequestInit) => {
-      pages += 1;
-      progress.show(`pulling: page ${pages}`);
-      return fetch(url, { ...init, dispatcher });
-    }) as unknown as typeof globalThis.fetch,
-    upsert({ status, created_at }) {
-      newest ??= created_at;
-      byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
-    },
+    fetch: ((url: string, init: RequestInit) =>
+      fetch(url, { ...init, dispatcher })) as unknown as typeof globalThis.fetch,
+    onPage: ({ pages }) => progress.show(`pulling: page ${pages}`),
   });
   progress.end();
   await dispatcher.close();
+  const byStatus = new Map<string, number>();
+  let newest: string | undefined;
+  for (const record of ledger.records()) {
+    const { status, created_at } = JSON.parse(record) as { status: string; created_at: string };
+    newest ??= created_at;
+    byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
+  }
+  ledger.close();
   const counts = [...byStatus].map(([status, count]) => `${count} ${status}`).join(', ');
   say(`pulled the last 31 days over HTTPS: ${pages} pages, ${counts}; newest ${newest ?? 'none'}`);
 }

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { parseDateTime } from '../../src/domain/values/date-time.ts';
 import { FuelError } from '../../src/errors.ts';
-import { type GeneratorOptions, generateTransactions } from './generator.ts';
+import { type GeneratorOptions, generateTransactions } from '../../src/sample/generator.ts';
 
 const USAGE = `Writes sample transactions, one {"type","data"} object a line, as "fuel transaction import" reads them.
 

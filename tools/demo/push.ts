@@ -4,14 +4,15 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { generate } from 'selfsigned';
+import { Ledger } from '../../examples/ledger/ledger.ts';
 import { createReceiver, type Receiver, type WebhookEvent } from '../../examples/receiver/receiver.ts';
 import type { Engines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { DeliveryQueue } from '../../src/deliveries/queue/delivery-queue.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import type { Author } from '../../src/event-store/new-event.ts';
+import { generateTransactions } from '../../src/sample/generator.ts';
 import { importTransactions } from '../../src/transactions/import/import-transactions.ts';
-import { generateTransactions } from './generator.ts';
 
 const HOST = '127.0.0.1';
 const ACCOUNT_ID = 7;
@@ -45,13 +46,14 @@ export async function demoReceiver(folder: string): Promise<DemoReceiver> {
   });
   const caFile = join(folder, 'receiver-cert.pem');
   await writeFile(caFile, cert);
+  const ledger = new Ledger(join(folder, 'received.db'));
   let receiver: Receiver | undefined;
   let taken: (event: WebhookEvent) => void = () => undefined;
   return {
     url: `https://${HOST}:${port}/fuel-events`,
     caFile,
     async start(secret) {
-      receiver = createReceiver({ secret, cert, key, onEvent: (event) => taken(event) });
+      receiver = createReceiver({ secrets: [secret], cert, key, ledger, onEvent: (event) => taken(event) });
       receiver.server.listen(port, HOST);
       await once(receiver.server, 'listening');
     },
@@ -63,6 +65,7 @@ export async function demoReceiver(folder: string): Promise<DemoReceiver> {
     stop() {
       receiver?.server.close();
       receiver?.server.closeAllConnections();
+      ledger.close();
     },
   };
 }

@@ -1,4 +1,5 @@
-import type { Directory, DirectoryAccount } from '../../../projections/directory.ts';
+import type { Directory } from '../../../projections/directory.ts';
+import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { type AccountEvent, isAccountEventType } from '../../domain/account-events.ts';
 import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/event-store.ts';

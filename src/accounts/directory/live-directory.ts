@@ -1,6 +1,5 @@
 import type { Directory } from '../../../projections/directory.ts';
 import type { Clock } from '../../clock.ts';
-import type { Coordination } from '../../coordination/coordination.ts';
 import { ACCOUNT_STREAMS, type AccountEvent } from '../../domain/account-events.ts';
 import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
@@ -9,9 +8,9 @@ import { retryWhileUnavailable } from '../../retry.ts';
 import { applyRead, readAccountEvent } from './apply-to-directory.ts';
 import { LastKeyEvents } from './last-key-events.ts';
 import { restoreDirectory } from './restore-directory.ts';
-import { DirectorySnapshotKeeper } from './snapshots/keeper.ts';
-import type { PlacedEvent, SnapshotAnchor } from './snapshots/snapshot.ts';
-import type { DirectorySnapshots } from './snapshots/snapshots.ts';
+import { DirectorySnapshotKeeper, type KeeperOptions } from './snapshots/keeper.ts';
+import type { SnapshotSource } from './snapshots/shared.ts';
+import type { PlacedEvent, SnapshotAnchor, SnapshotContent } from './snapshots/snapshot.ts';
 
 export interface LiveDirectoryOptions {
   readonly store: EventStore;
@@ -21,9 +20,9 @@ export interface LiveDirectoryOptions {
   readonly log: Log;
   readonly signal: AbortSignal;
   /** The directory starts from the stored one, instead of with the first event of the log. */
-  readonly snapshots?: DirectorySnapshots;
-  /** Set where this process saves snapshots too, in turn with others. */
-  readonly saving?: { readonly coordination: Coordination; readonly holder: string };
+  readonly snapshots?: SnapshotSource;
+  /** Set where this thread saves snapshots too, in turn with other processes. */
+  readonly saving?: Pick<KeeperOptions, 'snapshots' | 'coordination' | 'holder'>;
   /** Called with each batch, also an empty one. */
   readonly onMoved?: (position: number) => void;
   /**
@@ -46,16 +45,16 @@ export class LiveDirectory {
   #anchor: SnapshotAnchor | undefined;
   #answeredAtMs = Number.NEGATIVE_INFINITY;
   #caughtUp = false;
+  readonly #firstCaughtUp = Promise.withResolvers<void>();
 
   constructor(options: LiveDirectoryOptions) {
     this.#options = options;
-    const { store, clock, log, signal, snapshots, saving } = options;
-    if (snapshots === undefined || saving === undefined) return;
+    const { store, clock, log, signal, saving } = options;
+    if (saving === undefined) return;
     const storeId = (): Promise<string> => storeIdentity(store, clock);
-    const content = () => this.#content();
+    const content = () => this.content;
     this.#keeper = new DirectorySnapshotKeeper({
       ...saving,
-      snapshots,
       storeId,
       content,
       clock,
@@ -66,6 +65,11 @@ export class LiveDirectory {
 
   get directory(): Directory {
     return this.#options.directory;
+  }
+
+  /** Resolves when the end of the log was reached once. */
+  get whenCaughtUp(): Promise<void> {
+    return this.#firstCaughtUp.promise;
   }
 
   /** Whether the end of the log was reached once; from then on it lags by milliseconds. */
@@ -103,6 +107,7 @@ export class LiveDirectory {
       available();
       if (batch.caughtUp && !this.#caughtUp) {
         this.#caughtUp = true;
+        this.#firstCaughtUp.resolve();
         log.info({ position: batch.position }, 'directory caught up');
       }
       this.#keeper?.applied(batch.events.length, this.#caughtUp);
@@ -149,9 +154,10 @@ export class LiveDirectory {
     this.#options.onEvent?.(event, place);
   }
 
-  #content() {
+  /** For a snapshot of this moment; `undefined` where there was no event yet. */
+  get content(): (SnapshotContent & { readonly position: number }) | undefined {
     const { directory } = this.#options;
-    if (this.#anchor === undefined) throw new Error('a directory without events has nothing to save');
+    if (this.#anchor === undefined) return undefined;
     return {
       position: directory.position,
       anchor: this.#anchor,

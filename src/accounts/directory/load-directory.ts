@@ -1,4 +1,5 @@
-import { Directory, type DirectoryAccount } from '../../../projections/directory.ts';
+import { Directory } from '../../../projections/directory.ts';
+import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { systemClock } from '../../clock.ts';
 import { ACCOUNT_STREAMS, accountStream } from '../../domain/account-events.ts';
 import { isUnavailable } from '../../errors.ts';

@@ -1,4 +1,5 @@
-import type { AccountState, Directory } from '../../../projections/directory.ts';
+import type { Directory } from '../../../projections/directory.ts';
+import type { AccountState } from '../../../projections/directory-entry.ts';
 import type { Clock } from '../../clock.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { isUnavailable } from '../../errors.ts';
@@ -6,13 +7,14 @@ import type { EventStore, Position, RecordedEvent } from '../../event-store/even
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import { readAccountEvent } from './apply-to-directory.ts';
 import { LastKeyEvents } from './last-key-events.ts';
+import type { SnapshotSource } from './snapshots/shared.ts';
 import {
   DIRECTORY_SNAPSHOT_VERSION,
   type PlacedEvent,
   readSnapshot,
   type SnapshotAnchor,
 } from './snapshots/snapshot.ts';
-import type { DirectorySnapshots, SnapshotHeader } from './snapshots/snapshots.ts';
+import type { SnapshotHeader } from './snapshots/snapshots.ts';
 
 /** A snapshot that was replaced twice while it was read is read once more. */
 const MAX_READS = 2;
@@ -21,7 +23,7 @@ const STREAMS_A_READ = 100;
 export interface RestoreOptions {
   /** Nothing was applied to it yet. */
   readonly directory: Directory;
-  readonly snapshots: DirectorySnapshots;
+  readonly snapshots: SnapshotSource;
   readonly store: EventStore;
   readonly clock: Clock;
 }
@@ -73,7 +75,7 @@ async function misfitOf(
 
 async function restoreFrom(
   header: SnapshotHeader,
-  parts: AsyncIterable<string>,
+  parts: AsyncIterable<Uint8Array>,
   { directory, store }: RestoreOptions,
 ): Promise<Restoring> {
   const { anchor, events, accounts } = await readSnapshot(parts);

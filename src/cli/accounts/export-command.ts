@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { Directory, DirectoryAccount } from '../../../projections/directory.ts';
+import type { Directory } from '../../../projections/directory.ts';
+import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { bytesOf, linesOf } from '../../accounts/desired/export-account.ts';
 import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { MAX_LINE_BYTES } from '../../lines/lines.ts';

@@ -1,4 +1,5 @@
-import type { Directory, DirectoryAccount, DirectoryKey } from '../../../projections/directory.ts';
+import type { Directory, DirectoryKey } from '../../../projections/directory.ts';
+import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
 import { loadAccount, loadDirectory } from '../../accounts/directory/load-directory.ts';
 import type { Engines } from '../../app.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { DirectoryAccount } from '../../../projections/directory.ts';
+import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { webhookState } from '../../accounts/account-state.ts';
 import { changeAccount } from '../../accounts/change-account.ts';
 import { loadAccount, loadDirectory } from '../../accounts/directory/load-directory.ts';

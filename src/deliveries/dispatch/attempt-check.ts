@@ -1,5 +1,6 @@
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
-import type { Directory, DirectoryAccount } from '../../../projections/directory.ts';
+import type { Directory } from '../../../projections/directory.ts';
+import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { type AccountKey, activeProfile } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 

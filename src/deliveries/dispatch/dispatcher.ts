@@ -179,7 +179,8 @@ export class Dispatcher {
         this.#notified = false;
         await this.#react();
         await this.#held.resume(scheduler.now());
-        await this.#sleepAfter(await this.#claimDue());
+        const nextMs = Math.min(await this.#claimDue(), this.#held.nextAtMs());
+        this.#sleep(Math.max(0, nextMs - scheduler.now()));
         this.#retry.succeeded();
       }
     } catch (error) {
@@ -209,13 +210,17 @@ export class Dispatcher {
     this.#slots.ramps.start(prefix, atMs);
   }
 
-  /** Claims until nothing more is due that has a free slot; returns the time by which that was judged. */
+  /**
+   * Claims until nothing more is due that has a free slot; returns when something will be. Full lanes are left out: they
+   * continue when one of their attempts ends.
+   */
   async #claimDue(): Promise<number> {
     const { queue, holder, scheduler } = this.#options;
     for (;;) {
       const nowMs = scheduler.now();
-      const dueAtMs = await queue.nextDueAtMs();
-      if (dueAtMs === undefined || dueAtMs > nowMs || this.#stopping.signal.aborted) return nowMs;
+      const dueAtMs = (await queue.nextDueAtMs()) ?? Infinity;
+      const rampAtMs = this.#slots.ramps.nextAtMs(nowMs) ?? Infinity;
+      if (dueAtMs > nowMs || this.#stopping.signal.aborted) return Math.min(dueAtMs, rampAtMs);
       const claimed = await this.#claims.run(async () => {
         const grant = this.#slots.grant(nowMs);
         if (grant.limit <= 0) return 0;
@@ -223,17 +228,9 @@ export class Dispatcher {
         this.#start(deliveries);
         return deliveries.length;
       });
-      if (claimed === 0) return nowMs;
+      if (claimed === 0) return Math.min((await queue.nextDueAtMs(nowMs)) ?? Infinity, rampAtMs);
       await nextTurn(); // claims are synchronous work: let answers in
     }
-  }
-
-  /** Full lanes are left out: they continue when one of their attempts ends. */
-  async #sleepAfter(judgedAtMs: number): Promise<void> {
-    const dueAtMs = (await this.#options.queue.nextDueAtMs(judgedAtMs)) ?? Infinity;
-    const rampAtMs = this.#slots.ramps.nextAtMs(judgedAtMs) ?? Infinity;
-    const nextMs = Math.min(dueAtMs, rampAtMs, this.#held.nextAtMs());
-    this.#sleep(Math.max(0, nextMs - this.#options.scheduler.now()));
   }
 
   #sleep(delayMs: number): void {

@@ -1,4 +1,5 @@
-import type { Directory, DirectoryAccount } from '../../../projections/directory.ts';
+import type { Directory } from '../../../projections/directory.ts';
+import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
 import { isUnavailable } from '../../errors.ts';
 import type { TransactionsView } from '../../transactions/view/transactions-view.ts';

@@ -16,7 +16,7 @@ export interface KnownKeys {
  * the first. A newer one that encrypts nothing is about to become the first.
  */
 export function checkMasterKeys(
-  directory: Pick<Directory, 'states'>,
+  directory: Pick<Directory, 'accounts'>,
   keys: Pick<MasterKeys, 'ids' | 'fingerprints'> | undefined,
   { recorded, otherFile }: KnownKeys,
 ): Finding {

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { Directory } from '../../../projections/directory.ts';
 import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
+import { type SharedSnapshot, startingFrom } from '../../accounts/directory/snapshots/shared.ts';
 import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
@@ -20,6 +21,8 @@ export interface ApiThreadData {
   readonly pem: Certificate | undefined;
   readonly shared: SharedApi;
   readonly standing: SharedArrayBuffer;
+  /** What the main thread's directory has started from, if anything. */
+  readonly snapshot: SharedSnapshot | undefined;
 }
 
 /** What the main thread sends, besides `stop`. */
@@ -40,7 +43,8 @@ export type ApiThreadMessage =
     };
 
 /** One more thread that answers the pull API: its own directory, view and listener on the port of the others. */
-async function run({ config: given, name, address, pem, shared, standing: memory }: ApiThreadData) {
+async function run(data: ApiThreadData): Promise<void> {
+  const { config: given, name, address, pem, shared, standing: memory, snapshot } = data;
   const config = configInThread(given);
   const clock = systemClock;
   const log = createLog(config.FUEL_LOG_LEVEL, { role: 'api', thread: name });
@@ -57,7 +61,7 @@ async function run({ config: given, name, address, pem, shared, standing: memory
   const live = new LiveDirectory({
     store: engines.store(),
     directory: new Directory(),
-    snapshots: engines.snapshots(),
+    snapshots: startingFrom(snapshot, engines.snapshots()),
     clock,
     log,
     signal: following.signal,

@@ -1,6 +1,7 @@
 import { Directory } from '../../../projections/directory.ts';
 import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import { DirectoryReach } from '../../accounts/directory/reach.ts';
+import { type SharedSnapshot, startingFrom } from '../../accounts/directory/snapshots/shared.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import { assertSecretsReadable } from '../../accounts/store-binding.ts';
 import type { Engines } from '../../app.ts';
@@ -19,6 +20,7 @@ import type { Sender } from '../../deliveries/sender/sender-port.ts';
 import { configuredPresigner } from '../../images/presign.ts';
 import type { Log } from '../../log.ts';
 import { EVENT_STORE } from '../../ops/engine-health.ts';
+import { aborted } from '../../pause.ts';
 import type { AttemptMeter } from './attempt-meter.ts';
 
 const DAY_MS = 86_400_000;
@@ -30,6 +32,8 @@ export interface WebhooksRun {
   /** Names this process among those that claim deliveries. */
   readonly holder: string;
   readonly signal: AbortSignal;
+  /** What the main thread's directory has started from, if anything. */
+  readonly snapshot: SharedSnapshot | undefined;
   /** Called when the subscription is connected and the directory has caught up. */
   readonly onConnected: () => void;
   readonly onMoved: (position: number) => void;
@@ -46,11 +50,11 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // ends last: attempts are judged by the directory until their end
   const parts = createParts(run, { sender, following: following.signal });
-  const { directory, masterKeys, dispatcher, live, fanOut, caughtUp } = parts;
+  const { directory, masterKeys, dispatcher, live, fanOut } = parts;
   const { config, engines, log, onConnected } = run;
   const directoryEnded = live.run();
   try {
-    await Promise.race([caughtUp, directoryEnded, aborted(until)]);
+    await Promise.race([live.whenCaughtUp, directoryEnded, aborted(until)]);
     if (!until.aborted) {
       await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
       dispatcher.start();
@@ -119,26 +123,19 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     environment,
     retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
   });
-  const { promise: caughtUp, resolve } = Promise.withResolvers<void>();
-  const live: LiveDirectory = new LiveDirectory({
+  const live = new LiveDirectory({
     store,
     directory,
-    snapshots: engines.snapshots(),
+    snapshots: startingFrom(run.snapshot, engines.snapshots()),
     clock: systemScheduler,
     log,
     signal: own.following,
     onEvent: (event, place) => dispatcher.accountEvent(event, place),
     onMoved(position) {
-      if (live.isCaughtUp) resolve();
       reach.moved(position);
       dispatcher.directoryMoved();
       onMoved(position);
     },
   });
-  return { directory, masterKeys, dispatcher, fanOut, live, caughtUp };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  return { directory, masterKeys, dispatcher, fanOut, live };
 }

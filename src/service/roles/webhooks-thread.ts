@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import type { SharedSnapshot } from '../../accounts/directory/snapshots/shared.ts';
 import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
@@ -12,6 +13,8 @@ import { runWebhooks } from './run-webhooks.ts';
 export interface WebhooksThreadData {
   readonly config: Config;
   readonly holder: string;
+  /** What the main thread's directory has started from, if anything. */
+  readonly snapshot: SharedSnapshot | undefined;
 }
 
 /** What the thread reports to the main thread. */
@@ -22,7 +25,7 @@ export type WebhooksThreadMessage =
   | { readonly kind: 'counted'; readonly attempts: AttemptReport; readonly loopDelayMs: number };
 
 /** The webhooks' thread: receivers have half a second to answer, and the API must not delay the measurement. */
-const { config: given, holder } = workerData as WebhooksThreadData;
+const { config: given, holder, snapshot } = workerData as WebhooksThreadData;
 const config = configInThread(given);
 const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
@@ -38,6 +41,7 @@ try {
     engines,
     log,
     holder,
+    snapshot,
     signal: stopping.signal,
     onConnected: () => post({ kind: 'connected' }),
     onMoved: (position) => post({ kind: 'moved', position }),

@@ -23,6 +23,7 @@ import { newEvent } from '../../../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { contentOf } from '../../support/accounts/directory-content.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/waiting.ts';
@@ -69,7 +70,7 @@ function machine() {
       log: pino({ level: 'info' }, { write: (line) => void lines.push(line) }),
       signal: stopping.signal,
       snapshots: options.snapshots ?? snapshots,
-      saving: { coordination, holder: options.holder ?? 'this' },
+      saving: { snapshots: options.snapshots ?? snapshots, coordination, holder: options.holder ?? 'this' },
       onEvent: (event, place) => void told.push({ event, ...place }),
     });
     const running = live.run();
@@ -101,6 +102,8 @@ function watched(store: EventStore, begunAt: number[]): EventStore {
     },
   });
 }
+
+const partsOf = (...texts: readonly string[]) => texts.map((text) => Buffer.from(text));
 
 /** Saves what a process would that could not read some of the events, by its own account of them. */
 async function saveAs(m: Machine, couldRead: (event: RecordedEvent) => boolean): Promise<SnapshotHeader> {
@@ -139,9 +142,7 @@ describe('a process that starts', () => {
 
     const second = await m.start();
     expect(second.begunAt).toEqual([savedAt]);
-    expect(structuredClone([...second.live.directory.accounts()])).toEqual(
-      structuredClone([...(await loadDirectory(m.store)).accounts()]),
-    );
+    expect(contentOf(second.live.directory)).toEqual(contentOf(await loadDirectory(m.store)));
     expect(second.told.map(({ event, position }) => [event.type, position])).toEqual([
       ['KeySwitchedOff', offAt],
       ['WebhookEnabled', enabledAt],
@@ -155,22 +156,23 @@ describe('a process that starts', () => {
     [
       'of another version',
       /version 99/,
-      async (m) => m.snapshots.save({ ...(await saveAs(m, () => true)), version: 99 }, ['{}']),
+      async (m) => m.snapshots.save({ ...(await saveAs(m, () => true)), version: 99 }, partsOf('{}')),
     ],
     [
       'of another event store',
       /event store elsewhere/,
-      async (m) => m.snapshots.save({ ...(await saveAs(m, () => true)), storeId: 'elsewhere' }, ['{}']),
+      async (m) =>
+        m.snapshots.save({ ...(await saveAs(m, () => true)), storeId: 'elsewhere' }, partsOf('{}')),
     ],
     [
       'from behind the end of the log',
       /the event store ends at/,
-      async (m) => m.snapshots.save({ ...(await saveAs(m, () => true)), position: 1e9 }, ['{}']),
+      async (m) => m.snapshots.save({ ...(await saveAs(m, () => true)), position: 1e9 }, partsOf('{}')),
     ],
     [
       'that is damaged',
       /JSON/,
-      async (m) => m.snapshots.save(await saveAs(m, () => true), ['{"accounts":[', '']),
+      async (m) => m.snapshots.save(await saveAs(m, () => true), partsOf('{"accounts":[', '')),
     ],
     [
       'of a log that has gone another way since',
@@ -345,7 +347,7 @@ describe('a command', () => {
     const begunAt: number[] = [];
     const directory = await loadDirectory(watched(m.store, begunAt), m.snapshots);
     expect(begunAt).toEqual([position]);
-    expect([...directory.accounts()]).toEqual([...(await loadDirectory(m.store)).accounts()]);
+    expect(contentOf(directory)).toEqual(contentOf(await loadDirectory(m.store)));
   });
 
   test('reads the events where the snapshots can not be reached', async () => {

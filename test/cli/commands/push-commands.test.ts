@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Ledger } from '../../../examples/ledger/ledger.ts';
 import { createReceiver, type Receiver, type WebhookEvent } from '../../../examples/receiver/receiver.ts';
 import type { DeliveryState, DeliverySummary } from '../../../src/deliveries/queue/delivery-queue.ts';
 import { makeCertificate } from '../../support/certificate.ts';
@@ -44,7 +45,12 @@ beforeAll(async () => {
   ({ prefix } = await openAccount(service));
   const first = await service.done(['webhook', 'set', prefix, 'https://127.0.0.1:9/', '--json', '--wait']);
   secret = first.json.webhook_secret;
-  receiver = createReceiver({ secret, ...certificate, onEvent: (event) => events.push(event) });
+  receiver = createReceiver({
+    secrets: [secret],
+    ...certificate,
+    ledger: new Ledger(':memory:'),
+    onEvent: (event) => events.push(event),
+  });
   receiver.server.listen(0, '127.0.0.1');
   await once(receiver.server, 'listening');
   url = `https://127.0.0.1:${(receiver.server.address() as AddressInfo).port}/hook`;

@@ -77,7 +77,7 @@ describe('a consumer of an embedded group', () => {
     const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
     await subscriptions.ensureGroup('g', SETTINGS);
     await record(store, 'transaction-1', 'a');
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => {
       vi.useRealTimers();
     });

@@ -40,7 +40,7 @@ function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
     readiness: at({ ready: true, checks: { known_to_others: true } }),
     operations: at([]),
     certificateEndsAtMs: at(undefined),
-    lists: { accounts: [], closed: [], webhooks: [], disabled: [] },
+    lists: at({ accounts: [], closed: [], webhooks: [], disabled: [] }),
     ...overrides,
   };
 }
@@ -110,11 +110,11 @@ describe('what needs attention', () => {
     ],
     [{ backlog: { unknown: 'away' } }, 'warn: not known: the backlog of deliveries (away)'],
     [
-      { lists: { accounts: [], closed: [7], webhooks: [], disabled: [] } },
+      { lists: at({ accounts: [], closed: [7], webhooks: [], disabled: [] }) },
       'bad: account 7 is closed: an event of it can not be read',
     ],
     [
-      { lists: { accounts: [], closed: [], webhooks: [], disabled: [{ accountId: 7, prefix: PREFIX }] } },
+      { lists: at({ accounts: [], closed: [], webhooks: [], disabled: [{ accountId: 7, prefix: PREFIX }] }) },
       `bad: the webhook of key ${PREFIX} is switched off: nothing is sent to it`,
     ],
   ])('is in %j: %s', (overrides, text) => {
@@ -189,6 +189,25 @@ describe('the lists of accounts', () => {
     clock.advance(2_000);
     expect((await index.lists()).accounts).toHaveLength(2);
   });
+});
+
+test('accounts that changed are read again among those that did not', async () => {
+  const directory = new Directory();
+  const apply = (accountId: number, revision: number, event: AccountEvent): void => {
+    const data = { ...event.data, account_id: accountId };
+    const decoded = { ok: true, event: { ...event, data } as AccountEvent, atMs: 1 } as const;
+    directory.apply({ position: directory.position + 1, stream: `account-${accountId}`, revision, decoded });
+  };
+  for (let id = 1; id <= 300; id++) apply(id, 0, opened(`Name ${id}`));
+  const clock = new FakeClock();
+  const index = new AccountIndex({ directory, environment: 'staging', clock });
+  expect((await index.listsSoon()).value?.accounts).toHaveLength(300);
+  apply(7, 1, keyIssued());
+  apply(7, 2, webhookSet());
+  apply(301, 0, opened('Newest'));
+  clock.advance(2_000);
+  const { accounts, webhooks } = await index.lists();
+  expect([accounts.length, accounts[300]?.name, webhooks]).toMatchObject([301, 'newest', [{ accountId: 7 }]]);
 });
 
 describe('the access checks of an account', () => {

@@ -22,6 +22,7 @@ function threads() {
     config: config('2'),
     names: ['api-2'],
     standing: new Standing(),
+    snapshot: undefined,
     metrics,
     onMoved: (...move) => moved.push(move),
   });
@@ -68,7 +69,7 @@ describe('a further API thread', () => {
     const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
     const moved: unknown[] = [];
     const started = new ApiThreads({
-      ...{ config: config('2'), names: ['api-2'], standing, metrics: createMetrics() },
+      ...{ config: config('2'), names: ['api-2'], standing, snapshot: undefined, metrics: createMetrics() },
       onMoved: (...move) => moved.push(move),
     });
     onTestFinished(() => started.stop());

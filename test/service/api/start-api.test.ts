@@ -17,7 +17,14 @@ test('an API of which a thread fails fails with its error, and still stops', asy
   onTestFinished(() => engines.close());
   const metrics = createMetrics();
   const standing = new Standing();
-  const threads = new ApiThreads({ config, names: ['api-2'], standing, metrics, onMoved: () => undefined });
+  const threads = new ApiThreads({
+    config,
+    names: ['api-2'],
+    standing,
+    snapshot: undefined,
+    metrics,
+    onMoved: () => undefined,
+  });
   const api = await startApi({
     ...{ config, engines, directory: new Directory(), metrics, threads },
     availability: { state: () => 'unavailable' },

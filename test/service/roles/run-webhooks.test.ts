@@ -88,6 +88,7 @@ async function machine() {
       engines: on,
       log: silentLog,
       holder: 'this',
+      snapshot: undefined,
       signal: stopping.signal,
       onConnected: () => {
         connectedAfter = moved.at(-1);

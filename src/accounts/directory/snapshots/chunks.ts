@@ -32,9 +32,8 @@ export class Sealing {
   }
 }
 
-export function* cutIntoChunks(parts: Iterable<string>): Generator<Chunk, void> {
-  for (const part of parts) {
-    const bytes = Buffer.from(part);
+export function* cutIntoChunks(parts: Iterable<Uint8Array>): Generator<Chunk, void> {
+  for (const bytes of parts) {
     for (let from = 0; from === 0 || from < bytes.length; from += CHUNK_BYTES) {
       const endsPart = from + CHUNK_BYTES >= bytes.length;
       yield { bytes: bytes.subarray(from, from + CHUNK_BYTES), endsPart };
@@ -43,14 +42,17 @@ export function* cutIntoChunks(parts: Iterable<string>): Generator<Chunk, void> 
 }
 
 /** The parts again. Rejects at the end where the chunks do not match the seal. */
-export async function* joinChunks(chunks: AsyncIterable<Chunk>, seal: Seal): AsyncGenerator<string, void> {
+export async function* joinChunks(
+  chunks: AsyncIterable<Chunk>,
+  seal: Seal,
+): AsyncGenerator<Uint8Array, void> {
   const sealing = new Sealing();
   let current: Uint8Array[] = [];
   for await (const chunk of chunks) {
     sealing.add(chunk);
     current.push(chunk.bytes);
     if (!chunk.endsPart) continue;
-    yield Buffer.concat(current).toString();
+    yield current.length === 1 ? chunk.bytes : Buffer.concat(current);
     current = [];
   }
   const found = sealing.seal();

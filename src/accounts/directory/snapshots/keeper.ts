@@ -23,7 +23,7 @@ export interface KeeperOptions {
   readonly holder: string;
   readonly storeId: () => Promise<string>;
   /** The directory as of now, with its position. */
-  readonly content: () => SnapshotContent & { readonly position: number };
+  readonly content: () => (SnapshotContent & { readonly position: number }) | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -92,7 +92,9 @@ export class DirectorySnapshotKeeper {
     const { snapshots, content, log } = this.#options;
     const storeId = await this.#options.storeId();
     const stored = await snapshots.load();
-    const { position, ...now } = content();
+    const present = content();
+    if (present === undefined) throw new Error('a directory without events has nothing to save');
+    const { position, ...now } = present;
     if (stored !== undefined && this.#isNewer(stored.header, { storeId, position })) {
       this.#knownPosition = stored.header.position;
       this.#unsaved = 0;
@@ -119,7 +121,7 @@ export class DirectorySnapshotKeeper {
     return header.position !== this.#knownPosition && header.position <= own.position;
   }
 
-  *#untilAborted(parts: Iterable<string>): Generator<string, void> {
+  *#untilAborted(parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
     for (const part of parts) {
       this.#options.signal.throwIfAborted();
       yield part;

@@ -61,7 +61,7 @@ export function openMongoDirectorySnapshots(options: {
     }
   }
 
-  async function write(generation: string, parts: Iterable<string>): Promise<Seal> {
+  async function write(generation: string, parts: Iterable<Uint8Array>): Promise<Seal> {
     const sealing = new Sealing();
     let number = 0;
     for (const chunk of cutIntoChunks(parts)) {

@@ -1,17 +1,18 @@
-import type { AccountState } from '../../../../projections/directory.ts';
-import type { Account } from '../../../domain/account.ts';
+import type { AccountState } from '../../../../projections/directory-entry.ts';
+import type { PackedAccount } from '../../../../projections/packed-account.ts';
+import type { AccountKey } from '../../../domain/account.ts';
 import type { AccountEvent } from '../../../domain/account-events.ts';
-import type { AccountDraft } from '../../../domain/account-evolve.ts';
 import type { Position } from '../../../event-store/event-store.ts';
 
 /**
- * Of the text below and of what accounts are folded to. Raise it when either changes: an `Account` with another shape,
+ * Of the form below and of what accounts are folded to. Raise it when either changes: an `Account` with another shape,
  * or an event with another meaning. A snapshot of version 1 may lack an event: that version could skip one when it
  * resumed a subscription to EventStoreDB.
  */
-export const DIRECTORY_SNAPSHOT_VERSION = 2;
+export const DIRECTORY_SNAPSHOT_VERSION = 3;
 /** To write or read a part takes the event loop a few milliseconds. */
-const PART_CHARACTERS = 128 * 1024;
+const PART_BYTES = 128 * 1024;
+const LINE_FEED = 10;
 
 /** The last account event in a snapshot: it was not made from a log that does not have it there. */
 export interface SnapshotAnchor {
@@ -34,40 +35,45 @@ export interface SnapshotContent {
   readonly accounts: Iterable<AccountState>;
 }
 
-type PlainMap<T> = T extends ReadonlyMap<infer K, infer V> ? (readonly [K, V])[] : T;
-type PlainAccount = { readonly [Field in keyof Account]: PlainMap<Account[Field]> };
-type PlainState = {
-  readonly [Field in keyof AccountState]: Field extends 'account'
-    ? PlainAccount | null
-    : Field extends 'lastKeys'
-      ? PlainMap<NonNullable<AccountState['lastKeys']>> | null
-      : AccountState[Field];
+/** An account without its text, which follows: `bytes` long, behind those of the accounts before it. */
+type AccountHead = Omit<AccountState, 'packed' | 'lastKeys'> & {
+  readonly packed: (Omit<PackedAccount, 'bytes' | 'from' | 'to'> & { readonly bytes: number }) | null;
+  readonly lastKeys: readonly (readonly [string, AccountKey])[] | null;
 };
 
-type Part =
+/** The first line of a part, as JSON. */
+type Head =
   | { readonly anchor: SnapshotAnchor }
   | { readonly events: readonly PlacedEvent[] }
-  | { readonly accounts: readonly PlainState[] };
+  | { readonly accounts: readonly AccountHead[] };
+
+interface Item {
+  /** In the list of the part's first line, as JSON. */
+  readonly head: string;
+  /** Behind that line. */
+  readonly text: Uint8Array;
+}
+
+const NO_TEXT = new Uint8Array();
 
 /**
- * The content as text, part by part; a part has at most `partCharacters`, or one item. The directory may change between
- * two parts: later parts are newer, which `Directory.restore` allows for.
+ * The content part by part; a part has at most `partBytes`, or one item. The directory may change between two parts:
+ * later parts are newer, which `Directory.restore` allows for.
  */
 export function* snapshotParts(
   { anchor, events, accounts }: SnapshotContent,
-  partCharacters = PART_CHARACTERS,
-): Generator<string, void> {
-  yield JSON.stringify({ anchor } satisfies Part);
-  yield* inParts(
-    'events',
-    mapped(events, (event) => JSON.stringify(event)),
-    partCharacters,
-  );
-  yield* inParts('accounts', mapped(accounts, textOf), partCharacters);
+  partBytes = PART_BYTES,
+): Generator<Uint8Array, void> {
+  yield Buffer.from(JSON.stringify({ anchor } satisfies Head));
+  yield* inParts('events', mapped(events, eventItem), partBytes);
+  yield* inParts('accounts', mapped(accounts, accountItem), partBytes);
 }
 
-/** Reads what `snapshotParts` wrote. Rejects where a part can't be read, or is not such a text. */
-export async function readSnapshot(parts: AsyncIterable<string>): Promise<{
+/**
+ * Reads what `snapshotParts` wrote; the accounts stay packed, in the bytes of the parts. Rejects where a part can't be
+ * read, or is none.
+ */
+export async function readSnapshot(parts: AsyncIterable<Uint8Array>): Promise<{
   readonly anchor: SnapshotAnchor;
   readonly events: readonly PlacedEvent[];
   readonly accounts: readonly AccountState[];
@@ -75,11 +81,13 @@ export async function readSnapshot(parts: AsyncIterable<string>): Promise<{
   let anchor: SnapshotAnchor | undefined;
   const events: PlacedEvent[] = [];
   const accounts: AccountState[] = [];
-  for await (const text of parts) {
-    const part = JSON.parse(text) as Part;
-    if ('anchor' in part) anchor = part.anchor;
-    else if ('events' in part) for (const event of part.events) events.push(event);
-    else for (const state of part.accounts) accounts.push(stateOf(state));
+  for await (const part of parts) {
+    const lineFeed = part.indexOf(LINE_FEED);
+    const line = lineFeed === -1 ? part : part.subarray(0, lineFeed);
+    const head = JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.length).toString()) as Head;
+    if ('anchor' in head) anchor = head.anchor;
+    else if ('events' in head) for (const event of head.events) events.push(event);
+    else for (const state of statesOf(head.accounts, part, lineFeed + 1)) accounts.push(state);
   }
   if (anchor === undefined) throw new Error('the snapshot of the directory has no beginning');
   return { anchor, events, accounts };
@@ -87,68 +95,55 @@ export async function readSnapshot(parts: AsyncIterable<string>): Promise<{
 
 function* inParts(
   name: 'events' | 'accounts',
-  items: Iterable<string>,
-  partCharacters: number,
-): Generator<string, void> {
-  const part = (): string => `{"${name}":[${texts.join(',')}]}`;
-  let texts: string[] = [];
-  let characters = 0;
-  for (const text of items) {
-    if (characters + text.length > partCharacters && texts.length > 0) {
+  items: Iterable<Item>,
+  partBytes: number,
+): Generator<Uint8Array, void> {
+  let heads: string[] = [];
+  let texts: Uint8Array[] = [];
+  let bytes = 0;
+  const part = (): Uint8Array => Buffer.concat([Buffer.from(`{"${name}":[${heads.join(',')}]}\n`), ...texts]);
+  for (const { head, text } of items) {
+    const size = head.length + text.length;
+    if (bytes + size > partBytes && heads.length > 0) {
       yield part();
+      heads = [];
       texts = [];
-      characters = 0;
+      bytes = 0;
     }
+    heads.push(head);
     texts.push(text);
-    characters += text.length;
+    bytes += size;
   }
-  if (texts.length > 0) yield part();
+  if (heads.length > 0) yield part();
 }
 
-function* mapped<T>(items: Iterable<T>, text: (item: T) => string): Generator<string, void> {
-  for (const item of items) yield text(item);
+function* mapped<T>(items: Iterable<T>, toItem: (item: T) => Item): Generator<Item, void> {
+  for (const item of items) yield toItem(item);
 }
 
-function textOf(state: AccountState): string {
-  return JSON.stringify(plainState(state));
+function eventItem(event: PlacedEvent): Item {
+  return { head: JSON.stringify(event), text: NO_TEXT };
 }
 
-function plainState({ id, account, position, revision, unreadable, lastKeys }: AccountState): PlainState {
-  return {
-    id,
-    position,
-    revision,
-    unreadable,
-    lastKeys: lastKeys === undefined ? null : [...lastKeys],
-    account: account === undefined ? null : plainAccount(account),
-  };
+function accountItem({ id, position, revision, unreadable, packed, lastKeys }: AccountState): Item {
+  const head = { id, position, revision, unreadable, lastKeys: lastKeys ? [...lastKeys] : null };
+  if (packed === undefined)
+    return { head: JSON.stringify({ ...head, packed: null } satisfies AccountHead), text: NO_TEXT };
+  const { bytes, from, to, ...known } = packed;
+  const whole: AccountHead = { ...head, packed: { ...known, bytes: to - from } };
+  return { head: JSON.stringify(whole), text: bytes.subarray(from, to) };
 }
 
-function plainAccount(account: Account): PlainAccount {
-  const { profiles, groups, corporates, keys, ...rest } = account;
-  return {
-    ...rest,
-    profiles: [...profiles],
-    groups: [...groups],
-    corporates: [...corporates],
-    keys: [...keys],
-  };
-}
-
-function stateOf({ account, lastKeys, ...rest }: PlainState): AccountState {
-  return {
-    ...rest,
-    lastKeys: lastKeys === null ? undefined : new Map(lastKeys),
-    account: account === null ? undefined : draftOf(account),
-  };
-}
-
-function draftOf({ profiles, groups, corporates, keys, ...rest }: PlainAccount): AccountDraft {
-  return {
-    ...rest,
-    profiles: new Map(profiles),
-    groups: new Map(groups),
-    corporates: new Map(corporates),
-    keys: new Map(keys),
-  };
+function* statesOf(heads: readonly AccountHead[], bytes: Uint8Array, start: number): Generator<AccountState> {
+  let from = start;
+  for (const { packed, lastKeys, ...rest } of heads) {
+    const to = from + (packed?.bytes ?? 0);
+    if (to > bytes.length) throw new Error('a part of the snapshot of the directory is too short');
+    yield {
+      ...rest,
+      packed: packed === null ? undefined : { ...packed, bytes, from, to },
+      lastKeys: lastKeys === null ? undefined : new Map(lastKeys),
+    };
+    from = to;
+  }
 }

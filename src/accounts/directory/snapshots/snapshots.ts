@@ -12,8 +12,8 @@ export interface SnapshotHeader {
 
 export interface StoredSnapshot {
   readonly header: SnapshotHeader;
-  /** As they were saved, in that order; each at most 1 MiB of text unless one account alone is larger. */
-  readonly parts: AsyncIterable<string>;
+  /** As they were saved, in that order; each at most 1 MiB unless one account alone is larger. They don't change. */
+  readonly parts: AsyncIterable<Uint8Array>;
 }
 
 /**
@@ -27,6 +27,6 @@ export interface StoredSnapshot {
  */
 export interface DirectorySnapshots {
   load(): Promise<StoredSnapshot | undefined>;
-  save(header: SnapshotHeader, parts: Iterable<string>): Promise<void>;
+  save(header: SnapshotHeader, parts: Iterable<Uint8Array>): Promise<void>;
   close(): Promise<void>;
 }

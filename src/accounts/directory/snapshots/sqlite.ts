@@ -57,7 +57,7 @@ export function openSqliteDirectorySnapshots(options: { readonly path: string })
     }
   }
 
-  async function write(generation: string, parts: Iterable<string>): Promise<Seal> {
+  async function write(generation: string, parts: Iterable<Uint8Array>): Promise<Seal> {
     const sealing = new Sealing();
     let number = 0;
     for (const { bytes, endsPart } of cutIntoChunks(parts)) {

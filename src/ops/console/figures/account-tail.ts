@@ -1,4 +1,4 @@
-import type { DirectoryAccount } from '../../../../projections/directory.ts';
+import type { DirectoryAccount } from '../../../../projections/directory-entry.ts';
 import { accountStream } from '../../../domain/account-events.ts';
 import { printableData, recordedAtMs } from '../../../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../../../event-store/event-store.ts';

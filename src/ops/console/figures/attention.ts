@@ -3,7 +3,6 @@ import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { VIEW_NAME } from '../../../transactions/view/projector.ts';
 import { EVENT_STORE } from '../../engine-health.ts';
 import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../../followers.ts';
-import type { AccountLists } from './account-index.ts';
 import type { Known } from './known.ts';
 import type { ConsoleParts } from './parts.ts';
 import { MAX_FAILING, type Snapshot } from './snapshot.ts';
@@ -38,7 +37,7 @@ export function attentionOf(
     ...ofReadiness(snapshot),
     ...ofFollowers(snapshot),
     ...ofWebhooks(snapshot, parts),
-    ...ofAccounts(snapshot.lists),
+    ...ofAccounts(valueIn(snapshot.lists)?.closed ?? []),
     ...ofBacklog(snapshot),
     ...ofCertificate(snapshot),
     ...ofRepairs(snapshot),
@@ -79,7 +78,8 @@ function ofReadiness({ readiness }: Snapshot): Attention[] {
 }
 
 function ofFollowers({ followers, lists }: Snapshot): Attention[] {
-  return (valueIn(followers) ?? []).flatMap((follower) => ofFollower(follower, lists.webhooks.length));
+  const webhooks = valueIn(lists)?.webhooks.length ?? 0;
+  return (valueIn(followers) ?? []).flatMap((follower) => ofFollower(follower, webhooks));
 }
 
 function ofFollower(follower: FollowerStatus, webhooks: number): Attention[] {
@@ -110,11 +110,9 @@ function ofFollower(follower: FollowerStatus, webhooks: number): Attention[] {
   return found;
 }
 
-function ofWebhooks(
-  { lists: { disabled }, failing }: Snapshot,
-  parts: Pick<ConsoleParts, 'directory'>,
-): Attention[] {
+function ofWebhooks({ lists, failing }: Snapshot, parts: Pick<ConsoleParts, 'directory'>): Attention[] {
   const found: Attention[] = [];
+  const disabled = valueIn(lists)?.disabled ?? [];
   const [off] = disabled;
   if (off !== undefined) {
     const what =
@@ -147,7 +145,7 @@ function ofWebhooks(
   return found;
 }
 
-function ofAccounts({ closed }: AccountLists): Attention[] {
+function ofAccounts(closed: readonly number[]): Attention[] {
   const [first] = closed;
   if (first === undefined) return [];
   const text =
@@ -196,7 +194,8 @@ function ofRepairs({ operations, atMs }: Snapshot): Attention[] {
 
 /** What can't be read may hide anything. */
 function ofUnknown(snapshot: Snapshot): Attention[] {
-  const { followers, backlog, failing, processes, readiness, operations, certificateEndsAtMs } = snapshot;
+  const { followers, backlog, failing, processes, readiness, operations, certificateEndsAtMs, lists } =
+    snapshot;
   const read: Record<string, Known<unknown>> = {
     followers,
     'the backlog of deliveries': backlog,
@@ -205,6 +204,7 @@ function ofUnknown(snapshot: Snapshot): Attention[] {
     readiness,
     repairs: operations,
     'the certificate': certificateEndsAtMs,
+    'webhooks that are switched off, and closed accounts': lists,
   };
   return Object.entries(read).flatMap(([what, found]) =>
     'unknown' in found

@@ -43,7 +43,7 @@ export interface ConsoleParts {
   readonly reads: BoundedReads;
   readonly coordination: Pick<Coordination, 'holder' | 'live'>;
   /** As live as the access checks of this process. */
-  readonly directory: Pick<Directory, 'accounts' | 'account' | 'key' | 'changes'>;
+  readonly directory: Pick<Directory, 'states' | 'account' | 'key' | 'changes' | 'counts'>;
   readonly attempts: Pick<AttemptHistory, 'minutes'>;
   readonly history: Pick<FigureHistory, 'readings'>;
   readonly readiness: () => Readiness | Promise<Readiness>;

@@ -34,7 +34,7 @@ export interface Snapshot {
   readonly readiness: Known<Readiness>;
   readonly operations: Known<readonly Operation[]>;
   readonly certificateEndsAtMs: Known<number | undefined>;
-  readonly lists: AccountLists;
+  readonly lists: Known<AccountLists>;
 }
 
 /** One snapshot for everybody who looks, of which each part is read only while somebody does. */
@@ -81,7 +81,7 @@ export class Snapshots {
   }
 
   async get(): Promise<Snapshot> {
-    const [read, lists] = await Promise.all([this.#read(), this.accounts.lists()]);
+    const [read, lists] = await Promise.all([this.#read(), this.accounts.listsSoon()]);
     return { ...read, lists, atMs: this.#now() };
   }
 }

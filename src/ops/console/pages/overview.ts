@@ -114,10 +114,13 @@ function deliveryFacts(snapshot: Snapshot, parts: PageContext['parts']): VNode {
     ],
     [
       'webhooks',
-      html`<a href="/webhooks">${count(lists.webhooks.length)}</a>, <a href="/webhooks?state=disabled">${lists.disabled.length} switched off</a>, ${orUnknown(failing, (lanes) => html`<a href="/webhooks?state=failing">${failingWebhooks(lanes, parts).length} failing</a>`)}`,
+      html`<a href="/webhooks">${orUnknown(lists, ({ webhooks }) => count(webhooks.length))}</a>, <a href="/webhooks?state=disabled">${parts.directory.counts.disabledWebhooks} switched off</a>, ${orUnknown(failing, (lanes) => html`<a href="/webhooks?state=failing">${failingWebhooks(lanes, parts).length} failing</a>`)}`,
     ],
     ['failed', html`<a href="/deliveries?state=failed">the newest that failed</a>`],
-    ['accounts', html`<a href="/accounts">${plural(lists.accounts.length, 'account')}</a>`],
+    [
+      'accounts',
+      html`<a href="/accounts">${orUnknown(lists, ({ accounts }) => plural(accounts.length, 'account'))}</a>`,
+    ],
   ]);
 }
 

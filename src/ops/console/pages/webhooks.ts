@@ -24,7 +24,7 @@ export async function webhooksPage({ parts, snapshots, query }: PageContext): Pr
   if (given !== wanted) {
     return malformed('Webhooks', [`${given} is no state of a webhook: they are ${STATES.join(', ')}`]);
   }
-  const { lists, failing } = await snapshots.get();
+  const [{ failing }, lists] = await Promise.all([snapshots.get(), snapshots.accounts.lists()]);
   const fails = 'unknown' in failing ? [] : failingWebhooks(failing.value, parts);
   const streaks = new Map(fails.map((lane) => [lane.prefix, lane]));
   const failingRefs = fails.map(({ prefix }) => ({

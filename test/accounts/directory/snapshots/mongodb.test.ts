@@ -34,7 +34,7 @@ describeWithMongodb('directory snapshots on MongoDB', () => {
     await connection.use((db) =>
       db.collection(PARTS).insertMany([left('old', 3_601_000), left('new', 3_000_000)]),
     );
-    await snapshots.save({ version: 1, storeId: 's', position: 1 }, ['one']);
+    await snapshots.save({ version: 1, storeId: 's', position: 1 }, [Buffer.from('one')]);
     const found = await connection.use((db) => db.collection(PARTS).distinct('generation'));
     expect(found).toContain('new');
     expect(found).not.toContain('old');

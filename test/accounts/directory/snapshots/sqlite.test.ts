@@ -38,7 +38,7 @@ test('chunks of a process that was killed while it saved are removed after an ho
     db.exec(`INSERT INTO chunks VALUES ('${name}', 0, 1, x'00', unixepoch() - ${secondsAgo})`);
   leave('old', 3_601);
   leave('new', 3_000);
-  await snapshots.save({ version: 1, storeId: 's', position: 1 }, ['one']);
+  await snapshots.save({ version: 1, storeId: 's', position: 1 }, [Buffer.from('one')]);
   const left = db.prepare("SELECT generation FROM chunks WHERE generation IN ('old', 'new')").all();
   expect(left).toEqual([expect.objectContaining({ generation: 'new' })]);
 });

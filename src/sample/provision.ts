@@ -1,7 +1,7 @@
-import { type AccountWriter, changeAccount } from '../../src/accounts/change-account.ts';
-import { type IssuedKey, issueKey } from '../../src/accounts/issue-key.ts';
-import type { WebhookOptions } from '../../src/accounts/set-webhook.ts';
-import type { AccountCommand } from '../../src/domain/account-commands.ts';
+import { type AccountWriter, changeAccount } from '../accounts/change-account.ts';
+import { type IssuedKey, issueKey } from '../accounts/issue-key.ts';
+import type { WebhookOptions } from '../accounts/set-webhook.ts';
+import type { AccountCommand } from '../domain/account-commands.ts';
 import type { SampleAccount } from './sample-directory.ts';
 
 /** Opens a sample account with access and issues a key for it, by the commands that an operator would give. */
@@ -15,10 +15,25 @@ export async function provision(
   },
 ): Promise<IssuedKey> {
   const accountId = account.id;
-  const commands: AccountCommand[] = [
+  await changeAccount(writer, accountId, openingCommands(account, access.fromMs));
+  return issueKey(writer, {
+    accountId,
+    environment: 'staging',
+    label: 'demo',
+    allowList: [],
+    rateLimit: access.rateLimit,
+    driverMobile: true,
+    webhook: access.webhook,
+  });
+}
+
+/** The commands that open the account, with its groups and corporates, and give it access from then on. */
+export function openingCommands(account: SampleAccount, fromMs: number): AccountCommand[] {
+  const accountId = account.id;
+  return [
     { type: 'OpenAccount', accountId, name: account.name },
     { type: 'EnableIntegration', accountId },
-    { type: 'SetChargingProfile', accountId, profile: 'demo', fromMs: access.fromMs, toMs: null },
+    { type: 'SetChargingProfile', accountId, profile: 'demo', fromMs, toMs: null },
     ...account.groups.map(
       ({ id, name }): AccountCommand => ({ type: 'SetCorporateGroup', accountId, groupId: id, name }),
     ),
@@ -32,14 +47,4 @@ export async function provision(
       }),
     ),
   ];
-  await changeAccount(writer, accountId, commands);
-  return issueKey(writer, {
-    accountId,
-    environment: 'staging',
-    label: 'demo',
-    allowList: [],
-    rateLimit: access.rateLimit,
-    driverMobile: true,
-    webhook: access.webhook,
-  });
 }

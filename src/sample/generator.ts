@@ -1,5 +1,5 @@
-import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
-import { formatDateTime } from '../../src/domain/values/date-time.ts';
+import type { TransactionEvent } from '../domain/transaction-events.ts';
+import { formatDateTime } from '../domain/values/date-time.ts';
 import { amountsOf, negated, printHundredths } from './amounts.ts';
 import { type SampleVehicle, sampleFleet } from './fleet.ts';
 import { EXTERNAL_STATIONS, STATIONS, WITHDRAWAL_REASONS } from './names.ts';

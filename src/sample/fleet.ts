@@ -1,4 +1,4 @@
-import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
+import type { TransactionEvent } from '../domain/transaction-events.ts';
 import { DEPARTMENTS, FUELS, MODELS, PEOPLE } from './names.ts';
 import type { Random } from './random.ts';
 import { type SampleAccount, sampleDirectory } from './sample-directory.ts';

@@ -2,17 +2,12 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import {
-  projectTransaction,
-  type RowState,
-  stateAfter,
-  transition,
-} from '../../../projections/transactions.ts';
-import { faultsOf, schemaOf } from '../../../src/domain/events.ts';
-import type { TransactionEvent } from '../../../src/domain/transaction-events.ts';
-import { parseDateTime } from '../../../src/domain/values/date-time.ts';
-import { type GeneratorOptions, generateTransactions } from '../../../tools/demo/generator.ts';
-import { sampleDirectory } from '../../../tools/demo/sample-directory.ts';
+import { projectTransaction, type RowState, stateAfter, transition } from '../../projections/transactions.ts';
+import { faultsOf, schemaOf } from '../../src/domain/events.ts';
+import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
+import { parseDateTime } from '../../src/domain/values/date-time.ts';
+import { type GeneratorOptions, generateTransactions } from '../../src/sample/generator.ts';
+import { sampleDirectory } from '../../src/sample/sample-directory.ts';
 
 type Recorded = Extract<TransactionEvent, { data: { created_at: string } }>;
 
@@ -222,7 +217,7 @@ describe('the sample directory', () => {
 });
 
 describe('the script that writes sample transactions', () => {
-  const script = join(import.meta.dirname, '../../../tools/demo/generate.ts');
+  const script = join(import.meta.dirname, '../../tools/demo/generate.ts');
   const run = (...args: string[]) => promisify(execFile)(process.execPath, [script, ...args]);
 
   it('writes the generated events, one a line', async () => {

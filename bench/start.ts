@@ -1,0 +1,114 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openMasterKeys } from '../src/accounts/master-key.ts';
+import { openEngines } from '../src/app.ts';
+import { systemClock } from '../src/clock.ts';
+import { loadConfig } from '../src/config/config.ts';
+import { ACCOUNT_STREAMS } from '../src/domain/account-events.ts';
+import type { GroupEvent, PersistentSubscriptions } from '../src/event-store/event-store.ts';
+import { NOTICES_GROUP } from '../src/notices/notifier.ts';
+import { recordAccounts } from './support/many-accounts.ts';
+import { median, print, reportBelow } from './support/pairs.ts';
+import { residentMb } from './support/process-figures.ts';
+import { runFuel } from './support/run-fuel.ts';
+import { inScratchFolder } from './support/scratch.ts';
+import { type RunningServe, startServe } from './support/serve.ts';
+
+const ACCOUNTS = Number(process.env.BENCH_ACCOUNTS ?? 100_000);
+const STARTS = 3;
+const MAX_SECONDS = { without: 15, with: 3, command: 0.5 };
+const MAX_MB = 450;
+const SETTLES_MS = 5_000;
+const MAX_SAVING_MS = 120_000;
+const ACKS = 1_000;
+
+/**
+ * A start with many accounts, in all roles: without a snapshot of the directory, and with one. What it keeps in memory,
+ * and how long commands on one account take meanwhile.
+ */
+export async function run(): Promise<boolean> {
+  return inScratchFolder(async (folder) => {
+    const dataDir = join(folder, 'data');
+    mkdirSync(dataDir);
+    const config = loadConfig({ FUEL_DATA_DIR: dataDir }, 'command');
+    const engines = await openEngines(config, systemClock);
+    const prefix = await recordAccounts(engines.store(), openMasterKeys(config), ACCOUNTS);
+    const events = await engines.store().head();
+    await noticesSeen(engines.subscriptions(), events);
+    await engines.close();
+    print(`  ${ACCOUNTS.toLocaleString('en')} accounts, ${events.toLocaleString('en')} events`);
+
+    const first = await started(dataDir);
+    await snapshotSaved(dataDir);
+    await first.serve.stop();
+    const seconds: number[] = [];
+    for (let start = 1; start < STARTS; start++) {
+      const { serve, tookSeconds } = await started(dataDir);
+      seconds.push(tookSeconds);
+      await serve.stop();
+    }
+    const { serve, tookSeconds } = await started(dataDir);
+    seconds.push(tookSeconds);
+    await sleep(SETTLES_MS);
+    const resident = residentMb(serve.pid) ?? Number.NaN;
+    const commands = await timeCommands(folder, dataDir, [
+      ['account', 'show', String(ACCOUNTS / 2)],
+      ['key', 'show', prefix],
+    ]);
+    await serve.stop();
+    const inSeconds = (what: string, value: number, limit: number) =>
+      reportBelow({ what, unit: 's', value, limit });
+    return [
+      inSeconds('ready without a snapshot', first.tookSeconds, MAX_SECONDS.without),
+      inSeconds('ready with a snapshot', median(seconds), MAX_SECONDS.with),
+      reportBelow({ what: 'resident', unit: 'MB', value: resident, limit: MAX_MB }),
+      ...commands.map(({ name, value }) => inSeconds(name, value, MAX_SECONDS.command)),
+    ].every((met) => met);
+  });
+}
+
+async function started(dataDir: string): Promise<{ serve: RunningServe; tookSeconds: number }> {
+  const startedAtMs = performance.now();
+  const serve = await startServe({ dataDir });
+  return { serve, tookSeconds: (performance.now() - startedAtMs) / 1_000 };
+}
+
+/** As a service that has run since the first account: of a million events the notices role would take minutes. */
+async function noticesSeen(subscriptions: PersistentSubscriptions, head: number): Promise<void> {
+  const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: 60_000, maxRetries: 10 };
+  await subscriptions.ensureGroup(NOTICES_GROUP, settings);
+  const ended = new AbortController();
+  const consumer = subscriptions.consume(NOTICES_GROUP, { bufferSize: ACKS, signal: ended.signal });
+  let seen: GroupEvent[] = [];
+  for await (const event of consumer) {
+    seen.push(event);
+    const isLast = event.event.position === head;
+    if (seen.length < ACKS && !isLast) continue;
+    await consumer.ack(seen);
+    seen = [];
+    if (isLast) break;
+  }
+  ended.abort();
+}
+
+async function snapshotSaved(dataDir: string): Promise<void> {
+  const deadline = Date.now() + MAX_SAVING_MS;
+  while (!readFileSync(join(dataDir, 'serve.log'), 'utf8').includes('directory snapshot saved')) {
+    if (Date.now() > deadline) throw new Error('the directory was not saved');
+    await sleep(100);
+  }
+}
+
+async function timeCommands(folder: string, dataDir: string, commands: readonly string[][]) {
+  const stdin = join(folder, 'nothing');
+  writeFileSync(stdin, '');
+  const timed: { name: string; value: number }[] = [];
+  for (const args of commands) {
+    const seconds: number[] = [];
+    for (let run = 0; run < STARTS; run++)
+      seconds.push((await runFuel(args, { dataDir, stdin })).tookMs / 1_000);
+    timed.push({ name: `fuel ${args.slice(0, 2).join(' ')}`, value: median(seconds) });
+  }
+  return timed;
+}

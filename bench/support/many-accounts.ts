@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto';
+import { generateKey } from '../../src/accounts/key-text.ts';
+import type { MasterKeys } from '../../src/accounts/master-key.ts';
+import type { Account } from '../../src/domain/account.ts';
+import { decide } from '../../src/domain/account-commands.ts';
+import { type AccountEvent, accountStream } from '../../src/domain/account-events.ts';
+import { evolve } from '../../src/domain/account-evolve.ts';
+import { formatDateTime } from '../../src/domain/values/date-time.ts';
+import type { EventStore } from '../../src/event-store/event-store.ts';
+import { newEvent } from '../../src/event-store/new-event.ts';
+import { sampleDirectory } from '../../src/sample/sample-directory.ts';
+import { commandsFor } from './provision.ts';
+
+const ACCOUNTS_A_COMMIT = 1_000;
+const AUTHOR = { actor: 'bench', command: 'bench', correlationId: randomUUID() };
+
+/** Records accounts, each with its groups, corporates, a key and a webhook; the prefix of the last key. */
+export async function recordAccounts(
+  store: Pick<EventStore, 'append'>,
+  masterKeys: MasterKeys,
+  accounts: number,
+): Promise<string> {
+  let lastPrefix = '';
+  for (let from = 1; from <= accounts; from += ACCOUNTS_A_COMMIT) {
+    const count = Math.min(ACCOUNTS_A_COMMIT, accounts + 1 - from);
+    const sample = sampleDirectory(Array.from({ length: count }, (_, index) => from + index));
+    const appends = sample.map((account) => {
+      const { key: _, ...stored } = generateKey('staging');
+      lastPrefix = stored.prefix;
+      const atMs = Date.now();
+      const events: AccountEvent[] = [];
+      let state: Account | undefined;
+      for (const command of commandsFor(account, stored)) {
+        const decision = decide(command, state);
+        if (decision.kind !== 'events') continue;
+        for (const event of decision.events) {
+          state = evolve(state, event, atMs);
+          events.push(event);
+        }
+      }
+      const secret = masterKeys.encryptSecret({ prefix: stored.prefix, secret: 's'.repeat(43) });
+      const place = { account_id: account.id, prefix: stored.prefix };
+      const url = `https://receiver-${account.id}.example.com/fuel`;
+      events.push({ type: 'WebhookUrlSet', data: { ...place, url, set_at: formatDateTime(atMs), secret } });
+      const recorded = events.map((event) => newEvent(event, AUTHOR, atMs));
+      return { stream: accountStream(account.id), expected: 'none' as const, events: recorded };
+    });
+    await store.append(appends);
+  }
+  return lastPrefix;
+}

@@ -1,0 +1,23 @@
+/** A record as `parseExactly` reads it: decimals are text. */
+export interface Transaction {
+  readonly id: number;
+  readonly status: string;
+  readonly created_at: string;
+  readonly confirmed_at: string | null;
+  readonly correction_reference_id: number | null;
+  readonly corporate: { readonly id: number };
+  readonly vehicle: { readonly number_plate: string | null };
+  readonly fuel: { readonly liters: string; readonly price_per_liter: string; readonly amount: string };
+  readonly fees: { readonly total_fees: string; readonly total_vat: string; readonly total_amount: string };
+  readonly images: unknown;
+}
+
+/**
+ * Reads JSON with its decimals as text, `"45.20"`: as a float, 45.20 is 45.2, and longer ones are rounded. Integers stay
+ * numbers.
+ */
+export function parseExactly(text: string): unknown {
+  return JSON.parse(text, (_name: string, value: unknown, { source = '' }: { source?: string } = {}) =>
+    typeof value === 'number' && source.includes('.') ? source : value,
+  );
+}

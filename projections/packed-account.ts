@@ -1,0 +1,65 @@
+import type { Account } from '../src/domain/account.ts';
+import type { AccountDraft } from '../src/domain/account-evolve.ts';
+
+/** An account as text, a tenth of what its objects take, with what must be known of it without reading the text. */
+export interface PackedAccount {
+  /** JSON in UTF-8, from `from` up to `to`: many accounts may share the bytes. */
+  readonly bytes: Uint8Array;
+  readonly from: number;
+  readonly to: number;
+  /** Of its keys. */
+  readonly prefixes: readonly string[];
+  readonly disabledWebhooks: number;
+  /** Ids of the master keys that it takes to sign for its webhooks. */
+  readonly masterKeys: readonly string[];
+}
+
+type PlainMap<T> = T extends ReadonlyMap<infer K, infer V> ? (readonly [K, V])[] : T;
+type PlainAccount = { readonly [Field in keyof Account]: PlainMap<Account[Field]> };
+
+export function packAccount(account: Account): PackedAccount {
+  const { profiles, groups, corporates, keys, ...rest } = account;
+  const plain: PlainAccount = {
+    ...rest,
+    profiles: [...profiles],
+    groups: [...groups],
+    corporates: [...corporates],
+    keys: [...keys],
+  };
+  const bytes = Buffer.from(JSON.stringify(plain));
+  return {
+    ...{ bytes, from: 0, to: bytes.length },
+    prefixes: [...keys.keys()],
+    disabledWebhooks: countDisabledWebhooks(account),
+    masterKeys: masterKeysOf(account),
+  };
+}
+
+export function unpackAccount({ bytes, from, to }: PackedAccount): AccountDraft {
+  const { buffer, byteOffset } = bytes;
+  const text = Buffer.from(buffer, byteOffset + from, to - from).toString();
+  const { profiles, groups, corporates, keys, ...rest } = JSON.parse(text) as PlainAccount;
+  return {
+    ...rest,
+    profiles: new Map(profiles),
+    groups: new Map(groups),
+    corporates: new Map(corporates),
+    keys: new Map(keys),
+  };
+}
+
+/** Of keys that are switched on. */
+export function countDisabledWebhooks(account: Account | undefined): number {
+  let count = 0;
+  for (const { active, webhook } of account?.keys.values() ?? [])
+    if (active && webhook !== null && webhook.disabled !== null) count++;
+  return count;
+}
+
+/** Of the webhooks of keys that are switched on. */
+export function masterKeysOf(account: Account | undefined): string[] {
+  const ids = new Set<string>();
+  for (const { active, webhook, webhookSecret } of account?.keys.values() ?? [])
+    if (active && webhook !== null && webhookSecret !== null) ids.add(webhookSecret.master_key_id);
+  return [...ids];
+}

@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { ROOT, readDocument } from './documents.ts';
+
+export const VERIFY = 'docs/guide/verify';
+/** By file: the program that runs it, with its arguments before the file's. */
+export const VERIFIERS: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  'verify.ts': [process.execPath],
+  'verify.py': ['python3'],
+  'Verify.java': ['java', '-XX:TieredStopAtLevel=1'],
+  'Verify.cs': ['dotnet', 'run'],
+  'verify.php': ['php'],
+  'verify.go': ['go', 'run'],
+};
+
+export interface SignedRequest {
+  readonly secret: string;
+  readonly body: string;
+  readonly header: string;
+  /** Unix seconds; the real time unless given. */
+  readonly now?: number;
+}
+
+/** What customers can hold an implementation against. */
+export const VECTOR: Required<SignedRequest> = JSON.parse(readDocument(`${VERIFY}/vector.json`));
+
+/** Those of these files whose languages are on this machine; a line says which are not. */
+export function installed(files: readonly string[]): string[] {
+  const found = files.filter((file) => {
+    const [program = ''] = VERIFIERS[file] ?? [];
+    return spawnSync(program, [program === 'go' ? 'version' : '--version']).error === undefined;
+  });
+  const missing = files.filter((file) => !found.includes(file));
+  if (missing.length > 0) {
+    const why = 'their languages are not installed; what they contain is checked by test/docs/verify.test.ts';
+    process.stdout.write(`not run here: ${missing.join(', ')}: ${why}\n`);
+  }
+  return found;
+}
+
+/** What the file says of a request: `genuine` or `not genuine`. Throws where it does not run. */
+export function judgement(file: string, { secret, body, header, now }: SignedRequest): string {
+  const [program = '', ...before] = VERIFIERS[file] ?? [];
+  const after = program === 'dotnet' ? ['--'] : [];
+  const args = [...before, join(ROOT, VERIFY, file), ...after, secret, header, ...(now ? [String(now)] : [])];
+  const env = { ...process.env, DOTNET_CLI_TELEMETRY_OPTOUT: '1', DOTNET_NOLOGO: '1' };
+  const { status, stdout, stderr } = spawnSync(program, args, { input: body, env, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${file} ended with ${status}: ${stderr}${stdout}`);
+  return stdout.trim();
+}
+
+/** Requests of which only the first is genuine, each with what is wrong with it. */
+export const JUDGED: readonly (readonly [what: string, request: SignedRequest, expected: string])[] = [
+  ['the published vector', VECTOR, 'genuine'],
+  ['it, five minutes later', { ...VECTOR, now: VECTOR.now + 300 }, 'genuine'],
+  ['it, five minutes earlier', { ...VECTOR, now: VECTOR.now - 300 }, 'genuine'],
+  ['it, more than five minutes later', { ...VECTOR, now: VECTOR.now + 301 }, 'not genuine'],
+  ['it, more than five minutes earlier', { ...VECTOR, now: VECTOR.now - 301 }, 'not genuine'],
+  ['it, judged now', { secret: VECTOR.secret, body: VECTOR.body, header: VECTOR.header }, 'not genuine'],
+  ['a body that was printed again', { ...VECTOR, body: VECTOR.body.replace('45.20', '45.2') }, 'not genuine'],
+  ['another secret', { ...VECTOR, secret: 'x'.repeat(43) }, 'not genuine'],
+  ['no signature', { ...VECTOR, header: '' }, 'not genuine'],
+  ['a signature with more after it', { ...VECTOR, header: `${VECTOR.header}\n` }, 'not genuine'],
+  ['an upper-case one', { ...VECTOR, header: VECTOR.header.replace('757d', '757D') }, 'not genuine'],
+];
