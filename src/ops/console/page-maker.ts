@@ -11,6 +11,10 @@ import { routeOf } from './routes.ts';
 
 /** As often as a page is refreshed: however many look at one, it is made once. */
 const PAGE_MAX_AGE_MS = 2_000;
+/** One that takes long to make is made less often, so that ten that are looked at take a fiftieth of a core, */
+const REST = 500;
+/** but never less often than this. */
+const MAX_REST_MS = 5_000;
 const MAX_PAGES_KEPT = 200;
 const MAX_PAGE_MS = 6_000;
 /** Far more than any filter, far less than a header may have. */
@@ -32,7 +36,7 @@ export interface MadePage {
   readonly document: () => string;
 }
 
-/** Makes each page once in two seconds, whoever asks. */
+/** Makes each page once in two seconds or somewhat more, whoever asks. */
 export class PageMaker {
   readonly #options: PageMakerOptions;
   readonly #pages = new LRUCache<string, Promise<MadePage>>({ max: MAX_PAGES_KEPT, ttl: PAGE_MAX_AGE_MS });
@@ -46,9 +50,14 @@ export class PageMaker {
     const key = `${path}?${querystring}`;
     const kept = this.#pages.get(key);
     if (kept !== undefined) return kept;
+    const startedAtMs = performance.now();
     const made = this.#make(path, querystring);
     this.#pages.set(key, made);
-    made.catch(() => this.#pages.delete(key));
+    const rest = (): void => {
+      const ttl = Math.min(REST * (performance.now() - startedAtMs), MAX_REST_MS);
+      if (ttl > PAGE_MAX_AGE_MS && this.#pages.peek(key) === made) this.#pages.set(key, made, { ttl });
+    };
+    made.then(rest, () => this.#pages.delete(key));
     return made;
   }
 

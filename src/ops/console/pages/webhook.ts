@@ -13,7 +13,7 @@ import { count, links, plural, state, time } from '../html/values.ts';
 import type { PageContext } from './page-context.ts';
 
 /** Of how many deliveries attempts are shown, and among how many of the newest they are looked for. */
-const SHOWN = { deliveries: 100, maxRead: 2_000 };
+const SHOWN = { deliveries: 60, maxRead: 2_000 };
 const MAX_COUNTED = 10_000;
 const PARTS = 10;
 const MIN_IN_PART = 5;
