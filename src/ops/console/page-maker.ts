@@ -11,8 +11,8 @@ import { routeOf } from './routes.ts';
 
 /** As often as a page is refreshed: however many look at one, it is made once. */
 const PAGE_MAX_AGE_MS = 2_000;
-/** One that takes long to make is made less often, so that ten that are looked at take a fiftieth of a core, */
-const REST = 500;
+/** Of the time, for one page: what takes long to make is made less often, */
+const MAX_SHARE = 0.002;
 /** but never less often than this. */
 const MAX_REST_MS = 5_000;
 const MAX_PAGES_KEPT = 200;
@@ -54,7 +54,7 @@ export class PageMaker {
     const made = this.#make(path, querystring);
     this.#pages.set(key, made);
     const rest = (): void => {
-      const ttl = Math.min(REST * (performance.now() - startedAtMs), MAX_REST_MS);
+      const ttl = Math.min((performance.now() - startedAtMs) / MAX_SHARE, MAX_REST_MS);
       if (ttl > PAGE_MAX_AGE_MS && this.#pages.peek(key) === made) this.#pages.set(key, made, { ttl });
     };
     made.then(rest, () => this.#pages.delete(key));
