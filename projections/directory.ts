@@ -40,6 +40,7 @@ export class Directory {
   readonly #owners = new Map<string, DirectoryEntry>();
   readonly #unpacked: UnpackedEntries;
   #position = 0;
+  #changes = 0;
   #disabledWebhooks = 0;
   #unreadable = 0;
 
@@ -51,6 +52,11 @@ export class Directory {
   /** Everything up to here has been applied. */
   get position(): number {
     return this.#position;
+  }
+
+  /** Grows with each event that was applied, while the position grows with the log. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** Says that the log holds no further account event up to `position`. Never moves back. */
@@ -90,6 +96,7 @@ export class Directory {
    * accounts must then be folded again, up to `position`.
    */
   restore(states: Iterable<AccountState>, position: number): void {
+    this.#changes += 1;
     for (const state of states) {
       const entry = this.#entry(state.id);
       this.#changing(entry, () => entry.restore(state));
@@ -118,6 +125,7 @@ export class Directory {
     if (!Number.isSafeInteger(id)) return undefined;
     const entry = this.#entry(id);
     if (event.revision <= entry.revision) return undefined;
+    this.#changes += 1;
     const expected = entry.revision + 1;
     entry.revision = event.revision;
     entry.position = event.position;

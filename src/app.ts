@@ -9,6 +9,7 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import type { Coordination } from './coordination/coordination.ts';
 import { MIGRATIONS as COORDINATION_MIGRATIONS, openSqliteCoordination } from './coordination/sqlite.ts';
+import type { BoundedReads } from './deliveries/queue/bounded-reads.ts';
 import type { DeliveryQueue } from './deliveries/queue/delivery-queue.ts';
 import type { DeliveryLogCopy } from './deliveries/queue/log-copy.ts';
 import { openSqliteDeliveryQueue } from './deliveries/queue/sqlite/queue.ts';
@@ -84,6 +85,8 @@ interface ViewEngine {
   queue(): DeliveryQueue;
   /** The queue's log as `fuel store copy` reads and writes it; it is closed with the queue. */
   deliveryLog(): DeliveryLogCopy;
+  /** The queue's log for whoever looks at it while the service runs. */
+  deliveryReads(): BoundedReads;
   coordination(): Coordination;
   snapshots(): DirectorySnapshots;
   /** The rate windows of keys: in the memory that threads share, if any; all processes share those of a remote engine. */
@@ -222,6 +225,7 @@ function embeddedView(config: Config, clock: Clock, opening: Opening): ViewEngin
     view: opening.once(() => openSqliteView(at(EMBEDDED_FILES.transactions))),
     queue,
     deliveryLog: () => queue().copy(),
+    deliveryReads: () => queue().bounded,
     coordination: opening.once(() => openSqliteCoordination(at(EMBEDDED_FILES.control))),
     snapshots: opening.once(() => openSqliteDirectorySnapshots(at(EMBEDDED_FILES.directory))),
     rateWindows: (memory) => createMemoryRateWindows({ memory }),
@@ -288,6 +292,7 @@ async function mongoDb(
     view: opening.once(() => views.openMongoView({ connection: connect(), clock })),
     queue,
     deliveryLog: queue,
+    deliveryReads: () => queue().bounded,
     coordination: opening.once(() => coordinations.openMongoCoordination({ connection: connect() })),
     snapshots: opening.once(() => snapshots.openMongoDirectorySnapshots({ connection: connect() })),
     rateWindows: () => windows.createMongoRateWindows({ connection: connect() }),

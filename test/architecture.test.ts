@@ -42,6 +42,9 @@ const DRIVERS: Readonly<Record<string, RegExp>> = {
   commander: /^src\/cli\//,
   pino: /^src\/log\.ts$/,
   'prom-client': /^src\/ops\//,
+  htm: /^src\/ops\/console\/html\//,
+  preact: /^src\/ops\/console\//,
+  'preact-render-to-string': /^src\/ops\/console\/html\//,
 };
 
 interface Source {

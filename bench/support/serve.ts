@@ -6,7 +6,7 @@ const FUEL = join(import.meta.dirname, '../../bin/fuel');
 const MAX_WAIT_MS = 120_000;
 
 export interface RunningServe extends Child {
-  /** Base address of the pull API. */
+  /** Base address of the pull API; empty without the role `api`. */
   readonly url: string;
   readonly opsUrl: string;
 }
@@ -45,5 +45,5 @@ export async function untilReady(opsUrl: string): Promise<void> {
 function readListening(line: string): { api: string; ops: string } | undefined {
   const entry = JSON.parse(line) as { msg?: string; api?: string; ops?: string };
   const { msg, api, ops } = entry;
-  return msg === 'listening' && api !== undefined && ops !== undefined ? { api, ops } : undefined;
+  return msg === 'listening' && ops !== undefined ? { api: api ?? '', ops } : undefined;
 }

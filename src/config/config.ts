@@ -35,6 +35,7 @@ const settings = {
   FUEL_TLS_CERT: optional(read.text),
   FUEL_TLS_KEY: optional(read.text),
   FUEL_OPS_LISTEN: setting('127.0.0.1:9464', read.address),
+  FUEL_OPS_HOSTS: optional(read.list(read.hostName)),
   FUEL_EDGE: setting('embedded', read.oneOf('embedded', 'external')),
   FUEL_EDGE_TOKEN: secret(optional(read.list(read.token))),
   FUEL_DIRECTORY_MAX_AGE: setting('60s', read.duration),

@@ -98,6 +98,14 @@ export function email(text: string): string {
   return text;
 }
 
+/** A name of DNS, in lower case. */
+export function hostName(text: string): string {
+  const name = text.toLowerCase();
+  if (!/^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/.test(name))
+    throw new Error('must be names of hosts separated by commas, without a port, such as ops.example.com');
+  return name;
+}
+
 export const text = (value: string): string => value;
 
 export const token = (value: string): string => {

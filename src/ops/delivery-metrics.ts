@@ -22,8 +22,8 @@ export interface DeliveryMetrics {
   add(report: AttemptReport): void;
 }
 
-/** What this process does as a sender. The work is done in another thread, which reports every second. */
-export function deliveryMetrics(registry: Registry): DeliveryMetrics {
+/** What this process does as a sender. The work is done in another thread, which reports every second; `history` gets it too. */
+export function deliveryMetrics(registry: Registry, history: DeliveryMetrics): DeliveryMetrics {
   const registers = [registry];
   const attempts = new Counter({
     name: 'fuel_delivery_attempts_total',
@@ -54,6 +54,7 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
       for (const seconds of report.durationsSeconds) durations.observe(seconds);
       redeliveries.inc(report.redeliveries);
       inFlight.set(report.inFlight);
+      history.add(report);
     },
   };
 }

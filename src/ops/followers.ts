@@ -15,6 +15,7 @@ import type { ViewBuilds } from '../transactions/view/view-builds.ts';
 
 /** To count more takes longer than an operator waits. */
 const MAX_COUNTED = 100_000;
+const MAX_GLANCE_MS = 5_000;
 
 /** What follows the log by a persistent subscription: the group, what it is for, and the role that consumes it. */
 export const GROUPS = [
@@ -30,7 +31,7 @@ export interface FollowerStatus {
   readonly position: Position;
   /** Age of the first event that is not done; 0 when there is none. */
   readonly lag_seconds: number;
-  /** `null` where there are too many to count. */
+  /** `null` where there are too many to count, or they are not counted. */
   readonly lag_events: number | null;
   readonly parked: number;
   /** The processes that work on it, separated by commas; `null` where none does. */
@@ -51,12 +52,35 @@ export interface FollowerParts {
   readonly clock: Clock;
 }
 
-/** How far each follower of the log is, what it has parked and who works on it: the view, then the groups. */
-export async function followerStatus(parts: FollowerParts): Promise<FollowerStatus[]> {
-  const view = await projectionStatus(parts.store, parts.view, parts.coordination, parts.clock);
-  const groups = await Promise.all(GROUPS.map((group) => groupStatus(parts, group)));
+/**
+ * How far each follower of the log is, what it has parked and who works on it: the view, then the groups. `glance` reads
+ * one event of what a follower has not done, instead of counting it.
+ */
+export async function followerStatus(
+  parts: FollowerParts,
+  { glance = false }: { readonly glance?: boolean } = {},
+): Promise<FollowerStatus[]> {
+  const lagOf = glance ? ageAfter : lagAfter;
+  const view = await projectionStatus(parts.store, parts.view, parts.coordination, parts.clock, lagOf);
+  const groups = await Promise.all(GROUPS.map((group) => groupStatus(parts, group, lagOf)));
   return [view, ...groups];
 }
+
+/** Whether nobody works on a follower that has, or had, work to do. */
+export function isIdle(
+  { name, holder, lag_events, position }: FollowerStatus,
+  { webhooks }: { readonly webhooks: number },
+): boolean {
+  return holder === null && (lag_events !== 0 || position > 0 || (name !== VIEW_NAME && webhooks > 0));
+}
+
+/** The role that works on it. */
+export function roleOf(follower: FollowerStatus['name']): string {
+  return GROUPS.find(({ name }) => name === follower)?.role ?? 'projector';
+}
+
+/** Longer than a replaced projector, or an import, delays a follower. */
+export const MAX_LAG_SECONDS = 60;
 
 /** How far the transactions view is behind the log, and which projector is active. */
 export async function projectionStatus(
@@ -64,6 +88,7 @@ export async function projectionStatus(
   view: FollowerParts['view'],
   coordination: Pick<Coordination, 'holder'>,
   clock: Clock,
+  lagOf = lagAfter,
 ): Promise<FollowerStatus> {
   const position = (await view.checkpoint())?.position ?? 0;
   const build = await view.builds.current();
@@ -72,7 +97,7 @@ export async function projectionStatus(
   return {
     name: VIEW_NAME,
     position,
-    ...(await lagAfter({ store, clock }, [TRANSACTION_STREAMS], position)),
+    ...(await lagOf({ store, clock }, [TRANSACTION_STREAMS], position)),
     parked: await view.countParked(),
     holder: (await coordination.holder(PROJECTOR_LEASE))?.holder ?? null,
     ...(progress && (isLed ? { rebuild: progress } : { unfinished_rebuild_percent: progress.percent })),
@@ -83,6 +108,7 @@ export async function projectionStatus(
 async function groupStatus(
   { store, subscriptions, coordination, clock }: FollowerParts,
   { name, prefixes, role }: (typeof GROUPS)[number],
+  lagOf: typeof lagAfter,
 ): Promise<FollowerStatus> {
   const { position, parked } = (await subscriptions.status(name)) ?? { position: 0, parked: 0 };
   const live = await coordination.live(PROCESS_MAX_AGE_MS);
@@ -90,7 +116,7 @@ async function groupStatus(
   return {
     name,
     position,
-    ...(await lagAfter({ store, clock }, prefixes, position)),
+    ...(await lagOf({ store, clock }, prefixes, position)),
     parked,
     holder: holders.length === 0 ? null : holders.join(', '),
   };
@@ -110,6 +136,11 @@ export async function secondsBehind(
   signal.throwIfAborted();
   return 0;
 }
+
+const ageAfter: typeof lagAfter = async (parts, prefixes, after) => {
+  const seconds = await secondsBehind(parts, { prefixes, after }, AbortSignal.timeout(MAX_GLANCE_MS));
+  return { lag_seconds: Math.round(seconds), lag_events: seconds === 0 ? 0 : null };
+};
 
 async function lagAfter(
   { store, clock }: Pick<FollowerParts, 'store' | 'clock'>,

@@ -3,6 +3,7 @@ import { isUnavailable } from '../errors.ts';
 import { droppedLogLines } from '../log.ts';
 import { apiMetrics } from './api-metrics.ts';
 import { deliveryMetrics } from './delivery-metrics.ts';
+import { AttemptHistory } from './history.ts';
 import { loopDelayMetric } from './loop-delay.ts';
 import { SHARED, SharedFigures } from './shared-figures.ts';
 
@@ -25,10 +26,12 @@ export function createMetrics() {
       this.inc(droppedLogLines());
     },
   });
+  const attempts = new AttemptHistory();
   return {
     registry,
     ...apiMetrics(registry),
-    deliveries: deliveryMetrics(registry),
+    deliveries: deliveryMetrics(registry, attempts),
+    attempts,
     loopDelay: loopDelayMetric(registry),
     shared: new SharedFigures(registry),
     agreementRepairs: agreementRepairs(registry),

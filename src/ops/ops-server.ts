@@ -17,6 +17,8 @@ export interface OpsOptions {
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly registry: Registry;
   readonly log: Log;
+  /** Answers what nothing else does: the operator's console. */
+  readonly console?: Koa.Middleware;
 }
 
 export interface OpsServer {
@@ -24,17 +26,29 @@ export interface OpsServer {
   stop(): Promise<void>;
 }
 
+/** Every status that the operations listener answers with. */
+export const OPS_STATUS = {
+  ok: 200,
+  unchanged: 304,
+  malformed: 400,
+  refused: 403,
+  notFound: 404,
+  methodNotAllowed: 405,
+  otherHost: 421,
+  unavailable: 503,
+} as const;
+
 const OPENAPI = new URL('../../docs/openapi.yaml', import.meta.url);
 
-/** Health, readiness, metrics and the API's description over plain HTTP, for the operator's network only. */
-export function createOpsServer({ readiness, registry, log }: OpsOptions): OpsServer {
+/** Health, readiness, metrics, the API's description and the console over plain HTTP, for the operator's network only. */
+export function createOpsServer({ readiness, registry, log, console }: OpsOptions): OpsServer {
   const router = new Router();
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
   router.get('/readyz', async (ctx) => {
     const state = await readiness();
-    ctx.status = state.ready ? 200 : 503;
+    ctx.status = state.ready ? OPS_STATUS.ok : OPS_STATUS.unavailable;
     ctx.body = state;
   });
   router.get('/metrics', async (ctx) => {
@@ -53,6 +67,7 @@ export function createOpsServer({ readiness, registry, log }: OpsOptions): OpsSe
   });
   app.use(router.routes());
   app.use(router.allowedMethods());
+  if (console !== undefined) app.use(console);
   const handle = app.callback();
   const server = createServer((request, response) => void handle(request, response));
   return {

@@ -7,6 +7,7 @@ import type { Log } from '../log.ts';
 import { aborted, pause } from '../pause.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
 import { type FollowerParts, GROUPS, secondsBehind } from './followers.ts';
+import { FigureHistory } from './history.ts';
 
 /** However often they are scraped, the stores are asked this often. */
 const READ_EVERY_MS = 15_000;
@@ -26,6 +27,7 @@ export interface SharedFigureParts extends Omit<FollowerParts, 'coordination'> {
 
 /** What the stores hold, as gauges. They are NaN until they are read, and while their engine is unavailable. */
 export class SharedFigures {
+  readonly history = new FigureHistory();
   readonly #lag: Gauge<'follower'>;
   readonly #parked: Gauge<'follower'>;
   readonly #pending: Gauge;
@@ -75,46 +77,53 @@ export class SharedFigures {
 
   async read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
     const until = AbortSignal.any([signal, AbortSignal.timeout(MAX_READ_MS)]);
-    const { log, directory } = parts;
+    const { log, directory, clock } = parts;
     this.#disabled.set(directory.counts.disabledWebhooks);
     this.#closed.set(directory.counts.unreadable);
-    await Promise.all([
-      this.#readView(parts, until).catch(this.#unknown(log, VIEW_NAME)),
-      ...GROUPS.map((group) => this.#readGroup(parts, group, until).catch(this.#unknown(log, group.name))),
+    const lag: Record<string, number> = {};
+    const [pending] = await Promise.all([
       this.#readBacklog(parts).catch(this.#unknown(log, 'backlog')),
+      this.#readView(parts, until, lag).catch(this.#unknown(log, VIEW_NAME)),
+      ...GROUPS.map((group) =>
+        this.#readGroup(parts, group, { signal: until, lag }).catch(this.#unknown(log, group.name)),
+      ),
     ]);
+    this.history.add({ atMs: clock.now(), lag, pending: pending ?? null });
   }
 
-  async #readView(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
+  async #readView(parts: SharedFigureParts, signal: AbortSignal, lag: Record<string, number>): Promise<void> {
     const { view } = parts;
     const follower = VIEW_NAME;
     const after = (await view.checkpoint())?.position ?? 0;
     this.#parked.set({ follower }, await view.countParked());
     const place = { prefixes: [TRANSACTION_STREAMS], after };
-    this.#lag.set({ follower }, await secondsBehind(parts, place, signal));
+    lag[follower] = await secondsBehind(parts, place, signal);
+    this.#lag.set({ follower }, lag[follower]);
   }
 
   async #readGroup(
     parts: SharedFigureParts,
     { name: follower, prefixes }: (typeof GROUPS)[number],
-    signal: AbortSignal,
+    { signal, lag }: { readonly signal: AbortSignal; readonly lag: Record<string, number> },
   ): Promise<void> {
     const { position, parked } = (await parts.subscriptions.status(follower)) ?? { position: 0, parked: 0 };
     this.#parked.set({ follower }, parked);
-    this.#lag.set({ follower }, await secondsBehind(parts, { prefixes, after: position }, signal));
+    lag[follower] = await secondsBehind(parts, { prefixes, after: position }, signal);
+    this.#lag.set({ follower }, lag[follower]);
   }
 
-  async #readBacklog({ queue, clock }: SharedFigureParts): Promise<void> {
+  async #readBacklog({ queue, clock }: SharedFigureParts): Promise<number> {
     const { pending, held, failingLanes } = await queue.backlog(MAX_BACKLOG_COUNTED);
     const dueAtMs = await queue.nextDueAtMs();
     this.#pending.set(pending);
     this.#held.set(held);
     this.#failing.set(failingLanes);
     this.#oldestDue.set(dueAtMs === undefined ? 0 : Math.max(0, (clock.now() - dueAtMs) / 1000));
+    return pending;
   }
 
   /** What can't be read is no number. Only a fault of the program is worth a line of the log. */
-  #unknown(log: Log, what: string): (error: unknown) => void {
+  #unknown(log: Log, what: string): (error: unknown) => undefined {
     return (error) => {
       if (what === 'backlog') {
         for (const gauge of [this.#pending, this.#held, this.#oldestDue, this.#failing])

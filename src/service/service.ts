@@ -10,6 +10,8 @@ import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { urlHost } from '../listen.ts';
 import type { Log } from '../log.ts';
 import { Availability } from '../ops/availability.ts';
+import { Console } from '../ops/console/console.ts';
+import type { Proof } from '../ops/console/figures/parts.ts';
 import { EngineHealth } from '../ops/engine-health.ts';
 import { watchLoopDelay } from '../ops/loop-delay.ts';
 import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../ops/metrics.ts';
@@ -21,6 +23,7 @@ import { VIEW_NAME } from '../transactions/view/projector.ts';
 import { startNightly, verifyInThread } from './agreement/nightly.ts';
 import { ApiThreads, furtherApiThreads } from './api/api-threads.ts';
 import { startApi } from './api/start-api.ts';
+import { consoleParts } from './console.ts';
 import { reportProcess } from './report-process.ts';
 import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import type { Role } from './roles/roles.ts';
@@ -94,23 +97,28 @@ async function checkStores({ config, roles, clock }: ServiceOptions, engines: En
 
 interface Operations {
   readonly url: string;
+  readonly console: Console;
   readonly metrics: Metrics;
   /** Replaced once the parts are started. */
   readiness: () => Promise<Readiness>;
   stop(): Promise<void>;
 }
 
-async function startOperations({ config, log }: ServiceOptions, health: EngineHealth): Promise<Operations> {
+async function startOperations(
+  { config, log, clock }: ServiceOptions,
+  health: EngineHealth,
+): Promise<Operations> {
   const metrics = createMetrics();
-  const server = createOpsServer({
-    readiness: () => operations.readiness(),
-    registry: metrics.registry,
-    log,
-  });
+  const readiness = (): Promise<Readiness> => operations.readiness();
+  const hosts = config.FUEL_OPS_HOSTS ?? [];
+  const console = new Console({ hosts, environment: config.FUEL_ENVIRONMENT, clock, readiness });
+  const { registry } = metrics;
+  const server = createOpsServer({ readiness, registry, log, console: console.handle });
   const { host } = config.FUEL_OPS_LISTEN;
   const { port } = await server.listen(config.FUEL_OPS_LISTEN);
   const operations: Operations = {
     url: `http://${urlHost(host)}:${port}`,
+    console,
     metrics,
     readiness: async () => ({ ready: false, checks: { started: false, ...(await health.state()) } }),
     stop: () => server.stop(),
@@ -132,6 +140,7 @@ async function startParts(
 ): Promise<string | undefined> {
   const { config, roles, log, clock, signal = new AbortController().signal } = options;
   const { metrics } = operations;
+  const startedAtMs = clock.now();
   addProjectionMetrics(metrics.registry, () => readProjection(engines));
   const name = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const standing = new Standing();
@@ -146,9 +155,12 @@ async function startParts(
     onMoved: (position) => reported.moved('main', position),
   });
   startFigures(options, { engines, parts, metrics, directory: live.directory });
-  if (roles.includes('projector')) {
+  const nightly = roles.includes('projector')
+    ? startNightlyPart(options, { engines, metrics, name })
+    : undefined;
+  if (nightly !== undefined) {
     parts.add({ name: 'projector', ...startProjector({ config, holder: name }, metrics) });
-    parts.add({ name: 'nightly verification', ...startNightlyPart(options, { engines, metrics, name }) });
+    parts.add({ name: 'nightly verification', stop: () => nightly.stop() });
   }
   if (roles.includes('notices')) {
     const stopping = new AbortController();
@@ -194,25 +206,32 @@ async function startParts(
   parts.add({ name: 'availability', stop: () => availability.stopping() });
 
   operations.readiness = () => availability.readiness();
+  const lastProof = (): Proof | undefined => nightly?.lastProof();
+  const ofProcess = { id: name, roles, startedAtMs, lastProof, readiness: operations.readiness };
+  const { directory } = live;
+  operations.console.serve(consoleParts({ config, clock, engines, metrics, directory, ...ofProcess }));
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
 }
 
 /** It belongs to the role that writes the view; the deliveries that it stores are sent by whoever has the webhooks. */
 function startNightlyPart(
-  { config, log }: ServiceOptions,
+  { config, log, clock }: ServiceOptions,
   { engines, metrics, name }: { engines: Engines; metrics: Metrics; name: string },
-): { stop(): Promise<void> } {
-  return startNightly({
+): { stop(): Promise<void>; lastProof(): Proof | undefined } {
+  let last: Proof | undefined;
+  const nightly = startNightly({
     coordination: engines.coordination(),
     holder: name,
     log,
     verify: (signal) => verifyInThread(config, signal),
-    onRepaired({ view, deliveries }) {
-      metrics.agreementRepairs.inc({ what: 'view' }, view);
-      metrics.agreementRepairs.inc({ what: 'deliveries' }, deliveries);
+    onRepaired(repaired) {
+      last = { atMs: clock.now(), ...repaired };
+      metrics.agreementRepairs.inc({ what: 'view' }, repaired.view);
+      metrics.agreementRepairs.inc({ what: 'deliveries' }, repaired.deliveries);
     },
   });
+  return { stop: () => nightly.stop(), lastProof: () => last };
 }
 
 /** The figures that are read or measured beside the work: what the stores hold, and this thread's event loop. */

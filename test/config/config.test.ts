@@ -48,7 +48,14 @@ test('with nothing set, every setting has its documented default', () => {
   const { settings, faults } = showConfig({});
   expect(faults).toEqual([]);
   expect(settings.filter(({ source }) => source === 'unset').map(({ name }) => name)).toEqual([
-    ...['FUEL_TLS_CERT', 'FUEL_TLS_KEY', 'FUEL_EDGE_TOKEN', 'FUEL_TRUSTED_PROXIES', 'EVENTSTORE_URL'],
+    ...[
+      'FUEL_TLS_CERT',
+      'FUEL_TLS_KEY',
+      'FUEL_OPS_HOSTS',
+      'FUEL_EDGE_TOKEN',
+      'FUEL_TRUSTED_PROXIES',
+      'EVENTSTORE_URL',
+    ],
     ...['MONGODB_URL', 'FUEL_MASTER_KEY', 'FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL'],
     'FUEL_WEBHOOK_CA',
   ]);

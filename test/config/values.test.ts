@@ -37,6 +37,29 @@ describe('an address', () => {
   );
 });
 
+test('the name of a host is one of DNS, without a port, and is kept in lower case', () => {
+  expect(['Ops.Example.com', 'fuel-ops', 'a_b.c'].map(read.hostName)).toEqual([
+    'ops.example.com',
+    'fuel-ops',
+    'a_b.c',
+  ]);
+  for (const text of [
+    '',
+    'a:80',
+    'http://a',
+    'a..b',
+    '.a',
+    '-a',
+    'a b',
+    '*',
+    '[::1]',
+    'é.com',
+    `${'a'.repeat(254)}`,
+  ]) {
+    expect(() => read.hostName(text)).toThrow('must be names of hosts');
+  }
+});
+
 test('one of several values is that value alone', () => {
   const reader = read.oneOf('staging', 'production');
   expect(reader('production')).toBe('production');

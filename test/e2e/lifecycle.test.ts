@@ -54,7 +54,7 @@ describe('fuel serve', () => {
       const { text } = await service.ops('/metrics');
       return [...threads, ...followers].every((line) => text.includes(line));
     }, 10_000);
-    expect((await service.ops('/')).status).toBe(404);
+    expect((await service.ops('/nowhere')).status).toBe(404);
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)(

@@ -173,3 +173,22 @@ async function* batchesOf(
     yield { events, position, caughtUp: position === total };
   }
 }
+
+test('at a glance the age of the first event that is not done is the same, and the events are not counted', async () => {
+  const { append, clock, ...stores } = await started();
+  const status = async () => ({ position: await stores.store.head(), parked: 1 });
+  await append('transaction-1', confirmed(1));
+  clock.advance(4_600);
+  await append('transaction-2', confirmed(2));
+  const parts = { ...stores, clock, subscriptions: { status } };
+  const counted = await followerStatus(parts);
+  expect(counted.map(({ lag_seconds, lag_events }) => [lag_seconds, lag_events])).toEqual([
+    [5, 2],
+    [0, 0],
+    [0, 0],
+  ]);
+  const glanced = await followerStatus(parts, { glance: true });
+  expect(glanced).toEqual(
+    counted.map((follower) => ({ ...follower, lag_events: follower.lag_events === 0 ? 0 : null })),
+  );
+});

@@ -26,7 +26,7 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
       shared.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
     );
   };
-  return { ...stores, queue, figures };
+  return { ...stores, queue, figures, history: metrics.shared.history };
 }
 
 describe('the figures that are the same in every process', () => {
@@ -92,5 +92,18 @@ describe('the figures that are the same in every process', () => {
       'fuel_follower_lag_seconds{follower="transactions"}': 0,
       fuel_deliveries_pending: 0,
     });
+  });
+
+  test('are kept for the console, what could not be read as not known', async () => {
+    const status = (): Promise<never> => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
+    const { figures, history, clock } = opened({ subscriptions: { status } });
+    await figures();
+    clock.advance(15_000);
+    await figures();
+    const reading = { lag: { transactions: 0 }, pending: 0 };
+    expect(history.readings()).toEqual([
+      { atMs: clock.now() - 15_000, ...reading },
+      { atMs: clock.now(), ...reading },
+    ]);
   });
 });

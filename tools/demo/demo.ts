@@ -74,7 +74,8 @@ async function main(once: boolean): Promise<void> {
     await Promise.race([show(customer), service.failed]);
     await Promise.race([showPush({ engines, receiver, author: AUTHOR, say }), service.failed]);
     if (!once) {
-      say(`\nThe service stays up (health: ${service.opsUrl}/readyz). Ctrl-C ends it and removes ${folder}.`);
+      say(`\nThe operator's console: ${service.opsUrl}/`);
+      say(`The service stays up until Ctrl-C, which removes ${folder}.`);
       await Promise.race([interrupted, service.failed]);
     }
   } finally {

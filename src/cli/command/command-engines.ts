@@ -72,6 +72,7 @@ export function commandEngines(engines: Engines, options: CommandEnginesOptions)
     view: checked(() => engines.view()),
     queue: checked(() => engines.queue()),
     deliveryLog: checked(() => engines.deliveryLog()),
+    deliveryReads: checked(() => engines.deliveryReads()),
     coordination: checked(() => engines.coordination()),
     snapshots: checked(() => engines.snapshots()),
   };

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
+import { noAccessReason, webhookState } from '../../accounts/account-state.ts';
 import { changeAccount } from '../../accounts/change-account.ts';
 import { loadAccount, loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { type Account, activeProfile } from '../../domain/account.ts';
@@ -19,7 +20,6 @@ import {
   reasonOption,
 } from '../command/options.ts';
 import { keyJson } from './key-commands.ts';
-import { webhookState } from './webhook-commands.ts';
 
 const WORST_FIRST = ['disabled', 'active'] as const;
 
@@ -101,21 +101,6 @@ function listedText(line: ReturnType<typeof listedJson>): string {
     `${line.keys} keys`,
     line.webhooks === 0 ? 'no webhooks' : `${line.webhooks} webhooks, the worst is ${line.webhook_state}`,
   ].join('  ');
-}
-
-/** Why requests of the account are refused (checks 4 and 5); `undefined` where they are not. */
-function noAccessReason(account: Account, nowMs: number): string | undefined {
-  if (!account.integrationEnabled) return 'the integration is off';
-  if (activeProfile(account, nowMs) !== undefined) return undefined;
-  const profiles = [...account.profiles.values()];
-  const starts = profiles.map(({ fromMs }) => fromMs).filter((fromMs) => fromMs > nowMs);
-  const next = starts.sort((a, b) => a - b)[0];
-  if (next !== undefined) return `its charging profile begins at ${formatDateTime(next)}`;
-  const ends = profiles.map(({ toMs }) => toMs ?? 0);
-  const last = ends.sort((a, b) => b - a)[0];
-  return last === undefined
-    ? 'it has no charging profile'
-    : `its charging profile ended at ${formatDateTime(last)}`;
 }
 
 function addAccessCommands(account: Command): void {

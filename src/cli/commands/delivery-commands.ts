@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { attemptJson, attemptText, deliveryJson, deliveryText } from '../../deliveries/describe-delivery.ts';
 import type {
   DeliveryFilter,
   DeliveryState,
@@ -13,7 +14,6 @@ import {
 import { FuelError } from '../../errors.ts';
 import { pause } from '../../pause.ts';
 import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
-import { attemptJson, attemptText, deliveryJson, deliveryText } from '../command/deliveries.ts';
 import { findKey, requireKnown, requirePrefix } from '../command/known-names.ts';
 import { countOption, dateTimeOption, idOption, requireRange } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
+import { webhookState } from '../../accounts/account-state.ts';
 import { changeAccount } from '../../accounts/change-account.ts';
 import { loadAccount, loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { issueKey } from '../../accounts/issue-key.ts';
@@ -9,7 +10,7 @@ import { addRewrapCommand } from '../accounts/rewrap-command.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { findKey, isShown, requirePrefix, sortedAccounts, unknownAccount } from '../command/known-names.ts';
 import { allowListOption, countOption, idOption, onOff, reasonOption } from '../command/options.ts';
-import { webhookOptions, webhookState } from './webhook-commands.ts';
+import { webhookOptions } from './webhook-commands.ts';
 
 const DEFAULT_RATE_LIMIT = 60;
 

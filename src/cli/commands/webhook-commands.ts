@@ -1,18 +1,19 @@
 import type { Command } from 'commander';
+import { webhookState } from '../../accounts/account-state.ts';
 import { changeAccount } from '../../accounts/change-account.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import { setWebhook, type WebhookOptions } from '../../accounts/set-webhook.ts';
 import type { Clock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
+import { outcomeJson, outcomeText } from '../../deliveries/describe-delivery.ts';
 import type { WebhookHealth } from '../../deliveries/queue/delivery-queue.ts';
 import { testWebhook } from '../../deliveries/test-webhook.ts';
-import type { AccountKey, AccountWebhook } from '../../domain/account.ts';
+import type { AccountKey } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { WebhookCommand } from '../../domain/webhook-commands.ts';
 import { createNameLookup } from '../../targets/name-lookup.ts';
 import { resolveName } from '../../targets/resolve-name.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
-import { outcomeJson, outcomeText } from '../command/deliveries.ts';
 import { findKey, keyOf } from '../command/known-names.ts';
 import { reasonOption } from '../command/options.ts';
 
@@ -193,15 +194,4 @@ function webhookJson(accountId: number, { prefix, webhook }: AccountKey, health:
       last_answers: health.lastAnswers,
     },
   };
-}
-
-/** `reason` and `since` of a disabled one. */
-export function webhookState(webhook: AccountWebhook | null) {
-  const disabled = webhook?.disabled ?? null;
-  const state = webhook === null ? 'none' : disabled === null ? 'active' : 'disabled';
-  return {
-    state,
-    reason: disabled?.reason ?? null,
-    since: disabled === null ? null : formatDateTime(disabled.sinceMs),
-  } as const;
 }

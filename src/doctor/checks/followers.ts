@@ -1,9 +1,6 @@
-import { type FollowerStatus, GROUPS } from '../../ops/followers.ts';
+import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../../ops/followers.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { type Finding, right, wrong } from './check.ts';
-
-/** A projector that is replaced, or an import, delays a follower by seconds. */
-const MAX_LAG_SECONDS = 60;
 
 const RETRY_VIEW =
   'transactions: fuel projection parked names each with its reason; then: fuel projection parked retry --all';
@@ -30,14 +27,11 @@ export function checkConsumers(
   followers: readonly FollowerStatus[],
   { webhooks }: { readonly webhooks: number },
 ): Finding {
-  const idle = followers.filter(
-    ({ name, holder, lag_events, position }) =>
-      holder === null && (lag_events !== 0 || position > 0 || (name !== VIEW_NAME && webhooks > 0)),
-  );
+  const idle = followers.filter((follower) => isIdle(follower, { webhooks }));
   if (idle.length === 0) {
     return right(followers.map(({ name, holder }) => `${name}: ${holder ?? 'nothing to do yet'}`).join('; '));
   }
-  const roles = idle.map(({ name }) => GROUPS.find((group) => group.name === name)?.role ?? 'projector');
+  const roles = idle.map(({ name }) => roleOf(name));
   return wrong(
     `no live process works on ${idle.map(({ name }) => name).join(', ')}`,
     `fuel serve ${roles.map((role) => `--role ${role}`).join(' ')}, or fuel serve for all roles`,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { outcomeJson, outcomeText } from '../../../src/cli/command/deliveries.ts';
+import { outcomeJson, outcomeText } from '../../../src/deliveries/describe-delivery.ts';
 import type { AttemptOutcome, DeliveryQueue } from '../../../src/deliveries/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import {

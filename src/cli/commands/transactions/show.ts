@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
+import { deliveryJson } from '../../../deliveries/describe-delivery.ts';
 import type { Delivery } from '../../../deliveries/queue/delivery-queue.ts';
+import { timelineOf } from '../../../deliveries/timeline.ts';
 import { transactionDeliveries } from '../../../deliveries/transaction-deliveries.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
@@ -10,10 +12,9 @@ import type { RecordedEvent } from '../../../event-store/event-store.ts';
 import { printableLine } from '../../../printable.ts';
 import { type AppliedEvent, archivedText, effectsOf, rowAt } from '../../../transactions/as-of.ts';
 import { addCommand, type Session } from '../../command/command.ts';
-import { deliveryContext, deliveryJson } from '../../command/deliveries.ts';
+import { deliveryContext } from '../../command/deliveries.ts';
 import { dateTimeOption, idOption } from '../../command/options.ts';
 import { accessAt } from './access-at.ts';
-import { timelineOf } from './timeline.ts';
 
 interface ShowOptions {
   readonly at?: number;

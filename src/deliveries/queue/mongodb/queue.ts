@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../clock.ts';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
 import { PreparedCollections } from '../../../mongodb/prepared-collections.ts';
+import type { BoundedReads } from '../bounded-reads.ts';
 import type {
   Backlog,
   ClaimedDelivery,
@@ -38,6 +39,7 @@ import {
   findDelivery,
   heldAccounts,
   listDeliveries,
+  mongoBoundedReads,
   transactionsAfter,
 } from './reader.ts';
 import { MongoReporter } from './report.ts';
@@ -76,6 +78,7 @@ export function openMongoDeliveryQueue(options: MongoDeliveryQueueOptions): Mong
  * carried out all the same.
  */
 export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
+  readonly bounded: BoundedReads = mongoBoundedReads((work) => this.#use(work));
   readonly #collections: PreparedCollections;
   readonly #clock: Clock;
   readonly #reporter: MongoReporter;

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../clock.ts';
 import { CommitWatch } from '../../../sqlite/commit-watch.ts';
 import { Database } from '../../../sqlite/database.ts';
+import type { BoundedReads } from '../bounded-reads.ts';
 import {
   type Backlog,
   type ClaimedDelivery,
@@ -29,6 +30,7 @@ import {
   nextState,
   redeliveryRefusal,
 } from '../next-state.ts';
+import { SqliteBoundedReads } from './bounded-reads.ts';
 import { storeNew } from './enqueue.ts';
 import { SqliteLanes } from './lanes.ts';
 import { SqliteLogCopy } from './log-copy.ts';
@@ -53,6 +55,8 @@ export function openSqliteDeliveryQueue(options: SqliteDeliveryQueueOptions): Sq
 
 /** The delivery queue on one SQLite file. A commit survives a power cut. Runs on the calling thread. */
 export class SqliteDeliveryQueue implements DeliveryQueue {
+  readonly changed: WorkSignal;
+  readonly bounded: BoundedReads;
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #commits: CommitWatch;
@@ -68,10 +72,8 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     this.#lanes = new SqliteLanes(this.#db);
     this.#reader = new SqliteDeliveryReader(this.#db);
     this.#statements = prepareStatements(this.#db);
-  }
-
-  get changed(): WorkSignal {
-    return this.#commits;
+    this.changed = this.#commits;
+    this.bounded = new SqliteBoundedReads(this.#db, this.#reader);
   }
 
   async logId(): Promise<{ readonly id: string; readonly startedAtMs: number }> {

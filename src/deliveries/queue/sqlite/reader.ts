@@ -1,5 +1,4 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FuelError } from '../../../errors.ts';
 import type { Database } from '../../../sqlite/database.ts';
 import type {
@@ -13,11 +12,9 @@ import type {
 import { type Row, SUMMARY_COLUMNS, toAttempt, toDelivery, toSummary } from './rows.ts';
 import { KEPT_ATTEMPTS, WITH_RECORD } from './statements.ts';
 
-/** A millisecond of the event loop. */
-const LANES_AT_ONCE = 5_000;
 /** A query uses a partial index only where it repeats the index's condition. */
 const RARE_STATES: readonly DeliveryState[] = ['failed', 'held', 'withdrawn'];
-const IS_RARE = `state IN (${RARE_STATES.map((state) => `'${state}'`).join(', ')})`;
+export const IS_RARE = `state IN (${RARE_STATES.map((state) => `'${state}'`).join(', ')})`;
 
 type LoggedValues = [string, string, number, number, DeliveryState, number];
 
@@ -29,7 +26,6 @@ export class SqliteDeliveryReader {
   readonly #attempts: StatementSync;
   readonly #place: StatementSync;
   readonly #open: StatementSync;
-  readonly #failing: StatementSync;
   readonly #ofTransactions: StatementSync;
   readonly #transactionsAfter: StatementSync;
 
@@ -44,11 +40,9 @@ export class SqliteDeliveryReader {
       `(SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY ${index} WHERE ${condition} LIMIT ?1))`;
     this.#open = db.prepare(
       `SELECT ${counted('due_in_lane', 'due_at IS NOT NULL')} AS pending,
-         ${counted('held_of_account', "state = 'held'")} AS held`,
-    );
-    this.#failing = db.prepare(
-      `SELECT max(prefix) AS last, sum(failed_in_a_row > 0) AS failing
-       FROM (SELECT prefix, failed_in_a_row FROM lanes WHERE prefix > ? ORDER BY prefix LIMIT ?)`,
+         ${counted('held_of_account', "state = 'held'")} AS held,
+         (SELECT count(*) FROM (
+           SELECT 1 FROM lanes INDEXED BY failing WHERE failed_in_a_row > 0 LIMIT ?1)) AS failingLanes`,
     );
     this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
     this.#ofTransactions = db.prepare(
@@ -86,7 +80,7 @@ export class SqliteDeliveryReader {
   ): DeliverySummary[] {
     return this.#db.read(() => {
       const { sql, values } = selectionOf(filter);
-      const place = after === undefined ? [] : [this.#createdAt(after), after];
+      const place = after === undefined ? [] : [this.createdAt(after), after];
       const statement = this.#db.prepare(
         `SELECT ${SUMMARY_COLUMNS} ${sql} ${after === undefined ? '' : 'AND (created_at, id) < (?, ?)'}
          ORDER BY created_at DESC, id DESC LIMIT ?`,
@@ -103,19 +97,9 @@ export class SqliteDeliveryReader {
     return counts;
   }
 
-  /** Reads every lane, in parts: the event loop gets its turn between them. */
-  async backlog(limit: number): Promise<Backlog> {
+  backlog(limit: number): Backlog {
     this.#db.assertOpen();
-    const { pending, held } = this.#open.get(limit) as { pending: number; held: number };
-    let failingLanes = 0;
-    for (let after = ''; failingLanes < limit; ) {
-      const part = this.#failing.get(after, LANES_AT_ONCE) as { failing: number | null; last: string | null };
-      if (part.last === null) break;
-      failingLanes = Math.min(limit, failingLanes + (part.failing ?? 0));
-      after = part.last;
-      await nextTurn();
-      this.#db.assertOpen();
-    }
+    const { pending, held, failingLanes } = this.#open.get(limit) as unknown as Backlog;
     return { pending, held, failingLanes };
   }
 
@@ -132,7 +116,8 @@ export class SqliteDeliveryReader {
     return this.#transactionsAfter.all(afterId, limit).map((row) => row.id as number);
   }
 
-  #createdAt(id: string): number {
+  /** Throws `REFUSED` where there is no such delivery. */
+  createdAt(id: string): number {
     const row = this.#place.get(id);
     if (row === undefined) throw new FuelError('REFUSED', `there is no delivery ${id} to continue after`);
     return row.created_at as number;
@@ -166,7 +151,8 @@ export function selectionOf(filter: DeliveryFilter): Selection {
   return { sql: `FROM deliveries INDEXED BY ${index} WHERE ${conditions.join(' AND ')}`, values };
 }
 
-function indexOf(filter: DeliveryFilter): string {
+/** The index that leaves the least to read. */
+export function indexOf(filter: DeliveryFilter): string {
   if (filter.transactionId !== undefined) return 'by_transaction';
   if (filter.state !== undefined && RARE_STATES.includes(filter.state)) return 'by_state';
   if (filter.state === 'pending') return 'due_in_lane'; // pending ones are sorted, ended ones are not read

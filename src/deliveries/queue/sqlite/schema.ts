@@ -65,5 +65,6 @@ export function deliveryMigrations(log: { readonly id: string; readonly startedA
      CREATE INDEX lanes_due ON lanes (next_due_at) WHERE next_due_at IS NOT NULL;
      -- Kept for ever: a transaction's events may arrive in either order, however late.
      CREATE TABLE withdrawals (transaction_id INTEGER PRIMARY KEY) STRICT;`,
+    'CREATE INDEX failing ON lanes (failed_in_a_row) WHERE failed_in_a_row > 0;',
   ];
 }

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { openMongoDeliveryQueue } from '../../../../src/deliveries/queue/mongodb/queue.ts';
 import type { MongoConnection } from '../../../../src/mongodb/connection.ts';
+import { boundedReadsContract } from '../../../contracts/bounded-reads.contract.ts';
 import { deliveryLogContract } from '../../../contracts/delivery-log.contract.ts';
 import { deliveryQueueContract } from '../../../contracts/delivery-queue.contract.ts';
 import { deliveryQueueModelContract } from '../../../contracts/delivery-queue-model.contract.ts';
@@ -24,7 +25,7 @@ const emptied = (): MongoConnection => {
   return connection;
 };
 
-const openOn = (connection: MongoConnection): QueueUnderTest => {
+const openOn = (connection: MongoConnection) => {
   const clock = new FakeClock();
   const again = () => openMongoDeliveryQueue({ connection, clock, pollMs: POLL_MS });
   return { queue: again(), again, clock };
@@ -46,6 +47,7 @@ describeWithMongodb('the delivery queue on MongoDB', () => {
   deliveryQueueOperationsContract(open);
   webhookHealthContract(open);
   deliveryLogContract(open);
+  boundedReadsContract(async () => openOn(emptied()));
 
   const forModel: MongoConnection[] = [];
   const openForModel = async (): Promise<QueueUnderTest> => {

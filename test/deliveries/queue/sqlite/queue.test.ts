@@ -9,6 +9,7 @@ import {
   type SqliteDeliveryQueue,
 } from '../../../../src/deliveries/queue/sqlite/queue.ts';
 import { selectionOf } from '../../../../src/deliveries/queue/sqlite/reader.ts';
+import { boundedReadsContract } from '../../../contracts/bounded-reads.contract.ts';
 import { deliveryLogContract } from '../../../contracts/delivery-log.contract.ts';
 import { deliveryQueueContract } from '../../../contracts/delivery-queue.contract.ts';
 import { deliveryQueueModelContract } from '../../../contracts/delivery-queue-model.contract.ts';
@@ -33,6 +34,7 @@ deliveryQueueOperationsContract(open);
 webhookHealthContract(open);
 deliveryLogContract(open);
 deliveryQueueModelContract(open);
+boundedReadsContract(open);
 
 describe('the embedded delivery queue', () => {
   const openAt = (path: string, clock: Clock): SqliteDeliveryQueue => {

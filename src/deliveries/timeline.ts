@@ -1,8 +1,8 @@
-import type { Delivery } from '../../../deliveries/queue/delivery-queue.ts';
-import { printableData, recordedAt } from '../../../event-store/codec.ts';
-import { printableLine } from '../../../printable.ts';
-import type { AppliedEvent } from '../../../transactions/as-of.ts';
-import { attemptJson, attemptText, deliveryJson } from '../../command/deliveries.ts';
+import { printableData, recordedAt } from '../event-store/codec.ts';
+import { printableLine } from '../printable.ts';
+import type { AppliedEvent } from '../transactions/as-of.ts';
+import { attemptJson, attemptText, deliveryJson } from './describe-delivery.ts';
+import type { Delivery } from './queue/delivery-queue.ts';
 
 /** One thing that happened to a transaction, or is about to. */
 export interface TimelineEntry {

@@ -1,0 +1,54 @@
+import type { Directory } from '../../../../projections/directory.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Coordination } from '../../../coordination/coordination.ts';
+import type { BoundedReads } from '../../../deliveries/queue/bounded-reads.ts';
+import type { DeliveryQueue } from '../../../deliveries/queue/delivery-queue.ts';
+import type { Environment } from '../../../domain/account-events.ts';
+import type { EventStore, PersistentSubscriptions } from '../../../event-store/event-store.ts';
+import type { TransactionsView } from '../../../transactions/view/transactions-view.ts';
+import type { ViewBuilds } from '../../../transactions/view/view-builds.ts';
+import type { AttemptHistory, FigureHistory } from '../../history.ts';
+import type { Readiness } from '../../ops-server.ts';
+
+/** A nightly verification that this process made. */
+export interface Proof {
+  readonly atMs: number;
+  /** How many rows and deliveries it repaired. */
+  readonly view: number;
+  readonly deliveries: number;
+}
+
+/** How an access check answers a request, as the pull API does. */
+export type GateCode =
+  | 'INVALID_API_KEY'
+  | 'API_INTEGRATION_NOT_ENABLED'
+  | 'NO_ACTIVE_CHARGING_PROFILE'
+  | 'SERVICE_UNAVAILABLE';
+
+/** What the console reads. It changes nothing. */
+export interface ConsoleParts {
+  readonly environment: Environment;
+  readonly retentionMs: number;
+  readonly clock: Clock;
+  /** Of this process. */
+  readonly id: string;
+  readonly roles: readonly string[];
+  readonly startedAtMs: number;
+  readonly store: EventStore;
+  readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked' | 'parked' | 'find'> & {
+    readonly builds: Pick<ViewBuilds, 'current'>;
+  };
+  readonly subscriptions: Pick<PersistentSubscriptions, 'status' | 'parked'>;
+  readonly queue: DeliveryQueue;
+  readonly reads: BoundedReads;
+  readonly coordination: Pick<Coordination, 'holder' | 'live'>;
+  /** As live as the access checks of this process. */
+  readonly directory: Pick<Directory, 'states' | 'account' | 'key' | 'changes' | 'counts'>;
+  readonly attempts: Pick<AttemptHistory, 'minutes'>;
+  readonly history: Pick<FigureHistory, 'readings'>;
+  readonly readiness: () => Readiness | Promise<Readiness>;
+  /** When the certificate of the pull API ends; `undefined` where this process has none. */
+  readonly certificateEndsAtMs: () => Promise<number | undefined>;
+  readonly lastProof: () => Proof | undefined;
+  readonly statusOf: (code: GateCode) => number;
+}

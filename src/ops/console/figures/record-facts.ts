@@ -1,0 +1,49 @@
+import { parseDateTime } from '../../../domain/values/date-time.ts';
+
+/** What is shown of a record: ids, times and amounts; no name, no number of a person. */
+const SHOWN = [
+  ['account', 'account_id'],
+  ['corporate', 'corporate.id'],
+  ['corporate group', 'corporate_group.id'],
+  ['corrects transaction', 'correction_reference_id'],
+  ['created', 'created_at'],
+  ['confirmed', 'confirmed_at'],
+  ['fuel type', 'fuel.type.id'],
+  ['liters', 'fuel.liters'],
+  ['price per liter', 'fuel.price_per_liter'],
+  ['amount', 'fuel.amount'],
+  ['fees', 'fees.total_fees'],
+  ['VAT', 'fees.total_vat'],
+  ['total', 'fees.total_amount'],
+  ['station', 'station.id'],
+  ['vehicle', 'vehicle.id'],
+  ['driver', 'driver.id'],
+] as const;
+const DECIMAL = /^-?\d{1,30}(\.\d{1,30})?$/;
+
+/** By name; what is not an id, a time or a decimal is left out, whatever an event holds in its place. */
+export function recordFacts(data: unknown): readonly (readonly [string, string])[] {
+  return SHOWN.flatMap(([name, path]): [string, string][] => {
+    const value = memberOf(data, path);
+    if (typeof value === 'number') return [[name, String(value)]];
+    const isShown = typeof value === 'string' && (DECIMAL.test(value) || parseDateTime(value) !== undefined);
+    return isShown ? [[name, value]] : [];
+  });
+}
+
+/** A reason that may quote the event's data, without the driver's name and number. */
+export function withoutDriver(reason: string, data: unknown): string {
+  return ['driver.name', 'driver.mobile_number']
+    .map((path) => memberOf(data, path))
+    .filter((value) => value !== null && value !== undefined)
+    .flatMap((value) => [JSON.stringify(value), typeof value === 'string' ? value : ''])
+    .filter((text) => text !== '')
+    .reduce((text, personal) => text.replaceAll(personal, '…'), reason);
+}
+
+function memberOf(data: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    return (value as Record<string, unknown>)[name];
+  }, data);
+}

@@ -1,0 +1,95 @@
+import type { LiveProcess } from '../../../coordination/coordination.ts';
+import { PROCESS_MAX_AGE_MS } from '../../../coordination/process-report.ts';
+import type { LaneStreak } from '../../../deliveries/queue/bounded-reads.ts';
+import { type FollowerStatus, followerStatus } from '../../followers.ts';
+import type { Readiness } from '../../ops-server.ts';
+import { MAX_BACKLOG_COUNTED } from '../../shared-figures.ts';
+import { AccountIndex, type AccountLists } from './account-index.ts';
+import { Fresh, type Known, known } from './known.ts';
+import { type Operation, OperationsTail } from './operations-tail.ts';
+import type { ConsoleParts } from './parts.ts';
+
+/** However many look, the stores are asked this often. */
+const MAX_AGE_MS = 2_000;
+const CERTIFICATE_MAX_AGE_MS = 60_000;
+/** A list with more failing webhooks than an operator reads. */
+export const MAX_FAILING = 200;
+
+export interface BacklogFigures {
+  /** Each is counted up to `MAX_BACKLOG_COUNTED`. */
+  readonly pending: number;
+  readonly held: number;
+  readonly failing: number;
+  readonly oldestDueAtMs: number | undefined;
+}
+
+/** The state of the whole service, each part with when it was read. */
+export interface Snapshot {
+  readonly atMs: number;
+  readonly followers: Known<readonly FollowerStatus[]>;
+  readonly backlog: Known<BacklogFigures>;
+  /** Webhooks with a failure streak, the longest first, at most `MAX_FAILING`. */
+  readonly failing: Known<readonly LaneStreak[]>;
+  readonly processes: Known<readonly LiveProcess[]>;
+  readonly readiness: Known<Readiness>;
+  readonly operations: Known<readonly Operation[]>;
+  readonly certificateEndsAtMs: Known<number | undefined>;
+  readonly lists: Known<AccountLists>;
+}
+
+/** One snapshot for everybody who looks, of which each part is read only while somebody does. */
+export class Snapshots {
+  readonly accounts: AccountIndex;
+  readonly #now: () => number;
+  readonly #read: () => Promise<Omit<Snapshot, 'atMs' | 'lists'>>;
+
+  constructor(parts: ConsoleParts) {
+    const { reads, coordination, readiness, certificateEndsAtMs, clock } = parts;
+    const now = (): number => clock.now();
+    const fresh = <T>(read: () => Promise<T>, maxAgeMs = MAX_AGE_MS): (() => Promise<Known<T>>) => {
+      const held = new Fresh(() => known(read, now), { maxAgeMs, now });
+      return () => held.get();
+    };
+    const tail = new OperationsTail(parts.store);
+    const read = {
+      followers: fresh(() => followerStatus(parts, { glance: true })),
+      backlog: fresh(() => readBacklog(parts)),
+      failing: fresh(() => reads.failingLanes(MAX_FAILING)),
+      processes: fresh(() => coordination.live(PROCESS_MAX_AGE_MS)),
+      readiness: fresh(async () => readiness()),
+      operations: fresh(() => tail.read()),
+      certificateEndsAtMs: fresh(certificateEndsAtMs, CERTIFICATE_MAX_AGE_MS),
+    };
+    this.accounts = new AccountIndex(parts);
+    this.#now = now;
+    this.#read = async () => {
+      const [followers, backlog, failing, processes, ready, operations, certificate] = await Promise.all([
+        read.followers(),
+        read.backlog(),
+        read.failing(),
+        read.processes(),
+        read.readiness(),
+        read.operations(),
+        read.certificateEndsAtMs(),
+      ]);
+      return {
+        ...{ followers, backlog, failing, processes, operations },
+        readiness: ready,
+        certificateEndsAtMs: certificate,
+      };
+    };
+  }
+
+  async get(): Promise<Snapshot> {
+    const [read, lists] = await Promise.all([this.#read(), this.accounts.listsSoon()]);
+    return { ...read, lists, atMs: this.#now() };
+  }
+}
+
+async function readBacklog({ queue }: Pick<ConsoleParts, 'queue'>): Promise<BacklogFigures> {
+  const [{ pending, held, failingLanes }, oldestDueAtMs] = await Promise.all([
+    queue.backlog(MAX_BACKLOG_COUNTED),
+    queue.nextDueAtMs(),
+  ]);
+  return { pending, held, failing: failingLanes, oldestDueAtMs };
+}

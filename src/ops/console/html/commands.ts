@@ -1,0 +1,46 @@
+import type { VNode } from 'preact';
+import { html } from './html.ts';
+
+/** A command for a POSIX shell: each word is one argument, whatever is in it, also when it is pasted. */
+export function commandLine(words: readonly string[]): string {
+  return words.map(quoted).join(' ');
+}
+
+const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
+/** A terminal acts on these while they are pasted, before the shell reads its quotes. */
+const CONTROL = /\p{Cc}/u;
+
+function quoted(word: string): string {
+  if (PLAIN.test(word)) return word;
+  if (!CONTROL.test(word)) return `'${word.replaceAll("'", "'\\''")}'`;
+  const escaped = word.replace(/[\\'\p{Cc}]/gu, (character) =>
+    character === '\\' || character === "'" ? `\\${character}` : octalsOf(character),
+  );
+  return `$'${escaped}'`;
+}
+
+function octalsOf(character: string): string {
+  return [...Buffer.from(character)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
+}
+
+export interface Command {
+  /** What it does. */
+  readonly what: string;
+  /** Its words after `fuel`. */
+  readonly words: readonly string[];
+}
+
+/** Commands to copy: a page changes nothing itself. */
+export function commands(list: readonly Command[]): VNode {
+  return html`<section class="commands" aria-label="Commands">
+    <h2>Commands</h2>
+    <dl>
+      ${list.map(({ what, words }) => html`<div><dt>${what}</dt><dd>${copied(words)}</dd></div>`)}
+    </dl>
+  </section>`;
+}
+
+export function copied(words: readonly string[]): VNode {
+  const text = commandLine(['fuel', ...words]);
+  return html`<span class="copied"><code class="command">${text}</code><button type="button" class="copy" aria-label=${`Copy: ${text}`}>copy</button></span>`;
+}

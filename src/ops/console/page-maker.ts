@@ -1,0 +1,91 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../clock.ts';
+import type { Readiness } from '../ops-server.ts';
+import { etagOf } from './assets.ts';
+import { known } from './figures/known.ts';
+import type { ConsoleParts } from './figures/parts.ts';
+import { Snapshots } from './figures/snapshot.ts';
+import { document, type Page, renderMain } from './html/layout.ts';
+import { malformed, notFound, starting, unavailable } from './html/problems.ts';
+import { routeOf } from './routes.ts';
+
+/** As often as a page is refreshed: however many look at one, it is made once. */
+const PAGE_MAX_AGE_MS = 2_000;
+/** Of the time, for one page: what takes long to make is made less often, */
+const MAX_SHARE = 0.002;
+/** but never less often than this. */
+const MAX_REST_MS = 5_000;
+const MAX_PAGES_KEPT = 200;
+const MAX_PAGE_MS = 6_000;
+/** Far more than any filter, far less than a header may have. */
+const MAX_QUERY = 2_000;
+
+export interface PageMakerOptions {
+  readonly environment: ConsoleParts['environment'];
+  readonly clock: Clock;
+  readonly readiness: () => Readiness | Promise<Readiness>;
+  /** `undefined` before the service has started. */
+  readonly parts: () => ConsoleParts | undefined;
+}
+
+export interface MadePage {
+  readonly outcome: NonNullable<Page['outcome']>;
+  /** Of what it shows, without the time as of which it does. */
+  readonly etag: string;
+  readonly atMs: number;
+  readonly document: () => string;
+}
+
+/** Makes each page once in two seconds or somewhat more, whoever asks. */
+export class PageMaker {
+  readonly #options: PageMakerOptions;
+  readonly #pages = new LRUCache<string, Promise<MadePage>>({ max: MAX_PAGES_KEPT, ttl: PAGE_MAX_AGE_MS });
+  #snapshots: Snapshots | undefined;
+
+  constructor(options: PageMakerOptions) {
+    this.#options = options;
+  }
+
+  page(path: string, querystring: string): Promise<MadePage> {
+    const key = `${path}?${querystring}`;
+    const kept = this.#pages.get(key);
+    if (kept !== undefined) return kept;
+    const startedAtMs = performance.now();
+    const made = this.#make(path, querystring);
+    this.#pages.set(key, made);
+    const rest = (): void => {
+      const ttl = Math.min((performance.now() - startedAtMs) / MAX_SHARE, MAX_REST_MS);
+      if (ttl > PAGE_MAX_AGE_MS && this.#pages.peek(key) === made) this.#pages.set(key, made, { ttl });
+    };
+    made.then(rest, () => this.#pages.delete(key));
+    return made;
+  }
+
+  async #make(path: string, querystring: string): Promise<MadePage> {
+    const { clock, environment } = this.#options;
+    const now = (): number => clock.now();
+    const read = await known(() => this.#read(path, querystring), now, MAX_PAGE_MS);
+    const page = 'unknown' in read ? unavailable(read.unknown) : read.value;
+    const main = renderMain(page);
+    const atMs = now();
+    return {
+      outcome: page.outcome ?? 'ok',
+      etag: etagOf(page.title + main),
+      atMs,
+      document: () => document(page, { main, path, environment, asOfMs: atMs }),
+    };
+  }
+
+  async #read(path: string, querystring: string): Promise<Page> {
+    const route = routeOf(path);
+    if (route === undefined) return notFound(path, 'There is no such page.');
+    if (querystring.length > MAX_QUERY) {
+      return malformed('Too long', ['the query of this address is too long']);
+    }
+    const parts = this.#options.parts();
+    if (parts === undefined) return starting((await this.#options.readiness()).checks);
+    this.#snapshots ??= new Snapshots(parts);
+    const query = Object.fromEntries(new URLSearchParams(querystring));
+    return route.make({ parts, snapshots: this.#snapshots, query, name: route.name });
+  }
+}

@@ -1,0 +1,55 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Directory } from '../../projections/directory.ts';
+import type { Engines } from '../app.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import { FuelError } from '../errors.ts';
+import { refusalAnswer } from '../http/answers.ts';
+import { generatedCertificate } from '../http/server/certificate.ts';
+import type { ConsoleParts, Proof } from '../ops/console/figures/parts.ts';
+import type { Metrics } from '../ops/metrics.ts';
+import { DAY_MS } from './agreement/day.ts';
+
+export interface ConsoleSources {
+  readonly config: Config;
+  readonly roles: readonly string[];
+  readonly clock: Clock;
+  readonly engines: Engines;
+  readonly metrics: Metrics;
+  readonly directory: Directory;
+  /** Of this process. */
+  readonly id: string;
+  readonly startedAtMs: number;
+  readonly readiness: ConsoleParts['readiness'];
+  readonly lastProof: () => Proof | undefined;
+}
+
+/** What the operator's console reads of this process and its stores. */
+export function consoleParts({ config, engines, metrics, ...rest }: ConsoleSources): ConsoleParts {
+  return {
+    ...rest,
+    environment: config.FUEL_ENVIRONMENT,
+    retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
+    store: engines.store(),
+    view: engines.view(),
+    subscriptions: engines.subscriptions(),
+    queue: engines.queue(),
+    reads: engines.deliveryReads(),
+    coordination: engines.coordination(),
+    attempts: metrics.attempts,
+    history: metrics.shared.history,
+    certificateEndsAtMs: () => certificateEndsAtMs(config, rest.roles),
+    statusOf: (code) => refusalAnswer({ code }, '').status,
+  };
+}
+
+async function certificateEndsAtMs(config: Config, roles: readonly string[]): Promise<number | undefined> {
+  if (!roles.includes('api') || config.FUEL_TLS === 'terminated') return undefined;
+  const file = config.FUEL_TLS_CERT ?? generatedCertificate(config).cert;
+  try {
+    return new X509Certificate(await readFile(file)).validToDate.getTime();
+  } catch (error) {
+    throw new FuelError('CONFIG_INVALID', `${file} can not be read`, { cause: error });
+  }
+}

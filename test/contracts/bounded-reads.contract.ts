@@ -1,0 +1,173 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { BoundedReads } from '../../src/deliveries/queue/bounded-reads.ts';
+import type {
+  DeliveryFilter,
+  DeliveryQueue,
+  NewDelivery,
+} from '../../src/deliveries/queue/delivery-queue.ts';
+import {
+  claimOptions,
+  delivered,
+  failed,
+  held,
+  newDelivery,
+  retryAt,
+  TIMEOUT,
+} from '../support/deliveries/deliveries.ts';
+
+interface ReadsUnderTest {
+  /** Empty. */
+  readonly queue: DeliveryQueue & { readonly bounded: BoundedReads };
+}
+
+/** What is read of the delivery log again and again while the service runs. `open` gives an empty log. */
+export function boundedReadsContract(open: () => Promise<ReadsUnderTest>): void {
+  const opened = async (...enqueued: readonly NewDelivery[]) => {
+    const { queue } = await open();
+    onTestFinished(() => queue.close());
+    await queue.enqueue(enqueued);
+    return { queue, reads: queue.bounded };
+  };
+  const claimed = async (queue: DeliveryQueue, prefix?: string) =>
+    queue.claim(claimOptions(9_000, { laneCapacity: (lane) => ((prefix ?? lane) === lane ? 100 : 0) }));
+
+  /** Twenty deliveries of two keys and accounts, several in a millisecond; the even transactions were delivered. */
+  const sample = Array.from({ length: 20 }, (_, n) =>
+    newDelivery(n, {
+      prefix: n % 3 === 0 ? 'bbbbbbbbbb' : 'aaaaaaaaaa',
+      accountId: n % 3 === 0 ? 8 : 7,
+      createdAtMs: 1_000 + Math.floor(n / 4),
+    }),
+  );
+  const sampled = async () => {
+    const { queue, reads } = await opened(...sample);
+    const claims = await claimed(queue);
+    await queue.report(
+      claims.map((claim) =>
+        claim.transactionId % 2 === 0
+          ? delivered(claim, 2_000)
+          : claim.transactionId % 5 === 0
+            ? failed(claim, 2_000)
+            : retryAt(claim, 2_000, 20_000),
+      ),
+    );
+    return { queue, reads };
+  };
+  const filters: readonly DeliveryFilter[] = [
+    {},
+    { prefix: 'bbbbbbbbbb' },
+    { accountId: 7 },
+    { transactionId: 4 },
+    { sinceMs: 1_001, untilMs: 1_003 },
+    ...(['pending', 'delivered', 'failed', 'held'] as const).flatMap((state) => [
+      { state },
+      { state, prefix: 'aaaaaaaaaa' },
+      { state, accountId: 8, sinceMs: 1_001 },
+    ]),
+  ];
+
+  describe('a page of the log', () => {
+    test('and those after it are the list of every filter, however little is read for one', async () => {
+      const { queue, reads } = await sampled();
+      for (const filter of filters) {
+        const wanted = (await queue.list(filter, { limit: 100 })).map(({ id }) => id);
+        for (const [limit, maxRead] of [
+          [3, 100],
+          [3, 2],
+          [1, 5],
+        ] as const) {
+          const walked: string[] = [];
+          let after: string | undefined;
+          do {
+            const { deliveries, next } = await reads.page(filter, { limit, after, maxRead });
+            expect(deliveries.length).toBeLessThanOrEqual(limit);
+            for (const { id } of deliveries) walked.push(id);
+            after = next;
+          } while (after !== undefined);
+          expect(walked, JSON.stringify({ filter, limit, maxRead })).toEqual(wanted);
+        }
+      }
+    });
+
+    test('ends early where what was read does not match, and says where it continues', async () => {
+      const { reads } = await opened(...sample);
+      const { deliveries, next } = await reads.page({ state: 'delivered' }, { limit: 5, maxRead: 8 });
+      expect(deliveries).toEqual([]);
+      expect(next).toEqual(expect.any(String));
+    });
+
+    test('after a delivery that is not in the log is refused', async () => {
+      const { reads } = await opened(...sample);
+      await expect(reads.page({}, { limit: 5, maxRead: 8, after: 'nothing' })).rejects.toMatchObject({
+        code: 'REFUSED',
+      });
+    });
+  });
+
+  test('failing lanes are those with a failure streak, the longest first, at most as many as asked for', async () => {
+    const lanes = ['aaaaaaaaaa', 'bbbbbbbbbb', 'cccccccccc'];
+    const owed = lanes.flatMap((prefix, lane) =>
+      Array.from({ length: lane + 1 }, (_, n) => newDelivery(n, { prefix })),
+    );
+    const { queue, reads } = await opened(...owed);
+    expect(await reads.failingLanes(5)).toEqual([]);
+    const claims = await claimed(queue);
+    await queue.report(claims.map((claim) => failed(claim, 2_000)));
+    const found = await reads.failingLanes(5);
+    expect(found.map(({ prefix, failedInARow }) => [prefix, failedInARow])).toEqual([
+      ['cccccccccc', 3],
+      ['bbbbbbbbbb', 2],
+      ['aaaaaaaaaa', 1],
+    ]);
+    const { prefix = '', ...health } = found[0] ?? {};
+    expect(health).toEqual(await queue.health(prefix));
+    expect(await reads.failingLanes(1)).toHaveLength(1);
+    await queue.resetHealth('cccccccccc');
+    expect((await reads.failingLanes(5)).map((lane) => lane.prefix)).toEqual(['bbbbbbbbbb', 'aaaaaaaaaa']);
+  });
+
+  test('the attempts of a lane are those of its newest attempted deliveries, in the order of time', async () => {
+    const older = newDelivery(1, { createdAtMs: 1_000 });
+    const newer = newDelivery(2, { createdAtMs: 1_500 });
+    const waiting = newDelivery(3, { createdAtMs: 20_000 });
+    const other = newDelivery(1, { prefix: 'bbbbbbbbbb' });
+    const { queue, reads } = await opened(older, newer, waiting, other);
+    const of = new Map((await claimed(queue)).map((claim) => [claim.id, claim]));
+    const claimOf = ({ id }: NewDelivery) => of.get(id) as NonNullable<ReturnType<typeof of.get>>;
+    await queue.report([
+      retryAt(claimOf(newer), 3_000, 4_000, TIMEOUT),
+      delivered(claimOf(older), 2_000),
+      delivered(claimOf(other), 2_500),
+    ]);
+    const all = { deliveries: 10, maxRead: 10 };
+    expect(await reads.attempts('aaaaaaaaaa', all)).toEqual([
+      { deliveryId: older.id, startedAtMs: 2_000, durationMs: 250, ok: true, answer: '204' },
+      { deliveryId: newer.id, startedAtMs: 3_000, durationMs: 250, ok: false, answer: 'timeout' },
+    ]);
+    const ids = async (limits: typeof all) =>
+      (await reads.attempts('aaaaaaaaaa', limits)).map(({ deliveryId }) => deliveryId);
+    expect(await ids({ deliveries: 1, maxRead: 10 })).toEqual([newer.id]);
+    expect(await ids({ deliveries: 10, maxRead: 2 })).toEqual([newer.id]);
+    expect(await reads.attempts('cccccccccc', all)).toEqual([]);
+  });
+
+  test('the backlog of a lane is its own, counted up to the limit, with when the first is due', async () => {
+    const mine = Array.from({ length: 5 }, (_, n) => newDelivery(n, { createdAtMs: 1_000 + n }));
+    const { queue, reads } = await opened(...mine, newDelivery(1, { prefix: 'bbbbbbbbbb' }));
+    expect(await reads.laneBacklog('aaaaaaaaaa', 9)).toEqual({ pending: 5, held: 0, nextDueAtMs: 1_000 });
+    expect(await reads.laneBacklog('aaaaaaaaaa', 3)).toMatchObject({ pending: 3 });
+    await queue.report((await claimed(queue, 'aaaaaaaaaa')).map(held));
+    expect(await reads.laneBacklog('aaaaaaaaaa', 9)).toEqual({ pending: 0, held: 5, nextDueAtMs: undefined });
+    expect(await reads.laneBacklog('cccccccccc', 9)).toEqual({ pending: 0, held: 0, nextDueAtMs: undefined });
+  });
+
+  test('after it was closed every call is refused', async () => {
+    const { queue, reads } = await opened(newDelivery(1));
+    await queue.close();
+    const closed = { code: 'STORE_CLOSED' };
+    await expect(reads.page({}, { limit: 1, maxRead: 1 })).rejects.toMatchObject(closed);
+    await expect(reads.failingLanes(1)).rejects.toMatchObject(closed);
+    await expect(reads.attempts('aaaaaaaaaa', { deliveries: 1, maxRead: 1 })).rejects.toMatchObject(closed);
+    await expect(reads.laneBacklog('aaaaaaaaaa', 1)).rejects.toMatchObject(closed);
+  });
+}
