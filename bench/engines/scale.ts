@@ -16,6 +16,7 @@ import type { WebhookSetUp } from '../support/webhook-sample.ts';
 
 const TRANSACTIONS = Number(process.env.BENCH_DELIVERIES ?? 5_000);
 const WEBHOOKS = 10;
+const WARM_UP = 200;
 const PAIRS = 3;
 const CONNECTIONS = 8;
 const PAGES_MS = 4_000;
@@ -103,6 +104,7 @@ class ScaleBench {
         ['import', process.pid] as const,
       ];
       const { engines, receivers, setUp } = this.#parts;
+      await deliver(engines, receivers, setUp.next(WARM_UP)); // processes that were just started
       const sent = await costing(pids, async () => deliver(engines, receivers, setUp.next(TRANSACTIONS)));
       const apis = running.filter(({ role }) => role === 'api').map(({ serve }) => serve.url);
       const read = await costing(pids, () => this.#pull(apis));
@@ -122,11 +124,7 @@ class ScaleBench {
     const dataDir = join(this.#parts.folder, `${role}-${this.#starts++}`);
     mkdirSync(dataDir);
     const env = { ...this.#parts.setUp.env, FUEL_DATA_DIR: dataDir, FUEL_API_THREADS: '1' };
-    return startServe({
-      dataDir,
-      roles: [role],
-      env: { ...env, FUEL_MASTER_KEY: this.#parts.setUp.masterKey },
-    });
+    return startServe({ dataDir, roles: [role], env });
   }
 
   /** Pages a second of all of them together. */

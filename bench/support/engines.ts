@@ -8,7 +8,10 @@ import { inScratchFolder } from './scratch.ts';
 /** The settings by which the service finds MongoDB; the database is a new one. */
 export type MongodbEnv = Readonly<Record<'MONGODB_URL' | 'MONGODB_DATABASE', string>>;
 /** Those by which it finds both engines. */
-export type EngineEnv = MongodbEnv & Readonly<Record<'EVENTSTORE_URL', string>>;
+export type EngineEnv = MongodbEnv & Readonly<Record<'EVENTSTORE_URL' | 'FUEL_MASTER_KEY', string>>;
+
+/** One for all: a store keeps to the key of its first start. */
+const FUEL_MASTER_KEY = Buffer.alloc(32, 'bench').toString('base64');
 
 export type Verdict = boolean | 'not run';
 
@@ -23,7 +26,7 @@ export async function withEngines(
   if (EVENTSTORE_URL === undefined) {
     return notRun('EVENTSTORE_URL must name an EventStoreDB node to be thrown away afterwards');
   }
-  return withMongodb((mongodb, folder) => work({ EVENTSTORE_URL, ...mongodb }, folder));
+  return withMongodb((mongodb, folder) => work({ EVENTSTORE_URL, FUEL_MASTER_KEY, ...mongodb }, folder));
 }
 
 /** The same with a MongoDB alone. */

@@ -1,5 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync } from 'node:fs';
 import { parseKey } from '../../src/accounts/key-text.ts';
 import { openMasterKeys } from '../../src/accounts/master-key.ts';
 import { setWebhook } from '../../src/accounts/set-webhook.ts';
@@ -40,8 +39,6 @@ export interface WebhookSetUp {
   readonly config: Config;
   /** The same settings for another process. */
   readonly env: Readonly<Record<string, string>>;
-  /** Base64, for a process with another data directory. */
-  readonly masterKey: string;
   /** One of each customer, for the pull API. */
   readonly keys: readonly string[];
   /** Draws new transactions, created now, of all customers alike. */
@@ -79,7 +76,6 @@ export async function setUpWebhooks(
   return {
     config,
     env,
-    masterKey: readFileSync(join(dataDir, 'master.key'), 'utf8').trim(),
     keys: customers.map(({ key }) => key),
     next(count) {
       const transactions = drawTransactions(customers, { count, firstId });
