@@ -72,12 +72,14 @@ describe('fuel projection rebuild', () => {
       await result;
     }
     const { code, stderr, json } = await command('--workers', '2').result;
+    // One walk that began before, and one that continues after the switch: each page is validated, which takes a while.
+    await until(async () => walks >= 1, 60_000);
     await sleep(500);
     isDone = true;
     await Promise.all([paging, arriving]);
     expect([code, stderr]).toEqual([0, '']);
     expect(json).toMatchObject({ view: 'transactions', served: true, differences: 0 });
-    expect(walks).toBeGreaterThanOrEqual(2); // each page is validated, which takes this process longer than the service
+    expect(walks).toBeGreaterThanOrEqual(2);
     const verified = await service.done(['verify', 'view', '--json']);
     expect(verified.json.view.differences).toBe(0);
     expect(await status()).not.toHaveProperty('rebuild');
