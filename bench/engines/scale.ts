@@ -55,8 +55,8 @@ export async function run(): Promise<Verdict> {
         ours: () => bench.measure(2),
       });
       await engines.close();
-      show2('one of each', pairs.baseline);
-      show2('two dispatchers, two API processes', pairs.ours);
+      showCosts('one of each', pairs.baseline);
+      showCosts('two dispatchers, two API processes', pairs.ours);
       const deliveries = of(pairs, ({ deliveriesPerSecond }) => deliveriesPerSecond);
       const pages = of(pairs, ({ pagesPerSecond }) => pagesPerSecond);
       const target = TARGET;
@@ -184,7 +184,7 @@ function of(pairs: Pairs<Figures>, figure: (figures: Figures) => number): Pairs<
   return { baseline: pairs.baseline.map(figure), ours: pairs.ours.map(figure) };
 }
 
-function show2(name: string, runs: readonly Figures[]): void {
+function showCosts(name: string, runs: readonly Figures[]): void {
   const delivery = medians(runs.map(({ ofDelivery }) => ofDelivery));
   const page = medians(runs.map(({ ofPage }) => ofPage));
   print(`  ${name}: processor time of a delivery: ${costsText(delivery)}`);

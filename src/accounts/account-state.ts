@@ -1,8 +1,9 @@
 import { type Account, type AccountWebhook, activeProfile } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 
-/** Why requests of the account are refused (checks 4 and 5); `undefined` where they are not. */
-export function noAccessReason(account: Account, nowMs: number): string | undefined {
+/** Why requests of the account are refused (checks 4 and 5, or unreadable); `undefined` where they are not. */
+export function noAccessReason(account: Account | undefined, nowMs: number): string | undefined {
+  if (account === undefined) return 'the account can not be read';
   if (!account.integrationEnabled) return 'the integration is off';
   if (activeProfile(account, nowMs) !== undefined) return undefined;
   const profiles = [...account.profiles.values()];

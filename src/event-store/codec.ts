@@ -110,8 +110,9 @@ function isKnown(type: string): type is DomainEventType {
   return schemaOf(type) !== undefined;
 }
 
-function membersOf(metadata: unknown): Readonly<Record<string, unknown>> {
-  return typeof metadata === 'object' && metadata !== null ? (metadata as Record<string, unknown>) : {};
+/** Of an event's metadata or data, whatever it is; none where it is no object. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 function refuse(reason: string): { readonly ok: false; readonly reason: string } {

@@ -35,21 +35,19 @@ export interface AvailabilityOptions extends AccessConditions {
 
 /** Whether the main thread can judge access, and whether the process is ready. */
 export class Availability {
-  readonly #conditions: AccessConditions;
   readonly #options: AvailabilityOptions;
 
   constructor(options: AvailabilityOptions) {
     this.#options = options;
-    this.#conditions = options;
   }
 
   /** From now on the process is not ready, and requests are refused with 503. */
   stopping(): void {
-    this.#conditions.standing.stopping();
+    this.#options.standing.stopping();
   }
 
   state(): 'ready' | 'unavailable' {
-    return accessState(this.#conditions);
+    return accessState(this.#options);
   }
 
   /**
@@ -59,7 +57,7 @@ export class Availability {
   async readiness(): Promise<Readiness> {
     const { isSubscribed, areThreadsReady } = this.#options;
     const checks = {
-      ...accessChecks(this.#conditions),
+      ...accessChecks(this.#options),
       ...(areThreadsReady && { api_threads_ready: areThreadsReady() }),
       ...(isSubscribed && { subscription_connected: isSubscribed() }),
       ...(await this.#options.engines.state()),

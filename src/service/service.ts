@@ -71,7 +71,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await health.allReached(log, signal);
     await retryWhileUnavailable(() => checkStores(options, engines), { log, signal, component: 'start' });
     signal.throwIfAborted();
-    const apiUrl = await startParts(options, { engines, health, operations, parts });
+    const apiUrl = await startParts({ ...options, signal }, { engines, health, operations, parts });
     return { apiUrl, opsUrl: operations.url, failed: parts.failed, stop: () => parts.stop() };
   } catch (error) {
     await parts.stop().catch(() => undefined); // logged; the caller needs the reason why it did not start
@@ -135,10 +135,10 @@ interface Starting {
 
 /** Returns where the API listens. */
 async function startParts(
-  options: ServiceOptions,
+  options: Required<ServiceOptions>,
   { engines, health, operations, parts }: Starting,
 ): Promise<string | undefined> {
-  const { config, roles, log, clock, signal = new AbortController().signal } = options;
+  const { config, roles, log, clock, signal } = options;
   const { metrics } = operations;
   const startedAtMs = clock.now();
   addProjectionMetrics(metrics.registry, () => readProjection(engines));

@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { attemptJson, attemptText, deliveryJson, deliveryText } from '../../deliveries/describe-delivery.ts';
-import type {
-  DeliveryFilter,
-  DeliveryState,
-  DeliverySummary,
+import {
+  DELIVERY_STATES,
+  type DeliveryFilter,
+  type DeliveryState,
+  type DeliverySummary,
 } from '../../deliveries/queue/delivery-queue.ts';
 import {
   type RedeliverCounts,
@@ -21,7 +22,6 @@ import { progressLine } from '../command/progress.ts';
 const DEFAULT_LIMIT = 50;
 const MAX_LISTED = 1_000;
 const FOLLOW_MS = 500;
-const STATES: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed', 'withdrawn'];
 
 interface ListOptions {
   readonly key?: string;
@@ -58,7 +58,7 @@ export function addDeliveryCommands(program: Command): void {
         .option('--key <prefix>', 'deliveries to this key')
         .option('--account <id>', 'deliveries of this account', idOption)
         .option('--transaction <id>', 'deliveries of this transaction', idOption)
-        .addOption(new Option('--state <state>', 'in this state').choices(STATES))
+        .addOption(new Option('--state <state>', 'in this state').choices(DELIVERY_STATES))
         .option('--since <time>', 'created at or after this time', dateTimeOption)
         .option('--until <time>', 'created at or before this time', dateTimeOption)
         .option('--limit <n>', `at most this many, up to ${MAX_LISTED}`, limitOption, DEFAULT_LIMIT)

@@ -3,7 +3,8 @@ import type { AccountKey } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { reasonOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { AttemptOutcome, ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
+import { answerOf } from '../queue/answer.ts';
+import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
 import type { Sender, SendRequest, SendResult } from '../sender/sender-port.ts';
 import { type AttemptCheck, checkAttempt } from './attempt-check.ts';
 import type { AttemptSummary } from './lane-slots.ts';
@@ -148,13 +149,6 @@ export class Attempts {
       'delivery attempted',
     );
   }
-}
-
-/** The answer in short: `503`, or `timeout: …`. */
-function answerOf(outcome: AttemptOutcome): string {
-  if (outcome.answer !== null && (outcome.ok || outcome.kind === 'status'))
-    return String(outcome.answer.status);
-  return outcome.ok ? '' : `${outcome.kind}: ${outcome.detail}`;
 }
 
 function claimOf({ id, leaseToken }: ClaimedDelivery): { readonly id: string; readonly leaseToken: string } {

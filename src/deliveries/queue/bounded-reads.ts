@@ -1,10 +1,4 @@
-import type {
-  AttemptOutcome,
-  DeliveryFilter,
-  DeliveryPage,
-  DeliverySummary,
-  WebhookHealth,
-} from './delivery-queue.ts';
+import type { DeliveryFilter, DeliveryPage, DeliverySummary, WebhookHealth } from './delivery-queue.ts';
 
 export interface BoundedPageOptions extends DeliveryPage {
   /** Entries of the index that are read at most. */
@@ -56,10 +50,4 @@ export interface BoundedReads {
     limits: { readonly deliveries: number; readonly maxRead: number },
   ): Promise<readonly LaneAttempt[]>;
   laneBacklog(prefix: string, limit: number): Promise<LaneBacklog>;
-}
-
-/** What a receiver answered, in short: its status, or the kind of the failure. */
-export function shortAnswer(outcome: AttemptOutcome): string {
-  if (outcome.ok) return String(outcome.answer.status);
-  return outcome.kind === 'status' && outcome.answer !== null ? String(outcome.answer.status) : outcome.kind;
 }

@@ -8,7 +8,8 @@ import type { Position } from '../../event-store/event-store.ts';
  */
 export const MAX_ATTEMPTS_KEPT = 50;
 
-export type DeliveryState = 'pending' | 'held' | 'delivered' | 'failed' | 'withdrawn';
+export const DELIVERY_STATES = ['pending', 'held', 'delivered', 'failed', 'withdrawn'] as const;
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** What is owed to one key: created once, never changed. */
 export interface NewDelivery {

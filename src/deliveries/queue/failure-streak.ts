@@ -1,3 +1,4 @@
+import { answerOf } from './answer.ts';
 import type { Attempt, WebhookHealth } from './delivery-queue.ts';
 import { endOf, type Transition } from './next-state.ts';
 
@@ -35,7 +36,7 @@ export class FailureStreaks {
     this.#set(prefix, {
       failedInARow: before.failedInARow + 1,
       failingSinceMs: before.failingSinceMs ?? endOf(attempt),
-      lastAnswers: [answerOf(attempt), ...before.lastAnswers].slice(0, MAX_ANSWERS),
+      lastAnswers: [answerOf(attempt.outcome), ...before.lastAnswers].slice(0, MAX_ANSWERS),
     });
   }
 
@@ -51,10 +52,4 @@ export class FailureStreaks {
     this.#seen.set(prefix, health);
     this.changed.set(prefix, health);
   }
-}
-
-function answerOf({ outcome }: Attempt): string {
-  if (outcome.ok) return String(outcome.answer.status);
-  if (outcome.kind === 'status' && outcome.answer !== null) return String(outcome.answer.status);
-  return `${outcome.kind}: ${outcome.detail}`;
 }

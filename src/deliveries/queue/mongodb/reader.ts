@@ -1,12 +1,7 @@
 import type { Document, Filter } from 'mongodb';
 import { FuelError } from '../../../errors.ts';
-import {
-  type BoundedPage,
-  type BoundedPageOptions,
-  type BoundedReads,
-  type LaneAttempt,
-  shortAnswer,
-} from '../bounded-reads.ts';
+import { shortAnswer } from '../answer.ts';
+import type { BoundedPage, BoundedPageOptions, BoundedReads, LaneAttempt } from '../bounded-reads.ts';
 import type {
   AttemptOutcome,
   Backlog,

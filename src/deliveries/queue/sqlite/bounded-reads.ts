@@ -1,13 +1,13 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import type { Database } from '../../../sqlite/database.ts';
-import {
-  type BoundedPage,
-  type BoundedPageOptions,
-  type BoundedReads,
-  type LaneAttempt,
-  type LaneBacklog,
-  type LaneStreak,
-  shortAnswer,
+import { shortAnswer } from '../answer.ts';
+import type {
+  BoundedPage,
+  BoundedPageOptions,
+  BoundedReads,
+  LaneAttempt,
+  LaneBacklog,
+  LaneStreak,
 } from '../bounded-reads.ts';
 import type { AttemptOutcome, DeliveryFilter } from '../delivery-queue.ts';
 import { IS_RARE, indexOf, type SqliteDeliveryReader } from './reader.ts';

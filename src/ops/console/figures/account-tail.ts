@@ -1,6 +1,6 @@
 import type { DirectoryAccount } from '../../../../projections/directory-entry.ts';
 import { accountStream } from '../../../domain/account-events.ts';
-import { printableData, recordedAtMs } from '../../../event-store/codec.ts';
+import { membersOf, printableData, recordedAtMs } from '../../../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../../../event-store/event-store.ts';
 
 const MAX_EVENTS = 100;
@@ -36,8 +36,4 @@ function entryOf(event: RecordedEvent): AccountEntry {
     command: typeof command === 'string' ? command : null,
     data: membersOf(printableData(event)),
   };
-}
-
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

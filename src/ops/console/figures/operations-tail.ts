@@ -1,5 +1,5 @@
 import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
-import { printableData, recordedAtMs } from '../../../event-store/codec.ts';
+import { membersOf, printableData, recordedAtMs } from '../../../event-store/codec.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 
 const KEPT = 50;
@@ -27,13 +27,12 @@ export class OperationsTail {
     const later = events.filter(({ revision }) => revision >= this.#next);
     this.#next = Math.max(this.#next, (later.at(-1)?.revision ?? -1) + 1);
     const added = later.map((event): Operation => {
-      const { actor } = (event.metadata ?? {}) as { readonly actor?: unknown };
-      const data = printableData(event);
+      const { actor } = membersOf(event.metadata);
       return {
         atMs: recordedAtMs(event),
         type: event.type,
         actor: typeof actor === 'string' ? actor : null,
-        data: typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {},
+        data: membersOf(printableData(event)),
       };
     });
     this.#kept = [...added.reverse(), ...this.#kept].slice(0, KEPT);

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { noAccessReason } from '../../../accounts/account-state.ts';
+import { noAccessReason, webhookState } from '../../../accounts/account-state.ts';
 import type { Account, AccountKey } from '../../../domain/account.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { type AccountEntry, accountTail } from '../figures/account-tail.ts';
@@ -123,9 +123,7 @@ function keysTable(keys: readonly AccountKey[]): VNode {
         links.key(prefix),
         line(label ?? ''),
         state(active ? 'on' : 'off'),
-        webhook === null
-          ? 'none'
-          : html`${state(webhook.disabled === null ? 'active' : 'disabled')} ${links.webhook(prefix)}`,
+        webhook === null ? 'none' : html`${state(webhookState(webhook).state)} ${links.webhook(prefix)}`,
       ],
     })),
     empty: 'It has no key.',

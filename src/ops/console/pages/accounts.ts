@@ -48,8 +48,8 @@ function search(
   text: string,
   after: string | undefined,
 ): { readonly found: readonly number[]; readonly next: number | undefined } {
-  const isId = /^\d{1,16}$/.test(text);
   const wanted = text.toLowerCase();
+  const wantedId = /^\d{1,16}$/.test(text) ? Number(text) : undefined;
   const afterId = Number(after ?? Number.NaN);
   const found: number[] = [];
   for (
@@ -59,8 +59,7 @@ function search(
   ) {
     const account = accounts[at];
     if (account === undefined) break;
-    if (isId ? account.id !== Number(text) && !account.name.includes(wanted) : !account.name.includes(wanted))
-      continue;
+    if (account.id !== wantedId && !account.name.includes(wanted)) continue;
     if (found.length === ON_A_PAGE) return { found, next: found.at(-1) };
     found.push(account.id);
   }

@@ -1,11 +1,11 @@
 import type { VNode } from 'preact';
-import type {
-  DeliveryFilter,
-  DeliveryState,
-  DeliverySummary,
+import {
+  DELIVERY_STATES,
+  type DeliveryFilter,
+  type DeliverySummary,
 } from '../../../deliveries/queue/delivery-queue.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
-import { formatDateTime, parseDateTime } from '../../../domain/values/date-time.ts';
+import { parseDateTime } from '../../../domain/values/date-time.ts';
 import { FuelError } from '../../../errors.ts';
 import { type Command, commands } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
@@ -18,7 +18,6 @@ import type { PageContext } from './page-context.ts';
 const ON_A_PAGE = 50;
 /** What one page reads of the log at most: some milliseconds. */
 const MAX_READ = 2_000;
-const STATES: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed', 'withdrawn'];
 const FIELDS = ['state', 'key', 'account', 'transaction', 'since', 'until'] as const;
 
 type Given = Readonly<Partial<Record<(typeof FIELDS)[number], string>>>;
@@ -100,12 +99,11 @@ function readFilter(
   const { key, state: name } = given;
   if (key !== undefined && !/^[a-z0-9]{10}$/.test(key))
     faults.push('key: the prefix of a key is wanted, its 10 characters');
-  if (name !== undefined && !STATES.includes(name as DeliveryState)) {
-    faults.push(`state: ${name} is none of ${STATES.join(', ')}`);
-  }
+  const wanted = DELIVERY_STATES.find((known) => known === name);
+  if (name !== wanted) faults.push(`state: ${name} is none of ${DELIVERY_STATES.join(', ')}`);
   const filter = {
     prefix: key,
-    state: name as DeliveryState | undefined,
+    state: wanted,
     accountId: id('account'),
     transactionId: id('transaction'),
     sinceMs: at('since'),
@@ -147,14 +145,14 @@ function form(given: Given): VNode {
     <label>State
       <select name="state">
         <option value="">any</option>
-        ${STATES.map((name) => html`<option value=${name} selected=${given.state === name}>${name}</option>`)}
+        ${DELIVERY_STATES.map((name) => html`<option value=${name} selected=${given.state === name}>${name}</option>`)}
       </select>
     </label>
     ${field('key', 'Key', 'a1b2c3d4e5')}
     ${field('account', 'Account', '7')}
     ${field('transaction', 'Transaction', '70001')}
-    ${field('since', 'Created since', formatDateTime(0).replace('1970', '2026'))}
-    ${field('until', 'until', formatDateTime(0).replace('1970', '2027'))}
+    ${field('since', 'Created since', '2026-01-01T00:00:00.000Z')}
+    ${field('until', 'until', '2027-01-01T00:00:00.000Z')}
     <button type="submit">Show</button>
     <a href="/deliveries">all</a>
   </form>`;

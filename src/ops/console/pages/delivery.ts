@@ -53,9 +53,7 @@ function whyOf(
   if (reason !== null) return line(reason, 1_000);
   if (name !== 'held') return '–';
   const account = directory.account(accountId)?.account;
-  const noAccess =
-    account === undefined ? 'the account can not be read' : noAccessReason(account, clock.now());
-  return noAccess ?? 'the account has access again: it is about to be sent';
+  return noAccessReason(account, clock.now()) ?? 'the account has access again: it is about to be sent';
 }
 
 /** With the receiver's answer, which is text of a stranger. */

@@ -1,3 +1,4 @@
+import { webhookState } from '../../../accounts/account-state.ts';
 import { accountTail } from '../figures/account-tail.ts';
 import { gatesOf } from '../figures/gates.ts';
 import { commands } from '../html/commands.ts';
@@ -45,7 +46,7 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
             'webhook',
             webhook === null
               ? 'none'
-              : html`${state(webhook.disabled === null ? 'active' : 'disabled')} ${links.webhook(prefix)} ${line(webhook.url)}`,
+              : html`${state(webhookState(webhook).state)} ${links.webhook(prefix)} ${line(webhook.url)}`,
           ],
         ])}
       </section>

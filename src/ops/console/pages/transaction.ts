@@ -3,7 +3,7 @@ import type { Delivery } from '../../../deliveries/queue/delivery-queue.ts';
 import { type TimelineEntry, timelineOf } from '../../../deliveries/timeline.ts';
 import { transactionDeliveries } from '../../../deliveries/transaction-deliveries.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
-import { printableData } from '../../../event-store/codec.ts';
+import { membersOf, printableData } from '../../../event-store/codec.ts';
 import type { RecordedEvent } from '../../../event-store/event-store.ts';
 import { effectsOf } from '../../../transactions/as-of.ts';
 import type { Checkpoint } from '../../../transactions/view/checkpoint.ts';
@@ -116,7 +116,7 @@ function visibility(options: {
 /** Why it was voided or cancelled, as whoever did it wrote. */
 function reasonGiven(events: readonly RecordedEvent[], { revision }: TimelineEntry): string | null {
   const event = events.find((each) => each.revision === revision);
-  const { reason } = ((event && printableData(event)) ?? {}) as { readonly reason?: unknown };
+  const { reason } = membersOf(event && printableData(event));
   return typeof reason === 'string' ? reason : null;
 }
 

@@ -35,8 +35,7 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
   const nowMs = parts.clock.now();
   const { state: name } = webhookState(key.webhook);
   const isFailing = name === 'active' && health.failedInARow > 0;
-  const noAccess =
-    entry.account === undefined ? 'the account can not be read' : noAccessReason(entry.account, nowMs);
+  const noAccess = noAccessReason(entry.account, nowMs);
   const evidence = events.find(({ type, data }) => type === 'WebhookDisabled' && data.prefix === prefix);
   return {
     title: `Webhook ${prefix}`,
@@ -134,7 +133,6 @@ function rateTable(attempts: readonly LaneAttempt[]): VNode {
   const rows = Array.from({ length: Math.ceil(attempts.length / size) }, (_, at) => {
     const part = attempts.slice(at * size, (at + 1) * size);
     const failed = part.filter(({ ok }) => !ok).length;
-    const meanMs = part.reduce((sum, { durationMs }) => sum + durationMs, 0) / part.length;
     const percent = Math.round((failed / part.length) * 100);
     return {
       cells: [
@@ -142,7 +140,7 @@ function rateTable(attempts: readonly LaneAttempt[]): VNode {
         part.length,
         html`${percent} %`,
         html`<meter min="0" low="10" high="50" max="100" optimum="0" value=${percent} aria-label=${`${percent} % failed`}></meter>`,
-        Math.round(meanMs),
+        meanMs(part),
       ],
     };
   });
@@ -181,7 +179,7 @@ function answersTable(attempts: readonly LaneAttempt[]): VNode {
         cells: [
           line(answer),
           of.length,
-          Math.round(of.reduce((sum, { durationMs }) => sum + durationMs, 0) / of.length),
+          meanMs(of),
           time(last?.startedAtMs),
           last && links.delivery(last.deliveryId),
         ],
@@ -189,6 +187,10 @@ function answersTable(attempts: readonly LaneAttempt[]): VNode {
     }),
     empty: 'Nothing was attempted yet.',
   });
+}
+
+function meanMs(attempts: readonly LaneAttempt[]): number {
+  return Math.round(attempts.reduce((sum, { durationMs }) => sum + durationMs, 0) / attempts.length);
 }
 
 function commandsOf(prefix: string, name: string): Command[] {
