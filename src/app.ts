@@ -18,11 +18,8 @@ import { createMemoryRateWindows } from './edge/rate-windows/memory.ts';
 import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
 import { reasonOf } from './errors.ts';
 import type { EventStore, PersistentSubscriptions } from './event-store/event-store.ts';
-import {
-  eventMigrations,
-  openSqliteEventStore,
-  type SqliteEventStore,
-} from './event-store/sqlite/event-store.ts';
+import { eventMigrations } from './event-store/sqlite/event-migrations.ts';
+import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlite/event-store.ts';
 import { subscriptionMigrations } from './event-store/sqlite/group.ts';
 import { openSqliteSubscriptions } from './event-store/sqlite/subscriptions.ts';
 import { type Log, silentLog } from './log.ts';

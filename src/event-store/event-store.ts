@@ -10,6 +10,7 @@ export interface NewEvent {
   /** UUID. An event that is appended again at its place is not recorded twice. */
   readonly id: string;
   readonly type: string;
+  /** A JSON value, or the `JsonText` of one. */
   readonly data: unknown;
   readonly metadata: EventMetadata;
 }

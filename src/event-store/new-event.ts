@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { type DomainEvent, SCHEMA_VERSION } from '../domain/events.ts';
+import {
+  type DomainEvent,
+  type DomainEventType,
+  type EventMetadata,
+  SCHEMA_VERSION,
+} from '../domain/events.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import type { NewEvent } from './event-store.ts';
 
@@ -16,20 +21,30 @@ export interface Author {
 }
 
 /** An event to append, with a random id; `atMs` is by the command's clock. */
-export function newEvent({ type, data }: DomainEvent, author: Author, atMs: number): NewEvent {
+export function newEvent(event: DomainEvent, author: Author, atMs: number): NewEvent {
+  return newEventWith(metadataOf(author, atMs), event);
+}
+
+/** A domain event whose data may be a `JsonText`. */
+export interface RecordableEvent {
+  readonly type: DomainEventType;
+  readonly data: unknown;
+}
+
+/** As `newEvent`, with metadata that the events of one step share. */
+export function newEventWith(metadata: EventMetadata, { type, data }: RecordableEvent): NewEvent {
+  return { id: randomUUID(), type, data, metadata };
+}
+
+export function metadataOf(author: Author, atMs: number): EventMetadata {
   const correlationId = author.correlationId ?? randomUUID();
   return {
-    id: randomUUID(),
-    type,
-    data,
-    metadata: {
-      schema_version: SCHEMA_VERSION,
-      at: formatDateTime(atMs),
-      actor: author.actor,
-      ...(author.osUser === undefined ? {} : { os_user: author.osUser }),
-      command: author.command,
-      correlation_id: correlationId,
-      causation_id: author.causationId ?? correlationId,
-    },
+    schema_version: SCHEMA_VERSION,
+    at: formatDateTime(atMs),
+    actor: author.actor,
+    ...(author.osUser === undefined ? {} : { os_user: author.osUser }),
+    command: author.command,
+    correlation_id: correlationId,
+    causation_id: author.causationId ?? correlationId,
   };
 }

@@ -8,36 +8,62 @@ export const MAX_LINE_BYTES = 64 * 1024;
 
 const LINE_FEED = 10;
 
-/** Cuts a byte stream into lines, those of one chunk at a time. Memory is bounded by one chunk and one line. */
-export async function* readLines(input: AsyncIterable<Buffer>): AsyncGenerator<Line[]> {
-  let number = 0;
-  let rest: Buffer[] = [];
-  let restBytes = 0;
-  const finish = (last: Buffer): Line | undefined => {
-    number += 1;
-    const tooLong = restBytes + last.length > MAX_LINE_BYTES;
-    const whole = rest.length === 0 ? last : Buffer.concat([...rest, last]);
-    rest = [];
-    restBytes = 0;
-    return tooLong ? { number, fault: `is longer than ${MAX_LINE_BYTES} bytes` } : toLine(number, whole);
-  };
-  for await (const chunk of input) {
+/** Where a cutter is: another continues from there. */
+export interface CutState {
+  /** Of the last line that is complete. */
+  readonly number: number;
+  /** What there is of the next line; nothing where it is too long already. */
+  readonly rest: readonly Uint8Array[];
+  readonly restBytes: number;
+}
+
+/** Cuts a byte stream into lines. Memory is bounded by one chunk and one line. */
+export class LineCutter {
+  #number: number;
+  #rest: Uint8Array[];
+  #restBytes: number;
+
+  constructor({ number, rest, restBytes }: CutState = { number: 0, rest: [], restBytes: 0 }) {
+    this.#number = number;
+    this.#rest = [...rest];
+    this.#restBytes = restBytes;
+  }
+
+  get state(): CutState {
+    return { number: this.#number, rest: this.#rest, restBytes: this.#restBytes };
+  }
+
+  /** The lines that this chunk completes. */
+  cut(chunk: Buffer): Line[] {
     const lines: Line[] = [];
     let start = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      const line = finish(chunk.subarray(start, end));
+      const line = this.#finish(chunk.subarray(start, end));
       if (line !== undefined) lines.push(line);
       start = end + 1;
     }
     const tail = chunk.subarray(start);
-    restBytes += tail.length;
+    this.#restBytes += tail.length;
     // Of a line that is too long already only the length matters.
-    if (restBytes <= MAX_LINE_BYTES) rest.push(tail);
-    else rest = [];
-    if (lines.length > 0) yield lines;
+    if (this.#restBytes <= MAX_LINE_BYTES) this.#rest.push(tail);
+    else this.#rest = [];
+    return lines;
   }
-  const last = finish(Buffer.alloc(0));
-  if (last !== undefined) yield [last];
+
+  /** The last line, which ends with the input. */
+  end(): Line[] {
+    const last = this.#finish(Buffer.alloc(0));
+    return last === undefined ? [] : [last];
+  }
+
+  #finish(last: Buffer): Line | undefined {
+    const number = ++this.#number;
+    const tooLong = this.#restBytes + last.length > MAX_LINE_BYTES;
+    const whole = this.#rest.length === 0 ? last : Buffer.concat([...this.#rest, last]);
+    this.#rest = [];
+    this.#restBytes = 0;
+    return tooLong ? { number, fault: `is longer than ${MAX_LINE_BYTES} bytes` } : toLine(number, whole);
+  }
 }
 
 function toLine(number: number, bytes: Buffer): Line | undefined {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Decision } from '../domain/decision.ts';
-import type { DomainEvent } from '../domain/events.ts';
+import type { EventMetadata } from '../domain/events.ts';
 import type { Append, EventStore, NewEvent, RecordedEvent } from '../event-store/event-store.ts';
-import { type Author, newEvent } from '../event-store/new-event.ts';
+import { type Author, metadataOf, newEventWith, type RecordableEvent } from '../event-store/new-event.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
-import { type Line, readLines } from './lines.ts';
+import type { NumberedLine } from './parsed-lines.ts';
 
 /** Of lines; together they are those that were read. */
 export interface LineCounts {
@@ -14,29 +14,24 @@ export interface LineCounts {
   readonly refused: number;
 }
 
-/** What a line says about which stream, or why it can't be used. */
-export type ParsedLine<T> =
-  | { readonly ok: true; readonly stream: string; readonly content: T }
-  | { readonly ok: false; readonly reason: string };
-
 /** Decides one line by the stream's events and the lines before it. `atMs`: when its events would be recorded. */
-export type LineDecider<T> = (content: T, atMs: number) => Decision<DomainEvent>;
+export type LineDecider<T, E extends RecordableEvent> = (content: T, atMs: number) => Decision<E>;
 
-export interface RecordLinesOptions<T> {
+export interface RecordLinesOptions<T, E extends RecordableEvent> {
   readonly store: Pick<EventStore, 'readStreams' | 'append'>;
-  readonly input: AsyncIterable<Buffer>;
+  /** In the order of the input. */
+  readonly lines: AsyncIterable<readonly NumberedLine<T>[]>;
   readonly author: Author;
   readonly clock: Clock;
-  readonly parse: (text: string) => ParsedLine<T>;
   /** For the lines about one stream, which follow in their order. Called again after a conflict. */
-  readonly decider: (stream: string, history: readonly RecordedEvent[]) => LineDecider<T>;
+  readonly decider: (stream: string, history: readonly RecordedEvent[]) => LineDecider<T, E>;
   /** Whether a line causes an event where its stream has none. Where one comes first, its stream is read on conflict. */
   readonly beginsStream?: (content: T) => boolean;
   /** Of the text of the lines that are handled together; one line more, so that there is at least one. */
   readonly batchCharacters: number;
   readonly onRefused: (lineNumber: number, reason: string) => void;
   /** Called with each line that caused events, once they are recorded. */
-  readonly onRecorded?: (content: T, events: readonly DomainEvent[]) => Promise<void>;
+  readonly onRecorded?: (content: T, events: readonly E[]) => Promise<void>;
   readonly onProgress: (counts: LineCounts) => void;
   /** Ends the work between two batches. What was recorded stays; the same input can be given again. */
   readonly signal: AbortSignal;
@@ -48,33 +43,42 @@ const APPEND_EVENTS = 500;
 /** After a conflict another writer has made progress, so that many rounds mean that something is wrong. */
 const MAX_ROUNDS = 100;
 
-interface Candidate<T> {
-  readonly lineNumber: number;
-  readonly stream: string;
-  readonly content: T;
-}
+type Candidate<T> = Extract<NumberedLine<T>, { readonly ok: true }>;
 
-interface DecidedLine<T> {
+interface DecidedLine<T, E> {
   readonly candidate: Candidate<T>;
-  readonly decision: Decision<DomainEvent>;
+  readonly decision: Decision<E>;
 }
 
 /** What the lines about one stream lead to, unless another writer appends to it meanwhile. */
-interface Plan<T> {
+interface Plan<T, E> {
   readonly append: Append;
-  readonly decided: readonly DecidedLine<T>[];
+  readonly decided: readonly DecidedLine<T, E>[];
   /** Lines for another append. */
   readonly rest: readonly Candidate<T>[];
+}
+
+interface Step {
+  readonly atMs: number;
+  readonly metadata: EventMetadata;
+}
+
+interface PlanOptions<T> extends Step {
+  readonly stream: string;
+  readonly history: readonly RecordedEvent[];
+  readonly candidates: readonly Candidate<T>[];
 }
 
 /**
  * Records what lines of JSON ask for, in batches. Each line is recorded, unchanged or refused with a reason,
  * independently of the others. Repeated or interrupted work records only what is missing.
  */
-export async function recordLines<T>(options: RecordLinesOptions<T>): Promise<LineCounts> {
+export async function recordLines<T, E extends RecordableEvent>(
+  options: RecordLinesOptions<T, E>,
+): Promise<LineCounts> {
   const recorder = new LineRecorder(options);
   try {
-    for await (const batch of inBatches(readLines(options.input), options.batchCharacters)) {
+    for await (const batch of inBatches(options.lines, options.batchCharacters)) {
       if (options.signal.aborted) break;
       await recorder.record(batch);
     }
@@ -85,7 +89,7 @@ export async function recordLines<T>(options: RecordLinesOptions<T>): Promise<Li
   return recorder.counts;
 }
 
-async function* inBatches(
+async function* inBatches<Line extends { readonly characters: number }>(
   input: AsyncIterable<readonly Line[]>,
   maxCharacters: number,
 ): AsyncGenerator<readonly Line[]> {
@@ -94,7 +98,7 @@ async function* inBatches(
   for await (const lines of input) {
     for (const line of lines) {
       batch.push(line);
-      characters += 'text' in line ? line.text.length : 0;
+      characters += line.characters;
       if (batch.length < BATCH_LINES && characters < maxCharacters) continue;
       yield batch;
       batch = [];
@@ -104,8 +108,8 @@ async function* inBatches(
   if (batch.length > 0) yield batch;
 }
 
-class LineRecorder<T> {
-  readonly #options: RecordLinesOptions<T>;
+class LineRecorder<T, E extends RecordableEvent> {
+  readonly #options: RecordLinesOptions<T, E>;
   readonly #author: Author;
   #recorded = 0;
   #unchanged = 0;
@@ -113,7 +117,7 @@ class LineRecorder<T> {
   /** Of the streams of the last batch that may have been new. A repeated import finds none: reading first costs it less. */
   #wereMostlyNew = true;
 
-  constructor(options: RecordLinesOptions<T>) {
+  constructor(options: RecordLinesOptions<T, E>) {
     this.#options = options;
     this.#author = { ...options.author, correlationId: options.author.correlationId ?? randomUUID() };
   }
@@ -122,25 +126,14 @@ class LineRecorder<T> {
     return { recorded: this.#recorded, unchanged: this.#unchanged, refused: this.#refused };
   }
 
-  async record(lines: readonly Line[]): Promise<void> {
-    let open: readonly Candidate<T>[] = this.#parse(lines);
+  async record(lines: readonly NumberedLine<T>[]): Promise<void> {
+    for (const line of lines) if (!line.ok) this.#refuse(line.number, line.reason);
+    let open: readonly Candidate<T>[] = lines.filter((line) => line.ok);
     for (let round = 0; open.length > 0; round++) {
       if (round === MAX_ROUNDS) throw new Error(`an import had a conflict in each of ${MAX_ROUNDS} rounds`);
       open = await this.#round(open, round === 0);
     }
     this.#options.onProgress(this.counts);
-  }
-
-  #parse(lines: readonly Line[]): Candidate<T>[] {
-    const candidates: Candidate<T>[] = [];
-    for (const line of lines) {
-      const parsed =
-        'fault' in line ? { ok: false as const, reason: line.fault } : this.#options.parse(line.text);
-      if (parsed.ok)
-        candidates.push({ lineNumber: line.number, stream: parsed.stream, content: parsed.content });
-      else this.#refuse(line.number, parsed.reason);
-    }
-    return candidates;
   }
 
   /** Decides each candidate by its stream and appends; returns those that have to be decided again, or still. */
@@ -180,37 +173,45 @@ class LineRecorder<T> {
   async #plans(
     byStream: ReadonlyMap<string, readonly Candidate<T>[]>,
     supposedNew: ReadonlySet<string>,
-  ): Promise<Plan<T>[]> {
-    const plans = new Map<string, Plan<T>>();
+  ): Promise<Plan<T, E>[]> {
+    const plans = new Map<string, Plan<T, E>>();
+    const step = this.#step();
     const plan = (stream: string, history: readonly RecordedEvent[]) =>
-      void plans.set(stream, this.#plan(stream, history, byStream.get(stream) ?? []));
+      void plans.set(
+        stream,
+        this.#plan({ stream, history, candidates: byStream.get(stream) ?? [], ...step }),
+      );
     for (const stream of supposedNew) plan(stream, []);
     const toRead = [...byStream.keys()].filter((stream) => !supposedNew.has(stream));
     for await (const [stream, history] of readInParts(this.#options.store, toRead)) plan(stream, history);
     return [...byStream.keys()].flatMap((stream) => plans.get(stream) ?? []);
   }
 
-  #plan(stream: string, history: readonly RecordedEvent[], candidates: readonly Candidate<T>[]): Plan<T> {
+  /** When the events of one round happen, which share their metadata. */
+  #step(): Step {
+    const atMs = this.#options.clock.now();
+    return { atMs, metadata: metadataOf(this.#author, atMs) };
+  }
+
+  #plan({ stream, history, candidates, atMs, metadata }: PlanOptions<T>): Plan<T, E> {
     const events: NewEvent[] = [];
-    const decided: DecidedLine<T>[] = [];
+    const decided: DecidedLine<T, E>[] = [];
     const decide = this.#options.decider(stream, history);
     for (const candidate of candidates) {
       if (events.length >= APPEND_EVENTS) break;
-      const atMs = this.#options.clock.now();
       const decision = decide(candidate.content, atMs);
       decided.push({ candidate, decision });
       if (decision.kind !== 'events') continue;
-      for (const event of decision.events) events.push(newEvent(event, this.#author, atMs));
+      for (const event of decision.events) events.push(newEventWith(metadata, event));
     }
     const expected = history.at(-1)?.revision ?? 'none';
     return { append: { stream, expected, events }, decided, rest: candidates.slice(decided.length) };
   }
 
-  async #count({ append: { stream }, decided }: Plan<T>, erased: boolean): Promise<void> {
+  async #count({ append: { stream }, decided }: Plan<T, E>, erased: boolean): Promise<void> {
     for (const { candidate, decision } of decided) {
-      if (erased) this.#refuse(candidate.lineNumber, `${stream} was erased and is never recorded again`);
-      else if (decision.kind === 'refused')
-        this.#refuse(candidate.lineNumber, `${stream}: ${decision.reason}`);
+      if (erased) this.#refuse(candidate.number, `${stream} was erased and is never recorded again`);
+      else if (decision.kind === 'refused') this.#refuse(candidate.number, `${stream}: ${decision.reason}`);
       else if (decision.kind === 'unchanged') this.#unchanged += 1;
       else {
         this.#recorded += 1;

@@ -5,7 +5,7 @@ import { Gauge, type Registry } from 'prom-client';
 export type ThreadName = 'main' | 'projector' | 'webhooks' | `api-${number}`;
 
 /** Each sample wakes the thread. A delay shorter than this may pass between two of them. */
-const RESOLUTION_MS = 50;
+const RESOLUTION_MS = 200;
 const REPORT_EVERY_MS = 1_000;
 /** Longer than between two scrapes, so that none misses a delay. */
 const REPORTS_KEPT = 60;

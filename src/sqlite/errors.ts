@@ -2,6 +2,8 @@ import { resolve } from 'node:path';
 import { type ErrorCode, FuelError } from '../errors.ts';
 
 const SQLITE_BUSY = 5;
+/** An extended code. */
+const SQLITE_CONSTRAINT_UNIQUE = 2067;
 /** Locked by another process: busy, locked, the protocol of the write-ahead log. */
 const LOCKED_CODES = new Set([SQLITE_BUSY, 6, 15]);
 /** Out of memory, read-only, interrupted, an I/O error, a full disk, a file that can't be opened. */
@@ -30,6 +32,12 @@ export function isBusy(error: unknown): boolean {
 /** Whether an error of SQLite says that another process has locked the file. */
 export function isLocked(error: unknown): boolean {
   return LOCKED_CODES.has(codeOf(error) ?? 0);
+}
+
+/** Whether an error of a statement says that a row of the table has the same unique values. */
+export function isRepeated(error: unknown): boolean {
+  const { cause } = error as { readonly cause?: { readonly errcode?: unknown } };
+  return cause?.errcode === SQLITE_CONSTRAINT_UNIQUE;
 }
 
 /** `STORE_DAMAGED` where an error of SQLite says that the file is damaged; the error itself otherwise. */

@@ -6,6 +6,7 @@ import { type DesiredAccount, decideDesired } from '../../domain/desired-account
 import type { DomainEvent } from '../../domain/events.ts';
 import type { Append, AppendResult, EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
+import { parsedLines } from '../../lines/parsed-lines.ts';
 import { type LineCounts, type LineDecider, recordLines } from '../../lines/record-lines.ts';
 import { readAccountEvent } from '../directory/apply-to-directory.ts';
 import { parseAccountLine } from './parse-account-line.ts';
@@ -45,11 +46,11 @@ export async function applyAccounts(options: ApplyOptions): Promise<ApplyCounts>
   const { dryRun, store, onApplied } = options;
   // Later lines about the same account are judged by what earlier ones would have made of it.
   const supposed = new Map<string, State>();
-  const counts = await recordLines<DesiredAccount>({
+  const counts = await recordLines<DesiredAccount, DomainEvent>({
     ...options,
+    lines: parsedLines(options.input, parseAccountLine),
     store: dryRun ? { readStreams: (streams) => store.readStreams(streams), append: appendNothing } : store,
     batchCharacters: BATCH_CHARACTERS,
-    parse: parseAccountLine,
     decider(stream, history) {
       const state = supposed.get(stream) ?? stateOf(history);
       return deciderAfter(state, (next) => void (dryRun && supposed.set(stream, next)));
@@ -64,7 +65,10 @@ function countsOf({ recorded, unchanged, refused }: LineCounts): ApplyCounts {
   return { applied: recorded, unchanged, refused };
 }
 
-function deciderAfter(before: State, onState: (state: State) => void): LineDecider<DesiredAccount> {
+function deciderAfter(
+  before: State,
+  onState: (state: State) => void,
+): LineDecider<DesiredAccount, DomainEvent> {
   let state = before;
   return (desired, atMs) => {
     if ('kind' in state) return state;

@@ -1,16 +1,23 @@
 import type { Clock } from '../../clock.ts';
+import { record } from '../../domain/decision.ts';
 import {
   decideTransaction,
   evolveTransaction,
   NO_TRANSACTION,
   type TransactionState,
 } from '../../domain/transaction.ts';
-import { isRecordingType, type TransactionEvent } from '../../domain/transaction-events.ts';
+import {
+  isRecordingType,
+  type TransactionEvent,
+  type TransactionEventType,
+} from '../../domain/transaction-events.ts';
 import { decode } from '../../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import type { JsonText } from '../../event-store/json-text.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { type LineCounts, type LineDecider, recordLines } from '../../lines/record-lines.ts';
-import { parseLine } from './parse-line.ts';
+import type { ImportedEvent } from './parse-line.ts';
+import { parsedImport } from './parsed-import.ts';
 
 export type ImportCounts = LineCounts;
 
@@ -35,8 +42,8 @@ const BATCH_CHARACTERS = 4 * 1024 * 1024;
 export function importTransactions(options: ImportOptions): Promise<ImportCounts> {
   return recordLines({
     ...options,
+    lines: parsedImport(options.input),
     batchCharacters: BATCH_CHARACTERS,
-    parse: parseLine,
     decider: (_stream, history) => deciderAfter(history),
     beginsStream: ({ type }) => isRecordingType(type),
   });
@@ -47,14 +54,31 @@ const UNREADABLE = {
   reason: 'its stream holds an event that this version can not read',
 } as const;
 
-function deciderAfter(history: readonly RecordedEvent[]): LineDecider<TransactionEvent> {
+function deciderAfter(history: readonly RecordedEvent[]): LineDecider<ImportedEvent, ImportedEvent> {
   let state = stateOf(history);
-  return (event) => {
+  return (imported) => {
     if (state === 'unreadable') return UNREADABLE;
+    const event = new LazyEvent(imported) as TransactionEvent;
     const decision = decideTransaction(event, state);
-    if (decision.kind === 'events') state = evolveTransaction(state, event);
-    return decision;
+    if (decision.kind !== 'events') return decision;
+    state = evolveTransaction(state, event);
+    return record(imported);
   };
+}
+
+/** Of an imported event, whose data is parsed where it is looked at: it is not where the event begins its stream. */
+class LazyEvent {
+  readonly type: TransactionEventType;
+  readonly #data: JsonText;
+
+  constructor({ type, data }: ImportedEvent) {
+    this.type = type;
+    this.#data = data;
+  }
+
+  get data(): unknown {
+    return this.#data.value;
+  }
 }
 
 function stateOf(history: readonly RecordedEvent[]): TransactionState | 'unreadable' {

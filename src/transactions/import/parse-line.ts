@@ -2,13 +2,14 @@ import { idOfChange, projectTransaction, RecordFault } from '../../../projection
 import { faultsOf, schemaOf } from '../../domain/events.ts';
 import {
   isTransactionEventType,
-  type TransactionEvent,
+  type TransactionEventType,
   transactionEvents,
   transactionStream,
 } from '../../domain/transaction-events.ts';
 import { MAX_NESTING, shortened } from '../../domain/values/bounds.ts';
+import { JsonText } from '../../event-store/json-text.ts';
 import { parseJsonLine } from '../../lines/json-line.ts';
-import type { ParsedLine } from '../../lines/record-lines.ts';
+import type { ParsedLine } from '../../lines/parsed-lines.ts';
 
 const LINE = {
   members: '"type" and "data"',
@@ -16,11 +17,17 @@ const LINE = {
   levels: `the ${MAX_NESTING} levels that an event's data may have`,
 };
 
+/** A transaction event that fits its schema. */
+export interface ImportedEvent {
+  readonly type: TransactionEventType;
+  readonly data: JsonText;
+}
+
 /**
  * Reads one `{"type", "data"}` line. It accepts exactly what the view can show: the renderer decides, since it checks
  * every value and is ten times faster than the schema. For a refused line the schema then names every fault.
  */
-export function parseLine(text: string): ParsedLine<TransactionEvent> {
+export function parseLine(text: string): ParsedLine<ImportedEvent> {
   const refused = (reason: string) => ({ ok: false as const, reason: shortened(reason) });
   const line = parseJsonLine(text, LINE);
   if (!line.ok) return refused(line.reason);
@@ -32,7 +39,7 @@ export function parseLine(text: string): ParsedLine<TransactionEvent> {
   try {
     const change = projectTransaction(type, data, 0);
     const stream = transactionStream(idOfChange(change));
-    return { ok: true, stream, content: { type, data } as TransactionEvent };
+    return { ok: true, stream, content: { type, data: new JsonText(JSON.stringify(data), data) } };
   } catch (error) {
     if (!(error instanceof RecordFault)) throw error;
     const schema = schemaOf(type);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { JsonText } from '../../../src/event-store/json-text.ts';
 import { parseLine } from '../../../src/transactions/import/parse-line.ts';
 import { nestedText } from '../../support/transactions/deep-values.ts';
 import { cancelled, confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';
@@ -10,7 +11,9 @@ describe('a line of an import', () => {
   test.each([confirmed(501), external(501), voided(501), cancelled(501)])(
     'names its event and the stream that it belongs to: $type',
     (event) => {
-      expect(lineOf({ ...event, more: 1 })).toEqual({ ok: true, stream: 'transaction-501', content: event });
+      const { type, data } = event;
+      const content = { type, data: new JsonText(JSON.stringify(data)) };
+      expect(lineOf({ ...event, more: 1 })).toEqual({ ok: true, stream: 'transaction-501', content });
     },
   );
 

@@ -1,4 +1,5 @@
 import type { Append, AppendResult } from '../../event-store.ts';
+import { jsonText, repeatingJson } from '../../json-text.ts';
 import { type BatchAnswer, type BatchAppend, EventStoreDbBatchAppend } from '../driver/batch-append.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { storeUnavailable } from '../driver/errors.ts';
@@ -22,7 +23,7 @@ export class EventStoreDbAppends {
   }
 
   async append(appends: readonly Append[]): Promise<AppendResult[]> {
-    const prepared = appends.map(toBytes); // at once: the caller may change its events after the call
+    const prepared = appends.map(toBytes(repeatingJson())); // at once: the caller may change its events after the call
     const byStream = Map.groupBy(prepared.entries(), ([, { stream }]) => stream);
     const results = new Array<AppendResult>(prepared.length);
     await inParallel([...byStream.values()], MAX_STREAMS_AT_ONCE, async (ofStream) => {
@@ -84,16 +85,18 @@ function firstRevision(expected: 'none' | number): number {
   return expected === 'none' ? 0 : expected + 1;
 }
 
-function toBytes({ stream, expected, events }: Append): BatchAppend {
-  if (events.length === 0) throw new RangeError('an append needs at least one event');
-  return {
-    stream,
-    expected,
-    events: events.map(({ id, type, data, metadata }) => ({
-      id,
-      type,
-      data: Buffer.from(JSON.stringify(data) ?? 'null'),
-      metadata: Buffer.from(JSON.stringify(metadata)),
-    })),
+function toBytes(metadataText: (metadata: object) => string): (append: Append) => BatchAppend {
+  return ({ stream, expected, events }) => {
+    if (events.length === 0) throw new RangeError('an append needs at least one event');
+    return {
+      stream,
+      expected,
+      events: events.map(({ id, type, data, metadata }) => ({
+        id,
+        type,
+        data: Buffer.from(jsonText(data)),
+        metadata: Buffer.from(metadataText(metadata)),
+      })),
+    };
   };
 }
