@@ -1,7 +1,7 @@
 import type { Directory, DirectoryKey } from '../../../projections/directory.ts';
 import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
-import { loadAccount, loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { loadAccount, loadKey } from '../../accounts/directory/load-directory.ts';
 import type { Engines } from '../../app.ts';
 import { audit } from '../../audit/audit.ts';
 import type { Account, AccountKey } from '../../domain/account.ts';
@@ -19,7 +19,7 @@ type NamingEngines = DirectoryEngines & Pick<Engines, 'view'>;
 /** The key with this prefix in the present directory. Throws `REFUSED` if there is none, and as `requirePrefix`. */
 export async function findKey(engines: DirectoryEngines, prefix: string): Promise<DirectoryKey> {
   requirePrefix(prefix);
-  const found = (await loadDirectory(engines.store(), engines.snapshots())).key(prefix);
+  const found = await loadKey(engines.store(), engines.snapshots(), prefix);
   if (found === undefined) throw unknownKey(prefix);
   return found;
 }

@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { noAccessReason, webhookState } from '../../../accounts/account-state.ts';
 import type { Account, AccountKey } from '../../../domain/account.ts';
+import type { AccountEvent } from '../../../domain/account-events.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { type AccountEntry, accountTail } from '../figures/account-tail.ts';
 import { gatesOf } from '../figures/gates.ts';
@@ -130,8 +131,10 @@ function keysTable(keys: readonly AccountKey[]): VNode {
   });
 }
 
+type DataMember<E> = E extends { readonly data: infer Data } ? keyof Data : never;
+
 /** What is shown of an event's data: nothing secret, and nothing that grows. */
-const SHOWN = [
+const SHOWN: readonly DataMember<AccountEvent>[] = [
   'prefix',
   'reason',
   'url',
@@ -140,7 +143,7 @@ const SHOWN = [
   'to',
   'name',
   'corporate_id',
-  'group_id',
+  'corporate_group_id',
   'failed_in_a_row',
 ];
 
