@@ -156,9 +156,17 @@ export function toRecorded(row: EventRow): RecordedEvent {
     id: row.id,
     type: row.type,
     data: parse(row.data, 'data'),
-    metadata: parse(row.metadata, 'metadata'),
+    metadata: metadataIn(row.metadata),
     recordedAtMs: row.recorded_at,
   };
+}
+
+/** The events of one step share their metadata, and nobody changes it: it is parsed once, and one value stands for all. */
+let lastMetadata: { readonly text: string; readonly value: unknown } | undefined;
+
+function metadataIn(text: string): unknown {
+  if (lastMetadata?.text !== text) lastMetadata = { text, value: parse(text, 'metadata') };
+  return lastMetadata.value;
 }
 
 function parse(text: string, what: string): unknown {
