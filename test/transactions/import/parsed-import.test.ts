@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LineCutter } from '../../../src/lines/lines.ts';
@@ -49,6 +51,26 @@ describe('the lines of an import', () => {
     const lines = await linesIn(parsedImport(inChunks(largeInput())));
     expect(lines).toEqual(await linesIn(parsedLines(inChunks(largeInput()), parseLine)));
     expect(lines.map(({ number }) => number)).toEqual(Array.from({ length: 3_000 }, (_, index) => index + 1));
+  });
+
+  test('are not kept once they were given', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const chunks = largeInput();
+    const usedBytes = (): number => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = usedBytes();
+    let given = 0;
+    let after = Number.POSITIVE_INFINITY;
+    const tenTimes = inChunks(Array.from({ length: 10 }, () => chunks).flat());
+    for await (const lines of parsedInThread(tenTimes, START)) {
+      given += lines.length;
+      if (given >= 29_000 && after === Number.POSITIVE_INFINITY) after = usedBytes();
+    }
+    expect(given).toBe(30_000);
+    expect((after - before) / MEBIBYTE).toBeLessThan(8);
   });
 
   test('are read no further once nobody wants them, and the input is closed', async () => {
