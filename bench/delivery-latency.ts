@@ -21,9 +21,9 @@ export async function run(): Promise<boolean> {
       const inMs = (what: string, value: number, limit: number): boolean =>
         reportBelow({ what: `append to arrival, ${what}`, value, unit: 'ms', limit });
       return [
-        inMs('serving process, p50', percentile(here, 50), 4),
-        inMs('serving process, p99', percentile(here, 99), 20),
-        inMs('another process, p50', percentile(elsewhere, 50), 30),
+        inMs('serving process, p50', percentile(here, 50), 2),
+        inMs('serving process, p99', percentile(here, 99), 8),
+        inMs('another process, p50', percentile(elsewhere, 50), 8),
       ].every((met) => met);
     } finally {
       await receivers.stop();

@@ -16,7 +16,7 @@ import { inScratchFolder } from './support/scratch.ts';
 import { type RunningServe, startServe } from './support/serve.ts';
 
 const TRANSACTIONS = Number(process.env.BENCH_ROWS ?? 1_000_000);
-const LIMIT_MB = 300;
+const LIMIT_MB = 250;
 const DELAY_LIMIT_MS = 20;
 const PAUSE_BETWEEN_PAGES_MS = 20;
 const PAGES_AFTERWARDS = 500;

@@ -64,7 +64,7 @@ async function compare(
     what: 'page',
     unit: 'requests/s',
     pairs: rates,
-    target: { ratio: 4, is: 'at least' },
+    target: { ratio: 20, is: 'at least' },
   });
   for (const [who, side] of [
     ['ours', pairs.ours],

@@ -34,7 +34,7 @@ export async function run(): Promise<Verdict> {
             importSample({ store, input: linesOf(events), lines: events.length }),
           ),
       });
-      const target = { ratio: 0.7, is: 'at least' } as const;
+      const target = { ratio: 1.8, is: 'at least' } as const;
       return reportRatio({ what: 'import into EventStoreDB', unit: 'events/s', pairs, target });
     } finally {
       await client.dispose();

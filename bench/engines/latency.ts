@@ -27,9 +27,9 @@ export async function run(): Promise<Verdict> {
       print(`  longest ${show(longest)} ms, ${timesMs.length} events`);
       const idle = await idleShare(serve.pid);
       return [
-        reportBelow({ what: 'append to arrival on the engines, p50', value: p50, unit: 'ms', limit: 30 }),
-        reportBelow({ what: 'append to arrival on the engines, p99', value: p99, unit: 'ms', limit: 100 }),
-        reportBelow({ what: 'idle fuel serve on the engines', value: idle, unit: '% of a core', limit: 2 }),
+        reportBelow({ what: 'append to arrival on the engines, p50', value: p50, unit: 'ms', limit: 5 }),
+        reportBelow({ what: 'append to arrival on the engines, p99', value: p99, unit: 'ms', limit: 20 }),
+        reportBelow({ what: 'idle fuel serve on the engines', value: idle, unit: '% of a core', limit: 1 }),
       ].every((met) => met);
     } finally {
       await serve.stop();

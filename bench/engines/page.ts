@@ -75,7 +75,7 @@ async function compare(
     ours: () => msPerPage(sides.ours),
   });
   const what = `page from MongoDB, ${inFlight} in flight`;
-  return reportRatio({ what, unit: 'ms a page', pairs, target: { ratio: 1.5, is: 'at most' } });
+  return reportRatio({ what, unit: 'ms a page', pairs, target: { ratio: 1.3, is: 'at most' } });
 }
 
 function readOurs(view: TransactionsView): ReadPage {

@@ -21,7 +21,10 @@ export async function* parsedImport(input: AsyncIterable<Buffer>): ParsedImport 
   try {
     for (let bytes = 0; bytes < MIN_THREAD_BYTES; ) {
       const { done, value } = await chunks.next();
-      if (done === true) return yield parseLines(cutter.end(), parseLine);
+      if (done === true) {
+        yield parseLines(cutter.end(), parseLine);
+        return;
+      }
       bytes += value.length;
       yield parseLines(cutter.cut(value), parseLine);
     }
