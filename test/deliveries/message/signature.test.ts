@@ -1,7 +1,7 @@
+import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isGenuine, signature } from '../../../src/deliveries/message/signature.ts';
-import { HmacSha256 } from '../../../src/hmac-sha256.ts';
 
 const secret = 'S'.repeat(43);
 const body = '{"a":1}';
@@ -15,11 +15,11 @@ test('a signature is the one that another implementation made for the same terms
   expect(header).toBe('t=1789200000,v1=809b4fba2198a254dd9d611b4143a1a46ba1109d720943074678897b4b24bcd4');
 });
 
-test('a signature agrees with the HMAC of the presigner for every secret and body', () => {
+test('a signature agrees with createHmac for every secret and body', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 3_000 });
   fc.assert(
     fc.property(fc.string({ minLength: 1, maxLength: 100 }), text, (anySecret, anyBody) => {
-      const expected = new HmacSha256(Buffer.from(anySecret)).hex(`1789200000.${anyBody}`);
+      const expected = createHmac('sha256', anySecret).update(`1789200000.${anyBody}`).digest('hex');
       const made = signature({ secret: anySecret, body: anyBody, atMs });
       expect(made).toBe(`t=1789200000,v1=${expected}`);
       const received = { header: made, secret: anySecret, body: Buffer.from(anyBody), nowMs: atMs };
