@@ -95,8 +95,9 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
     const visible = visibleAfter(events);
     const shown = recordsOf(pulledFile);
     expect(idsOf(shown), `seed ${SEED}`).toEqual(visible);
-    const alive = recordsOf(pushedFile).filter((text) => visible.has(JSON.parse(text).id));
-    expect(alive, `seed ${SEED}`).toEqual(shown);
+    // What was pushed just before its void came stays for ten minutes: a pull may be behind the webhooks.
+    const alive = (file: string) => recordsOf(file).filter((text) => visible.has(JSON.parse(text).id));
+    expect(alive(pushedFile), `seed ${SEED}`).toEqual(shown);
 
     // The pushed ledger becomes complete by a sync, which is killed within its pages.
     for (let times = 1; times <= 5; times++) {
@@ -105,14 +106,14 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
       await client.kill();
     }
     expect(await syncClient(pushedFile).finished()).toMatch(/^continuing an interrupted sync\n/);
-    expect(recordsOf(pushedFile), `seed ${SEED}`).toEqual(shown);
+    expect(alive(pushedFile), `seed ${SEED}`).toEqual(shown);
 
     const late = [...visible].filter(() => random.chance(0.02));
     expect(late.length).toBeGreaterThan(10);
     await service.operator.import(linesOf(late.map((id) => voided(id))), { wait: true });
     for (const file of [pulledFile, pushedFile]) {
       expect(await syncClient(file).finished()).toContain(` 0 new, 0 changed, ${late.length} removed; `);
-      expect(recordsOf(file)).toEqual(shown.filter((text) => !late.includes(JSON.parse(text).id)));
+      expect(alive(file)).toEqual(shown.filter((text) => !late.includes(JSON.parse(text).id)));
     }
   }, 300_000);
 });
