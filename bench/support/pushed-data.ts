@@ -1,13 +1,13 @@
-import { parseKey } from '../../src/accounts/key-text.ts';
 import { openMasterKeys } from '../../src/accounts/master-key.ts';
 import { setWebhook } from '../../src/accounts/set-webhook.ts';
 import { repairDeliveries } from '../../src/agreement/repair-deliveries.ts';
-import { verifyDeliveries } from '../../src/agreement/verify-deliveries.ts';
 import { openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { createNameLookup } from '../../src/targets/name-lookup.ts';
 import { resolveName } from '../../src/targets/resolve-name.ts';
+import { parseKey } from '../../test/support/accounts/parse-key.ts';
+import { verifyDeliveries } from '../../test/support/agreement/verify.ts';
 import { buildData } from './build-data.ts';
 import { progress } from './progress.ts';
 

@@ -1,5 +1,4 @@
 import { mkdirSync } from 'node:fs';
-import { parseKey } from '../../src/accounts/key-text.ts';
 import { openMasterKeys } from '../../src/accounts/master-key.ts';
 import { setWebhook } from '../../src/accounts/set-webhook.ts';
 import { openEngines } from '../../src/app.ts';
@@ -12,6 +11,7 @@ import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { generateTransactions } from '../../src/sample/generator.ts';
 import { createNameLookup } from '../../src/targets/name-lookup.ts';
 import { resolveName } from '../../src/targets/resolve-name.ts';
+import { parseKey } from '../../test/support/accounts/parse-key.ts';
 import { provision } from './provision.ts';
 import type { Receivers } from './receivers.ts';
 

@@ -5,7 +5,6 @@ const LOWER_CASE = 'abcdefghijklmnopqrstuvwxyz0123456789';
 const ALPHANUMERIC = `ABCDEFGHIJKLMNOPQRSTUVWXYZ${LOWER_CASE}`;
 const PREFIX_LENGTH = 10;
 const SECRET_LENGTH = 43; // 62^43 is more than 2^256
-const KEY = /^svc_(live|test)_([a-z0-9]{10})_([A-Za-z0-9]{43})$/;
 
 export interface GeneratedKey {
   /** `svc_live_<prefix>_<secret>` or `svc_test_…`. */
@@ -13,12 +12,6 @@ export interface GeneratedKey {
   readonly prefix: string;
   /** Lower-case hex; all that is stored of the secret. */
   readonly secretSha256: string;
-}
-
-export interface ParsedKey {
-  readonly environment: Environment;
-  readonly prefix: string;
-  readonly secret: string;
 }
 
 export function generateKey(environment: Environment): GeneratedKey {
@@ -31,13 +24,6 @@ export function generateKey(environment: Environment): GeneratedKey {
 /** 43 characters of `[A-Za-z0-9]`; their bytes are the signing key. */
 export function generateWebhookSecret(): string {
   return randomText(ALPHANUMERIC, SECRET_LENGTH);
-}
-
-/** The parts of an API key; `undefined` for text of any other form. */
-export function parseKey(text: string): ParsedKey | undefined {
-  const [, form, prefix, secret] = KEY.exec(text) ?? [];
-  if (prefix === undefined || secret === undefined) return undefined;
-  return { environment: form === 'live' ? 'production' : 'staging', prefix, secret };
 }
 
 /**

@@ -12,7 +12,7 @@ import { recordedAtMs } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { IdSet } from './id-set.ts';
 import { decideStreams } from './owed-deliveries.ts';
-import { type Judge, type ProjectedEvent, type ReadLogOptions, readLog } from './read-log.ts';
+import type { Judge, ProjectedEvent } from './read-log.ts';
 import { isInRange, isOfAccount, SETTLE_MS, type VerifyScope } from './scope.ts';
 
 const PART = 500;
@@ -30,10 +30,6 @@ export interface DeliveryJudgeOptions extends VerifyScope {
   readonly settleMs?: number;
   /** Called for each key that a transaction is not owed to. */
   readonly onNotOwed?: ((transactionId: number, key: string, reason: string) => void) | undefined;
-}
-
-export interface VerifyDeliveriesOptions extends DeliveryJudgeOptions, ReadLogOptions {
-  readonly store: EventStore;
 }
 
 /** A delivery that is owed. */
@@ -66,14 +62,6 @@ export interface DeliveryAgreement {
 
 export interface DeliveryFindings extends DeliveryAgreement {
   readonly known: Float64Array;
-}
-
-/** Compares the delivery log with what the events call for. Changes nothing. */
-export async function verifyDeliveries(options: VerifyDeliveriesOptions): Promise<DeliveryAgreement> {
-  const judge = new DeliveryJudge(options);
-  const onProgress = (): void => options.onProgress?.(judge.seen);
-  await readLog([judge], { ...options, onProgress });
-  return judge.finish();
 }
 
 /**

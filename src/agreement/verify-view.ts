@@ -8,7 +8,7 @@ import { projectEvent, type ViewChange } from '../transactions/project-event.ts'
 import type { Place, TransactionsView } from '../transactions/view/transactions-view.ts';
 import { type DifferenceKind, differenceOf, foldRow } from './compare-row.ts';
 import { IdSet } from './id-set.ts';
-import { type Judge, type ProjectedEvent, type ReadLogOptions, readLog } from './read-log.ts';
+import type { Judge, ProjectedEvent } from './read-log.ts';
 import { isInScope, SETTLE_MS, type VerifyScope } from './scope.ts';
 
 const PART = 500;
@@ -23,10 +23,6 @@ export interface ViewJudgeOptions extends VerifyScope {
    */
   readonly pagesOf?: Iterable<number> | undefined;
   readonly settleMs?: number;
-}
-
-export interface VerifyViewOptions extends ViewJudgeOptions, ReadLogOptions {
-  readonly store: EventStore;
 }
 
 export interface ViewDifference {
@@ -47,14 +43,6 @@ export interface ViewFindings {
   readonly checked: number;
   readonly known: Float64Array;
   readonly suspects: readonly number[];
-}
-
-/** Compares the view with what the events render to. */
-export async function verifyView(options: VerifyViewOptions): Promise<ViewAgreement> {
-  const judge = new ViewJudge(options);
-  const onProgress = (): void => options.onProgress?.(judge.checked);
-  await readLog([judge], { ...options, onProgress });
-  return judge.finish();
 }
 
 /**

@@ -7,7 +7,7 @@ import { readInParts } from '../event-store/read-in-parts.ts';
 import type { DeliveryQueue, DeliverySummary } from './queue/delivery-queue.ts';
 
 /** Due times are spread like this, so that redelivered deliveries leave a receiver capacity for live ones. */
-export const REDELIVERED_PER_SECOND = 50;
+const REDELIVERED_PER_SECOND = 50;
 
 const PAGE = 500;
 const WITHDRAWALS = new Set(['TransactionVoided', 'TransactionCancelled']);

@@ -1,7 +1,7 @@
 import { array, boolean, enums, type Infer, nullable, optional, string, type } from 'superstruct';
 import { dateTime, id, integer, text } from './values/primitives.ts';
 
-export const ENVIRONMENTS = ['production', 'staging'] as const;
+const ENVIRONMENTS = ['production', 'staging'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
 const account = { account_id: id };

@@ -31,22 +31,22 @@ const recordFields = {
 };
 
 /** The provider confirmed a refuelling at a station of the network. */
-export const TransactionConfirmed = type({
+const TransactionConfirmed = type({
   ...recordFields,
   station: type({ id, name: text, provider: namedRef }),
 });
 
 /** A refuelling at a station outside the network: the station has only a name. */
-export const ExternalTransactionRecorded = type({
+const ExternalTransactionRecorded = type({
   ...recordFields,
   station: type({ id: optional(nothing), name: text, provider: optional(nothing) }),
 });
 
 const withdrawal = { transaction_id: id, account_id: id, reason: optional(nullable(text)) };
 
-export const TransactionVoided = type({ ...withdrawal, voided_at: dateTime });
+const TransactionVoided = type({ ...withdrawal, voided_at: dateTime });
 
-export const TransactionCancelled = type({ ...withdrawal, cancelled_at: dateTime });
+const TransactionCancelled = type({ ...withdrawal, cancelled_at: dateTime });
 
 export const transactionEvents = {
   TransactionConfirmed,

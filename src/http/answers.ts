@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { errorKind } from '../errors.ts';
 
 /** Every refusal that a client can get. This is the one place where errors have HTTP statuses. */
-const refusals = {
+export const refusals = {
   VALIDATION_FAILED: { status: 400, message: 'One or more parameters are not valid; see fields.' },
   BAD_REQUEST: { status: 400, message: 'The request is not valid HTTP.' },
   HTTPS_REQUIRED: { status: 400, message: 'Only HTTPS is served.' },
@@ -26,8 +26,6 @@ const refusals = {
 } as const satisfies Record<string, { status: number; message: string } | { status: number; edge: true }>;
 
 export type RefusalCode = keyof typeof refusals;
-
-export const refusalCodes = Object.keys(refusals) as RefusalCode[];
 
 export interface Refusal {
   readonly code: RefusalCode;

@@ -20,7 +20,7 @@ export const NOTICES_GROUP = 'notices';
 
 const BUFFER_SIZE = 100;
 /** More than sending one mail takes, time-outs included. */
-export const ACK_TIMEOUT_MS = 120_000;
+const ACK_TIMEOUT_MS = 120_000;
 /** The notifier gives up by age; the group must not park the event before. */
 const MAX_RETRIES = 10_000;
 const FIRST_RETRY_MS = 1_000;

@@ -1,7 +1,7 @@
 import type { AttemptReport } from './delivery-metrics.ts';
 
 const MINUTE_MS = 60_000;
-export const MINUTES_KEPT = 60;
+const MINUTES_KEPT = 60;
 /** Each bound is a quarter above the one before: an attempt of a second is in the 32nd. */
 const BOUNDS_MS = Array.from({ length: 34 }, (_, step) => 1.25 ** step);
 

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { generateKey, generateWebhookSecret, matches, parseKey } from '../../src/accounts/key-text.ts';
-import { ENVIRONMENTS } from '../../src/domain/account-events.ts';
+import { generateKey, generateWebhookSecret, matches } from '../../src/accounts/key-text.ts';
+import { parseKey } from '../support/accounts/parse-key.ts';
 
 const secret = 'a'.repeat(43);
-const environments = fc.constantFrom(...ENVIRONMENTS);
+const environments = fc.constantFrom('production' as const, 'staging' as const);
 
 test('a generated key reads back as its environment, its prefix and a secret that matches', () => {
-  const reads = (environment: (typeof ENVIRONMENTS)[number]) => {
+  const reads = (environment: 'production' | 'staging') => {
     const generated = generateKey(environment);
     const parsed = parseKey(generated.key);
     expect(parsed).toMatchObject({ environment, prefix: generated.prefix });

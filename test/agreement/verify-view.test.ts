@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { repairView } from '../../src/agreement/repair-view.ts';
-import { type VerifyViewOptions, verifyView } from '../../src/agreement/verify-view.ts';
 import { projectEvent } from '../../src/transactions/project-event.ts';
 import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
+import { type VerifyViewOptions, verifyView } from '../support/agreement/verify.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
 import { confirmed, external, voided } from '../support/transactions/e2e-samples.ts';
 import { beforeCall } from '../support/transactions/projector.ts';

@@ -4,10 +4,12 @@ import { describe, expect, it } from 'vitest';
 import { showConfig, unknownSettings } from '../../src/config/config.ts';
 import type { DeliveryState, FailureKind } from '../../src/deliveries/queue/delivery-queue.ts';
 import { errorCodes } from '../../src/errors.ts';
-import { refusalAnswer, refusalCodes } from '../../src/http/answers.ts';
+import { type RefusalCode, refusalAnswer, refusals } from '../../src/http/answers.ts';
 import { readParameters } from '../../src/http/parameters.ts';
 import { addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
 import { documents, inlineCodeOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
+
+const refusalCodes = Object.keys(refusals) as RefusalCode[];
 
 const ROOT = join(import.meta.dirname, '../..');
 const ERRORS = readDocument('docs/errors.md');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isGenuine, signature } from '../../src/deliveries/message/signature.ts';
+import { signature } from '../../src/deliveries/message/signature.ts';
+import { isGenuine } from '../support/deliveries/is-genuine.ts';
 import { readDocument } from '../support/documents.ts';
 import { installed, JUDGED, judgement, VECTOR, VERIFIERS, VERIFY } from '../support/verifiers.ts';
 

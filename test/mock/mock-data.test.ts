@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { matches, parseKey } from '../../src/accounts/key-text.ts';
+import { matches } from '../../src/accounts/key-text.ts';
 import { mockData } from '../../src/mock/mock-data.ts';
+import { parseKey } from '../support/accounts/parse-key.ts';
 
 describe('the data of a mock', () => {
   const data = mockData(7);

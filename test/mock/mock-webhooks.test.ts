@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { projectTransaction } from '../../projections/transactions.ts';
-import { isGenuine } from '../../src/deliveries/message/signature.ts';
 import { createPresigner } from '../../src/images/presign.ts';
 import {
   KINDS,
@@ -9,6 +8,7 @@ import {
   planWebhooks,
   transactionsFor,
 } from '../../src/mock/mock-webhooks.ts';
+import { isGenuine } from '../support/deliveries/is-genuine.ts';
 import { expectDocumentedDelivery } from '../support/openapi/validate.ts';
 import { confirmedData, externalData } from '../support/transactions/records.ts';
 

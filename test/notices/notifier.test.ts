@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
 import { FuelError } from '../../src/errors.ts';
 import type { GroupEvent, PersistentSubscriptions } from '../../src/event-store/event-store.ts';
-import { ACK_TIMEOUT_MS, NOTICES_GROUP } from '../../src/notices/notifier.ts';
+import { NOTICES_GROUP } from '../../src/notices/notifier.ts';
 import { onKey, PREFIX } from '../support/accounts/account-samples.ts';
 import { DISABLED, OPERATOR, startNotifier as start, WAIT } from '../support/service/running-notifier.ts';
 import { startSmtpServer } from '../support/service/smtp.ts';
@@ -145,7 +145,7 @@ describe('the notifier', () => {
     });
     notifier.run();
     await notifier.logged('notices waits: a store is unavailable');
-    notifier.clock.advance(ACK_TIMEOUT_MS); // what was not acknowledged is delivered again
+    notifier.clock.advance(120_000); // what was not acknowledged is delivered again
     await notifier.logged('notices continues');
     await notifier.record(DISABLED);
     await smtp.received(2);

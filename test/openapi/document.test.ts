@@ -4,9 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { isMap, isScalar, parseDocument, visit } from 'yaml';
 import { webhookRequest } from '../../src/deliveries/message/envelope.ts';
 import { signature } from '../../src/deliveries/message/signature.ts';
-import { refusalAnswer, refusalCodes } from '../../src/http/answers.ts';
+import { type RefusalCode, refusalAnswer, refusals } from '../../src/http/answers.ts';
 import { ROOT, readDocument } from '../support/documents.ts';
 import { openApi, operation, schemaAt, webhookOperations } from '../support/openapi/document.ts';
+
+const refusalCodes = Object.keys(refusals) as RefusalCode[];
 
 const TEXT = readDocument('docs/openapi.yaml');
 
@@ -87,6 +89,6 @@ function codesOf(response: object): string[] {
   );
 }
 
-function sent(code: (typeof refusalCodes)[number]): string {
+function sent(code: RefusalCode): string {
   return String(refusalAnswer({ code }, 'x').body);
 }

@@ -4,7 +4,6 @@ import type { EventStore, GroupEvent } from '../../src/event-store/event-store.t
 import { openSqliteSubscriptions } from '../../src/event-store/sqlite/subscriptions.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { followerStatus, projectionStatus } from '../../src/ops/followers.ts';
-import { BUILD_LEASE } from '../../src/transactions/view/build/rebuild.ts';
 import { PROJECTOR_LEASE } from '../../src/transactions/view/projector.ts';
 import { confirmed, voided } from '../support/transactions/e2e-samples.ts';
 import { openProjection } from '../support/transactions/projector.ts';
@@ -66,12 +65,12 @@ describe('the status of the transactions view', () => {
     const build = await view.builds.start(await storeIdentity(store, clock), 200);
     await build.plan([{ after: 0, upTo: 200 }]);
     await build.resume({ atMs: clock.now(), covered: 0, events: 0 });
-    await coordination.acquire(BUILD_LEASE, 'one', 60_000);
+    await coordination.acquire('view-build', 'one', 60_000);
     clock.advance(10_000);
     await build.applySegment([], { upTo: 200, position: 50, events: 40 });
     const status = () => projectionStatus(store, view, coordination, clock);
     expect(await status()).toMatchObject({ rebuild: { percent: 25, rate: 4, seconds_left: 30 } });
-    await coordination.release(BUILD_LEASE, 'one');
+    await coordination.release('view-build', 'one');
     expect(await status()).toMatchObject({ unfinished_rebuild_percent: 25 });
     expect(await status()).not.toHaveProperty('rebuild');
   });

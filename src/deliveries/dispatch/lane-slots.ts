@@ -2,7 +2,7 @@ import type { ClaimOptions } from '../queue/delivery-queue.ts';
 import { Ramps } from './ramp.ts';
 
 /** Attempts under way in this process at most. */
-export const MAX_IN_FLIGHT = 512;
+const MAX_IN_FLIGHT = 512;
 /** Deliveries of one claim at most. */
 const MAX_CLAIMED = 100;
 

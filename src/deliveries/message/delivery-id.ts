@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 
 /** Must never change: receivers recognise deliveries by ids made from it. */
-export const DELIVERY_NAMESPACE = '5b0f6c3e-6d0a-4f5e-9c55-0f4d9c1e7a26';
+const DELIVERY_NAMESPACE = '5b0f6c3e-6d0a-4f5e-9c55-0f4d9c1e7a26';
 
 const NAMESPACE_BYTES = Buffer.from(DELIVERY_NAMESPACE.replaceAll('-', ''), 'hex');
 

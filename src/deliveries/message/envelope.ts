@@ -7,7 +7,7 @@ import { signature } from './signature.ts';
 
 const API_VERSION = '2026-09-01';
 const USER_AGENT = `svc-webhooks/${API_VERSION}`;
-export const IMAGES_VALID_FOR_SECONDS = 24 * 60 * 60;
+const IMAGES_VALID_FOR_SECONDS = 24 * 60 * 60;
 
 export type WebhookEventType = 'transaction.confirmed' | 'transaction.external' | 'webhook.test';
 

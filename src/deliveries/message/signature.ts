@@ -1,9 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { HmacSha256 } from '../../hmac-sha256.ts';
 
-const HEADER = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/;
-const DEFAULT_TOLERANCE_MS = 5 * 60_000;
 /** Secrets whose prepared HMAC is kept, some kilobytes each: those of a busy minute. */
 const KEPT_SECRETS = 1_000;
 
@@ -19,25 +16,4 @@ const hmacs = new LRUCache<string, HmacSha256>({
 export function signature({ secret, body, atMs }: { secret: string; body: string; atMs: number }): string {
   const t = Math.floor(atMs / 1000);
   return `t=${t},v1=${hmacs.memo(secret).hex(`${t}.${body}`)}`;
-}
-
-export interface SignatureCheck {
-  /** As it was received. */
-  readonly header: string;
-  readonly secret: string;
-  /** The exact bytes that were received. */
-  readonly body: Uint8Array;
-  readonly nowMs: number;
-  /** How far the signing time may be from now, either way; 5 minutes unless given. */
-  readonly toleranceMs?: number;
-}
-
-/** Whether a signature is genuine and fresh, as a receiver judges it: in constant time. */
-export function isGenuine(check: SignatureCheck): boolean {
-  const { header, secret, body, nowMs, toleranceMs = DEFAULT_TOLERANCE_MS } = check;
-  const [, t, v1] = HEADER.exec(header) ?? [];
-  if (t === undefined || v1 === undefined) return false;
-  if (Math.abs(nowMs - Number(t) * 1000) > toleranceMs) return false;
-  const expected = createHmac('sha256', secret).update(`${t}.`).update(body).digest();
-  return timingSafeEqual(expected, Buffer.from(v1, 'hex'));
 }

@@ -5,7 +5,6 @@ import { Directory } from '../../../projections/directory.ts';
 import { readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
 import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
-import { SNAPSHOT_LEASE } from '../../../src/accounts/directory/snapshots/keeper.ts';
 import {
   DIRECTORY_SNAPSHOT_VERSION,
   snapshotParts,
@@ -258,14 +257,14 @@ describe('saving a snapshot', () => {
     const m = machine();
     await m.record('account-9', opened('Other', 9));
     await m.recordMany();
-    await m.coordination.acquire(SNAPSHOT_LEASE, 'other', 30_000);
+    await m.coordination.acquire('directory-snapshot', 'other', 30_000);
     const { lines } = await m.start();
     await m.record('account-9', contacts(0));
     expect(await m.savedAt()).toBeUndefined();
     m.clock.advance(60_000);
     await until(async () => (await m.savedAt()) !== undefined, 5_000);
     expect(lines.join('')).not.toContain('could not be saved');
-    await until(async () => (await m.coordination.holder(SNAPSHOT_LEASE)) === undefined, 5_000);
+    await until(async () => (await m.coordination.holder('directory-snapshot')) === undefined, 5_000);
   });
 
   test('is not done again for what another process has just saved', async () => {
@@ -334,7 +333,7 @@ describe('saving a snapshot', () => {
     await until(async () => lines.some((line) => line.includes('could not be saved')), 5_000);
     await m.record('account-9', contacts(0));
     await until(async () => live.directory.account(9)?.revision === 1_001, 5_000);
-    expect(await m.coordination.holder(SNAPSHOT_LEASE)).toBeUndefined();
+    expect(await m.coordination.holder('directory-snapshot')).toBeUndefined();
   });
 });
 

@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  type AttemptSummary,
-  countByLane,
-  LaneSlots,
-  MAX_IN_FLIGHT,
-} from '../../../src/deliveries/dispatch/lane-slots.ts';
+import { type AttemptSummary, countByLane, LaneSlots } from '../../../src/deliveries/dispatch/lane-slots.ts';
 
+const MAX_IN_FLIGHT = 512;
 const QUARTER = MAX_IN_FLIGHT / 4;
 const FAST = { ok: true, durationMs: 5, lateMs: 0 };
 const SLOW = { ok: true, durationMs: 450, lateMs: 0 };

@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isGenuine, signature } from '../../../src/deliveries/message/signature.ts';
+import { signature } from '../../../src/deliveries/message/signature.ts';
+import { isGenuine } from '../../support/deliveries/is-genuine.ts';
 
 const secret = 'S'.repeat(43);
 const body = '{"a":1}';

@@ -1,15 +1,12 @@
 import { type RepairOptions, repairDeliveries } from '../../../src/agreement/repair-deliveries.ts';
-import {
-  type OwedDeliveryId,
-  type VerifyDeliveriesOptions,
-  verifyDeliveries,
-} from '../../../src/agreement/verify-deliveries.ts';
+import type { OwedDeliveryId } from '../../../src/agreement/verify-deliveries.ts';
 import { deliveryId } from '../../../src/deliveries/message/delivery-id.ts';
 import type { DeliveryQueue, NewDelivery } from '../../../src/deliveries/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../accounts/account-samples.ts';
 import { newDelivery } from '../deliveries/deliveries.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';
 import { confirmed } from '../transactions/e2e-samples.ts';
+import { type VerifyDeliveriesOptions, verifyDeliveries } from './verify.ts';
 
 export const DAY_MS = 86_400_000;
 export const AFTER_URL = { created_at: '2026-09-03T08:00:00.000Z' };

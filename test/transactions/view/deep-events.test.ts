@@ -3,7 +3,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
 import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
-import { verifyView } from '../../../src/agreement/verify-view.ts';
 import { audit } from '../../../src/audit/audit.ts';
 import { AccountHistory } from '../../../src/deliveries/fan-out/account-history.ts';
 import { FanOut } from '../../../src/deliveries/fan-out/fan-out.ts';
@@ -11,6 +10,7 @@ import type { NewDelivery } from '../../../src/deliveries/queue/delivery-queue.t
 import type { EventStore, RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { readToEnd } from '../../../src/event-store/read-to-end.ts';
 import { opened } from '../../support/accounts/account-samples.ts';
+import { verifyView } from '../../support/agreement/verify.ts';
 import { eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
 import { nested, nestedText } from '../../support/transactions/deep-values.ts';
 import { confirmed, type EventLine, voided } from '../../support/transactions/e2e-samples.ts';

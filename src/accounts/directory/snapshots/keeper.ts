@@ -4,7 +4,7 @@ import type { Log } from '../../../log.ts';
 import { DIRECTORY_SNAPSHOT_VERSION, type SnapshotContent, snapshotParts } from './snapshot.ts';
 import type { DirectorySnapshots, SnapshotHeader } from './snapshots.ts';
 
-export const SNAPSHOT_LEASE = 'directory-snapshot';
+const SNAPSHOT_LEASE = 'directory-snapshot';
 
 /** A starting process reads at most about as many again. */
 const EVENTS_BETWEEN = 1_000;

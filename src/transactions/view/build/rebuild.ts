@@ -21,7 +21,7 @@ import { planSegments } from './plan.ts';
 import { type BuildProgress, buildProgress, noteResumed } from './progress.ts';
 
 /** One process leads a build; others may apply segments of it. */
-export const BUILD_LEASE = 'view-build';
+const BUILD_LEASE = 'view-build';
 const LEASE_MS = 5_000;
 /** For the lease of a leader that was killed. */
 const MAX_LEASE_WAIT_MS = 2 * LEASE_MS;

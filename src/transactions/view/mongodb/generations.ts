@@ -8,7 +8,7 @@ import { segmentsOf } from './segments.ts';
 
 const CHECKPOINTS = 'view_checkpoint';
 /** The document of the view that is served, and of the one that is being built. */
-export const SERVED = 'transactions';
+const SERVED = 'transactions';
 export const BUILD = 'transactions-build';
 type CheckpointId = typeof SERVED | typeof BUILD;
 /** Numbers that are skipped because their collection has rows: as many as collections were left over. */

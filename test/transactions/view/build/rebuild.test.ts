@@ -8,7 +8,6 @@ import { FuelError } from '../../../../src/errors.ts';
 import { applySegments } from '../../../../src/transactions/view/build/apply-segments.ts';
 import type { BuildProgress } from '../../../../src/transactions/view/build/progress.ts';
 import {
-  BUILD_LEASE,
   type RebuildOptions,
   type RebuildResult,
   rebuildTransactions,
@@ -70,7 +69,7 @@ describe('a rebuild', () => {
       data: { view: 'transactions', reason: 'requested' },
       metadata: { actor: 'Ada' },
     });
-    expect(await coordination.holder(BUILD_LEASE)).toBeUndefined();
+    expect(await coordination.holder('view-build')).toBeUndefined();
   });
 
   test('leaves the projector its work and its lease, and the projector goes on with the new view', async () => {
@@ -220,7 +219,7 @@ describe('a rebuild', () => {
 
   test('has one leader: a second one is refused and told how to help', async () => {
     const { rebuild, coordination } = await recorded();
-    expect(await coordination.acquire(BUILD_LEASE, 'another', 60_000)).toBe(true);
+    expect(await coordination.acquire('view-build', 'another', 60_000)).toBe(true);
     const impatient = AbortSignal.timeout(50);
     await expect(rebuild({ signal: impatient })).rejects.toMatchObject({
       code: 'REFUSED',

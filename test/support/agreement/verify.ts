@@ -1,0 +1,26 @@
+import { type ReadLogOptions, readLog } from '../../../src/agreement/read-log.ts';
+import {
+  type DeliveryAgreement,
+  DeliveryJudge,
+  type DeliveryJudgeOptions,
+} from '../../../src/agreement/verify-deliveries.ts';
+import { type ViewAgreement, ViewJudge, type ViewJudgeOptions } from '../../../src/agreement/verify-view.ts';
+
+export type VerifyDeliveriesOptions = DeliveryJudgeOptions & ReadLogOptions;
+export type VerifyViewOptions = ViewJudgeOptions & ReadLogOptions;
+
+/** Compares the delivery log with what the events call for. Changes nothing. */
+export async function verifyDeliveries(options: VerifyDeliveriesOptions): Promise<DeliveryAgreement> {
+  const judge = new DeliveryJudge(options);
+  const onProgress = (): void => options.onProgress?.(judge.seen);
+  await readLog([judge], { ...options, onProgress });
+  return judge.finish();
+}
+
+/** Compares the view with what the events render to. */
+export async function verifyView(options: VerifyViewOptions): Promise<ViewAgreement> {
+  const judge = new ViewJudge(options);
+  const onProgress = (): void => options.onProgress?.(judge.checked);
+  await readLog([judge], { ...options, onProgress });
+  return judge.finish();
+}
