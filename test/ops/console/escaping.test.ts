@@ -83,20 +83,44 @@ test('text on a line has no character that changes its direction or ends it, and
   );
 });
 
-test('a shell reads a command to copy as its words, and a terminal sees no control character', () => {
-  const words = fc.array(
-    hostile.map((text) => text.replaceAll('\u0000', '').toWellFormed()),
-    { minLength: 1, maxLength: 5 },
+const wordsToCopy = fc.array(
+  hostile.map((text) => text.replaceAll('\u0000', '').replace(/\n+$/, '').toWellFormed()),
+  { minLength: 1, maxLength: 5 },
+);
+
+test.for(['bash', 'sh'])(
+  '%s reads a command to copy as its words, and a terminal sees no control character and no mark of direction',
+  (shell) => {
+    const many = fc.sample(wordsToCopy, 60);
+    const script = many
+      .map((each) => `printf '%s\\0' ${commandLine(each)}; printf '\\1\\0'`)
+      .join('\n');
+    expect(script.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    const printed = execFileSync(shell, ['-c', script]).toString('utf8');
+    const read = printed
+      .split('\u0001\u0000')
+      .slice(0, -1)
+      .map((each) => each.split('\u0000').slice(0, -1));
+    expect(read).toEqual(many);
+  },
+);
+
+/** As fish reads what is not in double quotes: a backslash is an escape between single quotes too. */
+function readByFish(text: string): string {
+  return text.replace(/'((?:\\[\\']|[^'])*)'|\\(.)/gsu, (_, inner?: string, escaped?: string) =>
+    inner === undefined ? (escaped ?? '') : inner.replace(/\\([\\'])/g, '$1'),
   );
-  const many = fc.sample(words, 60);
-  const script = many.map((each) => `printf '%s\\0' ${commandLine(each)}; printf '\\1\\0'`).join('\n');
-  expect(script.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
-  const printed = execFileSync('bash', ['-c', script]).toString('utf8');
-  const read = printed
-    .split('\u0001\u0000')
-    .slice(0, -1)
-    .map((each) => each.split('\u0000').slice(0, -1));
-  expect(read).toEqual(many);
+}
+
+test('fish reads a command to copy as its words', () => {
+  fc.assert(
+    fc.property(hostile, (word) => {
+      const line = commandLine([word]);
+      fc.pre(word !== '' && !line.startsWith('"$(printf '));
+      expect(readByFish(line)).toBe(word);
+    }),
+  );
+  expect(readByFish(commandLine(["a\\'; true \\"]))).toBe("a\\'; true \\");
 });
 
 test('a record is shown as ids, times and amounts, whatever an event holds in their place', () => {

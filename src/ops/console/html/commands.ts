@@ -1,22 +1,21 @@
 import type { VNode } from 'preact';
 import { html } from './html.ts';
 
-/** A command for a POSIX shell: each word is one argument, whatever is in it, also when it is pasted. */
+/** A command for sh, bash, zsh or fish: each word is one argument, whatever is in it, also when it is pasted. */
 export function commandLine(words: readonly string[]): string {
   return words.map(quoted).join(' ');
 }
 
-const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
-/** A terminal acts on these while they are pasted, before the shell reads its quotes. */
-const CONTROL = /\p{Cc}/u;
+const PLAIN = /^[A-Za-z0-9_@+:,./-]+$/;
+/** A terminal acts on these while they are pasted, or shows them as something else. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 function quoted(word: string): string {
   if (PLAIN.test(word)) return word;
-  if (!CONTROL.test(word)) return `'${word.replaceAll("'", "'\\''")}'`;
-  const escaped = word.replace(/[\\'\p{Cc}]/gu, (character) =>
-    character === '\\' || character === "'" ? `\\${character}` : octalsOf(character),
-  );
-  return `$'${escaped}'`;
+  // A backslash stands outside the quotes: fish takes it as an escape between them, the others don't.
+  if (!UNSEEN.test(word)) return `'${word.replace(/['\\]/g, "'\\$&'")}'`;
+  // The one form that all of them read; only line feeds at the end are lost.
+  return `"$(printf '${word.replace(/[^A-Za-z0-9 ]/gu, octalsOf)}')"`;
 }
 
 function octalsOf(character: string): string {
