@@ -7,7 +7,8 @@ import type { ConsoleParts } from './figures/parts.ts';
 import { Snapshots } from './figures/snapshot.ts';
 import { document, type Page, renderMain } from './html/layout.ts';
 import { malformed, notFound, starting, unavailable } from './html/problems.ts';
-import { routeOf } from './routes.ts';
+import { PageTurns } from './page-turns.ts';
+import { type Route, routeOf } from './routes.ts';
 
 /** As often as a page is refreshed: however many look at one, it is made once. */
 const PAGE_MAX_AGE_MS = 2_000;
@@ -40,6 +41,7 @@ export interface MadePage {
 export class PageMaker {
   readonly #options: PageMakerOptions;
   readonly #pages = new LRUCache<string, Promise<MadePage>>({ max: MAX_PAGES_KEPT, ttl: PAGE_MAX_AGE_MS });
+  readonly #turns = new PageTurns();
   #snapshots: Snapshots | undefined;
 
   constructor(options: PageMakerOptions) {
@@ -47,11 +49,13 @@ export class PageMaker {
   }
 
   page(path: string, querystring: string): Promise<MadePage> {
-    const key = `${path}?${querystring}`;
+    const route = routeOf(path);
+    const query = querystring.length > MAX_QUERY ? undefined : queryOf(route, querystring);
+    const key = JSON.stringify([path, query]);
     const kept = this.#pages.get(key);
     if (kept !== undefined) return kept;
     const startedAtMs = performance.now();
-    const made = this.#make(path, querystring);
+    const made = this.#make(path, route, query);
     this.#pages.set(key, made);
     const rest = (): void => {
       const ttl = Math.min((performance.now() - startedAtMs) / MAX_SHARE, MAX_REST_MS);
@@ -61,12 +65,17 @@ export class PageMaker {
     return made;
   }
 
-  async #make(path: string, querystring: string): Promise<MadePage> {
+  async #make(path: string, route: Route | undefined, query: Query | undefined): Promise<MadePage> {
     const { clock, environment } = this.#options;
     const now = (): number => clock.now();
-    const read = await known(() => this.#read(path, querystring), now, MAX_PAGE_MS);
-    const page = 'unknown' in read ? unavailable(read.unknown) : read.value;
-    const main = renderMain(page);
+    const make = async () => {
+      const read = await known(() => this.#read(path, route, query), now, MAX_PAGE_MS);
+      const page = 'unknown' in read ? unavailable(read.unknown) : read.value;
+      return { page, main: renderMain(page) };
+    };
+    // The pages that show nothing but the one snapshot of all wait for no other page.
+    const isCheap = route === undefined || (route.parameters.length === 0 && route.name === '');
+    const { page, main } = (await (isCheap ? make() : this.#turns.take(make))) ?? tooMany();
     const atMs = now();
     return {
       outcome: page.outcome ?? 'ok',
@@ -76,16 +85,26 @@ export class PageMaker {
     };
   }
 
-  async #read(path: string, querystring: string): Promise<Page> {
-    const route = routeOf(path);
+  async #read(path: string, route: Route | undefined, query: Query | undefined): Promise<Page> {
     if (route === undefined) return notFound(path, 'There is no such page.');
-    if (querystring.length > MAX_QUERY) {
-      return malformed('Too long', ['the query of this address is too long']);
-    }
+    if (query === undefined) return malformed('Too long', ['the query of this address is too long']);
     const parts = this.#options.parts();
     if (parts === undefined) return starting((await this.#options.readiness()).checks);
     this.#snapshots ??= new Snapshots(parts);
-    const query = Object.fromEntries(new URLSearchParams(querystring));
     return route.make({ parts, snapshots: this.#snapshots, query, name: route.name });
   }
+}
+
+type Query = Readonly<Record<string, string>>;
+
+/** What the page knows of the query, in one order: whatever else is in it makes no other page. */
+function queryOf(route: Route | undefined, querystring: string): Query {
+  const given = new URLSearchParams(querystring);
+  const entries = (route?.parameters ?? []).map((name) => [name, given.get(name)] as const);
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== null));
+}
+
+function tooMany(): { readonly page: Page; readonly main: string } {
+  const page = unavailable('More pages are asked for than are made at once.');
+  return { page, main: renderMain(page) };
 }

@@ -194,6 +194,16 @@ describe('the console while no store answers', () => {
   );
 });
 
+test('a parameter that the page does not know makes no other page of it', async () => {
+  const { console, url } = await start();
+  const made: number[] = [];
+  const account = (id: number): undefined => void made.push(id);
+  const directory = { account } as unknown as ConsoleParts['directory'];
+  console.serve({ clock: { now: Date.now }, directory } as ConsoleParts);
+  for (let at = 0; at < 5; at++) await ask(`${url}/accounts/5?again=${at}`);
+  expect(made).toEqual([5]);
+});
+
 describe('the console of processes with one role each', () => {
   let push: PushService;
   beforeAll(async () => {

@@ -92,9 +92,7 @@ test.for(['bash', 'sh'])(
   '%s reads a command to copy as its words, and a terminal sees no control character and no mark of direction',
   (shell) => {
     const many = fc.sample(wordsToCopy, 60);
-    const script = many
-      .map((each) => `printf '%s\\0' ${commandLine(each)}; printf '\\1\\0'`)
-      .join('\n');
+    const script = many.map((each) => `printf '%s\\0' ${commandLine(each)}; printf '\\1\\0'`).join('\n');
     expect(script.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     const printed = execFileSync(shell, ['-c', script]).toString('utf8');
     const read = printed

@@ -18,7 +18,7 @@ import type { PageContext } from './page-context.ts';
 const ON_A_PAGE = 50;
 /** What one page reads of the log at most: some milliseconds. */
 const MAX_READ = 2_000;
-const FIELDS = ['state', 'key', 'account', 'transaction', 'since', 'until'] as const;
+export const FIELDS = ['state', 'key', 'account', 'transaction', 'since', 'until'] as const;
 
 type Given = Readonly<Partial<Record<(typeof FIELDS)[number], string>>>;
 
