@@ -84,3 +84,10 @@ test('a file that does not exist is not created', async () => {
   expect(await removeErasedBytes(options)).toEqual([]);
   expect(existsSync(join(folder, 'records.db'))).toBe(false);
 });
+
+test('a folder that does not exist holds nothing', async () => {
+  const folder = join(temporaryFolder(), 'never-made');
+  const options = { folder, databases: ['records.db'], texts: [MARK], withinMs: 300, compact: false };
+  expect(await removeErasedBytes(options)).toEqual([]);
+  expect(existsSync(folder)).toBe(false);
+});
