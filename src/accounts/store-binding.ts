@@ -17,10 +17,17 @@ const AUTHOR: Author = { actor: 'system', command: 'store open' };
 
 type BindingConfig = Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>;
 
+export interface RecordedMasterKey {
+  readonly fingerprint: string;
+  /** As ciphertexts name it; `undefined` for one that was recorded before ids were, and not given since. */
+  readonly id: string | undefined;
+}
+
 /** What the stream `operations` records about the deployment that the store belongs to. */
 interface Binding {
   readonly environment: Environment | undefined;
-  readonly fingerprints: ReadonlySet<string>;
+  /** Every master key that the store ever had, by fingerprint, in the order in which they were recorded. */
+  readonly masterKeys: ReadonlyMap<string, RecordedMasterKey>;
   /** A master key was lost and replaced: some secrets may be unreadable. */
   readonly hasLostKey: boolean;
   /** The stream's last revision. */
@@ -44,7 +51,7 @@ export async function bindStore(
     const binding = await readBinding(store);
     if (needsKey) assertBound(binding, config);
     else assertEnvironment(binding, config);
-    const missing = missingOf(binding, config, needsKey ? openMasterKeys(config).fingerprints() : []);
+    const missing = missingOf(binding, config, needsKey ? identitiesOf(openMasterKeys(config)) : []);
     if (missing.length === 0) return storeId;
     const events = missing.map((event) => newEvent(event, AUTHOR, clock.now()));
     const expected = binding.revision ?? 'none'; // of several processes that start at once only one records it
@@ -57,9 +64,14 @@ export async function assertBinding(store: EventStore, config: BindingConfig): P
   assertBound(await readBinding(store), config);
 }
 
-/** The fingerprints of the store's master keys, in the order in which they were recorded. */
-export async function recordedMasterKeys(store: EventStore): Promise<string[]> {
-  return [...(await readBinding(store)).fingerprints];
+/** The store's master keys, in the order in which they were recorded. */
+export async function recordedMasterKeys(store: EventStore): Promise<RecordedMasterKey[]> {
+  return [...(await readBinding(store)).masterKeys.values()];
+}
+
+/** Whether a ciphertext that names this master key may be the store's own: not where all of its keys are known. */
+export function mayHaveHad(recorded: readonly RecordedMasterKey[], masterKeyId: string): boolean {
+  return recorded.length === 0 || recorded.some(({ id }) => id === undefined || id === masterKeyId);
 }
 
 /**
@@ -73,56 +85,63 @@ export async function trustMasterKey(
 ): Promise<string> {
   await storeIdentity(store, how.clock);
   assertEnvironment(await readBinding(store), config);
-  const [fingerprint = ''] = openMasterKeys(config).fingerprints();
-  const event = { type: 'MasterKeyAdded', data: { fingerprint, reason: how.reason } } as const;
-  const events = [newEvent(event, how.author, how.clock.now())];
+  const keys = openMasterKeys(config);
+  const [fingerprint = ''] = keys.fingerprints();
+  const data = { fingerprint, master_key_id: keys.ids()[0], reason: how.reason };
+  const events = [newEvent({ type: 'MasterKeyAdded', data }, how.author, how.clock.now())];
   await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events }]);
   return fingerprint;
 }
 
 /**
  * Checks that every webhook's secret can be read with these master keys, before a delivery is attempted: otherwise each
- * one would fail, and the webhook be switched off. Rejects with `SECRET_UNREADABLE` where a key is missing; once
- * `fuel store trust-key` has recorded a loss, it logs an error instead.
+ * one would fail. Rejects with `SECRET_UNREADABLE` where a master key of this store is missing; once `fuel store
+ * trust-key` has recorded a loss, it logs an error instead. So it does where the store never had that master key: this
+ * concerns the key that names it, and no other.
  */
 export async function assertSecretsReadable(
   store: EventStore,
   directory: Pick<Directory, 'accounts'>,
   { masterKeys, log }: { readonly masterKeys: MasterKeys; readonly log: Log },
 ): Promise<void> {
-  const unreadable: string[] = [];
-  const missing = new Set<string>();
+  const unreadable = unreadableSecrets(directory, masterKeys);
+  if (unreadable.size === 0) return;
+  const { masterKeys: recorded, hasLostKey } = await readBinding(store);
+  for (const [masterKeyId, prefixes] of unreadable) {
+    const named = prefixes.slice(0, MAX_NAMED).join(', ') + (prefixes.length > MAX_NAMED ? ', …' : '');
+    const what = `the webhook secrets of ${prefixes.length} keys (${named}) name master key ${masterKeyId}`;
+    const isOurs = mayHaveHad([...recorded.values()], masterKeyId);
+    if (isOurs && !hasLostKey) {
+      throw new FuelError(
+        'SECRET_UNREADABLE',
+        `${what}, which is not given: add it to FUEL_MASTER_KEY, after the first one`,
+      );
+    }
+    const why = isOurs ? 'which was said to be lost' : 'which this store never had';
+    log.error({ keys: prefixes.length }, `${what}, ${why}: issue new keys to these customers`);
+  }
+}
+
+/** The prefixes of keys whose webhook can't be signed for, by the id of the master key that it takes. */
+function unreadableSecrets(
+  directory: Pick<Directory, 'accounts'>,
+  masterKeys: MasterKeys,
+): Map<string, string[]> {
+  const found = new Map<string, string[]>();
   for (const entry of directory.accounts()) {
     if (entry.masterKeys.every((id) => masterKeys.has(id))) continue;
     for (const { prefix, active, webhook, webhookSecret } of entry.account?.keys.values() ?? []) {
-      if (
-        !active ||
-        webhook === null ||
-        webhookSecret === null ||
-        masterKeys.has(webhookSecret.master_key_id)
-      )
-        continue;
-      unreadable.push(prefix);
-      missing.add(webhookSecret.master_key_id);
+      if (!active || webhook === null || webhookSecret === null) continue;
+      const { master_key_id: id } = webhookSecret;
+      if (!masterKeys.has(id)) found.set(id, [...(found.get(id) ?? []), prefix]);
     }
   }
-  if (unreadable.length === 0) return;
-  const named = unreadable.slice(0, MAX_NAMED).join(', ') + (unreadable.length > MAX_NAMED ? ', …' : '');
-  const what =
-    `the webhook secrets of ${unreadable.length} keys (${named}) were encrypted with master key ` +
-    `${[...missing].join(', ')}, which is not given`;
-  if (!(await readBinding(store)).hasLostKey) {
-    throw new FuelError('SECRET_UNREADABLE', `${what}: add it to FUEL_MASTER_KEY, after the first one`);
-  }
-  log.error(
-    { keys: unreadable.length },
-    `${what} and was said to be lost: issue new keys to these customers`,
-  );
+  return found;
 }
 
 async function readBinding(store: EventStore): Promise<Binding> {
   let environment: Environment | undefined;
-  const fingerprints = new Set<string>();
+  const masterKeys = new Map<string, RecordedMasterKey>();
   let hasLostKey = false;
   const events = await store.readStream(OPERATIONS_STREAM);
   for (const event of events) {
@@ -131,19 +150,20 @@ async function readBinding(store: EventStore): Promise<Binding> {
     const { type, data } = decoded as OperationsEvent;
     if (type === 'EnvironmentSet') environment = data.environment;
     if (type === 'MasterKeyAdded') {
-      fingerprints.add(data.fingerprint);
+      const { fingerprint, master_key_id: id = masterKeys.get(fingerprint)?.id } = data;
+      masterKeys.set(fingerprint, { fingerprint, id });
       hasLostKey ||= data.reason !== null;
     }
   }
-  return { environment, fingerprints, hasLostKey, revision: events.at(-1)?.revision };
+  return { environment, masterKeys, hasLostKey, revision: events.at(-1)?.revision };
 }
 
 function assertBound(binding: Binding, config: BindingConfig): void {
   assertEnvironment(binding, config);
-  if (binding.fingerprints.size === 0) return;
+  if (binding.masterKeys.size === 0) return;
   const given = findMasterKeys(config)?.fingerprints() ?? [];
-  if (given.some((fingerprint) => binding.fingerprints.has(fingerprint))) return;
-  const known = [...binding.fingerprints].join(', ');
+  if (given.some((fingerprint) => binding.masterKeys.has(fingerprint))) return;
+  const known = [...binding.masterKeys.keys()].join(', ');
   const found = given.length === 0 ? 'there is none' : `given is ${given.join(', ')}`;
   throw new FuelError(
     'STORE_MISMATCH',
@@ -162,16 +182,21 @@ function assertEnvironment({ environment }: Binding, { FUEL_ENVIRONMENT: given }
   );
 }
 
+function identitiesOf(keys: MasterKeys): { readonly fingerprint: string; readonly master_key_id: string }[] {
+  const ids = keys.ids();
+  return keys.fingerprints().map((fingerprint, at) => ({ fingerprint, master_key_id: ids[at] ?? '' }));
+}
+
 function missingOf(
   binding: Binding,
   { FUEL_ENVIRONMENT: environment }: BindingConfig,
-  fingerprints: readonly string[],
+  given: readonly { readonly fingerprint: string; readonly master_key_id: string }[],
 ): OperationsEvent[] {
-  const added = fingerprints.filter((fingerprint) => !binding.fingerprints.has(fingerprint));
+  const added = given.filter(({ fingerprint }) => binding.masterKeys.get(fingerprint)?.id === undefined);
   return [
     ...(binding.environment === undefined
       ? [{ type: 'EnvironmentSet', data: { environment } } as const]
       : []),
-    ...added.map((fingerprint) => ({ type: 'MasterKeyAdded', data: { fingerprint, reason: null } }) as const),
+    ...added.map((key) => ({ type: 'MasterKeyAdded', data: { ...key, reason: null } }) as const),
   ];
 }

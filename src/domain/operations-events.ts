@@ -1,4 +1,4 @@
-import { array, enums, type Infer, nullable, string, type } from 'superstruct';
+import { array, enums, type Infer, nullable, optional, string, type } from 'superstruct';
 import { dateTime, id, integer } from './values/primitives.ts';
 
 export const operationsEvents = {
@@ -6,8 +6,15 @@ export const operationsEvents = {
   StoreNamed: type({ store_id: string() }),
   /** Which environment the store belongs to. */
   EnvironmentSet: type({ environment: enums(['staging', 'production']) }),
-  /** A master key of the store, by its fingerprint; with a reason where it was added by hand. */
-  MasterKeyAdded: type({ fingerprint: string(), reason: nullable(string()) }),
+  /**
+   * A master key of the store, by its fingerprint and the id that ciphertexts name it by; with a reason where it was
+   * added by hand.
+   */
+  MasterKeyAdded: type({
+    fingerprint: string(),
+    master_key_id: optional(string()),
+    reason: nullable(string()),
+  }),
   DeliveryLogStarted: type({ log_id: string(), started_at: dateTime }),
   ViewRebuilt: type({ view: string(), reason: string() }),
   AgreementRepaired: type({ what: string(), repaired: integer }),

@@ -1,6 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { MasterKeys } from '../../src/accounts/master-key.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { confirmed, linesOf } from '../support/transactions/e2e-samples.ts';
 
@@ -30,7 +31,10 @@ describe('a store', () => {
     const fingerprint = expect.stringMatching(/^[0-9a-f]{16}$/);
     expect(await binding()).toEqual([
       ['EnvironmentSet', { environment: 'staging' }],
-      ['MasterKeyAdded', { fingerprint, reason: null }],
+      [
+        'MasterKeyAdded',
+        { fingerprint, master_key_id: expect.stringMatching(/^[0-9a-f]{8}$/), reason: null },
+      ],
     ]);
     expect(JSON.stringify(await binding())).not.toContain(KEYS[0]);
   });
@@ -80,6 +84,20 @@ describe('a store', () => {
     expect(existsSync(join(dataDir, 'master.key'))).toBe(false);
   });
 
+  test('records the id of a master key that was recorded without one, once', async () => {
+    const { fuel, binding, append } = start({ FUEL_MASTER_KEY: KEYS[0] });
+    const [fingerprint = ''] = new MasterKeys([Buffer.alloc(32, 1)]).fingerprints();
+    await append('operations', [{ type: 'StoreNamed', data: { store_id: 'older' } }]);
+    await append('operations', [{ type: 'MasterKeyAdded', data: { fingerprint, reason: null } }]);
+    for (const args of [OPEN, ['account', 'integration', '7', 'on']])
+      expect((await fuel(...args)).code).toBe(0);
+    expect(await binding()).toEqual([
+      ['MasterKeyAdded', { fingerprint, reason: null }],
+      ['EnvironmentSet', { environment: 'staging' }],
+      ['MasterKeyAdded', { fingerprint, master_key_id: expect.any(String), reason: null }],
+    ]);
+  });
+
   test('learns a further key beside one that it knows, and then takes either', async () => {
     const [former, latter] = KEYS;
     const { fuel, as, binding } = start({ FUEL_MASTER_KEY: former });
@@ -103,7 +121,7 @@ describe('a store', () => {
     expect(code).toBe(0);
     expect((await binding()).at(-1)).toEqual([
       'MasterKeyAdded',
-      { fingerprint: json.fingerprint, reason: 'lost with the disk' },
+      { fingerprint: json.fingerprint, master_key_id: expect.any(String), reason: 'lost with the disk' },
     ]);
     expect((await as(other, 'account', 'integration', '7', 'on')).code).toBe(0);
   });

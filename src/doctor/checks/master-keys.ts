@@ -1,12 +1,13 @@
 import type { Directory } from '../../../projections/directory.ts';
 import type { MasterKeys } from '../../accounts/master-key.ts';
+import { mayHaveHad, type RecordedMasterKey } from '../../accounts/store-binding.ts';
 import { secretsByMasterKey } from '../../accounts/webhook-secrets.ts';
 import { type Finding, right, some, wrong } from './check.ts';
 
 /** What is known of master keys besides those that are given. */
 export interface KnownKeys {
-  /** Fingerprints in the order in which the store recorded them. */
-  readonly recorded: readonly string[];
+  /** In the order in which the store recorded them. */
+  readonly recorded: readonly RecordedMasterKey[];
   /** A `master.key` with a key that is not given, which a process without FUEL_MASTER_KEY would take. */
   readonly otherFile: string | undefined;
 }
@@ -23,14 +24,23 @@ export function checkMasterKeys(
   const given = keys?.ids() ?? [];
   const counts = secretsByMasterKey(directory);
   const missing = [...counts].filter(([id]) => !given.includes(id));
-  if (missing.length > 0) {
+  const named = (keys: typeof missing): string =>
+    some(keys.map(([id, count]) => `master key ${id} of ${count} webhook secrets`));
+  const ours = missing.filter(([id]) => mayHaveHad(recorded, id));
+  if (ours.length > 0) {
     return wrong(
-      `not given: ${some(missing.map(([id, count]) => `master key ${id} of ${count} webhook secrets`))}`,
+      `not given: ${named(ours)}`,
       'add it to FUEL_MASTER_KEY, after the first one; where it is lost: fuel store trust-key --reason "…"',
     );
   }
+  if (missing.length > 0) {
+    return wrong(
+      `this store never had ${named(missing)}`,
+      'issue new keys to these customers: what was written to their streams can not be signed with',
+    );
+  }
   const ageOf = (fingerprint: string): number => {
-    const at = recorded.indexOf(fingerprint);
+    const at = recorded.findIndex((known) => known.fingerprint === fingerprint);
     return at === -1 ? recorded.length : at;
   };
   const ages = (keys?.fingerprints() ?? []).map(ageOf);

@@ -8,8 +8,9 @@ const needed = SECRET.master_key_id;
 const none = { recorded: [], otherFile: undefined };
 /** Keys whose fingerprints are their ids. */
 const keys = (...ids: string[]) => ({ ids: () => ids, fingerprints: () => ids });
+const recordedAs = (...ids: string[]) => ids.map((id) => ({ id, fingerprint: id }));
 const given = (...ids: string[]) =>
-  checkMasterKeys(directory, keys(...ids), { ...none, recorded: ['old00000', needed] });
+  checkMasterKeys(directory, keys(...ids), { ...none, recorded: recordedAs('old00000', needed) });
 
 test('an older master key can go once it encrypts nothing', () => {
   expect(given(needed, 'old00000')).toMatchObject({
@@ -31,12 +32,28 @@ test('a master key that is needed and not given is wrong', () => {
     do: expect.stringContaining('FUEL_MASTER_KEY'),
   });
   expect(checkMasterKeys(directory, undefined, none)).toMatchObject({ ok: false });
+  const recorded = [...recordedAs('old00000'), { id: undefined, fingerprint: 'before ids were recorded' }];
+  expect(checkMasterKeys(directory, keys('old00000'), { ...none, recorded })).toMatchObject({
+    do: expect.stringContaining('FUEL_MASTER_KEY'),
+  });
   expect(checkMasterKeys(directoryOf(opened()), undefined, none)).toMatchObject({ ok: true });
+});
+
+test('a master key that the store never had concerns the keys that name it', () => {
+  const found = checkMasterKeys(directory, keys('old00000'), { ...none, recorded: recordedAs('old00000') });
+  expect(found).toMatchObject({
+    ok: false,
+    detail: `this store never had master key ${needed} of 1 webhook secrets`,
+    do: expect.stringContaining('issue new keys'),
+  });
 });
 
 test('nothing can go while a key after the first is newer than that, recorded already or not', () => {
   for (const recorded of [[needed], [needed, 'new00000']]) {
-    const { ok, detail } = checkMasterKeys(directory, keys(needed, 'new00000'), { ...none, recorded });
+    const { ok, detail } = checkMasterKeys(directory, keys(needed, 'new00000'), {
+      ...none,
+      recorded: recordedAs(...recorded),
+    });
     expect(ok).toBe(true);
     expect(detail).not.toContain('can go');
     expect(detail).toContain('newer than the first, which a rotation puts first next: new00000');
@@ -45,7 +62,7 @@ test('nothing can go while a key after the first is newer than that, recorded al
 
 test('a file with a key that is not given is wrong', () => {
   const otherFile = '/var/lib/fuel/master.key';
-  const recorded = ['old00000', needed];
+  const recorded = recordedAs('old00000', needed);
   expect(checkMasterKeys(directory, keys(needed), { recorded, otherFile })).toMatchObject({
     ok: false,
     detail: expect.stringContaining(

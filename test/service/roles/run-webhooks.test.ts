@@ -2,15 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { trustMasterKey } from '../../../src/accounts/store-binding.ts';
+import { bindStore, trustMasterKey } from '../../../src/accounts/store-binding.ts';
 import { type Engines, openEngines } from '../../../src/app.ts';
 import { systemClock } from '../../../src/clock.ts';
 import type { Config } from '../../../src/config/config.ts';
+import type { Ciphertext } from '../../../src/domain/account-events.ts';
 import type {
   EventStore,
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../../src/event-store/event-store.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
 import { silentLog } from '../../../src/log.ts';
 import { AttemptMeter } from '../../../src/service/roles/attempt-meter.ts';
 import { runWebhooks } from '../../../src/service/roles/run-webhooks.ts';
@@ -25,6 +27,7 @@ const SOON_MS = 15_000;
 const DAY_MS = 86_400_000;
 const ACCOUNT = 7;
 const PATH = '/hook';
+const AUTHOR = { actor: 'test', command: 'test' };
 
 afterEach(() => void vi.useRealTimers());
 
@@ -226,13 +229,35 @@ describe('a master key that is not given any more', () => {
     await m.settled('delivered');
   });
 
+  test('and that this store never had: the role starts, and what can not be signed for that key ends as failed', async () => {
+    const m = await machine();
+    await bindStore(m.engines.store(), m.config, { clock: systemClock });
+    await m.provision();
+    await m.record(501);
+    const [issued] = (await m.engines.store().readStream(`account-${ACCOUNT}`)).filter(
+      ({ type }) => type === 'WebhookUrlSet',
+    );
+    const { account_id, prefix, secret } = issued?.data as {
+      account_id: number;
+      prefix: string;
+      secret: Ciphertext;
+    };
+    const forged = { account_id, prefix, secret: { ...secret, master_key_id: 'deadbeef' } };
+    const event = newEvent({ type: 'WebhookSecretRewrapped', data: forged }, AUTHOR, Date.now());
+    await m.engines.store().append([{ stream: `account-${ACCOUNT}`, expected: 'any', events: [event] }]);
+    const run = m.start();
+    await m.settled('failed');
+    expect(await m.listed()).toMatchObject([{ reason: expect.stringContaining('could not be signed') }]);
+    await run.stop();
+    await expect(run.ended).resolves.toBeUndefined();
+  });
+
   test('and was said to be lost: the role starts, and what can not be signed ends as failed', async () => {
     const m = await machine();
     await m.provision();
     await m.record(501);
     const config: Config = { ...m.config, FUEL_MASTER_KEY: [randomBytes(32)] };
-    const author = { actor: 'test', command: 'test' };
-    await trustMasterKey(m.engines.store(), config, { author, reason: 'lost', clock: systemClock });
+    await trustMasterKey(m.engines.store(), config, { author: AUTHOR, reason: 'lost', clock: systemClock });
     m.start(m.engines, config);
     await m.settled('failed');
     expect(await m.listed()).toMatchObject([{ reason: expect.stringContaining('could not be signed') }]);
