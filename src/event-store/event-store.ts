@@ -67,8 +67,10 @@ export type AppendResult =
  */
 export interface SubscriptionBatch {
   readonly events: readonly RecordedEvent[];
-  /** Every matching event up to here was in this batch or an earlier one: safe to store as a checkpoint. */
+  /** Every matching event up to here was in this batch or an earlier one. It may be that of a record that no read shows. */
   readonly position: Position;
+  /** The last known position up to `position` of an event that the log shows: only such a one is ever stored. */
+  readonly checkpoint: Position;
   /** The log had no further event when this batch was read. */
   readonly caughtUp: boolean;
 }
@@ -111,8 +113,8 @@ export interface BackwardsBatch {
  * - `erase`: removes the stream's events permanently; the stream takes no event again. An engine may keep the bytes
  *   until its log is cleaned up, and `subscribe` may return the events until then (see `STREAM_ERASED`).
  * - `head`: the position of the last event that can be read, 0 for an empty store.
- * - `hasReached`: whether the log is that long. Always true for a position that `subscribe` or `append` has returned,
- *   even one after `head` among the engine's own records; false means another log, or an older copy of this one.
+ * - `hasReached`: whether the log is that long. Always true for a checkpoint that `subscribe` has returned, and for the
+ *   position of an event; false means another log, or an older copy of this one.
  * - While the engine is unavailable the other calls reject with `STORE_UNAVAILABLE`; such an append may have been
  *   recorded, and is safe to repeat with the same event ids.
  * - After `close` every call rejects with `STORE_CLOSED`.

@@ -72,9 +72,11 @@ export function subscribeContract(
       await record(store, 'account-end', 'end');
       const reported = new Map<number, number>([[0, 0]]);
       let seen = 0;
-      for (const { events, position } of (await following).batches) {
+      for (const { events, position, checkpoint } of (await following).batches) {
         seen += events.length;
-        reported.set(position, seen);
+        reported.set(checkpoint, seen).set(position, seen);
+        expect(checkpoint).toBeLessThanOrEqual(position);
+        expect(await store.hasReached(checkpoint)).toBe(true);
       }
       for (const [after, before] of reported) {
         const rest = [...expected, 'end'].slice(before);

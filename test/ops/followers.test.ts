@@ -169,7 +169,7 @@ async function* batchesOf(
   for (let position = 1_000; position <= total; position += 1_000) {
     handedOut(1_000);
     const events = Array.from({ length: 1_000 }, () => ({ recordedAtMs: 0 }) as never);
-    yield { events, position, caughtUp: position === total };
+    yield { events, position, checkpoint: position, caughtUp: position === total };
   }
 }
 

@@ -43,6 +43,8 @@ export class LiveDirectory {
   readonly #keeper: DirectorySnapshotKeeper | undefined;
   #lastKeyEvents = new LastKeyEvents();
   #anchor: SnapshotAnchor | undefined;
+  /** For a snapshot: the directory's own position may be that of a record that the log does not show. */
+  #checkpoint = 0;
   #answeredAtMs = Number.NEGATIVE_INFINITY;
   #caughtUp = false;
   readonly #firstCaughtUp = Promise.withResolvers<void>();
@@ -103,6 +105,7 @@ export class LiveDirectory {
     for await (const batch of batches) {
       for (const event of batch.events) this.#apply(event);
       directory.advance(batch.position);
+      this.#checkpoint = batch.checkpoint;
       this.#answeredAtMs = clock.now();
       available();
       if (batch.caughtUp && !this.#caughtUp) {
@@ -130,6 +133,7 @@ export class LiveDirectory {
       return;
     }
     this.#anchor = restoring.anchor;
+    this.#checkpoint = restoring.header.position;
     this.#lastKeyEvents = restoring.lastKeyEvents;
     for (const { event, ...place } of restoring.lastKeyEvents.inOrder()) onEvent?.(event, place);
     log.info({ position: restoring.header.position }, 'directory restored from its snapshot');
@@ -159,7 +163,7 @@ export class LiveDirectory {
     const { directory } = this.#options;
     if (this.#anchor === undefined) return undefined;
     return {
-      position: directory.position,
+      position: this.#checkpoint,
       anchor: this.#anchor,
       events: this.#lastKeyEvents.events(),
       accounts: directory.states(),

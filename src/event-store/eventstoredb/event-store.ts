@@ -15,7 +15,7 @@ import { EventStoreDbConnection } from './driver/connection.ts';
 import { type NodeInfo, readNodeInfo } from './driver/node-info.ts';
 import { EventStoreDbSubscriptions } from './groups/subscriptions.ts';
 import { EventStoreDbAppends } from './log/append.ts';
-import { inParallel, readBackwards, readHead, readHiddenEnd, readRange } from './log/reads.ts';
+import { inParallel, readBackwards, readHead, readRange } from './log/reads.ts';
 import { subscribe } from './log/subscribe.ts';
 
 /** Streams that `readStreams` reads at the same time. */
@@ -91,9 +91,8 @@ export class EventStoreDb implements EventStore {
     return readHead(this.#connection);
   }
 
-  /** Records of the server that `$all` does not show (0049) have positions too. */
   async hasReached(position: Position): Promise<boolean> {
-    return position <= (await this.head()) || position <= (await readHiddenEnd(this.#connection));
+    return position <= (await this.head());
   }
 
   /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */

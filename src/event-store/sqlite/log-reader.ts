@@ -69,7 +69,7 @@ export class SqliteLogReader {
     });
     const last = isFull || events.length === limit ? events.at(-1) : undefined;
     const position = last?.position ?? Math.max(after, scannedTo);
-    return { events, position, caughtUp: position >= head };
+    return { events, position, checkpoint: position, caughtUp: position >= head };
   }
 
   /** As `EventStore.readBackwards`. */

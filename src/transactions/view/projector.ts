@@ -92,13 +92,13 @@ async function project(options: ProjectorOptions, until: AbortSignal): Promise<v
     const beganAtMs = performance.now();
     const changes = batch.events.map(projectEvent);
     const parked = await applyOrPark<'reset'>(changes, (some, isWhole) =>
-      view.apply(some, { generation, position: isWhole ? batch.position : from }),
+      view.apply(some, { generation, position: isWhole ? batch.checkpoint : from }),
     );
-    from = batch.position;
+    from = batch.checkpoint;
     if (parked === 'reset') return;
     noted += batch.events.length;
     if (noted >= SEGMENT_EVENTS) {
-      await view.noteBound(batch.position);
+      await view.noteBound(batch.checkpoint);
       noted = 0;
     }
     for (const { parkedAtMs: _, ...event } of parked) {

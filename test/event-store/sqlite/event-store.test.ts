@@ -126,6 +126,7 @@ describe('the embedded event store', () => {
     expect(store.readAll({ prefixes, after: end + 5, limit: 5 })).toEqual({
       events: [],
       position: end + 5,
+      checkpoint: end + 5,
       caughtUp: true,
     });
   });
@@ -139,9 +140,10 @@ describe('the embedded event store', () => {
     );
     const nothing = { events: [], caughtUp: false };
     const step = (prefixes: readonly string[]) => store.readAll({ prefixes, after: 0, limit: 5 });
-    expect(step(['transaction-'])).toEqual({ ...nothing, position: 10_000 });
-    expect(step(['account-'])).toEqual({ ...nothing, position: 100_000 });
-    expect(step(['account-', 'transaction-'])).toEqual({ ...nothing, position: 10_000 });
+    const readTo = (position: number) => ({ ...nothing, position, checkpoint: position });
+    expect(step(['transaction-'])).toEqual(readTo(10_000));
+    expect(step(['account-'])).toEqual(readTo(100_000));
+    expect(step(['account-', 'transaction-'])).toEqual(readTo(10_000));
     const last = store.readAll({ prefixes: ['account-'], after: 100_000, limit: 5 });
     expect(last).toMatchObject({ events: [{ stream: 'account-1' }], position: 100_001, caughtUp: true });
   });
@@ -151,9 +153,9 @@ describe('the embedded event store', () => {
     const events = Array.from({ length: 10_500 }, () => named('a'));
     await store.append([{ stream: 'transaction-1', expected: 'none', events }]);
     const first = store.readAll({ prefixes: ['transaction-2'], after: 0, limit: 5 });
-    expect(first).toEqual({ events: [], position: 10_000, caughtUp: false });
+    expect(first).toEqual({ events: [], position: 10_000, checkpoint: 10_000, caughtUp: false });
     const second = store.readAll({ prefixes: ['transaction-2'], after: first.position, limit: 5 });
-    expect(second).toEqual({ events: [], position: 10_500, caughtUp: true });
+    expect(second).toEqual({ events: [], position: 10_500, checkpoint: 10_500, caughtUp: true });
   });
 });
 

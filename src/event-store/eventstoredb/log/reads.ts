@@ -11,13 +11,8 @@ import {
 } from '@eventstore/db-client';
 import type { BackwardsBatch, EventStore, Position, RecordedEvent } from '../../event-store.ts';
 import type { EventStoreDbConnection, UseOptions } from '../driver/connection.ts';
-import { groupStream, isWanted, recordedOf, toPosition, toRecorded } from '../driver/events.ts';
+import { isWanted, recordedOf, toPosition, toRecorded } from '../driver/events.ts';
 
-/** Written by each node that becomes the leader. */
-const EPOCHS = '$epoch-information';
-/** Streams of a group that `$all` does not show. */
-const GROUP_RECORDS = ['checkpoint', 'parked'] as const;
-const GRPC_NOT_FOUND = 5;
 /** Records of one step backwards: an unfiltered read holds them all in memory. */
 const MAX_BACKWARDS = 500;
 
@@ -73,14 +68,6 @@ export async function readBackwards(
     position: records.at(-1)?.position ?? 0,
     atStart: found.length < maxCount,
   };
-}
-
-/** The position of the last record that `$all` does not show to its readers (0049); 0 where there is none. */
-export async function readHiddenEnd(connection: EventStoreDbConnection): Promise<Position> {
-  const groups = await connection.use(groupNames);
-  const streams = groups.flatMap((group) => GROUP_RECORDS.map((record) => groupStream(group, record)));
-  const ends = await Promise.all([EPOCHS, ...streams].map((stream) => lastPositionOf(connection, stream)));
-  return ends.reduce((last, end) => Math.max(last, end), 0);
 }
 
 /**
@@ -156,20 +143,4 @@ export async function inParallel<T, R>(
   };
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
   return results;
-}
-
-async function groupNames(client: EventStoreDBClient): Promise<string[]> {
-  try {
-    return (await client.listPersistentSubscriptionsToAll()).map(({ groupName }) => groupName);
-  } catch (error) {
-    if ((error as { readonly code?: unknown }).code === GRPC_NOT_FOUND) return []; // there is no group at all
-    throw error;
-  }
-}
-
-async function lastPositionOf(connection: EventStoreDbConnection, stream: string): Promise<Position> {
-  const last = await connection.use((client, cancelled) =>
-    readEnd(client, { stream, end: 'last' }, cancelled),
-  );
-  return last?.position === undefined ? 0 : toPosition(last.position.commit);
 }

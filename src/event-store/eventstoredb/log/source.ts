@@ -99,7 +99,7 @@ export class EventStoreDbSource {
   }
 
   /** What has arrived, at most `limit` events; undefined where nothing has. `after` is where the last batch ended. */
-  take(limit: number, after: Position): SubscriptionBatch | undefined {
+  take(limit: number, after: Position): Omit<SubscriptionBatch, 'checkpoint'> | undefined {
     this.#fetch();
     const events: RecordedEvent[] = [];
     let position = after;

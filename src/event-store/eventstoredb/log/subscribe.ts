@@ -67,6 +67,9 @@ class CatchUp {
   readonly #changed: Signal;
   #source: EventStoreDbSource | undefined;
   #phase: 'stored' | 'live' = 'stored';
+  /** As in `SubscriptionBatch`. The server reports positions of records that no read shows too (0049). */
+  #checkpoint: Position = 0;
+  #checkpointAtMs = 0;
 
   constructor(connection: EventStoreDbConnection, options: CatchUpOptions, changed: Signal) {
     this.#connection = connection;
@@ -88,7 +91,8 @@ class CatchUp {
       const batch = source.take(batchSize, position);
       if (batch !== undefined) {
         const caughtUp = batch.caughtUp && this.#phase === 'live';
-        if (batch.position > position || caughtUp) yield { ...batch, caughtUp };
+        await this.#moveCheckpoint(batch);
+        if (batch.position > position || caughtUp) yield { ...batch, checkpoint: this.#checkpoint, caughtUp };
         position = batch.position;
         checkAtMs = performance.now() + HEARTBEAT_MS;
       } else if (source.error !== undefined) {
@@ -102,7 +106,8 @@ class CatchUp {
         const end = await readHead(this.#connection, { retryForMs: 0, signal });
         checkAtMs = performance.now() + HEARTBEAT_MS;
         if (!source.isLive || !source.isDrained) continue; // the node answers, that is enough
-        if (end <= position) yield { events: [], position, caughtUp: true };
+        if (end <= position)
+          yield { events: [], position, checkpoint: this.#checkpointAt(end), caughtUp: true };
         // Events recorded before the server listens move no checkpoint unless they match: subscribe again after them.
         else if (end === unreported) source = await this.#open(position);
         unreported = end;
@@ -114,11 +119,29 @@ class CatchUp {
     this.#source?.close();
   }
 
+  /** To the last event of the batch; to a position that was reported without one, brought back, once a second. */
+  async #moveCheckpoint({ events, position }: Pick<SubscriptionBatch, 'events' | 'position'>): Promise<void> {
+    const last = events.at(-1);
+    if (last !== undefined) this.#checkpointAt(last.position);
+    if (position <= this.#checkpoint || performance.now() < this.#checkpointAtMs + HEARTBEAT_MS) return;
+    this.#checkpointAt(await this.#shownUpTo(position));
+  }
+
+  #checkpointAt(position: Position): Position {
+    this.#checkpointAtMs = performance.now();
+    this.#checkpoint = Math.max(this.#checkpoint, position);
+    return this.#checkpoint;
+  }
+
+  #shownUpTo(position: Position): Promise<Position> {
+    return lastShownUpTo(this.#connection, position, { retryForMs: 0, signal: this.#options.signal });
+  }
+
   /** Replaces the present subscription, if any. */
   async #open(position: Position): Promise<EventStoreDbSource> {
-    const { prefixes, signal } = this.#options;
+    const { prefixes } = this.#options;
     const phase = this.#phase;
-    const after = await lastShownUpTo(this.#connection, position, { retryForMs: 0, signal });
+    const after = this.#checkpointAt(await this.#shownUpTo(position));
     this.#source?.close();
     this.#source = new EventStoreDbSource(this.#connection, {
       prefixes,

@@ -101,7 +101,7 @@ async function* batchesOf(
   let noted = 0;
   const log = { prefixes: [TRANSACTION_STREAMS], after, batchSize: BATCH, signal };
   for await (const batch of store.subscribe(log)) {
-    const position = Math.min(batch.position, upTo);
+    const position = batch.position < upTo ? batch.checkpoint : upTo;
     const events = batch.events.filter((event) => event.position <= upTo);
     await applyEvents(events, { store, build, upTo, from, position });
     from = position;

@@ -23,8 +23,8 @@ export async function planSegments(options: {
     if (batch.position >= target) return build.plan([{ after, upTo: target }]);
     events += batch.events.length;
     if (events < SEGMENT_EVENTS) continue;
-    await build.plan([{ after, upTo: batch.position }]);
-    after = batch.position;
+    await build.plan([{ after, upTo: batch.checkpoint }]);
+    after = batch.checkpoint;
     events = 0;
   }
 }

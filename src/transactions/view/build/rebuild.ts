@@ -187,11 +187,11 @@ class Rebuild {
     let from = (await build.checkpoint())?.position ?? 0;
     let isCompared = comparison === undefined;
     const log = { prefixes: [TRANSACTION_STREAMS], after: from, signal };
-    for await (const { events, position, caughtUp } of store.subscribe(log)) {
+    for await (const { events, checkpoint, caughtUp } of store.subscribe(log)) {
       const before = from;
       const changes = events.map(projectEvent);
-      await applyOrPark(changes, (some, isWhole) => build.apply(some, isWhole ? position : before));
-      from = position;
+      await applyOrPark(changes, (some, isWhole) => build.apply(some, isWhole ? checkpoint : before));
+      from = checkpoint;
       if (!caughtUp) continue;
       if (!isCompared) await comparison?.findSuspects();
       isCompared = true;

@@ -1,6 +1,6 @@
 import type persistent from '@eventstore/db-client/generated/persistent_pb.js';
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
-import type { LogRecord } from './log-record.ts';
+import { type LogRecord, UNLISTED } from './log-record.ts';
 
 export type EventFilter = (record: LogRecord) => boolean;
 
@@ -32,7 +32,7 @@ export function filterSettings(options: FilterMessage): FilterSettings | undefin
 const HIDDEN = /^(\$epoch-information|\$persistentsubscription-\$all::.*-(checkpoint|parked))$/s;
 
 export function isHidden({ stream }: LogRecord): boolean {
-  return HIDDEN.test(stream);
+  return stream === UNLISTED || HIDDEN.test(stream);
 }
 
 /** Which events of `$all` pass: without settings all that it shows. */

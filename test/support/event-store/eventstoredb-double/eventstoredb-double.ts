@@ -9,12 +9,12 @@ import type { ReadCall } from './answers.ts';
 import { CuttablePort } from './cuttable-port.ts';
 import { DoubleLog, type WriteResult } from './double-log.ts';
 import { Groups } from './groups.ts';
-import { type ProposedRecord, systemRecord } from './log-record.ts';
+import { type ProposedRecord, systemRecord, UNLISTED } from './log-record.ts';
 import { createGrpcServer } from './services.ts';
 import type { AppendFault } from './writes.ts';
 
-/** A node that becomes the leader writes to this stream; a single node does so at each start. */
-const EPOCHS = '$epoch-information';
+/** A node that becomes the leader writes to these; a single node does so at each start. */
+const EPOCHS = ['$epoch-information', UNLISTED] as const;
 
 export interface DoubleOptions {
   /** The folder of the log; a temporary one that `stop` removes unless given. */
@@ -30,7 +30,9 @@ export async function startEventStoreDbDouble(options: DoubleOptions = {}): Prom
   const { port = 0, tickMs = 100 } = options;
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'fuel-eventstoredb-double-'));
   const log = DoubleLog.open(folder);
-  await log.write({ stream: EPOCHS, expected: 'any', events: [systemRecord(EPOCHS, '{}')] });
+  for (const stream of EPOCHS) {
+    await log.write({ stream, expected: 'any', events: [systemRecord(EPOCHS[0], '{}')] });
+  }
   const groups = new Groups(log, { tickMs });
   const double = new EventStoreDbDouble({
     log,

@@ -23,6 +23,12 @@ export interface Resolved {
 /** The revision of a tombstone: the largest that the protocol's signed number holds. */
 export const TOMBSTONE_REVISION = 2n ** 63n - 1n;
 
+/**
+ * Where the double keeps records that are in no stream at all, as those of KurrentDB's epochs: live positions are
+ * reported on them, and neither `$all` nor a stream shows them.
+ */
+export const UNLISTED = '$unlisted';
+
 /** An event that the server itself writes. */
 export function systemRecord(
   type: string,

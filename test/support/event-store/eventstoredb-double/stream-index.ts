@@ -1,4 +1,4 @@
-import { jsonOf, type LogRecord, type Resolved, TOMBSTONE_REVISION } from './log-record.ts';
+import { jsonOf, type LogRecord, type Resolved, TOMBSTONE_REVISION, UNLISTED } from './log-record.ts';
 
 export type Expected = 'any' | 'no_stream' | 'stream_exists' | bigint;
 
@@ -48,7 +48,7 @@ export class StreamIndex {
     const records = this.all(stream);
     const last = records.at(-1);
     if (last?.revision === TOMBSTONE_REVISION) return { kind: 'deleted' };
-    if (last === undefined || this.isSoftDeleted(stream)) return { kind: 'missing' };
+    if (last === undefined || stream === UNLISTED || this.isSoftDeleted(stream)) return { kind: 'missing' };
     const { $tb = 0, $maxCount = Infinity } = this.#metadata(stream);
     const first = Math.max($tb, records.length - $maxCount);
     return { kind: 'found', records: first > 0 ? records.slice(first) : records };
