@@ -16,9 +16,10 @@ export interface ConventionalOptions {
 const options = JSON.parse(process.argv[2] ?? '') as ConventionalOptions;
 const database = new TransactionDatabase(options.databasePath);
 const app = createApp(database, new Map(options.customers));
+const handle = app.callback();
 const server = createServer(
   { cert: readFileSync(options.certPath), key: readFileSync(options.keyPath), keepAliveTimeout: 65_000 },
-  app.callback(),
+  (request, response) => void handle(request, response),
 );
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { Ledger, LedgerError } from '../ledger/ledger.ts';
 import { parseExactly, type Transaction } from '../ledger/transaction.ts';
@@ -74,7 +74,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
   }
 
-  const server = createServer({ cert, key }, async (request, response) => {
+  const server = createServer({ cert, key }, (request, response) => void answer(request, response));
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const rawBody = await readBody(request).catch(() => undefined); // the sender ended the connection
     if (rawBody === undefined) return;
     if (rawBody === 'too large') {
@@ -83,7 +85,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
     const { status, after } = receive(`${request.headers['x-service-signature']}`, rawBody);
     response.writeHead(status).end(after);
-  });
+  }
+
   return {
     server,
     failNext(count) {

@@ -29,7 +29,7 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
   const controller = new AbortController();
   const watch = lateTurns.start(progress);
   return new Promise((resolve, reject) => {
-    let timer = setTimeout(fired, limitMs);
+    let timer = setTimeout(() => void fired(), limitMs);
     let ended = false;
 
     /** A timer counts from the start of the event loop's turn in which it was set, so it may fire early. */
@@ -44,7 +44,7 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
     function wait(): boolean {
       const { elapsedMs, lateMs } = watch;
       const leftMs = Math.min(limitMs + lateMs, limitMs * MAX_STRETCH) - elapsedMs;
-      if (leftMs > 0) timer = setTimeout(fired, Math.ceil(leftMs));
+      if (leftMs > 0) timer = setTimeout(() => void fired(), Math.ceil(leftMs));
       return leftMs > 0;
     }
 

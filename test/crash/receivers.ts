@@ -42,7 +42,7 @@ export class Receivers {
       const isRefused = delivery.timesMs.length === 1 && byte % REFUSES_ONE_IN === 0;
       if (!isRefused) delivery.arrived = true;
       const answer = answerWith(isRefused ? 503 : 200);
-      setTimeout(() => answer(response, hook), (byte / 256) * MAX_MS);
+      setTimeout(() => answer(response), (byte / 256) * MAX_MS);
     });
     return this.#receiver.url(path);
   }

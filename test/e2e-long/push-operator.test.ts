@@ -114,7 +114,7 @@ describe('fuel delivery list', () => {
     const { account, path, prefix } = customer;
     const other = await push.customer(5);
     push.receiver.answer(path, (response, { body }) => {
-      answerWith(body.data.transaction.odometer_reading === 0 ? 500 : 200)(response, body);
+      answerWith(body.data.transaction.odometer_reading === 0 ? 500 : 200)(response);
     });
     await push.push(account, 2, { odometer_reading: 0 });
     await push.push(other.account, 1);

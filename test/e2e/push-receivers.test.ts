@@ -59,8 +59,7 @@ interface Case {
 const cases = {
   redirect: {
     account: 1,
-    answer: (response, hook) =>
-      answerWith(301, 'moved', { Location: push.receiver.url('/elsewhere') })(response, hook),
+    answer: (response) => answerWith(301, 'moved', { Location: push.receiver.url('/elsewhere') })(response),
   },
   large: { account: 2, answer: answerWith(200, 'x'.repeat(2 * 1_048_576)) },
   largeFailure: { account: 3, answer: answerWith(500, 'y'.repeat(100_000)) },
@@ -101,7 +100,7 @@ beforeAll(async () => {
   const statuses = await opened(STATUSES);
   push.receiver.answer(statuses.path, (response, hook) => {
     const status = hook.body.data.transaction.odometer_reading;
-    answerWith(status, status === 204 || status === 304 ? '' : '<html>not read</html>')(response, hook);
+    answerWith(status, status === 204 || status === 304 ? '' : '<html>not read</html>')(response);
   });
   for (const status of [...SUCCESSES, ...FAILURES]) add(`${status}`, STATUSES, { odometer_reading: status });
   await push.record(events);

@@ -156,7 +156,8 @@ describe('the notifier', () => {
     const notifier = await start({
       through: acknowledging(() => Promise.reject(new TypeError('not a function'))),
     });
-    await expect(notifier.run()).rejects.toThrow(new TypeError('not a function'));
+    notifier.run();
+    await expect(notifier.ended()).rejects.toThrow(new TypeError('not a function'));
   });
 
   test('parks an event at which the program fails, under the name of the fault, and continues', async () => {

@@ -46,7 +46,10 @@ const deliveries =
 const judges = [view, deliveries].filter((judge) => judge !== undefined);
 const post = (message: VerifyThreadMessage): void => parentPort?.postMessage(message);
 
-parentPort?.on('message', async (part: LogPart | 'end') => {
+parentPort?.on('message', (part: LogPart | 'end') => void handle(part));
+post({ kind: 'judged', events: 0 });
+
+async function handle(part: LogPart | 'end'): Promise<void> {
   if (part !== 'end') {
     let events = 0;
     const onProgress = (count: number): void => {
@@ -63,5 +66,4 @@ parentPort?.on('message', async (part: LogPart | 'end') => {
   });
   await engines.close();
   parentPort?.close();
-});
-post({ kind: 'judged', events: 0 });
+}

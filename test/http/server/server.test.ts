@@ -52,10 +52,9 @@ async function startHeldServer(tls?: ServerOptions['tls']) {
   const server: PublicServer = createServer({
     tls: tls ?? { kind: 'served', pem: await testCertificate() },
     log: memoryLog([]),
-    handler: async (_, response) => {
+    handler: (_, response) => {
       arrive();
-      await released;
-      response.end('done');
+      void released.then(() => response.end('done'));
     },
   });
   const { port } = await server.listen({ host: '127.0.0.1', port: 0 });

@@ -19,11 +19,11 @@ export interface Hook {
   readonly body: any;
 }
 
-export type HookAnswer = (response: ServerResponse, hook: Hook) => void;
+export type HookAnswer = (response: ServerResponse, hook: Hook) => void | Promise<void>;
 
 export const answerWith =
-  (status: number, body = '', headers: Readonly<Record<string, string>> = {}): HookAnswer =>
-  (response) =>
+  (status: number, body = '', headers: Readonly<Record<string, string>> = {}) =>
+  (response: ServerResponse): void =>
     void response.writeHead(status, headers).end(body);
 
 const servers: Server[] = [];
@@ -60,7 +60,7 @@ export class WebhookReceiver {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const receiver = new WebhookReceiver(cert, (server.address() as AddressInfo).port);
-    server.on('request', async (request, response) => {
+    server.on('request', (request, response) => {
       const chunks: Buffer[] = [];
       request.on('error', () => undefined); // the sender breaks off when its time is up
       response.on('error', () => undefined);
@@ -71,7 +71,7 @@ export class WebhookReceiver {
         const hook = { atMs: Date.now(), path, method, headers, text, body: JSON.parse(text) };
         receiver.hooks.push(hook);
         const answer = receiver.#answers.get(path) ?? answerWith(200, 'ok');
-        answer(response, hook);
+        void answer(response, hook);
         noteUndocumented(hook); // after the answer, whose sender counts the milliseconds
       });
     });

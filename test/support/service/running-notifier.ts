@@ -68,7 +68,7 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
     await running;
   };
   onTestFinished(async () => {
-    await stop().catch(() => undefined); // `run` has told
+    await stop().catch(() => undefined); // `ended` has told
     mailer.close();
     await subscriptions.close();
     await store.close();
@@ -80,7 +80,7 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
     subscriptions,
     /** Resolves once the log holds a line that says so. */
     logged: (text: string) => vi.waitUntil(() => lines.some(({ msg }) => String(msg).includes(text)), WAIT),
-    run() {
+    run(): void {
       stopping = new AbortController();
       running = runNotifier({
         store: {
@@ -98,8 +98,8 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
         signal: stopping.signal,
       });
       running.catch(() => undefined); // for whoever asks
-      return running;
     },
+    ended: async (): Promise<void> => running,
     /** At its next look into a stream. */
     failOnce: (fault: Error) => void faults.push(fault),
     stop,

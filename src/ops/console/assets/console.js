@@ -92,11 +92,11 @@ showPaused();
 pause.addEventListener('click', () => {
   localStorage.setItem(PAUSED, isPaused() ? 'no' : 'yes');
   showPaused();
-  refresh();
+  void refresh();
 });
 addEventListener('storage', showPaused);
-document.addEventListener('visibilitychange', refresh);
+document.addEventListener('visibilitychange', () => void refresh());
 document.addEventListener('click', (event) => {
-  if (event.target instanceof Element && event.target.matches('button.copy')) copy(event.target);
+  if (event.target instanceof Element && event.target.matches('button.copy')) void copy(event.target);
 });
-setInterval(refresh, REFRESH_MS);
+setInterval(() => void refresh(), REFRESH_MS);

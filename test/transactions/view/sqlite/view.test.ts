@@ -53,9 +53,9 @@ describe('the transactions view on SQLite', () => {
     },
   ])(
     'a run with filters $equals is one search of $index alone, without a sort',
-    ({ group, corporate, index, equals }) => {
+    async ({ group, corporate, index, equals }) => {
       const folder = temporaryFolder();
-      openIn(folder).close();
+      await openIn(folder).close();
       const db = new DatabaseSync(join(folder, 'transactions.db'));
       const filters = {
         account: 1,
@@ -97,9 +97,9 @@ describe('the transactions view on SQLite', () => {
     await view.close();
   });
 
-  test('what is parked is counted, and found by its stream, by an index alone', () => {
+  test('what is parked is counted, and found by its stream, by an index alone', async () => {
     const folder = temporaryFolder();
-    openIn(folder).close();
+    await openIn(folder).close();
     const db = new DatabaseSync(join(folder, 'transactions.db'));
     onTestFinished(() => db.close());
     const planOf = (sql: string) =>
@@ -187,9 +187,9 @@ describe('the transactions view on SQLite', () => {
     expect(await again.checkpoint()).toMatchObject({ generation });
   });
 
-  test('a file of a newer version is refused with what to do', () => {
+  test('a file of a newer version is refused with what to do', async () => {
     const folder = temporaryFolder();
-    openIn(folder).close();
+    await openIn(folder).close();
     const db = new DatabaseSync(join(folder, 'transactions.db'));
     db.exec('PRAGMA user_version = 99');
     db.close();
