@@ -1,13 +1,25 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { removeErasedBytes } from '../../src/erasure/erased-bytes.ts';
+import { type ErasedBytesOptions, removeErasedBytes } from '../../src/erasure/erased-bytes.ts';
 import { Database } from '../../src/sqlite/database.ts';
+import { openFiles } from '../support/interposed.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const MARK = 'Sam Erased-Field';
 const ROWS = 400;
+const OPTIONS = { databases: ['records.db'], texts: [MARK], withinMs: 300, compact: false };
 const migrations = ['CREATE TABLE records (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT'];
 
 /** A folder with one embedded file, of whose rows the one in the middle holds the mark. */
@@ -21,8 +33,8 @@ function stored() {
   const ids = Array.from({ length: ROWS }, (_, n) => (n * 173) % ROWS);
   for (const id of ids)
     insert.run(id, id === ROWS / 2 ? `${MARK} `.repeat(60) : `row ${id} `.repeat(100 + (id % 90)));
-  const remove = () =>
-    removeErasedBytes({ folder, databases: ['records.db'], texts: [MARK], withinMs: 300, compact: false });
+  const remove = (options: Partial<ErasedBytesOptions> = {}) =>
+    removeErasedBytes({ ...OPTIONS, folder, ...options });
   const erase = () => db.prepare('DELETE FROM records WHERE id = ?').run(ROWS / 2);
   return { folder, path, db, erase, remove };
 }
@@ -72,7 +84,8 @@ test('while a process reads, the log that it needs is reported; afterwards nothi
 test('any other file of the folder that contains the text is reported', async () => {
   const { folder, erase, remove } = stored();
   erase();
-  const copy = join(folder, 'copy.txt');
+  mkdirSync(join(folder, 'copies'));
+  const copy = join(folder, 'copies', 'copy.txt');
   // Across the end of what is read at once.
   writeFileSync(copy, Buffer.concat([Buffer.alloc(4 * 1024 * 1024 - 5), Buffer.from(MARK)]));
   expect(await remove()).toEqual([{ file: copy, reason: 'it holds the record' }]);
@@ -80,14 +93,56 @@ test('any other file of the folder that contains the text is reported', async ()
 
 test('a file that does not exist is not created', async () => {
   const folder = temporaryFolder();
-  const options = { folder, databases: ['records.db'], texts: [MARK], withinMs: 300, compact: false };
-  expect(await removeErasedBytes(options)).toEqual([]);
+  expect(await removeErasedBytes({ ...OPTIONS, folder })).toEqual([]);
   expect(existsSync(join(folder, 'records.db'))).toBe(false);
 });
 
 test('a folder that does not exist holds nothing', async () => {
   const folder = join(temporaryFolder(), 'never-made');
-  const options = { folder, databases: ['records.db'], texts: [MARK], withinMs: 300, compact: false };
-  expect(await removeErasedBytes(options)).toEqual([]);
+  expect(await removeErasedBytes({ ...OPTIONS, folder })).toEqual([]);
   expect(existsSync(folder)).toBe(false);
+});
+
+test('a writer is waited for, and a file that is no database is reported at once', async () => {
+  const { folder, path, erase, remove } = stored();
+  erase();
+  const writer = new DatabaseSync(path);
+  onTestFinished(() => writer.close());
+  writer.exec('BEGIN IMMEDIATE');
+  setImmediate(() => writer.exec('ROLLBACK'));
+  expect(await remove({ withinMs: 10_000 })).toEqual([]);
+  writeFileSync(join(folder, 'other.db'), 'no database'.repeat(100));
+  const [fault, ...more] = await remove({ databases: ['other.db'], withinMs: 60_000 });
+  expect([fault?.file, fault?.reason]).toEqual([
+    join(folder, 'other.db'),
+    'it could not be rewritten: file is not a database',
+  ]);
+  expect(more).toMatchObject([{ file: `${join(folder, 'other.db')}-wal` }]);
+});
+
+test('no file is left open, and one that was removed while others were searched is not missed', async () => {
+  const { folder, path, db, erase, remove } = stored();
+  erase();
+  db.close();
+  const [first, last] = [join(folder, 'a'), join(folder, 'z')];
+  for (const file of [first, last]) writeFileSync(file, '');
+  truncateSync(first, 64 * 1024 * 1024); // takes no room, and longer to read than to look at
+  const removing = remove();
+  while (openFiles(first) === 0) await nextTurn();
+  rmSync(last);
+  expect(await removing).toEqual([]);
+  expect([openFiles(path), openFiles(first)]).toEqual([0, 0]);
+});
+
+test('a large file is rewritten only where that is asked for', async () => {
+  const { folder, path, db, remove } = stored();
+  db.close();
+  const careless = new DatabaseSync(path);
+  careless.exec('PRAGMA secure_delete = OFF; DELETE FROM records; PRAGMA wal_checkpoint(TRUNCATE)');
+  careless.close();
+  truncateSync(path, 65 * 1024 * 1024);
+  expect(await remove()).toEqual([{ file: path, reason: 'it holds the record' }]);
+  expect(await remove({ compact: true })).toEqual([]);
+  expect(statSync(path).size).toBeLessThan(1024 * 1024);
+  expect(holders(folder)).toEqual([]);
 });

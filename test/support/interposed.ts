@@ -1,0 +1,51 @@
+import { readdirSync, readlinkSync } from 'node:fs';
+
+/**
+ * The same object, with something done before each call of some of its methods, which return promises: what another
+ * process does just then, or an error that ends the work there. `before` gets the method's name.
+ */
+export function interposed<T extends object>(
+  whole: T,
+  methods: readonly (keyof T & string)[],
+  before: (method: string) => void | Promise<void>,
+): T {
+  const get = (target: T, name: string | symbol): unknown => {
+    const value: unknown = Reflect.get(target, name, target);
+    if (typeof value !== 'function') return value;
+    if (!methods.some((method) => method === name)) return value.bind(target);
+    return async (...given: unknown[]): Promise<unknown> => {
+      await before(String(name));
+      return value.apply(target, given);
+    };
+  };
+  return new Proxy(whole, { get });
+}
+
+/** Counts steps, notes their names, and ends the work before one of them, as a killed process would. */
+export class Steps {
+  readonly done: string[] = [];
+  readonly #left: number;
+
+  /** `most`: how many steps are done; all unless given. */
+  constructor(most = Infinity) {
+    this.#left = most;
+  }
+
+  readonly before = (name: string): void => {
+    if (this.done.length >= this.#left) throw new Error(`ended before ${name}`);
+    this.done.push(name);
+  };
+}
+
+/** How many of this process's open files have a path that begins so. */
+export function openFiles(path: string): number {
+  return readdirSync('/proc/self/fd').filter((fd) => targetOf(fd).startsWith(path)).length;
+}
+
+function targetOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return ''; // the one that this look had open
+  }
+}
