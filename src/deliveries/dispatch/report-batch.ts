@@ -46,7 +46,8 @@ export interface ReportBatchOptions {
 export class ReportBatch {
   readonly #options: ReportBatchOptions;
   readonly #closing = new AbortController();
-  #waiting: ReportedDelivery[] = [];
+  /** What is not recorded yet, in its order. */
+  readonly #waiting = new Set<ReportedDelivery>();
   #cancelTimer: (() => void) | undefined;
   #flushing: Promise<void> | undefined;
   /** Of the last commit. */
@@ -57,7 +58,7 @@ export class ReportBatch {
   }
 
   add(reported: ReportedDelivery): void {
-    this.#waiting.push(reported);
+    this.#waiting.add(reported);
     if (this.#flushing === undefined) this.#flushSoon();
   }
 
@@ -67,13 +68,10 @@ export class ReportBatch {
     this.#cancelTimer?.();
     await this.#flushing;
     const { log } = this.#options;
-    const waiting = this.#waiting;
     try {
-      for (let from = 0; from < waiting.length; from += MAX_TOGETHER) {
-        await this.#record(waiting.slice(from, from + MAX_TOGETHER));
-      }
+      while (this.#waiting.size > 0) await this.#record();
     } catch (error) {
-      const fields = { reason: reasonOf(error), outcomes: waiting.length };
+      const fields = { reason: reasonOf(error), outcomes: this.#waiting.size };
       log.warn(fields, 'outcomes of attempts were not recorded before the end: these attempts are repeated');
     }
   }
@@ -100,47 +98,47 @@ export class ReportBatch {
     const sleep = (ms: number) => sleepBy(scheduler, ms, signal);
     try {
       do {
-        const some = this.#waiting.slice(0, MAX_TOGETHER);
-        const fields = { outcomes: some.length };
-        const retry = { log, signal, sleep, component: 'record of outcomes', backoff: BACKOFF, fields };
-        await retryWhileUnavailable(async () => {
-          await this.#record(some);
-          this.#waiting = this.#waiting.slice(some.length);
-        }, retry);
-        this.#recordedTogether = some.length;
-      } while (this.#waiting.length >= (this.#areMany ? MAX_TOGETHER : 1) && !signal.aborted);
+        const outcomes = Math.min(this.#waiting.size, MAX_TOGETHER);
+        const retry = { log, signal, sleep, component: 'record of outcomes', backoff: BACKOFF };
+        await retryWhileUnavailable(() => this.#record(), { ...retry, fields: { outcomes } });
+        this.#recordedTogether = outcomes;
+      } while (this.#waiting.size >= (this.#areMany ? MAX_TOGETHER : 1) && !signal.aborted);
     } finally {
       this.#flushing = undefined; // at once: outcomes added from here on need a timer
     }
-    if (this.#waiting.length > 0) this.#flushSoon();
+    if (this.#waiting.size > 0) this.#flushSoon();
   }
 
-  async #record(reported: readonly ReportedDelivery[]): Promise<void> {
-    const failed = await isolateFailures(reported, (some) => this.#report(some));
-    for (const { item, error } of failed) {
-      const { id } = item.report;
-      this.#options.log.error(
-        { err: error, delivery: id },
-        'an outcome can not be stored: it is recorded without the receiver’s answer',
-      );
-      await this.#report([inShort(item, reasonOf(error))]); // if this is refused too, it is a fault of the program
+  /** Records the next of those that wait. A part of them may be recorded when it rejects; the others still wait. */
+  async #record(): Promise<void> {
+    const { queue, log, onRecorded } = this.#options;
+    const recorded: (() => void)[] = [];
+    const store = async (some: readonly ReportedDelivery[], reports = some.map(({ report }) => report)) => {
+      const health = await queue.report(reports);
+      for (const each of some) this.#waiting.delete(each);
+      recorded.push(() => onRecorded(some, health));
+    };
+    try {
+      const next = [...this.#waiting].slice(0, MAX_TOGETHER);
+      for (const { item, error } of await isolateFailures(next, store)) {
+        const reason = reasonOf(error);
+        const fields = { err: error, delivery: item.report.id };
+        log.error(fields, 'an outcome can not be stored: it is recorded without the receiver’s answer');
+        await store([item], [inShort(item.report, reason)]); // if this is refused too, it is a fault of the program
+      }
+    } finally {
+      for (const follow of recorded) follow(); // not above, where a part that fails is repeated
     }
-  }
-
-  async #report(reported: readonly ReportedDelivery[]): Promise<void> {
-    const { queue, onRecorded } = this.#options;
-    const health = await queue.report(reported.map(({ report }) => report));
-    onRecorded(reported, health);
   }
 }
 
 /** The same report without what the receiver said, the only part of it that we did not write ourselves. */
-function inShort({ delivery, report }: ReportedDelivery, reason: string): ReportedDelivery {
-  if (!('attempt' in report) || report.attempt === null) return { delivery, report };
+function inShort(report: DeliveryReport, reason: string): DeliveryReport {
+  if (!('attempt' in report) || report.attempt === null) return report;
   const short = withoutWords(report.attempt.outcome);
   const detail = `not stored: ${reason}`.slice(0, MAX_DETAIL_CHARACTERS);
   const attempt = { ...report.attempt, outcome: short.ok ? short : { ...short, detail } };
-  return { delivery, report: { ...report, attempt } };
+  return { ...report, attempt };
 }
 
 function sleepBy(scheduler: Scheduler, ms: number, signal: AbortSignal): Promise<void> {

@@ -8,7 +8,10 @@ import { FakeScheduler } from '../../support/deliveries/fake-scheduler.ts';
 const logInto = (lines: object[]) => pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
 const storeUnavailable = (): Error => new FuelError('STORE_UNAVAILABLE', 'no server answers');
 
-function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined = () => undefined) {
+function batch(
+  refuse: (reports: readonly DeliveryReport[]) => Error | undefined = () => undefined,
+  onRecorded: () => void = () => undefined,
+) {
   const scheduler = new FakeScheduler();
   const faults: unknown[] = [];
   const commits: string[][] = [];
@@ -27,7 +30,10 @@ function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined
         return new Map();
       },
     },
-    onRecorded: (outcomes) => void recorded.push(...outcomes.map(({ report }) => report.id)),
+    onRecorded(outcomes) {
+      recorded.push(...outcomes.map(({ report }) => report.id));
+      onRecorded();
+    },
     onFailed: (error) => void faults.push(error),
   });
   const add = (...ids: readonly string[]) => {
@@ -111,6 +117,20 @@ describe('an outcome that the store refuses', () => {
     expect(faults).toEqual([]);
   });
 
+  test('does not make the others follow twice when the store is unavailable before they are all recorded', async () => {
+    let unavailable = 1;
+    const { scheduler, recorded, stored, faults, add } = batch((reports) => {
+      if (reports.length === 4) return new FuelError('ITEM_REFUSED', 'one of these');
+      return reports[0]?.id === 'c' && unavailable-- > 0 ? storeUnavailable() : undefined;
+    });
+    add('a', 'b', 'c', 'd');
+    await scheduler.advance(2);
+    expect(recorded).toEqual(['a', 'b']);
+    await scheduler.advance(100);
+    expect(recorded).toEqual(['a', 'b', 'c', 'd']);
+    expect([stored.map(({ id }) => id), faults]).toEqual([['a', 'b', 'c', 'd'], []]);
+  });
+
   test('keeps its kind where it is a failure, and says why the detail is gone', async () => {
     const { scheduler, stored, reports } = batch((all) => {
       const [report] = all;
@@ -173,6 +193,15 @@ describe('an outcome that the store refuses', () => {
     await scheduler.advance(10);
     expect(faults).toEqual([new TypeError('not a function')]);
   });
+});
+
+test('a fault in what follows an outcome is one of the program, and nothing is recorded twice', async () => {
+  const { scheduler, stored, faults, add } = batch(undefined, () => {
+    throw new TypeError('not a function');
+  });
+  add('a', 'b');
+  await scheduler.advance(10);
+  expect([stored.map(({ id }) => id), faults]).toEqual([['a', 'b'], [new TypeError('not a function')]]);
 });
 
 test('what is added while a batch is being recorded is recorded after it', async () => {
