@@ -116,7 +116,10 @@ test('a move is reported when the directory is there, and knows that it has caug
   const { followed, hand } = handed(store);
   const { moved } = start(followed);
   const events = await store.readStream('account-7');
-  hand({ events, position: 5, caughtUp: true }, { events: [], position: 9, caughtUp: true });
+  hand(
+    { events, position: 5, checkpoint: 5, caughtUp: true },
+    { events: [], position: 9, checkpoint: 9, caughtUp: true },
+  );
   await until(async () => moved.length === 2, 5_000);
   expect(moved).toEqual([
     { position: 5, of: 5, isCaughtUp: true },
@@ -136,10 +139,10 @@ test('a heartbeat of the store, without any event, ends its silence', async () =
   const { store, clock, start } = machine();
   const { followed, hand } = handed(store);
   const { live, moved } = start(followed);
-  hand({ events: [], position: 0, caughtUp: true });
+  hand({ events: [], position: 0, checkpoint: 0, caughtUp: true });
   await live.whenCaughtUp;
   clock.advance(70_000);
-  hand({ events: [], position: 0, caughtUp: true });
+  hand({ events: [], position: 0, checkpoint: 0, caughtUp: true });
   await until(async () => moved.length === 2, 5_000);
   expect(live.silenceMs).toBeLessThan(60_000);
 });
@@ -148,7 +151,12 @@ test('a store that answers again is said to be available with the first batch', 
   const { store, start } = machine();
   const { followed, hand } = handed(store);
   const { lines, moved } = start(followed);
-  hand(new FuelError('STORE_UNAVAILABLE', 'away'), { events: [], position: 0, caughtUp: true });
+  hand(new FuelError('STORE_UNAVAILABLE', 'away'), {
+    events: [],
+    position: 0,
+    checkpoint: 0,
+    caughtUp: true,
+  });
   await until(async () => moved.length === 1, 5_000);
   expect(lines.map(({ msg }) => msg)).toEqual([
     'directory waits: a store is unavailable',

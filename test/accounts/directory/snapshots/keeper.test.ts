@@ -1,9 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import {
-  DirectorySnapshotKeeper,
-  SNAPSHOT_LEASE,
-} from '../../../../src/accounts/directory/snapshots/keeper.ts';
+import { DirectorySnapshotKeeper } from '../../../../src/accounts/directory/snapshots/keeper.ts';
 import {
   DIRECTORY_SNAPSHOT_VERSION,
   type SnapshotContent,
@@ -131,5 +128,5 @@ test('a save that the end of the process interrupts stops between two parts, and
   });
   await k.applied(MANY);
   expect([written, k.messages()]).toEqual([1, []]);
-  expect(await k.coordination.holder(SNAPSHOT_LEASE)).toBeUndefined();
+  expect(await k.coordination.holder('directory-snapshot')).toBeUndefined();
 });
