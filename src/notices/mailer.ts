@@ -1,11 +1,11 @@
 import { createTransport } from 'nodemailer';
 import type { Config } from '../config/config.ts';
-import type { Log } from '../log.ts';
 import type { MailText } from './notice-text.ts';
 
 /** A stopping service waits for the mail that is being sent, so a mail server that hangs must not take long. */
 const MAX_WAIT_MS = 5_000;
 const PERMANENT_FROM = 500; // SMTP: 4xx is temporary
+const ADDRESS = /[^\s<>"(),:;]+@[^\s<>"(),:;]+/g;
 const DEFAULT_FROM = 'fuel-integration@localhost';
 
 export interface Mail extends MailText {
@@ -15,34 +15,25 @@ export interface Mail extends MailText {
 /** `sent`: with the number of recipients that the mail server refused. `refused`: all of them, permanently. */
 export type MailResult =
   | { readonly kind: 'sent'; readonly rejected: number }
-  | { readonly kind: 'logged' }
+  | { readonly kind: 'not sent' }
   | { readonly kind: 'refused'; readonly reason: string };
 
 export interface Mailer {
-  /** Rejects where it may succeed later. */
+  /** Rejects where it may succeed later. No address is in the error, nor in a `reason`. */
   send(mail: Mail): Promise<MailResult>;
   close(): void;
 }
 
-/** Sends by SMTP where `FUEL_SMTP_URL` is set, otherwise logs the mail, without addresses. */
+/** Sends by SMTP where `FUEL_SMTP_URL` is set, otherwise nothing. */
 export function createMailer(
   config: Pick<Config, 'FUEL_SMTP_URL' | 'FUEL_MAIL_FROM' | 'FUEL_OPERATOR_EMAIL'>,
-  log: Log,
 ): Mailer {
   const { FUEL_SMTP_URL: url } = config;
   const from = config.FUEL_MAIL_FROM ?? config.FUEL_OPERATOR_EMAIL ?? DEFAULT_FROM;
-  return url === undefined ? loggingMailer(log) : smtpMailer(url, from);
+  return url === undefined ? NO_MAILER : smtpMailer(url, from);
 }
 
-function loggingMailer(log: Log): Mailer {
-  return {
-    async send({ subject, text }) {
-      log.warn({ subject, text }, 'notice not mailed: FUEL_SMTP_URL is not set');
-      return { kind: 'logged' };
-    },
-    close: () => undefined,
-  };
-}
+const NO_MAILER: Mailer = { send: async () => ({ kind: 'not sent' }), close: () => undefined };
 
 /** Connects to the mail server as for a mail, and sends none. Rejects with the reason where that fails. */
 export async function verifyMailServer(url: string): Promise<void> {
@@ -73,8 +64,9 @@ function smtpMailer(url: string, from: string): Mailer {
         return { kind: 'sent', rejected: rejected?.length ?? 0 };
       } catch (error) {
         const { responseCode, message } = error as Error & { readonly responseCode?: number };
-        if (responseCode === undefined || responseCode < PERMANENT_FROM) throw error;
-        return { kind: 'refused', reason: message };
+        const reason = message.replace(ADDRESS, '…'); // servers quote whom they refuse
+        if (responseCode === undefined || responseCode < PERMANENT_FROM) throw new Error(reason);
+        return { kind: 'refused', reason };
       }
     },
     close: () => transport.close(),

@@ -152,14 +152,14 @@ class Notifier {
   async #send(notice: Notice): Promise<void> {
     const { mailer, log } = this.#options;
     const { accountId: account, prefix: key, kind, audience } = notice;
+    const of = { account, key, kind, audience };
     const result = await mailer.send({ to: notice.to, ...noticeText(notice) });
     if (result.kind === 'refused') {
-      log.error(
-        { account, key, kind, audience, reason: result.reason },
-        'a notice was refused by the mail server',
-      );
+      log.error({ ...of, reason: result.reason }, 'a notice was refused by the mail server');
     } else if (result.kind === 'sent') {
-      log.info({ account, key, kind, audience, rejected: result.rejected }, 'notice mailed');
+      log.info({ ...of, rejected: result.rejected }, 'notice mailed');
+    } else {
+      log.warn(of, 'notice not mailed: FUEL_SMTP_URL is not set');
     }
   }
 

@@ -1,16 +1,17 @@
+import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createMailer } from '../../src/notices/mailer.ts';
-import { memoryLog } from '../support/service/api.ts';
 import { startSmtpServer } from '../support/service/smtp.ts';
 import { closedPort, tcpServer } from '../support/tcp-server.ts';
 
 const MAIL = { to: ['a@customer.example', 'b@customer.example'], subject: 'Subject', text: 'Text\n' };
 
 function mailerTo(url: string, senders: { readonly from?: string; readonly operator?: string } = {}) {
-  const mailer = createMailer(
-    { FUEL_SMTP_URL: url, FUEL_MAIL_FROM: senders.from, FUEL_OPERATOR_EMAIL: senders.operator },
-    memoryLog([]),
-  );
+  const mailer = createMailer({
+    FUEL_SMTP_URL: url,
+    FUEL_MAIL_FROM: senders.from,
+    FUEL_OPERATOR_EMAIL: senders.operator,
+  });
   onTestFinished(() => mailer.close());
   return mailer;
 }
@@ -39,6 +40,14 @@ describe('a mail', () => {
       kind: 'refused',
       reason: expect.stringContaining('not now'),
     });
+    smtp.refuse.push(550, 550);
+    smtp.saying('No such user: <a@customer.example>, mailbox b@customer.example is unknown');
+    const quoting = await mailer.send(MAIL);
+    expect(quoting).toMatchObject({ kind: 'refused', reason: expect.stringContaining('<…>, mailbox … is') });
+    smtp.refuse.push(451, 451);
+    const late = await mailer.send(MAIL).catch((error: unknown) => error);
+    expect(inspect(late)).toMatch(/mailbox … is unknown/);
+    expect(inspect(late)).not.toContain('customer.example');
     smtp.refuse.push(500, 500);
     expect(await mailer.send(MAIL)).toMatchObject({ kind: 'refused' });
     smtp.refuse.push(499, 499);

@@ -5,7 +5,8 @@ export async function checkMail(
   url: string | undefined,
   verify: (url: string) => Promise<void>,
 ): Promise<Finding> {
-  if (url === undefined) return right('FUEL_SMTP_URL is not set: notices are logged, nobody is mailed');
+  if (url === undefined)
+    return right('FUEL_SMTP_URL is not set: nobody is mailed, the log names each notice');
   const { host } = new URL(url);
   try {
     await verify(url);

@@ -19,7 +19,7 @@ export async function runNotices({
   readonly log: Log;
   readonly signal: AbortSignal;
 }): Promise<void> {
-  const mailer = createMailer(config, log);
+  const mailer = createMailer(config);
   try {
     await runNotifier({
       store: engines.store(),

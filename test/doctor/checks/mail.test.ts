@@ -19,7 +19,7 @@ test('a mail server that can not be reached is wrong, and its password is not na
   expect(JSON.stringify(finding)).not.toContain('secret-word');
 });
 
-test('without one notices are logged', async () => {
+test('without one nobody is mailed', async () => {
   const finding = await checkMail(undefined, () => Promise.reject(new Error('not to be asked')));
-  expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('notices are logged') });
+  expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('nobody is mailed') });
 });

@@ -51,10 +51,11 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
   });
   const lines: Record<string, unknown>[] = [];
   const log = memoryLog(lines);
-  const mailer = createMailer(
-    { FUEL_SMTP_URL: smtpUrl, FUEL_MAIL_FROM: 'notices@fuel.example', FUEL_OPERATOR_EMAIL: OPERATOR },
-    log,
-  );
+  const mailer = createMailer({
+    FUEL_SMTP_URL: smtpUrl,
+    FUEL_MAIL_FROM: 'notices@fuel.example',
+    FUEL_OPERATOR_EMAIL: OPERATOR,
+  });
   const record = async (...events: AccountEvent[]): Promise<void> => {
     const recorded = events.map((event) => newEvent(event, { actor: 'test', command: 'test' }, clock.now()));
     await store.append([{ stream: 'account-7', expected: 'any', events: recorded }]);

@@ -14,6 +14,8 @@ export interface TestSmtpServer {
   readonly mails: readonly ReceivedMail[];
   /** What the next recipients are answered with instead of being taken: an SMTP status; `null` takes one. */
   readonly refuse: (number | null)[];
+  /** What it says to the recipients that it refuses from now on. */
+  saying(text: string): void;
   /** Resolves once so many mails have come. */
   received(count: number): Promise<readonly ReceivedMail[]>;
 }
@@ -22,13 +24,14 @@ export interface TestSmtpServer {
 export async function startSmtpServer({ secure = false } = {}): Promise<TestSmtpServer> {
   const mails: ReceivedMail[] = [];
   const refuse: (number | null)[] = [];
+  let refusal = 'not now';
   const waiting: { count: number; resolve: () => void }[] = [];
   const server = new SMTPServer({
     secure,
     authOptional: true,
     onRcptTo(_address, _session, done) {
       const responseCode = refuse.shift() ?? null;
-      done(responseCode === null ? null : Object.assign(new Error('not now'), { responseCode }));
+      done(responseCode === null ? null : Object.assign(new Error(refusal), { responseCode }));
     },
     onData(stream, session, done) {
       let raw = '';
@@ -54,6 +57,9 @@ export async function startSmtpServer({ secure = false } = {}): Promise<TestSmtp
     url: `${secure ? 'smtps' : 'smtp'}://127.0.0.1:${port}`,
     mails,
     refuse,
+    saying(text) {
+      refusal = text;
+    },
     async received(count) {
       if (mails.length < count) await new Promise<void>((resolve) => waiting.push({ count, resolve }));
       return mails;
