@@ -32,6 +32,7 @@ describe('a claimed delivery that waits for the directory', () => {
     await m.scheduler.advance(2_499);
     m.follow();
     expect(m.sender.sent).toHaveLength(1);
+    m.follow();
     await m.scheduler.advance(20 * SECOND_MS);
     expect(m.sender.sent).toHaveLength(1);
     expect((await deliveryOf(m, 501)).state).toBe('delivered');
@@ -41,7 +42,9 @@ describe('a claimed delivery that waits for the directory', () => {
     const m = await pushMachine();
     await fanAhead(m, [501]);
     const startMs = m.scheduler.now();
-    await m.scheduler.advance(2_500);
+    await m.scheduler.advance(2_000);
+    m.dispatcher.directoryMoved(); // not far enough
+    await m.scheduler.advance(500);
     m.follow();
     await settle();
     expect(m.sender.sent).toEqual([]);

@@ -39,7 +39,7 @@ async function start(...events: readonly AccountEvent[]) {
   const accounts = new HeldAccounts({
     directory,
     queue: {
-      heldAccounts: () => queue.heldAccounts(),
+      heldAccounts: () => (store.failing ? Promise.reject(unavailable()) : queue.heldAccounts()),
       async resume(accountId, nowMs) {
         if (store.failing) throw unavailable();
         resumed.push(nowMs);
@@ -138,4 +138,14 @@ test('what is held while the others are made due is made due by the next call', 
   expect(await states()).toEqual(['held', 'held']);
   await accounts.resume(clock.now() + 1);
   expect(await states()).toEqual(['pending', 'pending']);
+});
+
+test('a look for held deliveries that failed is repeated at once, not a minute later', async () => {
+  const { clock, accounts, store, states } = await start(ON, OPEN);
+  store.failing = true;
+  await expect(accounts.resume(clock.now())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  store.failing = false;
+  expect(accounts.nextAtMs()).toBeLessThanOrEqual(clock.now());
+  await accounts.resume(clock.now());
+  expect(await states()).toEqual(['pending']);
 });
