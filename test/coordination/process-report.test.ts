@@ -85,6 +85,47 @@ test('a process that can not report is unknown to the others after a while, and 
   expect([isKnown(), joined.length]).toEqual([true, 2]);
 });
 
+test('others count on the process from when a report began: a slow one does not prolong that', async () => {
+  const slow = Promise.withResolvers<void>();
+  const joined: number[] = [];
+  const { isKnown, pass } = await started(
+    (coordination) => ({
+      report: async (process) => {
+        await coordination.report(process);
+        await slow.promise;
+      },
+    }),
+    () => joined.push(Date.now() - STARTED),
+  );
+  await pass(4_000);
+  slow.resolve();
+  await pass(PROCESS_MAX_AGE_MS - 4_000 - 2);
+  expect([isKnown(), joined]).toEqual([true, [4_001]]);
+  await pass(1);
+  expect(isKnown()).toBe(false);
+});
+
+test('a report that took as long as the others count on it was too late: the process joins them again', async () => {
+  let waits: Promise<void> = Promise.resolve();
+  const joined: number[] = [];
+  const { pass } = await started(
+    (coordination) => ({
+      report: async (process) => {
+        await waits;
+        await coordination.report(process);
+      },
+    }),
+    () => joined.push(Date.now() - STARTED),
+  );
+  const late = Promise.withResolvers<void>();
+  waits = late.promise;
+  await pass(PROCESS_MAX_AGE_MS + 2_000);
+  late.resolve();
+  waits = Promise.resolve();
+  await pass(0);
+  expect(joined).toEqual([0, PROCESS_MAX_AGE_MS + 2_001].map((ms) => expect.closeTo(ms, -1)));
+});
+
 describe('a process', () => {
   test('reports itself at once', async () => {
     const { live } = await started();

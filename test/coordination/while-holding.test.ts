@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSqliteCoordination } from '../../src/coordination/sqlite.ts';
 import { whileHolding } from '../../src/coordination/while-holding.ts';
@@ -53,4 +54,43 @@ test('the signal ends the work, and an error of the work is passed on', async ()
     Promise.reject(new Error('burnt')),
   );
   await expect(failing).rejects.toThrow('burnt');
+});
+
+test('it ends after the renewal that is under way, which takes the lease once more, and starts no further one', async () => {
+  const { held } = start();
+  const begun = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<boolean>();
+  let renewals = 0;
+  const acquire = (): Promise<boolean> => {
+    renewals++;
+    begun.resolve();
+    return answer.promise;
+  };
+  let hasEnded = false;
+  const holding = whileHolding(
+    { ...held, coordination: { acquire }, onMissed: () => undefined },
+    () => begun.promise,
+  ).then(() => {
+    hasEnded = true;
+  });
+  await begun.promise;
+  await nextTurn();
+  expect(hasEnded).toBe(false);
+  answer.resolve(true);
+  await holding;
+  await pause(1_100, new AbortController().signal);
+  expect(renewals).toBe(1);
+});
+
+test('a renewal that failed is not the last one', async () => {
+  const { held } = start();
+  let renewals = 0;
+  const acquire = (): Promise<boolean> => {
+    renewals++;
+    return renewals === 1 ? Promise.reject(new Error('unavailable')) : Promise.resolve(true);
+  };
+  const missed: unknown[] = [];
+  const onMissed = (error: unknown): void => void missed.push(error);
+  await whileHolding({ ...held, coordination: { acquire }, onMissed }, (until) => pause(2_200, until));
+  expect([renewals, missed]).toEqual([2, [new Error('unavailable')]]);
 });

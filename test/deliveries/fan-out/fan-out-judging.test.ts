@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { AccountHistory } from '../../../src/deliveries/fan-out/account-history.ts';
-import { FanOut } from '../../../src/deliveries/fan-out/fan-out.ts';
 import type { TransactionEvent } from '../../../src/domain/transaction-events.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import type { PushMachine } from '../../support/deliveries/push.ts';
@@ -73,16 +71,11 @@ test('before the accounts are judged the directory gets a moment to reach the la
   const second = await m.confirm(502);
   const voided = await m.void(501);
   const steps: unknown[] = [];
-  const fanOut = new FanOut({
-    store: m.store,
-    queue: { withdraw: async (transactionId) => void steps.push(['withdraw', transactionId]) },
-    history: new AccountHistory({ store: m.store, directory: m.directory }),
-    directoryAt: async (position) => void steps.push(['directory at', position]),
-    accept: async (all) => void steps.push(['accept', all.map(({ transactionId }) => transactionId)]),
-    clock: m.scheduler,
-    environment: 'staging',
-    retentionMs: 90 * DAY_MS,
-  });
+  const fanOut = m.fanOutTo(
+    async (all) => void steps.push(['accept', all.map(({ transactionId }) => transactionId)]),
+    { withdraw: async (transactionId) => void steps.push(['withdraw', transactionId]) },
+    async (position) => void steps.push(['directory at', position]),
+  );
   await fanOut.handle([second, first, voided].map((event) => ({ event, retryCount: 0 })));
   expect(steps).toEqual([
     ['withdraw', 501],

@@ -6,6 +6,7 @@ import { deliveryId } from '../../../src/deliveries/message/delivery-id.ts';
 import type { NewDelivery } from '../../../src/deliveries/queue/delivery-queue.ts';
 import { FuelError } from '../../../src/errors.ts';
 import { jsonBytes, MAX_BATCH_BYTES } from '../../../src/event-store/batch-bytes.ts';
+import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { openSqliteSubscriptions } from '../../../src/event-store/sqlite/subscriptions.ts';
 import { keyIssued, onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
@@ -289,4 +290,25 @@ test('what an event owes to many keys is stored some MiB at a time', async () =>
   );
   expect(Math.max(...bytes)).toBeLessThan(MAX_BATCH_BYTES + 50_000);
   for (const prefix of [PREFIX, ...prefixes]) expect(await find(m, 504, prefix)).toBeDefined();
+});
+
+test('while a part of many deliveries is being stored no further event is judged, and a failure is the caller’s', async () => {
+  const m = await machine();
+  const prefixes = Array.from({ length: 399 }, (_, n) => `key${String(n).padStart(7, '0')}`);
+  await m.account(...prefixes.flatMap((prefix) => [keyIssued({ prefix }), webhookSet({ prefix })]));
+  const events = [await m.confirm(501), await m.confirm(502), await m.confirm(503), await m.confirm(504)];
+  const stored = Promise.withResolvers<void>();
+  const accepted: number[] = [];
+  const fanOut = m.fanOutTo(async (some) => {
+    accepted.push(some.length);
+    if (accepted.length === 1) await stored.promise;
+  });
+  const handling = fanOut.handle(events.map((event) => ({ event, retryCount: 0 })));
+  await settle();
+  expect(accepted).toEqual([1_000]);
+  stored.reject(new FuelError('STORE_UNAVAILABLE', 'gone'));
+  await expect(handling).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect(accepted).toEqual([1_000]);
+  expect(await fanOut.handle([{ event: events[0] as RecordedEvent, retryCount: 0 }])).toHaveLength(1);
+  expect(accepted).toEqual([1_000, 400]);
 });

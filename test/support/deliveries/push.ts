@@ -4,7 +4,7 @@ import { Directory } from '../../../projections/directory.ts';
 import { applyRead, readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
 import { Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts';
 import { AccountHistory } from '../../../src/deliveries/fan-out/account-history.ts';
-import { FanOut } from '../../../src/deliveries/fan-out/fan-out.ts';
+import { FanOut, type FanOutOptions } from '../../../src/deliveries/fan-out/fan-out.ts';
 import { createHealthEvents } from '../../../src/deliveries/health/health-events.ts';
 import type {
   AttemptOutcome,
@@ -195,17 +195,21 @@ export class PushMachine {
     this.#process = process;
     this.#directory = directory;
     this.#dispatcher = dispatcher;
-    this.#fanOut = new FanOut({
-      store,
-      queue,
-      history: new AccountHistory({ store, directory }),
-      accept: (deliveries) => dispatcher.accept(deliveries),
-      clock: scheduler,
-      environment: 'staging',
-      retentionMs: RETENTION_MS,
-    });
+    this.#fanOut = this.fanOutTo((deliveries) => dispatcher.accept(deliveries), queue);
     this.#followed = 0;
     this.follow();
+  }
+
+  /** A fan-out of this machine whose deliveries something else takes. */
+  fanOutTo(
+    accept: FanOutOptions['accept'],
+    queue: FanOutOptions['queue'] = this.queue,
+    directoryAt?: FanOutOptions['directoryAt'],
+  ): FanOut {
+    const { store, scheduler: clock } = this;
+    const history = new AccountHistory({ store, directory: this.#directory });
+    const terms = { clock, environment: 'staging', retentionMs: RETENTION_MS } as const;
+    return new FanOut({ store, queue, history, accept, directoryAt, ...terms });
   }
 
   /** As kill -9: nothing that was under way ends, nothing that was planned happens. */
