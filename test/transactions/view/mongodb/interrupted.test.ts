@@ -12,8 +12,10 @@ import {
 } from '../../../../src/transactions/view/mongodb/generations.ts';
 import { readPage } from '../../../../src/transactions/view/mongodb/page.ts';
 import { openMongoView } from '../../../../src/transactions/view/mongodb/view.ts';
+import { beforeWrites } from '../../../support/engines/interposed-mongodb.ts';
 import { describeWithMongodb, mongodb } from '../../../support/engines/mongodb.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
+import { Steps } from '../../../support/interposed.ts';
 import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { hiding, showing } from '../../../support/transactions/records.ts';
 
@@ -222,6 +224,111 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
       connection.use((db) => readPage(db, generation, { query: { ...WHOLE, ...query }, maxTimeMS: 9_000 }));
     expect(await read({})).toMatchObject({ isProven: true });
     expect(await read({ corporateIds })).toMatchObject({ rows: [{ id: 1 }], isProven: false });
+  });
+});
+
+type View = ReturnType<typeof openMongoView>;
+
+describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
+  const odd = { position: 9, stream: 'transaction-9', type: 'Odd', revision: 0, parkReason: 'odd' };
+
+  /** A view that is not complete, since its indexes take long, with two rows, a tombstone and a parked event. */
+  async function filled() {
+    const connection = mongodb();
+    const clock = new FakeClock();
+    const view = openMongoView({ connection, clock });
+    const { generation } = await view.reset('store-1', 99);
+    const rows = [showing({ id: 1 }), showing({ id: 2 }), showing({ id: 3 }), hiding(3)];
+    await view.apply([...rows, odd], { generation, position: 10 });
+    const build = await view.builds.start('store-1', 99);
+    const checkpoint = async () => {
+      const { generation: _, ...rest } = (await view.checkpoint()) ?? { generation: 0 };
+      return rest;
+    };
+    const content = async () => ({
+      rows: await Promise.all([1, 2, 3, 4, 9].map((id) => view.find(id))),
+      parked: await view.parked(),
+      checkpoint: await checkpoint(),
+      build: (await view.builds.current()) !== undefined,
+    });
+    return { connection, clock, generation, build, content };
+  }
+
+  const other = showing({ id: 1, accountId: 8 });
+  const calls: Readonly<
+    Record<string, (view: View, there: Awaited<ReturnType<typeof filled>>) => Promise<unknown>>
+  > = {
+    erase: (view) => view.erase(9),
+    replace: (view) => view.replace(1, [other]),
+    'replace of what is parked': (view) => view.replace(9, [showing({ id: 9 })]),
+    retry: (view) => view.retry([showing({ id: 9 })]),
+    apply: (view, { generation }) =>
+      view.apply([hiding(1), showing({ id: 4 }), { ...odd, position: 12 }], { generation, position: 13 }),
+    reset: (view) => view.reset('store-2', 7),
+    'drop of a build': (view, { build }) => view.builds.drop(build),
+    'start of a build from another store': (view) => view.builds.start('store-2', 99),
+  };
+
+  test.each(Object.entries(calls))(
+    'before any write of %s fails, and the same call completes it',
+    async (_, call) => {
+      const whole = await filled();
+      const all = new Steps();
+      await call(openMongoView({ ...whole, connection: beforeWrites(whole.connection, all.before) }), whole);
+      const expected = await whole.content();
+      const first = all.done.findIndex((write) => !write.startsWith('schema') && !write.includes('segments'));
+      for (let most = first; most < all.done.length; most++) {
+        const there = await filled();
+        const steps = new Steps(most);
+        const ending = openMongoView({ ...there, connection: beforeWrites(there.connection, steps.before) });
+        await expect(call(ending, there)).rejects.toThrow('ended before');
+        await call(openMongoView(there), there);
+        expect([most, await there.content()]).toEqual([most, expected]);
+      }
+    },
+  );
+
+  test('by a switch at any write of an erasure leaves the row in neither view', async () => {
+    const all = new Steps();
+    const first = await switching(all.before);
+    await first.erasing.erase(1);
+    expect(all.done.length).toBeGreaterThan(2);
+    for (const at of all.done.keys()) {
+      let count = 0;
+      const { view, erasing, build } = await switching(async () => {
+        if (count++ === at) expect(await view.builds.switchTo(build)).toBe(true);
+      });
+      await erasing.erase(1);
+      expect([at, await view.find(1)]).toEqual([at, 'hidden']);
+      expect([at, (await view.checkpoint())?.generation]).toEqual([at, build.generation]);
+    }
+  });
+
+  /** A served view and a finished build, both with row 1. */
+  async function switching(before: (write: string) => void | Promise<void>) {
+    const connection = mongodb();
+    const clock = new FakeClock();
+    const view = openMongoView({ connection, clock });
+    await view.checkpoint(); // has the collections prepared
+    const erasing = openMongoView({ connection: beforeWrites(connection, before), clock });
+    const { generation } = await view.reset('store-1', 0);
+    await view.apply([showing({ id: 1 })], { generation, position: 1 });
+    const build = await view.builds.start('store-1', 0);
+    await build.apply([showing({ id: 1 })], 1);
+    await build.finish();
+    return { view, erasing, build };
+  }
+
+  test('leaves no build of an older rendering to be continued', async () => {
+    const { connection, clock, build } = await filled();
+    await connection.use((db) =>
+      db
+        .collection<{ _id: string }>('view_checkpoint')
+        .updateOne({ _id: 'transactions-build' }, { $inc: { rendering: -1 } }),
+    );
+    const { generation } = await openMongoView({ connection, clock }).builds.start('store-1', 99);
+    expect(generation).toBeGreaterThan(build.generation);
+    await expect(build.finish()).rejects.toMatchObject({ code: 'REFUSED' });
   });
 });
 

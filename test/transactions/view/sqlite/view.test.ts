@@ -172,6 +172,43 @@ describe('the transactions view on SQLite', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('transactions.db'))).toEqual([]);
   });
 
+  test('a build of an older rendering is dropped, and another one begins', async () => {
+    const folder = temporaryFolder();
+    const view = openIn(folder);
+    onTestFinished(() => view.close());
+    await view.reset('store-1', 0);
+    const older = await view.builds.start('store-1', 0);
+    const db = new DatabaseSync(join(folder, `transactions-${older.generation}.db`));
+    db.exec('UPDATE checkpoint SET rendering = rendering - 1');
+    db.close();
+    const { generation } = await view.builds.start('store-1', 0);
+    expect(generation).toBeGreaterThan(older.generation);
+    expect((await view.builds.current())?.generation).toBe(generation);
+    await expect(older.finish()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+  });
+
+  test.each(['replace', 'retry'] as const)(
+    'a %s that waits for the lock while another file is served is done in that one',
+    async (name) => {
+      const folder = temporaryFolder();
+      const view = openIn(folder);
+      onTestFinished(() => view.close());
+      await view.reset('store-1', 0);
+      const build = await view.builds.start('store-1', 0);
+      await build.finish();
+      const db = new DatabaseSync(join(folder, 'transactions.db'));
+      onTestFinished(() => db.close());
+      db.exec('BEGIN IMMEDIATE; UPDATE checkpoint SET retired = 1'); // the commit of a switch
+      const changes = [showing({ id: 1 })];
+      const written = name === 'retry' ? view.retry(changes) : view.replace(1, changes);
+      await nextTurn();
+      db.exec('COMMIT');
+      await written;
+      expect((await view.checkpoint())?.generation).toBe(build.generation);
+      expect(await view.find(1)).toMatchObject({ id: 1 });
+    },
+  );
+
   test('an empty file under the first name does not take the place of the file that is served', async () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
