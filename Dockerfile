@@ -10,6 +10,8 @@ ENV NODE_ENV=production
 ENV FUEL_DATA_DIR=/data
 ENV FUEL_LISTEN=0.0.0.0:8443
 ENV FUEL_OPS_LISTEN=0.0.0.0:9464
+# Compiled sources; the root may be read-only.
+ENV XDG_CACHE_HOME=/tmp
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json ./

@@ -1,7 +1,6 @@
 import { systemClock } from '../../src/clock.ts';
-import type { Config } from '../../src/config/config.ts';
+import { type Config, ROLES } from '../../src/config/config.ts';
 import { createLog } from '../../src/log.ts';
-import { ROLES } from '../../src/service/roles/roles.ts';
 import { type Service, startService } from '../../src/service/service.ts';
 import { untilReady } from './serve.ts';
 

@@ -85,26 +85,37 @@ const CREDENTIALS = /:\/\/.*@/s;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Settings that `fuel serve` requires in production. */
-const REQUIRED_IN_PRODUCTION: readonly SettingName[] = [
-  'FUEL_MASTER_KEY',
-  'FUEL_IMAGES_ENDPOINT',
-  'FUEL_IMAGES_REGION',
-  'FUEL_IMAGES_BUCKET',
-  'FUEL_IMAGES_ACCESS_KEY_ID',
-  'FUEL_IMAGES_SECRET_ACCESS_KEY',
-  'FUEL_SMTP_URL',
-  'FUEL_MAIL_FROM',
-  'FUEL_OPERATOR_EMAIL',
+/** The roles of a process; by default it has all. */
+export const ROLES = ['api', 'projector', 'webhooks', 'notices'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** What a role requires in production. A secret is given only to the processes that use it. */
+const NEEDED_IN_PRODUCTION: readonly (readonly [readonly Role[], readonly SettingName[]])[] = [
+  [ROLES, ['FUEL_MASTER_KEY']],
+  [
+    ['api', 'webhooks'], // they sign links to photos
+    [
+      'FUEL_IMAGES_ENDPOINT',
+      'FUEL_IMAGES_REGION',
+      'FUEL_IMAGES_BUCKET',
+      'FUEL_IMAGES_ACCESS_KEY_ID',
+      'FUEL_IMAGES_SECRET_ACCESS_KEY',
+    ],
+  ],
+  [['notices'], ['FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL']],
 ];
 
 /**
  * Reads the settings from the environment. Throws `CONFIG_INVALID` with all faults together.
- * `purpose` is `serve` for the service itself, which needs more than a command does.
+ * `purpose` is `serve` for the service itself, whose roles need more than a command does.
  */
-export function loadConfig(env: Env, purpose: 'serve' | 'command'): Config {
+export function loadConfig(
+  env: Env,
+  purpose: 'serve' | 'command',
+  roles: readonly Role[] = purpose === 'serve' ? ROLES : [],
+): Config {
   const { values, faults } = readAll(env);
-  const all = [...faults.values(), ...ruleFaults(values, env, purpose)];
+  const all = [...faults.values(), ...ruleFaults(values, env, roles)];
   if (all.length > 0) throw invalidConfig(all);
   return values as Config;
 }
@@ -146,7 +157,7 @@ export function showConfig(env: Env): { readonly settings: ShownSetting[]; reado
       fault: faults.get(name) ?? null,
     };
   });
-  return { settings: shown, faults: [...faults.values(), ...ruleFaults(values, env, 'serve')] };
+  return { settings: shown, faults: [...faults.values(), ...ruleFaults(values, env, ROLES)] };
 }
 
 /** The settings as far as they are valid, for what must work with an invalid configuration. Never throws. */
@@ -192,8 +203,8 @@ function readAll(env: Env): { values: Partial<Config>; faults: Map<SettingName, 
   return { values: values as Partial<Config>, faults };
 }
 
-/** Faults of settings that are well formed but not allowed together. */
-function ruleFaults(values: Partial<Config>, env: Env, purpose: 'serve' | 'command'): string[] {
+/** Faults of settings that are well formed but not allowed together, in a process of these roles. */
+function ruleFaults(values: Partial<Config>, env: Env, roles: readonly Role[]): string[] {
   const faults: string[] = [];
   const production = values.FUEL_ENVIRONMENT === 'production';
   const terminated = values.FUEL_TLS === 'terminated';
@@ -211,13 +222,15 @@ function ruleFaults(values: Partial<Config>, env: Env, purpose: 'serve' | 'comma
   if (production && values.FUEL_WEBHOOK_ALLOW_PRIVATE === true) {
     faults.push('FUEL_WEBHOOK_ALLOW_PRIVATE: not possible in production');
   }
-  if (production && purpose === 'serve') {
-    for (const name of REQUIRED_IN_PRODUCTION) {
+  if (!production) return faults;
+  for (const [needing, names] of NEEDED_IN_PRODUCTION) {
+    if (!needing.some((role) => roles.includes(role))) continue;
+    for (const name of names) {
       if (textOf(env, name) === undefined) faults.push(`${name}: needed in production`);
     }
-    if (!terminated && values.FUEL_TLS_CERT === undefined) {
-      faults.push('FUEL_TLS_CERT, FUEL_TLS_KEY: needed in production unless FUEL_TLS is terminated');
-    }
+  }
+  if (roles.includes('api') && !terminated && values.FUEL_TLS_CERT === undefined) {
+    faults.push('FUEL_TLS_CERT, FUEL_TLS_KEY: needed in production unless FUEL_TLS is terminated');
   }
   return faults;
 }

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { type Config, loadConfig, showConfig } from '../../src/config/config.ts';
+import { type Config, loadConfig, type Role, showConfig } from '../../src/config/config.ts';
 import { productionEnv } from '../support/service/production.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -8,9 +8,9 @@ type Env = Readonly<Record<string, string | undefined>>;
 const production = productionEnv({ certPath: '/cert.pem', keyPath: '/key.pem', pem: '' });
 
 /** The faults that keep a service from starting with these settings. */
-function faultsOf(env: Env, purpose: 'serve' | 'command' = 'serve'): string[] {
+function faultsOf(env: Env, purpose: 'serve' | 'command' = 'serve', roles?: readonly Role[]): string[] {
   try {
-    loadConfig(env, purpose);
+    loadConfig(env, purpose, roles);
     return [];
   } catch (error) {
     expect(error).toMatchObject({ code: 'CONFIG_INVALID' });
@@ -19,8 +19,12 @@ function faultsOf(env: Env, purpose: 'serve' | 'command' = 'serve'): string[] {
 }
 
 /** Names of the settings that have a fault. */
-const faulty = (env: Env, purpose?: 'serve' | 'command') =>
-  faultsOf(env, purpose).map((fault) => fault.slice(0, fault.indexOf(':')));
+const faulty = (env: Env, purpose?: 'serve' | 'command', roles?: readonly Role[]) =>
+  faultsOf(env, purpose, roles).map((fault) => fault.slice(0, fault.indexOf(':')));
+
+const PHOTOS = ['ENDPOINT', 'REGION', 'BUCKET', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'].map(
+  (name) => `FUEL_IMAGES_${name}`,
+);
 
 const without = (env: Env, ...names: string[]): Env => ({
   ...env,
@@ -114,6 +118,17 @@ describe('in production', () => {
     const env = without(production, ...pair);
     expect(faulty(env)).toEqual([pair.join(', ')]);
     expect(faulty(env, 'command')).toEqual([]);
+  });
+
+  test.each([
+    ['api', ['FUEL_TLS_CERT, FUEL_TLS_KEY', ...PHOTOS]],
+    ['projector', []],
+    ['webhooks', PHOTOS],
+    ['notices', ['FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL']],
+  ] as const)('the role %s needs what it uses, and the master key', (role, names) => {
+    expect(faulty({ FUEL_ENVIRONMENT: 'production' }, 'serve', [role]).toSorted()).toEqual(
+      ['FUEL_MASTER_KEY', ...names].toSorted(),
+    );
   });
 
   test('nothing of it is needed in staging', () => {

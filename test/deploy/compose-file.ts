@@ -15,6 +15,13 @@ export interface ComposeService {
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
   readonly deploy?: { readonly replicas: number };
+  readonly restart?: string;
+  readonly cap_drop?: readonly string[];
+  readonly cap_add?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly read_only?: boolean;
+  readonly tmpfs?: readonly string[];
+  readonly mem_limit?: string;
 }
 
 export interface ComposeFile {

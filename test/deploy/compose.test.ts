@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { loadConfig, showConfig } from '../../src/config/config.ts';
-import { ROLES } from '../../src/service/roles/roles.ts';
+import { loadConfig, ROLES, type Role, showConfig } from '../../src/config/config.ts';
 import { type ComposeService, composeFile, environmentOf, ROOT, variablesIn } from './compose-file.ts';
 
 const folders: string[] = [];
@@ -37,11 +36,41 @@ const serviceNamed = (name: string): ComposeService => {
   return service;
 };
 
+const roleOf = ({ command = [] }: ComposeService): Role => {
+  const role = ROLES.find((each) => each === command.at(-1));
+  if (role === undefined) throw new Error(`${command.join(' ')} names no role`);
+  return role;
+};
+
+/** The services whose environment has a setting. */
+const thoseWith = (setting: string): string[] =>
+  ours.filter(([, service]) => setting in environmentOf(service, secrets)).map(([name]) => name);
+
 describe('docker-compose.yml', () => {
-  it.each(ours)('gives %s settings that the service starts with', (_, service) => {
+  it.each(services)('lets %s do nothing but its work', (name, service) => {
+    expect(service).toMatchObject({ restart: 'unless-stopped', cap_drop: ['ALL'], read_only: true });
+    expect(service).toMatchObject({ security_opt: ['no-new-privileges:true'], tmpfs: ['/tmp'] });
+    expect(service.mem_limit).toMatch(/^[12]g$/);
+    const becomesAnotherUser = ['mongodb', 'photos'].includes(name);
+    expect(service.cap_add).toEqual(becomesAnotherUser ? ['CHOWN', 'SETGID', 'SETUID'] : undefined);
+  });
+
+  it('gives a secret to those alone who use it', () => {
+    expect(thoseWith('FUEL_IMAGES_SECRET_ACCESS_KEY')).toEqual(['api', 'webhooks']);
+    expect(thoseWith('FUEL_SMTP_URL')).toEqual(['notices']);
+  });
+
+  it('passes on a certificate of receivers to what sends, `fuel webhook test` among it', () => {
+    expect(thoseWith('FUEL_WEBHOOK_CA')).toEqual(ours.map(([name]) => name));
+  });
+
+  it.each(ours)('gives %s settings that the service starts with, in production too', (_, service) => {
     const environment = environmentOf(service, secrets);
     const config = loadConfig(environment, 'serve');
     expect(config.FUEL_MASTER_KEY).toHaveLength(1);
+    const production = { ...environment, FUEL_ENVIRONMENT: 'production' };
+    const certificate = { FUEL_TLS_CERT: '/tls/tls.crt', FUEL_TLS_KEY: '/tls/tls.key' };
+    expect(() => loadConfig({ ...production, ...certificate }, 'serve', [roleOf(service)])).not.toThrow();
     expect(Object.keys(environment).filter((name) => !settings.includes(name))).toEqual([]);
   });
 
@@ -52,9 +81,9 @@ describe('docker-compose.yml', () => {
   });
 
   it('runs every role, the projector with a standby and two dispatchers', () => {
-    const roles = ours.map(([, { command = [], deploy }]) => ({
-      role: command.join(' ').replace(/^serve --role /, ''),
-      replicas: deploy?.replicas ?? 1,
+    const roles = ours.map(([, service]) => ({
+      role: roleOf(service),
+      replicas: service.deploy?.replicas ?? 1,
     }));
     expect(roles.map(({ role }) => role).sort()).toEqual([...ROLES].sort());
     const several = roles.filter(({ replicas }) => replicas === 2).map(({ role }) => role);
@@ -86,10 +115,8 @@ describe('docker-compose.yml', () => {
   });
 
   it('connects to the engines, the mail server and the photo store that it starts', () => {
-    const { EVENTSTORE_URL, MONGODB_URL, FUEL_SMTP_URL, FUEL_IMAGES_ENDPOINT } = environmentOf(
-      serviceNamed('api'),
-      secrets,
-    );
+    const { EVENTSTORE_URL, MONGODB_URL, FUEL_IMAGES_ENDPOINT } = environmentOf(serviceNamed('api'), secrets);
+    const { FUEL_SMTP_URL } = environmentOf(serviceNamed('notices'), secrets);
     const port = serviceNamed('eventstore').environment?.EVENTSTORE_NODE_PORT;
     expect(EVENTSTORE_URL).toBe(`esdb://eventstore:${port}?tls=false`);
     expect(MONGODB_URL).toBe('mongodb://mongodb:27017/?replicaSet=rs0');
@@ -132,7 +159,7 @@ describe('docker-compose.yml', () => {
   it('holds no secret, and names what makes those that are missing', () => {
     const texts = services.flatMap(([, { environment = {} }]) => Object.entries(environment));
     const secret = texts.filter(([name]) => /MASTER_KEY|SECRET|TOKEN|PASSWORD/.test(name));
-    expect(secret.length).toBe(2 * ours.length + 1);
+    expect(secret.length).toBe(ours.length + 3); // the master key for all, the photo store's for three
     expect(secret.filter(([, text]) => !/^\$\{\w+:\?run deploy\/make-env\.sh once\}$/.test(text))).toEqual(
       [],
     );

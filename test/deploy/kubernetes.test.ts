@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { loadConfig, showConfig } from '../../src/config/config.ts';
-import { ROLES } from '../../src/service/roles/roles.ts';
+import { loadConfig, ROLES, showConfig } from '../../src/config/config.ts';
 import { ROOT } from './compose-file.ts';
 
 interface Container {
@@ -11,6 +10,10 @@ interface Container {
   readonly args: readonly string[];
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
   readonly volumeMounts: readonly { readonly mountPath: string }[];
+  readonly envFrom: readonly { readonly secretRef?: { readonly name: string } }[];
+  readonly env?: readonly { readonly name: string; readonly value: string }[];
+  readonly resources: { readonly limits: { readonly memory: string } };
+  readonly securityContext: unknown;
   readonly lifecycle?: unknown;
   readonly livenessProbe: { readonly httpGet: { readonly path: string; readonly port: string } };
   readonly readinessProbe: { readonly httpGet: { readonly path: string; readonly port: string } };
@@ -34,15 +37,18 @@ const deployments = ofKind('Deployment').map(({ metadata, spec }) => ({
   container: spec.template.spec.containers[0] as Container,
 }));
 const settings = showConfig({}).settings.map(({ name }) => name);
-/** What `fuel.env` holds, which becomes the secret `fuel-settings`. */
-const SECRETS = {
-  EVENTSTORE_URL: 'esdb://fuel:password@esdb:2113',
-  MONGODB_URL: 'mongodb://fuel:password@mongodb/?replicaSet=rs0',
-  FUEL_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
-  FUEL_IMAGES_ACCESS_KEY_ID: 'key',
-  FUEL_IMAGES_SECRET_ACCESS_KEY: 'secret',
-  FUEL_SMTP_URL: 'smtps://mail.example.com',
+/** What the secrets hold, each made of a file of that name. */
+const SECRETS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'fuel-settings': {
+    EVENTSTORE_URL: 'esdb://fuel:password@esdb:2113',
+    MONGODB_URL: 'mongodb://fuel:password@mongodb/?replicaSet=rs0',
+    FUEL_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
+  },
+  'fuel-photos': { FUEL_IMAGES_ACCESS_KEY_ID: 'key', FUEL_IMAGES_SECRET_ACCESS_KEY: 'secret' },
+  'fuel-mail': { FUEL_SMTP_URL: 'smtps://mail.example.com' },
 };
+const secretsOf = ({ envFrom }: Container): string[] =>
+  envFrom.flatMap(({ secretRef }) => (secretRef === undefined ? [] : [secretRef.name]));
 
 describe('deploy/kubernetes/fuel.yaml', () => {
   it('runs every role, the projector with a standby', () => {
@@ -57,12 +63,57 @@ describe('deploy/kubernetes/fuel.yaml', () => {
     expect(api?.lifecycle).toEqual({ preStop: { exec: { command: ['sleep', '5'] } } });
   });
 
-  it.each(deployments)('gives $name settings that the service starts with', ({ container }) => {
+  it.each(deployments)('gives $name settings that its role starts with', ({ container }) => {
     const [map] = ofKind('ConfigMap');
-    const environment = { ...map?.data, ...SECRETS };
+    const own = (container.env ?? []).map(({ name, value }) => [name, value] as const);
+    const given = secretsOf(container).map((name) => SECRETS[name]);
+    const environment = Object.assign({ ...map?.data }, ...given, Object.fromEntries(own));
     expect(Object.keys(environment).filter((name) => !settings.includes(name))).toEqual([]);
-    expect(loadConfig(environment, 'serve').FUEL_ENVIRONMENT).toBe('production');
-    expect(container.volumeMounts).toContainEqual(expect.objectContaining({ mountPath: '/tls' }));
+    const roles = ROLES.filter((role) => container.args.includes(role));
+    expect(loadConfig(environment, 'serve', roles).FUEL_ENVIRONMENT).toBe('production');
+  });
+
+  it('gives a secret to those alone who use it', () => {
+    const given = deployments.map(({ name, container }) => [name, secretsOf(container).slice(1)]);
+    expect(given).toEqual([
+      ['fuel-api', ['fuel-photos']],
+      ['fuel-projector', []],
+      ['fuel-webhooks', ['fuel-photos']],
+      ['fuel-notices', ['fuel-mail']],
+    ]);
+    const withKey = deployments.filter(({ spec }) =>
+      spec.template.spec.volumes.some(({ secret }: { secret?: object }) => secret !== undefined),
+    );
+    expect(withKey.map(({ name }) => name)).toEqual(['fuel-api']);
+  });
+
+  it.each(deployments)('lets $name do nothing but its work', ({ container }) => {
+    expect(container.resources.limits.memory).toBe('2Gi');
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+  });
+
+  it('lets the pods connect to the engines, the webhooks to public addresses too, the notices to mail', () => {
+    const policies = ofKind('NetworkPolicy').map(({ metadata, spec }) => ({
+      name: metadata.name,
+      ports: spec.egress.map((rule: { ports: { port: number }[] }) => rule.ports.map(({ port }) => port)),
+      labels: spec.podSelector.matchLabels,
+    }));
+    expect(policies).toEqual([
+      {
+        name: 'fuel',
+        ports: [
+          [53, 53],
+          [2113, 27017],
+        ],
+        labels: { app: 'fuel' },
+      },
+      { name: 'fuel-webhooks', ports: [[443]], labels: { app: 'fuel', role: 'webhooks' } },
+      { name: 'fuel-notices', ports: [[25, 465, 587]], labels: { app: 'fuel', role: 'notices' } },
+    ]);
   });
 
   it('replaces what does not live, and sends nothing to what is not ready', () => {

@@ -31,6 +31,11 @@ describe.each(UNITS)('the unit %s', (unit) => {
     expect(valuesOf(unit, 'EnvironmentFile')[0]).toBe('/etc/fuel/fuel.env');
   });
 
+  it('bounds its memory, and leaves it the calls of a service without those that change the machine', () => {
+    expect(valuesOf(unit, 'MemoryMax')).toEqual(['2G']);
+    expect(valuesOf(unit, 'SystemCallFilter')).toEqual(['@system-service', '~@privileged']);
+  });
+
   it('gives what is under way more than the 10 s that it may take', () => {
     expect(Number(valuesOf(unit, 'TimeoutStopSec')[0])).toBeGreaterThan(10);
   });

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../clock.ts';
-import { invalidConfig, loadConfig, unknownSettings } from '../../config/config.ts';
+import { invalidConfig, loadConfig, ROLES, type Role, unknownSettings } from '../../config/config.ts';
 import { FuelError } from '../../errors.ts';
 import { createLog } from '../../log.ts';
-import { ROLES, type Role } from '../../service/roles/roles.ts';
 import { abortOnInterrupt } from '../command/command.ts';
 import { unknownText } from './config-commands.ts';
 
@@ -23,7 +22,7 @@ export function addServeCommand(program: Command): void {
 
 /** Runs until SIGTERM or SIGINT (exit 0), or until a role fails (exit 1). */
 async function serve(roles: readonly Role[]): Promise<number> {
-  const config = loadConfig(process.env, 'serve');
+  const config = loadConfig(process.env, 'serve', roles);
   // Loaded here: loading the servers takes longer than most commands run.
   const [{ startService }, { faultsOfNamed }] = await Promise.all([
     import('../../service/service.ts'),
