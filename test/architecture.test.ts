@@ -158,6 +158,22 @@ describe('the layout', () => {
     expect(literal.map(({ path }) => path).sort()).toEqual(['src/http/answers.ts', 'src/ops/ops-server.ts']);
   });
 
+  it('exports nothing that only tests use', () => {
+    const exported = /^export (?:async )?(?:function\*?|class|const|let) (\w+)/gm;
+    const program = inFolder('src').concat(inFolder('projections'));
+    const texts = sources.map(({ text }) => text);
+    const uses = (name: string): number => {
+      const word = new RegExp(`\\b${name}\\b`, 'g');
+      return texts.reduce((sum, text) => sum + (text.match(word)?.length ?? 0), 0);
+    };
+    const unused = program.flatMap(({ path, text }) =>
+      [...text.matchAll(exported)]
+        .filter(([, name = '']) => uses(name) < 2)
+        .map(([, name]) => `${path}: ${name}`),
+    );
+    expect(unused).toEqual([]);
+  });
+
   it('has no file that is too long', () => {
     const long = sources.filter(({ text }) => text.split('\n').length - 1 > MAX_FILE_LINES);
     expect(long.map(({ path }) => path)).toEqual([]);
