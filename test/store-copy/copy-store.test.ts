@@ -1,14 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Coordination } from '../../src/coordination/coordination.ts';
+import type { ClaimedDelivery } from '../../src/deliveries/queue/delivery-queue.ts';
 import { FuelError } from '../../src/errors.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { parkedByGroup } from '../../src/store-copy/copy-store.ts';
 import { assertNoUnfinishedCopy } from '../../src/store-copy/unfinished-copy.ts';
-import { newDelivery } from '../support/deliveries/deliveries.ts';
+import { claimOptions, failed, newDelivery } from '../support/deliveries/deliveries.ts';
 import { openForTest } from '../support/event-store/embedded-subscriptions.ts';
 import { named, record } from '../support/event-store/store-events.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { interposed, Steps } from '../support/interposed.ts';
 import {
   copyFrom,
   type EmbeddedEnd,
@@ -129,8 +131,10 @@ describe('a copy is refused', () => {
       await storeIdentity(source.store, systemClock),
     ];
     await record(nameless.store, 'account-1', 'opened');
+    const log = await target.queue.logId();
     await expect(copyFrom(source, target)).rejects.toEqual(refused(new RegExp(ids.join('.*'))));
     await expect(copyFrom(source, nameless)).rejects.toEqual(refused(/account-1@0/));
+    expect(await target.queue.logId()).toEqual(log);
     for (const end of [target, nameless]) {
       expect(await logOf(end.store)).toHaveLength(1);
       await assertNoUnfinishedCopy(end.coordination); // it can be used as before
@@ -247,4 +251,46 @@ test('the parked events of each of the service’s groups are counted, where the
     { group: 'deliveries', parked: 2 },
     { group: 'notices', parked: 1 },
   ]);
+});
+
+describe('a copy that ends before one of its steps', () => {
+  /** With deliveries, a withdrawal and a failure streak. */
+  async function filled(): Promise<EmbeddedEnd> {
+    const source = await sample();
+    const [first] = await source.queue.enqueue([newDelivery(1), newDelivery(3)], claimOptions(1_000));
+    await source.queue.report([failed(first as ClaimedDelivery, 1_000)]);
+    await source.queue.withdraw(3, 2_000);
+    return source;
+  }
+
+  const ending = (target: EmbeddedEnd, { before }: Steps) => ({
+    store: interposed(target.store, ['append', 'erase'], before),
+    deliveries: interposed(
+      target.deliveries,
+      ['adopt', 'store', 'storeWithdrawals', 'storeStreaks'],
+      (name) => before(`deliveries ${name}`),
+    ),
+    coordination: interposed(target.coordination, ['acquire', 'release'], before),
+  });
+
+  test('leaves a target that refuses to be used, or is unused, and is completed by the next run', async () => {
+    const source = await filled();
+    const all = new Steps();
+    const whole = await copyFrom(source, ending(newEnd(), all));
+    expect(whole).toMatchObject({ faults: [], deliveries: 2 });
+    expect(all.done.length).toBeGreaterThan(7);
+    for (const most of all.done.keys()) {
+      const target = newEnd();
+      const steps = new Steps(most);
+      await expect(copyFrom(source, ending(target, steps))).rejects.toThrow('ended before');
+      const isUsed = (await logOf(target.store)).length > 1 || (await target.erasedStreams()).length > 0;
+      const usable = assertNoUnfinishedCopy(target.coordination);
+      if (isUsed) await expect(usable).rejects.toMatchObject({ code: 'REFUSED' });
+      else await Promise.allSettled([usable]);
+      expect(await copyFrom(source, target)).toMatchObject({ faults: [], deliveries: 2 });
+      await assertNoUnfinishedCopy(target.coordination);
+      expect((await operations(target)).map(({ type }) => type)).toEqual(['StoreNamed', 'StoreCopied']);
+      expect(await target.queue.logId()).toEqual(await source.queue.logId());
+    }
+  });
 });

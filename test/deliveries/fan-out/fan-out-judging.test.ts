@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { TransactionEvent } from '../../../src/domain/transaction-events.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
@@ -71,12 +72,21 @@ test('before the accounts are judged the directory gets a moment to reach the la
   const second = await m.confirm(502);
   const voided = await m.void(501);
   const steps: unknown[] = [];
+  const step = async (...what: readonly unknown[]): Promise<void> => {
+    await nextTurn();
+    steps.push(what);
+  };
   const fanOut = m.fanOutTo(
-    async (all) => void steps.push(['accept', all.map(({ transactionId }) => transactionId)]),
-    { withdraw: async (transactionId) => void steps.push(['withdraw', transactionId]) },
-    async (position) => void steps.push(['directory at', position]),
+    (all) =>
+      step(
+        'accept',
+        all.map(({ transactionId }) => transactionId),
+      ),
+    { withdraw: (transactionId) => step('withdraw', transactionId) },
+    (position) => step('directory at', position),
   );
-  await fanOut.handle([second, first, voided].map((event) => ({ event, retryCount: 0 })));
+  const results = await fanOut.handle([second, first, voided].map((event) => ({ event, retryCount: 0 })));
+  expect(results.map(({ kind }) => kind)).toEqual(['ack', 'ack', 'ack']);
   expect(steps).toEqual([
     ['withdraw', 501],
     ['directory at', second.position],

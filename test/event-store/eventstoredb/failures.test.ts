@@ -168,3 +168,17 @@ describe('an event of the log', () => {
     }
   });
 });
+
+test('a subscription has one live subscription on the server, and none when its reader has left it', async () => {
+  const { double, store } = await restartableNode();
+  await record(store, 'account-1', 'a');
+  const batches = store.subscribe({ prefixes: [], after: 0, signal: new AbortController().signal });
+  for await (const { caughtUp } of batches) if (caughtUp) break;
+  await until(async () => double.followers === 0, 5_000);
+  const followed = subscribed(store);
+  await collect(followed, (_, last) => last.caughtUp);
+  await until(async () => double.followers === 1, 5_000);
+  expect(double.dropFollowers()).toBe(1);
+  await collect(followed, (_, last) => last.caughtUp);
+  await until(async () => double.followers === 1, 5_000);
+});

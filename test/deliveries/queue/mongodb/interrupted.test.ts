@@ -33,8 +33,8 @@ function openOn(
 let shared: MongoConnection | undefined; // making the indexes of a fresh one takes longer than a test
 
 /**
- * One delivery of transaction 1 in each state but withdrawn, each in a lane, one of transaction 2 that failed, and the
- * withdrawal of transaction 8.
+ * One delivery of transaction 1 in each state but withdrawn, each in a lane, one of transaction 2 that failed in the lane
+ * of the held one, and the withdrawal of transaction 8.
  */
 async function filled() {
   shared ??= mongodb();
@@ -43,7 +43,7 @@ async function filled() {
   await connection.use((db) => Promise.all(names.map((name) => db.collection(name).deleteMany({}))));
   const queue = openOn(connection);
   const owed = LANES.map((prefix) => newDelivery(1, { prefix }));
-  const claims = await queue.enqueue([...owed, newDelivery(2)], claimOptions(1_000));
+  const claims = await queue.enqueue([...owed, newDelivery(2, { prefix: LANES[3] })], claimOptions(1_000));
   const [a, b, c, d, e, other] = claims as readonly ClaimedDelivery[] as [
     ClaimedDelivery,
     ClaimedDelivery,

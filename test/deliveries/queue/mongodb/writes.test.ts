@@ -169,6 +169,28 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     expect(states).toEqual(['withdrawn', 'delivered', 'pending']);
   });
 
+  test('resumes in each round what follows the former one, so that what is held again meanwhile waits', async () => {
+    const connection = mongodb();
+    const queue = openOn(connection);
+    const claims = await queue.enqueue([newDelivery(1), newDelivery(2)], claimOptions(1_000));
+    await queue.report(claims.map(held));
+    const [first, second] = claims.map(({ id }) => id).toSorted();
+    const round = (after = '') =>
+      connection.use((db) => resumeSome(deliveryCollections(db), { accountId: 7, after, nowMs: 3_000 }));
+    expect(await round(first)).toEqual({ found: 1, resumed: 1, after: second });
+    expect((await queue.find(first as string))?.state).toBe('held');
+    expect(await round()).toMatchObject({ found: 1, after: first });
+  });
+
+  test('notifies those who wait for work when it is closed, and takes no further ones', async () => {
+    const queue = openOn(mongodb());
+    let notified = 0;
+    queue.changed.add({ notify: () => void notified++ });
+    await queue.close();
+    expect(notified).toBe(1);
+    expect(() => queue.changed.add({ notify: () => undefined })).toThrow(/closed/);
+  });
+
   test('of two redeliveries at once makes one cycle', async () => {
     const connection = mongodb();
     const [queue, other] = [openOn(connection), openOn(connection)];

@@ -129,6 +129,11 @@ export class EventStoreDbDouble {
     return followers.length;
   }
 
+  /** The live subscriptions to the log. */
+  get followers(): number {
+    return this.#followers.size;
+  }
+
   /** Records an event with these bytes, JSON or not, at any revision. */
   record(stream: string, event: Omit<ProposedRecord, 'id'>): Promise<WriteResult> {
     const events = [{ id: crypto.randomUUID(), ...event }];
