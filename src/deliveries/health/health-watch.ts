@@ -16,6 +16,8 @@ export class HealthWatch {
   /** Webhooks that this process has warned of in their present failure streak. */
   readonly #warned = new Set<string>();
   readonly #underWay = new Map<string, Promise<void>>();
+  /** What failures call for that came while something was being recorded: the last of each webhook. */
+  readonly #next = new Map<string, HealthVerdict>();
 
   constructor(options: HealthWatchOptions) {
     this.#options = options;
@@ -24,6 +26,7 @@ export class HealthWatch {
   /** A delivery has succeeded: the streak is over. */
   recovered(prefix: string): void {
     this.#warned.delete(prefix);
+    this.#next.delete(prefix);
   }
 
   /** A delivery of the webhook has failed; `health` includes it. */
@@ -32,18 +35,29 @@ export class HealthWatch {
     health: WebhookHealth,
     nowMs: number,
   ) {
-    const { prefix, accountId } = lane;
     const judgement = judgeHealth(health, nowMs);
-    if (judgement.kind === 'nothing' || this.#underWay.has(prefix)) return;
-    if (judgement.kind === 'warn' && this.#warned.has(prefix)) return;
-    const work = this.#record({ prefix, accountId, judgement, health });
-    this.#underWay.set(prefix, work);
-    void work.then(() => this.#underWay.delete(prefix));
+    if (judgement.kind !== 'nothing') this.#follow({ ...lane, judgement, health });
   }
 
   /** Waits until nothing is being recorded. */
   async whenIdle(): Promise<void> {
-    await Promise.all(this.#underWay.values());
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
+  }
+
+  #follow(verdict: HealthVerdict): void {
+    const { prefix, judgement } = verdict;
+    if (judgement.kind === 'warn' && this.#warned.has(prefix)) return;
+    if (this.#underWay.has(prefix)) {
+      this.#next.set(prefix, verdict);
+      return;
+    }
+    const work = this.#record(verdict).then(() => {
+      this.#underWay.delete(prefix);
+      const next = this.#next.get(prefix);
+      this.#next.delete(prefix);
+      if (next !== undefined) this.#follow(next);
+    });
+    this.#underWay.set(prefix, work);
   }
 
   /** Where it can't be recorded, it is judged again with the next failure. */
@@ -59,7 +73,8 @@ export class HealthWatch {
     try {
       if (off) onSwitchOff(verdict, 'started');
       await append(verdict);
-      if (!off) this.#warned.add(prefix);
+      if (off) this.#next.delete(prefix);
+      else this.#warned.add(prefix);
       log.warn(evidence, off ? 'webhook switched off' : 'webhook keeps failing');
       if (off) onSwitchOff(verdict, 'recorded');
     } catch (error) {

@@ -107,6 +107,17 @@ describe('a switch-off', () => {
     expect(lines).toMatchObject([{ level: 40, failed_in_a_row: 50, msg: 'webhook switched off' }]);
   });
 
+  test('is recorded once, also when further failures come while it is being recorded', async () => {
+    const { appended, switchOffs, store, fail, watch } = watching();
+    const mayAppend = Promise.withResolvers<void>();
+    store.waiting = mayAppend.promise;
+    for (const failed of [50, 51, 52]) await fail(failed);
+    mayAppend.resolve();
+    await watch.whenIdle();
+    expect(appended).toEqual(['switch off aaaaaaaaaa']);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+  });
+
   test('is no warning: a webhook that is enabled again and keeps failing is warned of', async () => {
     const { appended, fail } = watching();
     await fail(50);
@@ -132,5 +143,33 @@ describe('a switch-off', () => {
     expect(switchOffs).toEqual([]);
     await fail(50);
     expect(appended).toEqual(['warn aaaaaaaaaa', 'switch off aaaaaaaaaa']);
+  });
+
+  describe('that is called for while the warning is being recorded', () => {
+    async function atThe(failedInARow: number) {
+      const machine = watching();
+      const mayAppend = Promise.withResolvers<void>();
+      machine.store.waiting = mayAppend.promise;
+      for (let failed = 25; failed <= failedInARow; failed++) await machine.fail(failed);
+      expect(machine.switchOffs).toEqual([]);
+      return { ...machine, mayAppend };
+    }
+
+    test('follows it at once, with the last failure as its evidence', async () => {
+      const { appended, switchOffs, lines, watch, mayAppend } = await atThe(60);
+      mayAppend.resolve();
+      await watch.whenIdle();
+      expect(appended).toEqual(['warn aaaaaaaaaa', 'switch off aaaaaaaaaa']);
+      expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+      expect(lines.map((line) => line.failed_in_a_row)).toEqual([25, 60]);
+    });
+
+    test('does not follow where a delivery has succeeded meanwhile', async () => {
+      const { appended, watch, mayAppend } = await atThe(60);
+      watch.recovered(LANE.prefix);
+      mayAppend.resolve();
+      await watch.whenIdle();
+      expect(appended).toEqual(['warn aaaaaaaaaa']);
+    });
   });
 });
