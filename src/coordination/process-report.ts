@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Clock } from '../clock.ts';
+import { type Clock, sinceBoot } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Coordination } from './coordination.ts';
 
@@ -21,6 +21,8 @@ export class ProcessReport {
   readonly #onReported: (knownUntilMs: number) => void;
   #position: number | null = null;
   #timer: NodeJS.Timeout | undefined;
+  /** When it fires. This and the other times here are milliseconds since the boot. */
+  #dueAtMs = Infinity;
   #lastAtMs = 0;
   #knownUntilMs = 0;
   #sending: Promise<void> = Promise.resolve();
@@ -34,7 +36,7 @@ export class ProcessReport {
     readonly roles: readonly string[];
     /** Called when the others learn of this process, at its start and after a time without a report. */
     readonly onKnown?: () => void;
-    /** Called after each report, with the time until which the others count this process as alive. */
+    /** Called after each report, with the time since the boot until which the others count this process as alive. */
     readonly onReported?: (knownUntilMs: number) => void;
   }) {
     this.#coordination = options.coordination;
@@ -49,7 +51,7 @@ export class ProcessReport {
   directoryMoved(position: number): void {
     if (position === this.#position) return;
     this.#position = position;
-    this.#schedule(Math.max(0, this.#lastAtMs + MIN_INTERVAL_MS - this.#clock.now()));
+    this.#schedule(Math.max(0, this.#lastAtMs + MIN_INTERVAL_MS - sinceBoot.now()));
   }
 
   async stop(): Promise<void> {
@@ -66,23 +68,29 @@ export class ProcessReport {
     }
   }
 
+  /** Never later than it was scheduled for already. */
   #schedule(afterMs: number): void {
+    const dueAtMs = sinceBoot.now() + afterMs;
+    if (dueAtMs >= this.#dueAtMs) return;
+    this.#dueAtMs = dueAtMs;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
+      this.#dueAtMs = Infinity;
       this.#sending = this.#sending.then(() => this.#send());
     }, afterMs);
   }
 
   async #send(): Promise<void> {
     if (this.#stopped) return;
-    this.#lastAtMs = this.#clock.now();
-    const place = { pid: process.pid, host: hostname(), seenAtMs: this.#lastAtMs };
+    this.#lastAtMs = sinceBoot.now();
+    const knownUntilMs = this.#lastAtMs + PROCESS_MAX_AGE_MS;
+    const place = { pid: process.pid, host: hostname(), seenAtMs: this.#clock.now() };
     try {
       await this.#coordination.report({ ...this.#self, ...place, directoryPosition: this.#position });
-      const wasKnown = this.#clock.now() < this.#knownUntilMs;
-      this.#knownUntilMs = place.seenAtMs + PROCESS_MAX_AGE_MS;
+      const wasKnown = sinceBoot.now() < this.#knownUntilMs;
+      this.#knownUntilMs = knownUntilMs;
       if (!wasKnown) this.#onKnown();
-      this.#onReported(this.#knownUntilMs);
+      this.#onReported(knownUntilMs);
     } catch (error) {
       this.#log.warn({ err: error }, 'the process report failed; it is retried in 2 s');
     }

@@ -35,7 +35,7 @@ export interface Remainder {
  */
 export async function removeErasedBytes(options: ErasedBytesOptions): Promise<readonly Remainder[]> {
   const { folder, databases, texts } = options;
-  const deadlineMs = Date.now() + options.withinMs;
+  const deadlineMs = performance.now() + options.withinMs;
   const files = await filesBelow(folder);
   const remainders = new Map<string, string>();
   for (const file of databases.map((name) => join(folder, name)).filter((path) => files.includes(path))) {
@@ -61,7 +61,7 @@ async function until(deadlineMs: number, step: () => 'done' | 'busy'): Promise<s
     } catch (error) {
       if (!isLocked(error)) return (error as Error).message;
     }
-    if (Date.now() > deadlineMs) return 'another process is reading it or writing to it';
+    if (performance.now() > deadlineMs) return 'another process is reading it or writing to it';
     await sleep(LOCK_WAIT_MS);
   }
 }

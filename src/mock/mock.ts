@@ -117,7 +117,7 @@ async function record(engines: Engines, events: Iterable<TransactionEvent>): Pro
   });
   const position = await engines.store().head();
   const [coordination, view] = [engines.coordination(), engines.view()];
-  await waitUntilApplied({ coordination, view, clock: systemClock, position });
+  await waitUntilApplied({ coordination, view, position });
 }
 
 async function* linesOf(events: Iterable<TransactionEvent>): AsyncGenerator<Buffer> {

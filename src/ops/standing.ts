@@ -7,8 +7,9 @@ const FIELDS = 3;
 const NO_POSITION = -1n;
 
 /**
- * What all threads of a process must know to judge access, in memory that they share: until when other processes count
- * this one as alive, how far its directories must be, and whether it stops. The main thread writes it.
+ * What all threads of a process must know to judge access, in memory that they share: until when (milliseconds since the boot)
+ * other processes count this one as alive, how far its directories must be, and whether it stops. The main thread
+ * writes it.
  */
 export class Standing {
   readonly memory: SharedArrayBuffer;

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Directory } from '../../projections/directory.ts';
 import { bindStore } from '../accounts/store-binding.ts';
 import { type Engines, openEngines } from '../app.ts';
-import type { Clock } from '../clock.ts';
+import { type Clock, sinceBoot } from '../clock.ts';
 import type { Config, Role } from '../config/config.ts';
 import { claimDeliveryLog } from '../deliveries/delivery-log.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
@@ -64,7 +64,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const parts = new StartedParts(log);
   parts.add({ name: 'stores', stop: () => engines.close() });
   try {
-    const health = new EngineHealth(engines.remote, clock);
+    const health = new EngineHealth(engines.remote, sinceBoot);
     const operations = await startOperations(options, health);
     parts.add({ name: 'operations listener', stop: () => operations.stop() });
     await health.allReached(log, signal);
@@ -185,7 +185,7 @@ async function startParts(
     maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,
     engines: health,
     standing,
-    isMember: () => standing.isMember(clock.now(), live.directory.position),
+    isMember: () => standing.isMember(sinceBoot.now(), live.directory.position),
     ...(isSubscribed && { isSubscribed }),
     ...(threads && { areThreadsReady: () => threads.areReady }),
   });

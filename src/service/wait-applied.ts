@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../clock.ts';
+import { type Clock, sinceBoot } from '../clock.ts';
 import type { Coordination } from '../coordination/coordination.ts';
 import { PROCESS_MAX_AGE_MS } from '../coordination/process-report.ts';
 import { FuelError } from '../errors.ts';
@@ -12,7 +12,7 @@ const CHECK_EVERY_MS = 20;
 export interface WaitOptions {
   readonly coordination: Coordination;
   readonly view: TransactionsView;
-  readonly clock: Clock;
+  readonly clock?: Clock;
   /** Of the last event recorded. */
   readonly position: number;
   readonly onProgress?: (text: string) => void;
@@ -31,7 +31,7 @@ interface Behind {
  * behind has come further for 10 s, and says how far each is.
  */
 export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'no process'> {
-  const { coordination, clock, position, onProgress } = options;
+  const { coordination, clock = sinceBoot, position, onProgress } = options;
   if ((await coordination.live(PROCESS_MAX_AGE_MS)).length === 0) return 'no process';
   let deadlineMs = clock.now() + MAX_STILL_MS;
   let before: readonly Behind[] = [];

@@ -81,11 +81,11 @@ export class Database {
    * `ITEM_REFUSED` where the file can't take what it is given, and with what `work` throws, after a rollback.
    */
   async write<T>(work: () => T): Promise<T> {
-    const deadline = Date.now() + MAX_LOCK_WAIT_MS;
+    const deadline = performance.now() + MAX_LOCK_WAIT_MS;
     const backoff = new Backoff(LOCK_BACKOFF);
     for (;;) {
       if (this.#tryBegin()) return this.#finish(work);
-      if (Date.now() > deadline) {
+      if (performance.now() > deadline) {
         throw new FuelError('STORE_BUSY', `${this.#path} stayed locked for ${MAX_LOCK_WAIT_MS / 1000} s`);
       }
       await sleep(backoff.nextMs());

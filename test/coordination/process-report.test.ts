@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { sinceBoot, systemClock } from '../../src/clock.ts';
 import type { Coordination } from '../../src/coordination/coordination.ts';
 import { PROCESS_MAX_AGE_MS, ProcessReport } from '../../src/coordination/process-report.ts';
 import { openSqliteCoordination } from '../../src/coordination/sqlite.ts';
@@ -43,17 +43,18 @@ async function started(
   const seen = async () => (await live()).map((p) => [p.directoryPosition, p.seenAtMs - STARTED]);
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
   await pass(1);
-  const isKnown = () => Date.now() < knownUntilMs;
+  const isKnown = () => sinceBoot.now() < knownUntilMs;
   return { report, live, seen, pass, logLines, isKnown };
 }
 
 test('says after each report until when the others count on the process', async () => {
   const until: number[] = [];
+  const startedAtMs = sinceBoot.now();
   const path = join(temporaryFolder(), 'control.db');
   const coordination = openSqliteCoordination({ path, clock: systemClock });
   const report = new ProcessReport({
     ...{ coordination, clock: systemClock, log: memoryLog([]), id: 'this', roles: ['api'] },
-    onReported: (knownUntilMs) => until.push(knownUntilMs - STARTED),
+    onReported: (knownUntilMs) => until.push(knownUntilMs - startedAtMs),
   });
   await vi.advanceTimersByTimeAsync(1);
   await vi.advanceTimersByTimeAsync(2_000);
@@ -165,6 +166,39 @@ describe('a process', () => {
     expect(await seen()).toEqual([[5, 100]]);
     await pass(1);
     expect(await seen()).toEqual([[7, 150]]);
+  });
+
+  test('reports a move at 50 ms that comes while the one before is being reported', async () => {
+    let reports = 0;
+    const stored = Promise.withResolvers<void>();
+    const { report, seen, pass } = await started((coordination) => ({
+      report: async (process) => {
+        if (++reports === 2) await stored.promise;
+        await coordination.report(process);
+      },
+    }));
+    await pass(99);
+    report.directoryMoved(5);
+    await pass(10);
+    report.directoryMoved(6);
+    stored.resolve();
+    await pass(39);
+    expect(await seen()).toEqual([[5, 100]]);
+    await pass(1);
+    expect(await seen()).toEqual([[6, 150]]);
+    await pass(2_000);
+    expect(await seen()).toEqual([[6, 2_150]]);
+  });
+
+  test('is known to the others for as long as before when the time of day is corrected', async () => {
+    const joined: number[] = [];
+    const { isKnown, pass } = await started(undefined, () => joined.push(Date.now()));
+    vi.setSystemTime(STARTED + 3_600_000);
+    expect(isKnown()).toBe(true);
+    await pass(2_000);
+    vi.setSystemTime(STARTED - 3_600_000);
+    await pass(2_000);
+    expect([isKnown(), joined.length]).toEqual([true, 1]);
   });
 
   test('does not report the same position of its directory twice', async () => {

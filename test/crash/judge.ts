@@ -133,7 +133,7 @@ async function applied(engines: Engines): Promise<void> {
   const coordination = engines.coordination();
   for (let round = 1; ; round++) {
     try {
-      await waitUntilApplied({ coordination, view: engines.view(), clock: systemClock, position });
+      await waitUntilApplied({ coordination, view: engines.view(), position });
       return;
     } catch (error) {
       if (round === 6) throw error;

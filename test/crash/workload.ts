@@ -211,7 +211,7 @@ export class Workload {
         this.#stage.operator.with(async (engines) => {
           const position = await engines.store().head();
           const coordination = engines.coordination();
-          await waitUntilApplied({ coordination, view: engines.view(), clock: systemClock, position });
+          await waitUntilApplied({ coordination, view: engines.view(), position });
         }),
       );
       return true;

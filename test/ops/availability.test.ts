@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../projections/directory.ts';
 import { LiveDirectory } from '../../src/accounts/directory/live-directory.ts';
+import { systemClock } from '../../src/clock.ts';
 import { FuelError } from '../../src/errors.ts';
 import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
 import { silentLog } from '../../src/log.ts';
@@ -34,7 +35,8 @@ function process(
   const live = new LiveDirectory({
     store,
     directory: new Directory(),
-    clock,
+    clock: systemClock, // the time of day does not count
+    monotonic: clock,
     log: silentLog,
     signal: stopping.signal,
   });

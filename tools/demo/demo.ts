@@ -149,7 +149,6 @@ async function importSample(config: Config, engines: Engines, endMs: number): Pr
   await waitUntilApplied({
     coordination: engines.coordination(),
     view: engines.view(),
-    clock: systemClock,
     position,
   });
 }

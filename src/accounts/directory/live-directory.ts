@@ -1,5 +1,5 @@
 import type { Directory } from '../../../projections/directory.ts';
-import type { Clock } from '../../clock.ts';
+import { type Clock, sinceBoot } from '../../clock.ts';
 import { ACCOUNT_STREAMS, type AccountEvent } from '../../domain/account-events.ts';
 import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
@@ -17,6 +17,8 @@ export interface LiveDirectoryOptions {
   /** New: nothing was applied to it yet. */
   readonly directory: Directory;
   readonly clock: Clock;
+  /** What the store's silence is measured by. */
+  readonly monotonic?: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
   /** The directory starts from the stored one, instead of with the first event of the log. */
@@ -81,7 +83,7 @@ export class LiveDirectory {
 
   /** Milliseconds since the event store last answered; infinite before the first time. */
   get silenceMs(): number {
-    return this.#options.clock.now() - this.#answeredAtMs;
+    return (this.#options.monotonic ?? sinceBoot).now() - this.#answeredAtMs;
   }
 
   /**
@@ -100,13 +102,13 @@ export class LiveDirectory {
   }
 
   async #follow(available: () => void): Promise<void> {
-    const { store, directory, clock, log, signal, onMoved } = this.#options;
+    const { store, directory, monotonic = sinceBoot, log, signal, onMoved } = this.#options;
     const batches = store.subscribe({ prefixes: [ACCOUNT_STREAMS], after: directory.position, signal });
     for await (const batch of batches) {
       for (const event of batch.events) this.#apply(event);
       directory.advance(batch.position);
       this.#checkpoint = batch.checkpoint;
-      this.#answeredAtMs = clock.now();
+      this.#answeredAtMs = monotonic.now();
       available();
       if (batch.caughtUp && !this.#caughtUp) {
         this.#caughtUp = true;

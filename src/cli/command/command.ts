@@ -126,11 +126,11 @@ async function run<O>(
   }
 }
 
-async function wait({ engines, clock, out }: Session): Promise<void> {
+async function wait({ engines, out }: Session): Promise<void> {
   const position = await engines.store().head();
   const coordination = engines.coordination();
   const progress = progressLine();
-  const options = { coordination, view: engines.view(), clock, position, onProgress: progress.show };
+  const options = { coordination, view: engines.view(), position, onProgress: progress.show };
   const outcome = await waitUntilApplied(options).finally(() => progress.end());
   if (outcome === 'no process') out.note('no service is running: nothing to wait for');
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import { type Clock, sinceBoot } from '../../clock.ts';
 import { SharedTable, tableMemory } from '../counts/shared-table.ts';
 import { type RateVerdict, type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
 
@@ -43,6 +43,3 @@ export function createMemoryRateWindows(options: MemoryWindowsOptions = {}): Rat
     },
   };
 }
-
-/** `performance.now` begins anew in each thread. */
-const sinceBoot: Clock = { now: () => Number(process.hrtime.bigint()) / 1e6 };

@@ -3,7 +3,7 @@ import { Directory } from '../../../projections/directory.ts';
 import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import { type SharedSnapshot, startingFrom } from '../../accounts/directory/snapshots/shared.ts';
 import { openEngines } from '../../app.ts';
-import { systemClock } from '../../clock.ts';
+import { sinceBoot, systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { Certificate } from '../../http/server/certificate.ts';
 import { createLog } from '../../log.ts';
@@ -73,7 +73,7 @@ async function run(data: ApiThreadData): Promise<void> {
     },
   });
   const standing = new Standing(memory);
-  const isMember = (): boolean => standing.isMember(clock.now(), live.directory.position);
+  const isMember = (): boolean => standing.isMember(sinceBoot.now(), live.directory.position);
   const state = () => accessState({ live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, isMember, standing });
   const meter = new ApiMeter();
   const report = (loopDelayMs: number): void =>
