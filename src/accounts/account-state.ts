@@ -17,6 +17,11 @@ export function noAccessReason(account: Account | undefined, nowMs: number): str
     : `its charging profile ended at ${formatDateTime(last)}`;
 }
 
+/** Why deliveries of the account are held: what its access says now, so that nothing older is stored with them. */
+export function heldReason(account: Account | undefined, nowMs: number): string {
+  return noAccessReason(account, nowMs) ?? 'the account has access again: it is about to be sent';
+}
+
 /** `reason` and `since` of a disabled one. */
 export function webhookState(webhook: AccountWebhook | null) {
   const disabled = webhook?.disabled ?? null;

@@ -1,6 +1,18 @@
+import { heldReason } from '../accounts/account-state.ts';
+import type { Account } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import { printableLine } from '../printable.ts';
 import type { Attempt, AttemptOutcome, DeliverySummary } from './queue/delivery-queue.ts';
+
+/** With the reason of one that is held, by its account as it is now. */
+export function withHeldReason<T extends DeliverySummary>(
+  delivery: T,
+  accountOf: (accountId: number) => Account | undefined,
+  nowMs: number,
+): T {
+  if (delivery.state !== 'held') return delivery;
+  return { ...delivery, reason: heldReason(accountOf(delivery.accountId), nowMs) };
+}
 
 /** A delivery as lists show it. */
 export function deliveryJson(delivery: DeliverySummary) {

@@ -15,6 +15,7 @@ import {
 import { FuelError } from '../../errors.ts';
 import { pause } from '../../pause.ts';
 import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
+import { withHeldReasons } from '../command/deliveries.ts';
 import { findKey, requireKnown, requirePrefix } from '../command/known-names.ts';
 import { countOption, dateTimeOption, idOption, requireRange } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
@@ -89,7 +90,7 @@ export function addDeliveryCommands(program: Command): void {
 }
 
 async function list(session: Session, _: readonly string[], options: ListOptions): Promise<number> {
-  const { engines, out } = session;
+  const { engines } = session;
   requireRange(options);
   const filter: DeliveryFilter = {
     prefix: options.key,
@@ -109,17 +110,18 @@ async function list(session: Session, _: readonly string[], options: ListOptions
   }
   const deliveries = await queue.list(filter, { limit: options.limit, after: options.after });
   if (deliveries.length === 0) await requireKnown(engines, options);
-  for (const delivery of deliveries) await out.line(deliveryJson(delivery), deliveryText(delivery));
+  await print(session, deliveries);
   if (options.follow) await follow(session, filter, { limit: options.limit, shown: deliveries });
   return 0;
 }
 
 /** Prints each of the newest deliveries again whenever it has changed, until interrupted or the range is over. */
 async function follow(
-  { engines, clock, out }: Session,
+  session: Session,
   filter: DeliveryFilter,
   { limit, shown }: { readonly limit: number; readonly shown: readonly DeliverySummary[] },
 ): Promise<void> {
+  const { engines, clock } = session;
   const signal = abortOnInterrupt();
   let known = new Map(shown.map((delivery) => [delivery.id, JSON.stringify(delivery)]));
   while (filter.untilMs === undefined || clock.now() <= filter.untilMs) {
@@ -128,13 +130,19 @@ async function follow(
     const deliveries = await engines.queue().list(filter, { limit });
     const changed = deliveries.filter((delivery) => known.get(delivery.id) !== JSON.stringify(delivery));
     known = new Map(deliveries.map((delivery) => [delivery.id, JSON.stringify(delivery)]));
-    for (const delivery of changed.toReversed())
-      await out.line(deliveryJson(delivery), deliveryText(delivery));
+    await print(session, changed.toReversed());
   }
 }
 
-async function show({ engines, out }: Session, [id = '']: readonly string[]): Promise<number> {
-  const delivery = await engines.queue().find(id);
+async function print(session: Session, deliveries: readonly DeliverySummary[]): Promise<void> {
+  for (const delivery of await withHeldReasons(session, deliveries))
+    await session.out.line(deliveryJson(delivery), deliveryText(delivery));
+}
+
+async function show(session: Session, [id = '']: readonly string[]): Promise<number> {
+  const { engines, out } = session;
+  const found = await engines.queue().find(id);
+  const [delivery] = await withHeldReasons(session, found === undefined ? [] : [found]);
   if (delivery === undefined) {
     throw new FuelError('REFUSED', `there is no delivery ${id}: fuel delivery list shows them`);
   }

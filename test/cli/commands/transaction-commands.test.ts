@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import {
+  keyIssued,
+  onKey,
+  opened,
+  PREFIX,
+  profileSet,
+  webhookSet,
+} from '../../support/accounts/account-samples.ts';
 import { claimOptions, delivered, newDelivery, retryAt } from '../../support/deliveries/deliveries.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { cancelled, confirmed, external, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
@@ -7,6 +15,10 @@ import { confirmedData, showing } from '../../support/transactions/records.ts';
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
+const ACCESS = [
+  { type: 'IntegrationEnabled', data: { account_id: 7 } } satisfies AccountEvent,
+  profileSet('2026-01-01T00:00:00.000Z', null),
+] as const;
 const AFTER_URL = { created_at: '2026-09-03T08:00:00.000Z' };
 
 describe('fuel transaction import', () => {
@@ -41,7 +53,8 @@ describe('fuel transaction import', () => {
 
 describe('fuel transaction show', () => {
   test('shows the events and whether customers see the transaction now', async () => {
-    const { fuel, done, append, eventsOf } = commandLine();
+    const { fuel, done, account, append, eventsOf } = commandLine();
+    await account(opened(), ...ACCESS);
     await append('transaction-1', [confirmed(1)], 1_000);
     await append('transaction-2', [confirmed(2), cancelled(2)], 2_000);
     const shown = (await fuel('transaction', 'show', '1', '--json')).json;
@@ -72,7 +85,8 @@ describe('fuel transaction show', () => {
   });
 
   test('shows a row of the view that no event calls for, and says so', async () => {
-    const { fuel, append, withEngines } = commandLine();
+    const { fuel, account, append, withEngines } = commandLine();
+    await account(opened(), ...ACCESS);
     await append('transaction-1', [confirmed(1)]);
     await withEngines((engines) => engines.view().replace(99, [showing({ id: 99 })]));
     const json = await fuel('transaction', 'show', '99', '--json');
@@ -92,6 +106,36 @@ describe('fuel transaction show', () => {
     const delivery = await fuel('transaction', 'show', '98', '--json');
     expect([delivery.code, delivery.json.deliveries]).toMatchObject([0, [{ transaction_id: 98 }]]);
     expect((await fuel('transaction', 'show', '97')).stderr).toMatch(/REFUSED: transaction 97 is not known/);
+  });
+
+  test('says that a record is not visible while its account has no access, and why', async () => {
+    const { fuel, done, account, append, withEngines } = commandLine();
+    await append('transaction-1', [confirmed(1)], 1_000);
+    await done('projection', 'rebuild', 'transactions');
+    const shown = async () => (await fuel('transaction', 'show', '1')).stdout.split('\n')[0];
+    expect(await shown()).toMatch(/^transaction 1: not visible.*: the account was never opened$/);
+    await account(opened());
+    expect(await shown()).toMatch(/^transaction 1: not visible.*: the integration is off$/);
+    await account(ACCESS[0]);
+    await withEngines((engines) => engines.queue().enqueue([newDelivery(1, { prefix: PREFIX })]));
+    await withEngines(async (engines) => {
+      const [claim] = await engines.queue().claim(claimOptions(9_000));
+      if (claim !== undefined) await engines.queue().report([{ kind: 'held', ...claim }]);
+    });
+    const why = 'it has no charging profile';
+    const { visible, no_access, deliveries } = await done('transaction', 'show', '1');
+    expect({ visible, no_access, deliveries }).toMatchObject({
+      ...{ visible: false, no_access: why },
+      deliveries: [{ state: 'held', reason: why }],
+    });
+    expect((await fuel('transaction', 'show', '1')).stdout).toContain(`now held (${why})`);
+    expect((await fuel('delivery', 'list')).stdout).toContain(`held  (${why})`);
+    await account(ACCESS[1]);
+    expect(await shown()).toBe('transaction 1: visible to the customer');
+    const [held] = deliveries;
+    expect(await done('delivery', 'show', held.id)).toMatchObject({
+      reason: 'the account has access again: it is about to be sent',
+    });
   });
 
   test('says of every key whether it was sent, and why not', async () => {
@@ -150,7 +194,7 @@ describe('fuel transaction show', () => {
   test('shows what a customer could see at a time, by the events and the access of then', async () => {
     const { fuel, done, account, append } = commandLine();
     await account(opened(), keyIssued());
-    await account({ type: 'IntegrationEnabled', data: { account_id: 7 } } as never);
+    await account(ACCESS[0]);
     const soon = Date.now();
     await append('transaction-1', [confirmed(1, AFTER_URL)], soon - 20_000);
     await append('transaction-1', [voided(1)], soon - 10_000);
@@ -158,7 +202,7 @@ describe('fuel transaction show', () => {
     const before = await done('transaction', 'show', '1', '--at', at(soon - 20_001));
     expect(before).toMatchObject({ at: at(soon - 20_001), visible: false, record: null, access: [] });
     const between = await done('transaction', 'show', '1', '--at', at(soon - 10_001));
-    expect(between).toMatchObject({ visible: true });
+    expect(between).toMatchObject({ visible: false, no_access: 'the account was not open' });
     expect(JSON.parse(between.record)).toMatchObject({ id: 1, status: 'CONFIRMED' });
     expect(between.record).toContain('"total_amount":100.270000');
     const after = await done('transaction', 'show', '1', '--at', at(Date.now() - 1));

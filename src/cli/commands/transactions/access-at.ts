@@ -1,4 +1,5 @@
 import { Directory } from '../../../../projections/directory.ts';
+import { noAccessReason } from '../../../accounts/account-state.ts';
 import { AccountHistory } from '../../../deliveries/fan-out/account-history.ts';
 import { type Account, type AccountKey, activeProfile } from '../../../domain/account.ts';
 import { accountStream, type Environment } from '../../../domain/account-events.ts';
@@ -15,20 +16,28 @@ export interface KeyAccess {
   readonly mobile_number: boolean;
 }
 
-/** The keys that the account had at a time; or why that can't be told. Access checks 3 to 5. */
+/** Who could read an account's transactions at a time, by access checks 3 to 5. */
+export interface Access {
+  /** Why nobody could; `null` where the account was open. */
+  readonly noAccess: string | null;
+  /** The keys that the account had; `null` where it can't be read. */
+  readonly keys: readonly KeyAccess[] | null;
+}
+
 export async function accessAt(
   store: EventStore,
   accountId: number,
   { atMs, environment }: { readonly atMs: number; readonly environment: Environment },
-): Promise<readonly KeyAccess[] | { readonly unreadable: string }> {
+): Promise<Access> {
   const events = await store.readStream(accountStream(accountId));
   const next = events.find((event) => recordedAtMs(event) > atMs);
   const position = next?.position ?? Number.MAX_SAFE_INTEGER;
   const history = new AccountHistory({ store, directory: new Directory() });
-  const judged = await history.asOf({ accountId, position }, (account) =>
-    [...(account?.keys.values() ?? [])].map((key) => accessOf(account, key, { atMs, environment })),
-  );
-  return judged.kind === 'known' ? judged.value : { unreadable: judged.reason };
+  const judged = await history.asOf({ accountId, position }, (account) => ({
+    noAccess: account === undefined ? 'the account was not open' : (noAccessReason(account, atMs) ?? null),
+    keys: [...(account?.keys.values() ?? [])].map((key) => accessOf(account, key, { atMs, environment })),
+  }));
+  return judged.kind === 'known' ? judged.value : { noAccess: 'the account can not be read', keys: null };
 }
 
 function accessOf(

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
+import { noAccessReason } from '../../../accounts/account-state.ts';
+import { loadAccount } from '../../../accounts/directory/load-directory.ts';
 import { deliveryJson } from '../../../deliveries/describe-delivery.ts';
 import type { Delivery } from '../../../deliveries/queue/delivery-queue.ts';
 import { timelineOf } from '../../../deliveries/timeline.ts';
@@ -12,7 +14,7 @@ import type { RecordedEvent } from '../../../event-store/event-store.ts';
 import { printableLine } from '../../../printable.ts';
 import { type AppliedEvent, archivedText, effectsOf, rowAt } from '../../../transactions/as-of.ts';
 import { addCommand, type Session } from '../../command/command.ts';
-import { deliveryContext } from '../../command/deliveries.ts';
+import { deliveryContext, withHeldReasons } from '../../command/deliveries.ts';
 import { dateTimeOption, idOption } from '../../command/options.ts';
 import { accessAt } from './access-at.ts';
 
@@ -49,9 +51,12 @@ async function show(
   if (events.length === 0) await noteNoEvents(session, id, { isShown: isShown(row), deliveries });
   const applied = effectsOf(events);
   const whole = await Promise.all(deliveries.map((delivery) => engines.queue().find(delivery.id)));
-  const found = whole.filter((delivery): delivery is Delivery => delivery !== undefined);
+  const found = await withHeldReasons(
+    session,
+    whole.filter((delivery): delivery is Delivery => delivery !== undefined),
+  );
   const timeline = timelineOf({ applied, deliveries: found, notSent });
-  const seen = at === undefined ? seenNow(row, events) : await seenAt(session, applied, at);
+  const seen = at === undefined ? await seenNow(session, row, events) : await seenAt(session, applied, at);
   const document = {
     id,
     events: events.map((event) => ({
@@ -61,7 +66,7 @@ async function show(
       data: printableData(event),
     })),
     ...seen.document,
-    deliveries: deliveries.map(deliveryJson),
+    deliveries: (await withHeldReasons(session, deliveries)).map(deliveryJson),
     not_sent: notSent,
     timeline: timeline.map(({ entry }) => entry),
   };
@@ -98,12 +103,33 @@ interface Seen {
 }
 
 /** With the record where nothing else shows what customers see. */
-function seenNow(row: FoundRow, events: readonly RecordedEvent[]): Seen {
-  const record = isShown(row) && events.length === 0 ? archivedText(row) : undefined;
+async function seenNow(
+  { engines, clock }: Session,
+  row: FoundRow,
+  events: readonly RecordedEvent[],
+): Promise<Seen> {
+  if (!isShown(row)) return { ...visibility(false, null), lines: [] };
+  const entry = await loadAccount(engines.store(), row.accountId);
+  const noAccess =
+    entry === undefined ? 'the account was never opened' : noAccessReason(entry.account, clock.now());
+  const record = events.length === 0 ? archivedText(row) : undefined;
+  const { document, text } = visibility(true, noAccess ?? null);
   return {
-    document: { visible: isShown(row), ...(record !== undefined && { record }) },
-    text: `${isShown(row) ? 'visible' : 'not visible'} to the customer`,
+    document: { ...document, ...(record !== undefined && { record }) },
+    text,
     lines: record === undefined ? [] : [printableLine(record)],
+  };
+}
+
+/** A record that is there is visible only while requests of its account are answered. */
+function visibility(isThere: boolean, noAccess: string | null, at = ''): Pick<Seen, 'document' | 'text'> {
+  const why = isThere ? noAccess : null;
+  const isVisible = isThere && why === null;
+  return {
+    document: { visible: isVisible, ...(why !== null && { no_access: why }) },
+    text:
+      `${isVisible ? 'visible' : 'not visible'} to the customer${at}` +
+      (why === null ? '' : `: the record is there, but requests of its account are refused: ${why}`),
   };
 }
 
@@ -122,16 +148,19 @@ async function seenAt(
   const record = row === undefined ? null : archivedText(row);
   const accountId = (row ?? applied.find((each) => each.row !== undefined)?.row)?.accountId;
   const environment = config.FUEL_ENVIRONMENT;
-  const access =
-    accountId === undefined ? [] : await accessAt(engines.store(), accountId, { atMs, environment });
-  const keys = 'unreadable' in access ? null : access;
+  const found =
+    accountId === undefined
+      ? { noAccess: null, keys: [] }
+      : await accessAt(engines.store(), accountId, { atMs, environment });
+  const { keys } = found;
   const keyLines =
     keys === null
       ? ['the account can not be read: who had access then is not known']
       : keys.map(({ key, reason }) => `key ${key}: ${reason ?? 'had access'}`);
+  const { document, text } = visibility(row !== undefined, found.noAccess, ` at ${at}`);
   return {
-    document: { at, visible: row !== undefined, record, access: keys },
-    text: `${row === undefined ? 'not visible' : 'visible'} to the customer at ${at}`,
+    document: { at, ...document, record, access: keys },
+    text,
     lines: [...(record === null ? [] : [printableLine(record)]), ...keyLines],
   };
 }

@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { withHeldReason } from '../../../deliveries/describe-delivery.ts';
 import {
   DELIVERY_STATES,
   type DeliveryFilter,
@@ -40,7 +41,10 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
     if (!(error instanceof FuelError) || error.code !== 'REFUSED') throw error;
     return withForm(notFound('Deliveries', error.message), given);
   }
-  const { deliveries, next } = page;
+  const { next } = page;
+  const accountOf = (id: number) => parts.directory.account(id)?.account;
+  const nowMs = parts.clock.now();
+  const deliveries = page.deliveries.map((delivery) => withHeldReason(delivery, accountOf, nowMs));
   const isShort = next !== undefined && deliveries.length < ON_A_PAGE;
   return {
     title: 'Deliveries',

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { noAccessReason } from '../../../accounts/account-state.ts';
+import { heldReason } from '../../../accounts/account-state.ts';
 import type { Attempt, Delivery } from '../../../deliveries/queue/delivery-queue.ts';
 import { type Command, commands } from '../html/commands.ts';
 import { block, html, line } from '../html/html.ts';
@@ -52,8 +52,7 @@ function whyOf(
 ): string {
   if (reason !== null) return line(reason, 1_000);
   if (name !== 'held') return '–';
-  const account = directory.account(accountId)?.account;
-  return noAccessReason(account, clock.now()) ?? 'the account has access again: it is about to be sent';
+  return heldReason(directory.account(accountId)?.account, clock.now());
 }
 
 /** With the receiver's answer, which is text of a stranger. */

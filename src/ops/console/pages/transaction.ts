@@ -1,4 +1,6 @@
 import type { VNode } from 'preact';
+import { noAccessReason } from '../../../accounts/account-state.ts';
+import { withHeldReason } from '../../../deliveries/describe-delivery.ts';
 import type { Delivery } from '../../../deliveries/queue/delivery-queue.ts';
 import { type TimelineEntry, timelineOf } from '../../../deliveries/timeline.ts';
 import { transactionDeliveries } from '../../../deliveries/transaction-deliveries.ts';
@@ -35,13 +37,18 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
   ]);
   const { deliveries, notSent } = await transactionDeliveries(id, events, parts);
   const isErased = events.length === 0 && (await parts.store.isErased(stream));
-  const isVisible = row !== undefined && row !== 'hidden';
-  if (events.length === 0 && !isVisible && (isErased || deliveries.length === 0))
-    return missing(id, isErased);
+  const isThere = row !== undefined && row !== 'hidden';
+  const nowMs = parts.clock.now();
+  const accountOf = (accountId: number) => parts.directory.account(accountId)?.account;
+  const noAccess = isThere ? noAccessReason(accountOf(row.accountId), nowMs) : undefined;
+  const isVisible = isThere && noAccess === undefined;
+  if (events.length === 0 && !isThere && (isErased || deliveries.length === 0)) return missing(id, isErased);
   const found = await Promise.all(
     deliveries.slice(0, MAX_DELIVERIES).map((each) => parts.queue.find(each.id)),
   );
-  const whole = found.filter((delivery): delivery is Delivery => delivery !== undefined);
+  const whole = found
+    .filter((delivery): delivery is Delivery => delivery !== undefined)
+    .map((delivery) => withHeldReason(delivery, accountOf, nowMs));
   const applied = effectsOf(events);
   const entries = timelineOf({ applied, deliveries: whole, notSent }).map(({ entry }) =>
     entry.what === 'event' && entry.reason === null
@@ -53,7 +60,7 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
     title: `Transaction ${id}`,
     main: html`<h1>Transaction ${id} ${isVisible ? badge('visible', 'good') : badge('not visible', 'quiet')}</h1>
       <div class="grid">
-        <section><h2>What customers see</h2>${visibility({ events, isVisible, isErased, checkpoint })}</section>
+        <section><h2>What customers see</h2>${visibility({ events, isVisible, noAccess, isErased, checkpoint })}</section>
         <section class="halves"><h2>Record</h2>${record === undefined ? 'No event was recorded.' : facts(recordFacts(record).map(([what, value]) => [what, what === 'account' ? links.account(Number(value)) : value] as const))}</section>
       </div>
       <section class="timeline">${timelineTable(entries, record)}
@@ -92,10 +99,12 @@ function missing(id: number, isErased: boolean): Page {
 function visibility(options: {
   readonly events: readonly RecordedEvent[];
   readonly isVisible: boolean;
+  /** Why requests for a record that is there are refused. */
+  readonly noAccess: string | undefined;
   readonly isErased: boolean;
   readonly checkpoint: Checkpoint | undefined;
 }): VNode {
-  const { events, isVisible, isErased, checkpoint } = options;
+  const { events, isVisible, noAccess, isErased, checkpoint } = options;
   const last = events.at(-1);
   const position = checkpoint?.position ?? 0;
   const isWaiting = last !== undefined && last.position > position;
@@ -108,6 +117,7 @@ function visibility(options: {
         : 'every event of it was applied';
   return facts([
     ['now', isVisible ? 'visible' : 'not visible'],
+    ...(noAccess === undefined ? [] : [['requests of the account', `refused: ${noAccess}`] as const]),
     ['the view', html`${why}${isWaiting ? html` – <a href="/projections">the projector</a>` : null}`],
     ['events', events.length],
   ]);
