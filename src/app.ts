@@ -1,10 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { SealKeys } from './accounts/directory/snapshots/chunks.ts';
 import type { DirectorySnapshots } from './accounts/directory/snapshots/snapshots.ts';
 import {
   openSqliteDirectorySnapshots,
   MIGRATIONS as SNAPSHOT_MIGRATIONS,
 } from './accounts/directory/snapshots/sqlite.ts';
+import { keysFor } from './accounts/master-key.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import type { Coordination } from './coordination/coordination.ts';
@@ -143,7 +145,7 @@ export async function openEngines(config: Config, clock: Clock, log: Log = silen
   const view =
     mongodbUrl === undefined
       ? embeddedView(config, clock, opening)
-      : await mongoDb({ url: mongodbUrl, database: config.MONGODB_DATABASE }, clock, opening, remote);
+      : await mongoDb({ config, url: mongodbUrl, clock }, opening, remote);
   return {
     ...events,
     ...view,
@@ -192,6 +194,8 @@ export function inspectEmbedded(
   return { ...state, knownVersion: FILE_VERSIONS[name] };
 }
 
+const snapshotKeys = (config: Config): SealKeys => keysFor('fuel: seal of a directory snapshot', config);
+
 function stateOf(config: Config, name: EmbeddedFile): StoreState {
   const state = inspectEmbedded(config, name, { maxCheckedBytes: 0 });
   if (state === undefined) return 'missing';
@@ -224,7 +228,9 @@ function embeddedView(config: Config, clock: Clock, opening: Opening): ViewEngin
     deliveryLog: () => queue().copy(),
     deliveryReads: () => queue().bounded,
     coordination: opening.once(() => openSqliteCoordination(at(EMBEDDED_FILES.control))),
-    snapshots: opening.once(() => openSqliteDirectorySnapshots(at(EMBEDDED_FILES.directory))),
+    snapshots: opening.once(() =>
+      openSqliteDirectorySnapshots({ ...at(EMBEDDED_FILES.directory), keys: snapshotKeys(config) }),
+    ),
     rateWindows: (memory) => createMemoryRateWindows({ memory }),
     state: async (name) => stateOf(config, FILE_OF[name]),
   };
@@ -251,8 +257,7 @@ async function eventStoreDb(
 }
 
 async function mongoDb(
-  place: { readonly url: string; readonly database: string },
-  clock: Clock,
+  { config, url, clock }: { readonly config: Config; readonly url: string; readonly clock: Clock },
   opening: Opening,
   remote: RemoteEngine[],
 ): Promise<ViewEngine> {
@@ -275,7 +280,8 @@ async function mongoDb(
     import('./accounts/directory/snapshots/mongodb.ts'),
     import('./edge/rate-windows/mongodb.ts'),
   ]);
-  const connect = opening.once(() => new MongoConnection(place));
+  const connect = opening.once(() => new MongoConnection({ url, database: config.MONGODB_DATABASE }));
+  const keys = snapshotKeys(config);
   remote.push({ name: 'mongodb', check: () => connect().ping(), describe: () => connect().describe() });
   const queue = opening.once(() => queues.openMongoDeliveryQueue({ connection: connect(), clock }));
   const plans = {
@@ -291,7 +297,7 @@ async function mongoDb(
     deliveryLog: queue,
     deliveryReads: () => queue().bounded,
     coordination: opening.once(() => coordinations.openMongoCoordination({ connection: connect() })),
-    snapshots: opening.once(() => snapshots.openMongoDirectorySnapshots({ connection: connect() })),
+    snapshots: opening.once(() => snapshots.openMongoDirectorySnapshots({ connection: connect(), keys })),
     rateWindows: () => windows.createMongoRateWindows({ connection: connect() }),
   };
 }

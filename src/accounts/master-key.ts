@@ -127,6 +127,19 @@ export function findMasterKeys(config: KeyConfig): MasterKeys | undefined {
   return text === undefined ? undefined : new MasterKeys([toKey(text, dataDir)]);
 }
 
+/** Keys for one purpose, for processes of which some may do without a master key (see `SealKeys`). */
+export function keysFor(purpose: string, config: KeyConfig): { known(): Buffer[]; current(): Buffer } {
+  const mayBeWithout = config.FUEL_ENVIRONMENT === 'production' && config.FUEL_MASTER_KEY === undefined;
+  return {
+    known: () => (mayBeWithout ? undefined : findMasterKeys(config))?.deriveKeys(purpose) ?? [],
+    current() {
+      const [key] = openMasterKeys(config).deriveKeys(purpose);
+      if (key === undefined) throw new Error('there is a first master key');
+      return key;
+    },
+  };
+}
+
 /**
  * Path of a `master.key` whose key is not in FUEL_MASTER_KEY: a process that runs without that setting would take it.
  * `undefined` where there is none, and in production, which takes no key from a file.

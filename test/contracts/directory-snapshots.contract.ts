@@ -1,19 +1,23 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { SealKeys } from '../../src/accounts/directory/snapshots/chunks.ts';
 import type {
   DirectorySnapshots,
   SnapshotHeader,
   StoredSnapshot,
 } from '../../src/accounts/directory/snapshots/snapshots.ts';
+import { sealKeys } from '../support/accounts/seal-keys.ts';
 
 export interface SnapshotsUnderTest {
   readonly snapshots: DirectorySnapshots;
-  /** As another process opens it. */
-  readonly second: () => DirectorySnapshots;
-  /** Whether what is stored shall lose a part, or change in one. */
-  readonly damage: (how: 'lose' | 'change') => Promise<void>;
+  /** As another process opens it, with the same master key unless others are given. */
+  readonly second: (keys?: SealKeys) => DirectorySnapshots;
+  /** Whether what is stored shall lose a part, change in one, or be said to be as of position 11. */
+  readonly damage: (how: (typeof DAMAGES)[number]) => Promise<void>;
   /** How many snapshots have something stored. */
   readonly generations: () => Promise<number>;
 }
+
+const DAMAGES = ['lose', 'change', 'position'] as const;
 
 /** What a process that starts relies on. `open` gives an empty one; the suite closes it. */
 export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTest>): void {
@@ -22,7 +26,7 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
     onTestFinished(() => snapshots.close());
     const other = second();
     onTestFinished(() => other.close());
-    return { snapshots, other, ...rest };
+    return { snapshots, other, second, ...rest };
   }
   const at = (position: number): SnapshotHeader => ({ version: 3, storeId: '$store', position });
   const tenParts = (name: string) => Array.from({ length: 10 }, (_, n) => `${name} ${n}`);
@@ -104,12 +108,30 @@ export function directorySnapshotsContract(open: () => Promise<SnapshotsUnderTes
   });
 
   describe('reading the parts rejects', () => {
-    test.each(['lose', 'change'] as const)('where one is missing or changed: %s', async (how) => {
+    test.each(DAMAGES)('where one is missing, or anything was changed: %s', async (how) => {
       const { snapshots, other, damage } = await opened();
       await snapshots.save(at(10), tenPartsOf('10'));
       await damage(how);
       await expect(textOf(await other.load())).rejects.toThrow(/not as it was saved/);
     });
+  });
+
+  test('of another master key is not believed, one of a former master key is', async () => {
+    const { snapshots, second } = await opened();
+    await snapshots.save(at(10), tenPartsOf('10'));
+    for (const [keys, message] of [
+      [sealKeys(2), /another master key/],
+      [sealKeys(), /no master key/],
+    ] as const) {
+      const other = second(keys);
+      await expect(textOf(await other.load())).rejects.toThrow(message);
+      await other.close();
+    }
+    const rotated = second(sealKeys(2, 1));
+    onTestFinished(() => rotated.close());
+    expect(await textOf(await rotated.load())).toEqual(tenParts('10'));
+    await rotated.save(at(20), tenPartsOf('20'));
+    await expect(textOf(await snapshots.load())).rejects.toThrow(/another master key/);
   });
 
   test('after it is closed every call rejects with STORE_CLOSED', async () => {

@@ -127,7 +127,7 @@ export class LiveDirectory {
     const restoring = await restoreDirectory({ ...this.#options, snapshots });
     if (restoring.kind === 'none') return;
     const { header } = restoring;
-    if (header !== undefined) this.#keeper?.found(header);
+    this.#keeper?.found(header, restoring.kind === 'restored');
     if (restoring.kind === 'unusable') {
       const { reason } = restoring;
       const position = header?.position;

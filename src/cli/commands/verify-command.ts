@@ -3,6 +3,7 @@ import { readLog } from '../../agreement/read-log.ts';
 import { repairDeliveries, withdrawnAmong } from '../../agreement/repair-deliveries.ts';
 import { repairView } from '../../agreement/repair-view.ts';
 import { type DeliveryAgreement, DeliveryJudge } from '../../agreement/verify-deliveries.ts';
+import { verifyDirectory } from '../../agreement/verify-directory.ts';
 import { ViewJudge } from '../../agreement/verify-view.ts';
 import { readStartedLog } from '../../deliveries/delivery-log.ts';
 import { FuelError } from '../../errors.ts';
@@ -67,17 +68,32 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   await judgeLog(session, options, { view, deliveries: deliveries?.judge }, deliveries?.logStartedAtMs);
   const viewCounts = view && (await judgedView(session, view, options));
   const deliveryCounts = deliveries && (await judgedDeliveries(session, deliveries, options));
+  const directory = what === undefined ? await judgedDirectory(session, options) : undefined;
   const document = {
+    ...(directory?.differences && { directory }),
     ...(viewCounts && { view: viewCounts }),
     ...(deliveryCounts && { deliveries: deliveryCounts }),
   };
   const judged =
+    (directory?.checked ?? 0) +
     (viewCounts?.checked ?? 0) +
     (deliveryCounts === undefined ? 0 : deliveryCounts.owed + deliveryCounts.not_judged);
   if (judged === 0) await requireKnown(engines, options, { inLog: true });
   out.result(document, JSON.stringify(document, null, 2));
-  const agrees = !viewCounts?.differences && !deliveryCounts?.missing && !deliveryCounts?.surplus;
+  const agrees =
+    !directory?.differences &&
+    !viewCounts?.differences &&
+    !deliveryCounts?.missing &&
+    !deliveryCounts?.surplus;
   return agrees ? 0 : 1;
+}
+
+/** Printed only where it differs. Nothing to repair: a start ignores a snapshot that was changed, and reads the streams. */
+async function judgedDirectory({ engines, clock, out }: Session, { account }: VerifyOptions) {
+  const parts = { store: engines.store(), snapshots: engines.snapshots(), clock };
+  const { checked, differences } = await verifyDirectory(parts, account);
+  for (const difference of differences) out.note(`directory: ${difference}`);
+  return { checked, differences: differences.length };
 }
 
 /** In threads where that pays off. Explanations come in the order of the log. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
@@ -14,6 +15,7 @@ import type {
   SnapshotHeader,
 } from '../../../src/accounts/directory/snapshots/snapshots.ts';
 import { openSqliteDirectorySnapshots } from '../../../src/accounts/directory/snapshots/sqlite.ts';
+import { verifyDirectory } from '../../../src/agreement/verify-directory.ts';
 import { openSqliteCoordination } from '../../../src/coordination/sqlite.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { FuelError } from '../../../src/errors.ts';
@@ -23,6 +25,7 @@ import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-stor
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { contentOf } from '../../support/accounts/directory-content.ts';
+import { sealKeys } from '../../support/accounts/seal-keys.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/waiting.ts';
@@ -38,7 +41,7 @@ function machine() {
   const folder = temporaryFolder();
   const clock = new FakeClock();
   const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db') });
+  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db'), keys: sealKeys(1) });
   const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock });
   onTestFinished(async () => {
     for (const opened of [coordination, snapshots, store]) await opened.close();
@@ -83,7 +86,7 @@ function machine() {
   }
 
   const savedAt = async () => (await snapshots.load())?.header.position;
-  return { store, snapshots, coordination, clock, record, recordMany, start, savedAt };
+  return { folder, store, snapshots, coordination, clock, record, recordMany, start, savedAt };
 }
 
 type Machine = ReturnType<typeof machine>;
@@ -198,6 +201,25 @@ describe('a process that starts', () => {
       expect(next).toEqual([await m.savedAt()]);
     },
   );
+
+  test('does not start from a snapshot that is said to be newer than it is, and soon replaces it', async () => {
+    const m = machine();
+    await m.record('account-7', opened(), keyIssued());
+    await saveAs(m, () => true);
+    const end = await m.record('account-7', onKey('KeySwitchedOff'));
+    const db = new DatabaseSync(join(m.folder, 'directory.db'));
+    db.prepare('UPDATE snapshot SET position = ?').run(end);
+    db.close();
+    const agreement = () => verifyDirectory({ ...m, snapshots: m.snapshots });
+    expect((await agreement()).differences).toEqual([expect.stringContaining('not as it was saved')]);
+    const { live, lines } = await m.start();
+    expect(live.directory.key(PREFIX)?.key.active).toBe(false);
+    expect(lines.map((line) => JSON.parse(line).reason)).toContainEqual(
+      expect.stringContaining('not as it was saved'),
+    );
+    await until(async () => lines.some((line) => line.includes('snapshot saved')), 5_000);
+    expect(await agreement()).toEqual({ checked: 1, differences: [] });
+  });
 
   test('waits while the snapshots can not be reached, rather than read a long log', async () => {
     const m = machine();

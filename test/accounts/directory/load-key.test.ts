@@ -12,6 +12,7 @@ import { newEvent } from '../../../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
+import { sealKeys } from '../../support/accounts/seal-keys.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -44,7 +45,7 @@ function machine() {
   const folder = temporaryFolder();
   const clock = new FakeClock();
   const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db') });
+  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db'), keys: sealKeys(1) });
   onTestFinished(() => Promise.all([store.close(), snapshots.close()]).then(() => undefined));
 
   async function record(events: readonly AccountEvent[]): Promise<void> {

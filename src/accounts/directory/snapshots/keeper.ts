@@ -39,6 +39,7 @@ export class DirectorySnapshotKeeper {
   #unsaved = 0;
   #unsavedSinceMs = 0;
   #notBeforeMs = 0;
+  #isDue = false;
   /** Of the last known snapshot, usable or not. */
   #knownPosition: number | undefined;
   #saving: Promise<void> | undefined;
@@ -47,9 +48,10 @@ export class DirectorySnapshotKeeper {
     this.#options = options;
   }
 
-  /** A snapshot was found when the directory was restored. */
-  found({ position }: SnapshotHeader): void {
-    this.#knownPosition = position;
+  /** A snapshot was found when the directory was restored. One that could not be used is replaced at once. */
+  found(header: SnapshotHeader | undefined, isUsable: boolean): void {
+    this.#knownPosition = header?.position;
+    this.#isDue = !isUsable;
   }
 
   /** Reports applied account events, perhaps none. Starts to save when it is time and `mayBegin`. */
@@ -58,7 +60,8 @@ export class DirectorySnapshotKeeper {
     if (this.#unsaved === 0) this.#unsavedSinceMs = nowMs;
     this.#unsaved += events;
     if (!mayBegin || this.#unsaved === 0 || this.#saving !== undefined || nowMs < this.#notBeforeMs) return;
-    if (this.#unsaved < EVENTS_BETWEEN && nowMs - this.#unsavedSinceMs < MAX_BETWEEN_MS) return;
+    const isFew = this.#unsaved < EVENTS_BETWEEN && nowMs - this.#unsavedSinceMs < MAX_BETWEEN_MS;
+    if (isFew && !this.#isDue) return;
     this.#saving = this.#save().finally(() => {
       this.#saving = undefined;
     });
@@ -98,6 +101,7 @@ export class DirectorySnapshotKeeper {
     if (stored !== undefined && this.#isNewer(stored.header, { storeId, position })) {
       this.#knownPosition = stored.header.position;
       this.#unsaved = 0;
+      this.#isDue = false;
       return;
     }
     const saved = this.#unsaved;
@@ -112,6 +116,7 @@ export class DirectorySnapshotKeeper {
       throw error;
     }
     this.#knownPosition = position;
+    this.#isDue = false;
     log.info({ position }, 'directory snapshot saved');
   }
 

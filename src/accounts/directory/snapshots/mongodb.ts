@@ -6,7 +6,7 @@ import {
   isDuplicateKey,
   PreparedCollections,
 } from '../../../mongodb/prepared-collections.ts';
-import { type Chunk, cutIntoChunks, joinChunks, type Seal, Sealing } from './chunks.ts';
+import { type Chunk, cutIntoChunks, joinChunks, type Seal, Sealing, type SealKeys } from './chunks.ts';
 import type { DirectorySnapshots, SnapshotHeader } from './snapshots.ts';
 
 /** Of one operation, which writes or reads a few chunks. */
@@ -49,6 +49,7 @@ interface ChunkDocument {
  */
 export function openMongoDirectorySnapshots(options: {
   readonly connection: MongoConnection;
+  readonly keys: SealKeys;
 }): DirectorySnapshots {
   const collections = new PreparedCollections(options.connection, PLAN);
   const use = <T>(work: (db: Db) => Promise<T>): Promise<T> => collections.use(ANSWER_MS, work);
@@ -61,8 +62,12 @@ export function openMongoDirectorySnapshots(options: {
     }
   }
 
-  async function write(generation: string, parts: Iterable<Uint8Array>): Promise<Seal> {
-    const sealing = new Sealing();
+  async function write(
+    generation: string,
+    header: SnapshotHeader,
+    parts: Iterable<Uint8Array>,
+  ): Promise<Seal> {
+    const sealing = new Sealing(options.keys.current(), header);
     let number = 0;
     for (const chunk of cutIntoChunks(parts)) {
       sealing.add(chunk);
@@ -78,13 +83,13 @@ export function openMongoDirectorySnapshots(options: {
       const found = await use(current);
       if (found === null) return undefined;
       const header = { version: found.version, storeId: found.store_id, position: found.position };
-      return { header, parts: joinChunks(chunksOf(found), found) };
+      return { header, parts: joinChunks(chunksOf(found), { ...found, header }, options.keys) };
     },
     async save(header, parts) {
       const before = await use(current);
       const generation = randomUUID();
       try {
-        const seal = await write(generation, parts);
+        const seal = await write(generation, header, parts);
         await use((db) => replace(db, before, { ...plain(header), ...seal, generation }));
       } catch (error) {
         await use((db) => chunksIn(db).deleteMany({ generation })).catch(() => undefined); // otherwise removed later as an orphan

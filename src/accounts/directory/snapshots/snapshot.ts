@@ -7,9 +7,9 @@ import type { Position } from '../../../event-store/event-store.ts';
 /**
  * Of the form below and of what accounts are folded to. Raise it when either changes: an `Account` with another shape,
  * or an event with another meaning. A snapshot of version 1 may lack an event: that version could skip one when it
- * resumed a subscription to EventStoreDB.
+ * resumed a subscription to EventStoreDB. Up to version 3 a plain hash sealed the parts, and nothing the position.
  */
-export const DIRECTORY_SNAPSHOT_VERSION = 3;
+export const DIRECTORY_SNAPSHOT_VERSION = 4;
 /** To write or read a part takes the event loop a few milliseconds. */
 const PART_BYTES = 128 * 1024;
 const LINE_FEED = 10;

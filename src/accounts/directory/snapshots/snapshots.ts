@@ -22,8 +22,9 @@ export interface StoredSnapshot {
  *
  * - `save` replaces the snapshot atomically: a process that loads meanwhile gets one of the two, whole. Of two that are
  *   saved at once the one with the later position stays.
- * - `load` returns the snapshot, `undefined` where there is none. Reading its parts rejects where some are missing or
- *   were changed.
+ * - `load` returns the snapshot, `undefined` where there is none. Reading its parts rejects where some are missing, or where
+ *   anything of it, the header too, is not as a process with one of the master keys saved it: what is read before the
+ *   end is not to be believed.
  */
 export interface DirectorySnapshots {
   load(): Promise<StoredSnapshot | undefined>;

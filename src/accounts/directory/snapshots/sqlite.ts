@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Database } from '../../../sqlite/database.ts';
-import { type Chunk, cutIntoChunks, joinChunks, type Seal, Sealing } from './chunks.ts';
+import { type Chunk, cutIntoChunks, joinChunks, type Seal, Sealing, type SealKeys } from './chunks.ts';
 import type { DirectorySnapshots, SnapshotHeader, StoredSnapshot } from './snapshots.ts';
 
 export const MIGRATIONS = [
@@ -13,6 +13,7 @@ export const MIGRATIONS = [
      generation TEXT NOT NULL, number INTEGER NOT NULL, ends_part INTEGER NOT NULL, bytes BLOB NOT NULL,
      created_at INTEGER NOT NULL, PRIMARY KEY (generation, number)
    ) STRICT;`,
+  'ALTER TABLE snapshot RENAME COLUMN sha256 TO seal;',
 ];
 /** Chunks of a process that was killed while it saved are removed after this. */
 const ORPHANED_AFTER_SECONDS = 3_600;
@@ -28,7 +29,10 @@ interface StoredHeader extends Seal {
  * The snapshot of one machine, in a separate file. Chunks are written one at a time, with the event loop free between:
  * one blob of hundreds of MiB would block it for seconds.
  */
-export function openSqliteDirectorySnapshots(options: { readonly path: string }): DirectorySnapshots {
+export function openSqliteDirectorySnapshots(options: {
+  readonly path: string;
+  readonly keys: SealKeys;
+}): DirectorySnapshots {
   const db = new Database(options.path, { migrations: MIGRATIONS, durability: 'normal' });
   const select = db.prepare('SELECT * FROM snapshot');
   const put = db.prepare('INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?, ?, ?, ?)');
@@ -57,8 +61,12 @@ export function openSqliteDirectorySnapshots(options: { readonly path: string })
     }
   }
 
-  async function write(generation: string, parts: Iterable<Uint8Array>): Promise<Seal> {
-    const sealing = new Sealing();
+  async function write(
+    generation: string,
+    header: SnapshotHeader,
+    parts: Iterable<Uint8Array>,
+  ): Promise<Seal> {
+    const sealing = new Sealing(options.keys.current(), header);
     let number = 0;
     for (const { bytes, endsPart } of cutIntoChunks(parts)) {
       sealing.add({ bytes, endsPart });
@@ -80,7 +88,7 @@ export function openSqliteDirectorySnapshots(options: { readonly path: string })
     if (isAnother && now.header.position > header.position) return [saved.generation];
     const { version, storeId, position } = header;
     const previous = now?.generation ?? null;
-    put.run(version, storeId, position, saved.generation, previous, saved.chunks, saved.sha256);
+    put.run(version, storeId, position, saved.generation, previous, saved.chunks, saved.seal);
     const old = orphans.all(saved.generation, previous ?? '', ORPHANED_AFTER_SECONDS);
     const left = old.map((row) => row.generation as string);
     return now?.previous == null ? left : [now.previous, ...left];
@@ -95,13 +103,13 @@ export function openSqliteDirectorySnapshots(options: { readonly path: string })
   return {
     async load(): Promise<StoredSnapshot | undefined> {
       const found = current();
-      return found && { header: found.header, parts: joinChunks(chunksOf(found), found) };
+      return found && { header: found.header, parts: joinChunks(chunksOf(found), found, options.keys) };
     },
     async save(header, parts) {
       const before = current();
       const generation = randomUUID();
       try {
-        const seal = await write(generation, parts);
+        const seal = await write(generation, header, parts);
         await remove(await db.write(() => replace(before, header, { ...seal, generation })));
       } catch (error) {
         if (db.isOpen && current()?.generation !== generation) await remove([generation]);
@@ -124,6 +132,6 @@ function toHeader(row: Readonly<Record<string, unknown>>): StoredHeader {
     generation: row.generation as string,
     previous: row.previous as string | null,
     chunks: row.chunks as number,
-    sha256: row.sha256 as string,
+    seal: row.seal as string,
   };
 }

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openMongoDirectorySnapshots } from '../../../../src/accounts/directory/snapshots/mongodb.ts';
 import { directorySnapshotsContract } from '../../../contracts/directory-snapshots.contract.ts';
+import { sealKeys } from '../../../support/accounts/seal-keys.ts';
 import { describeWithMongodb, freshDatabase, mongodb } from '../../../support/engines/mongodb.ts';
 
 const PARTS = 'directory_snapshot_parts';
@@ -10,11 +11,13 @@ describeWithMongodb('directory snapshots on MongoDB', () => {
     const database = freshDatabase();
     const connection = mongodb(database);
     return {
-      snapshots: openMongoDirectorySnapshots({ connection }),
-      second: () => openMongoDirectorySnapshots({ connection: mongodb(database) }),
+      snapshots: openMongoDirectorySnapshots({ connection, keys: sealKeys(1) }),
+      second: (keys = sealKeys(1)) => openMongoDirectorySnapshots({ connection: mongodb(database), keys }),
       damage: (how) =>
         connection.use(async (db) => {
-          if (how === 'lose') await db.collection(PARTS).deleteOne({ number: 9 });
+          if (how === 'position')
+            await db.collection('directory_snapshots').updateOne({}, { $set: { position: 11 } });
+          else if (how === 'lose') await db.collection(PARTS).deleteOne({ number: 9 });
           else await db.collection(PARTS).updateOne({ number: 9 }, { $set: { bytes: Buffer.from('x') } });
         }),
       generations: () =>
@@ -24,7 +27,7 @@ describeWithMongodb('directory snapshots on MongoDB', () => {
 
   test('chunks of a process that was killed while it saved are removed after an hour', async () => {
     const connection = mongodb();
-    const snapshots = openMongoDirectorySnapshots({ connection });
+    const snapshots = openMongoDirectorySnapshots({ connection, keys: sealKeys(1) });
     onTestFinished(() => snapshots.close());
     const left = (generation: string, ageMs: number) => ({
       generation,

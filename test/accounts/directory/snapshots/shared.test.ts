@@ -3,13 +3,17 @@ import { expect, onTestFinished, test } from 'vitest';
 import { SharingSource, startingFrom } from '../../../../src/accounts/directory/snapshots/shared.ts';
 import type { DirectorySnapshots } from '../../../../src/accounts/directory/snapshots/snapshots.ts';
 import { openSqliteDirectorySnapshots } from '../../../../src/accounts/directory/snapshots/sqlite.ts';
+import { sealKeys } from '../../../support/accounts/seal-keys.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 const HEADER = { version: 1, storeId: 'store', position: 10 };
 const PARTS = ['first', '', 'the last'];
 
 async function saved(): Promise<DirectorySnapshots> {
-  const snapshots = openSqliteDirectorySnapshots({ path: join(temporaryFolder(), 'directory.db') });
+  const snapshots = openSqliteDirectorySnapshots({
+    path: join(temporaryFolder(), 'directory.db'),
+    keys: sealKeys(1),
+  });
   onTestFinished(() => snapshots.close());
   await snapshots.save(
     HEADER,
@@ -46,7 +50,10 @@ test('a snapshot that was not read to its end is not handed over: the thread loa
 });
 
 test('where there is none there is nothing to hand over', async () => {
-  const snapshots = openSqliteDirectorySnapshots({ path: join(temporaryFolder(), 'directory.db') });
+  const snapshots = openSqliteDirectorySnapshots({
+    path: join(temporaryFolder(), 'directory.db'),
+    keys: sealKeys(1),
+  });
   onTestFinished(() => snapshots.close());
   const source = new SharingSource(snapshots);
   expect([await source.load(), source.loaded]).toEqual([undefined, undefined]);

@@ -3,12 +3,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openSqliteDirectorySnapshots } from '../../../../src/accounts/directory/snapshots/sqlite.ts';
 import { Database } from '../../../../src/sqlite/database.ts';
 import { directorySnapshotsContract } from '../../../contracts/directory-snapshots.contract.ts';
+import { sealKeys } from '../../../support/accounts/seal-keys.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 function openFile() {
   const path = join(temporaryFolder(), 'directory.db');
-  const snapshots = openSqliteDirectorySnapshots({ path });
-  const db = new Database(path, { migrations: [''], durability: 'normal' });
+  const snapshots = openSqliteDirectorySnapshots({ path, keys: sealKeys(1) });
+  const db = new Database(path, { migrations: ['', ''], durability: 'normal' });
   onTestFinished(() => db.close());
   return { path, snapshots, db };
 }
@@ -17,13 +18,14 @@ directorySnapshotsContract(async () => {
   const { path, snapshots, db } = openFile();
   return {
     snapshots,
-    second: () => openSqliteDirectorySnapshots({ path }),
+    second: (keys = sealKeys(1)) => openSqliteDirectorySnapshots({ path, keys }),
     async damage(how) {
-      db.exec(
-        how === 'lose'
-          ? 'DELETE FROM chunks WHERE number = 9'
-          : "UPDATE chunks SET bytes = x'00' WHERE number = 9",
-      );
+      const damages = {
+        lose: 'DELETE FROM chunks WHERE number = 9',
+        change: "UPDATE chunks SET bytes = x'00' WHERE number = 9",
+        position: 'UPDATE snapshot SET position = 11',
+      };
+      db.exec(damages[how]);
     },
     async generations() {
       return db.prepare('SELECT count(DISTINCT generation) AS n FROM chunks').get()?.n as number;

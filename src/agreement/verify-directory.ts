@@ -1,0 +1,71 @@
+import { Directory } from '../../projections/directory.ts';
+import type { AccountState } from '../../projections/directory-entry.ts';
+import { applyToDirectory } from '../accounts/directory/apply-to-directory.ts';
+import { restoreDirectory } from '../accounts/directory/restore-directory.ts';
+import type { SnapshotSource } from '../accounts/directory/snapshots/shared.ts';
+import { DIRECTORY_SNAPSHOT_VERSION } from '../accounts/directory/snapshots/snapshot.ts';
+import type { Clock } from '../clock.ts';
+import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
+import { sameJson } from '../domain/values/same-json.ts';
+import type { EventStore } from '../event-store/event-store.ts';
+import { readToEnd } from '../event-store/read-to-end.ts';
+
+export interface DirectoryAgreement {
+  /** Accounts. */
+  readonly checked: number;
+  /** One line each. */
+  readonly differences: readonly string[];
+}
+
+/**
+ * Compares the directory that a process starts with, the stored snapshot and the events after it, with what the account
+ * streams alone say. A snapshot that was changed is a difference, although a start ignores it. Changes nothing.
+ */
+export async function verifyDirectory(
+  { store, snapshots, clock }: { store: EventStore; snapshots: SnapshotSource; clock: Clock },
+  accountId?: number,
+): Promise<DirectoryAgreement> {
+  const [started, streams] = [new Directory(), new Directory()];
+  const restoring = await restoreDirectory({ directory: started, snapshots, store, clock });
+  const restoredTo = started.position;
+  for await (const { events } of readToEnd(store, { prefixes: [ACCOUNT_STREAMS], after: 0 })) {
+    for (const event of events) {
+      applyToDirectory(streams, event);
+      if (event.position > restoredTo) applyToDirectory(started, event);
+    }
+  }
+  const differences =
+    restoring.kind === 'unusable' && restoring.header?.version === DIRECTORY_SNAPSHOT_VERSION
+      ? [`the stored snapshot can not be used: ${restoring.reason}`]
+      : [];
+  const isAskedFor = ({ id }: AccountState): boolean => accountId === undefined || id === accountId;
+  const stored = new Map(
+    Iterator.from(started.states())
+      .filter(isAskedFor)
+      .map((state) => [state.id, state]),
+  );
+  let checked = 0;
+  for (const state of Iterator.from(streams.states()).filter(isAskedFor)) {
+    checked++;
+    if (!isSame(state, stored.get(state.id)))
+      differences.push(`account ${state.id} is not as its stream says`);
+    stored.delete(state.id);
+  }
+  for (const id of stored.keys()) differences.push(`account ${id} is in no stream`);
+  return { checked, differences };
+}
+
+function isSame(state: AccountState, other: AccountState | undefined): boolean {
+  return other !== undefined && sameJson(plain(state), plain(other));
+}
+
+function plain({ revision, unreadable, packed, lastKeys }: AccountState): unknown {
+  const text = packed && Buffer.from(packed.bytes.subarray(packed.from, packed.to)).toString();
+  return {
+    revision,
+    unreadable,
+    account: text === undefined ? null : JSON.parse(text),
+    prefixes: packed?.prefixes ?? [],
+    lastKeys: [...(lastKeys ?? [])],
+  };
+}
