@@ -1,61 +1,27 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { SealKeys } from './accounts/directory/snapshots/chunks.ts';
 import type { DirectorySnapshots } from './accounts/directory/snapshots/snapshots.ts';
-import {
-  openSqliteDirectorySnapshots,
-  MIGRATIONS as SNAPSHOT_MIGRATIONS,
-} from './accounts/directory/snapshots/sqlite.ts';
+import { openSqliteDirectorySnapshots } from './accounts/directory/snapshots/sqlite.ts';
 import { keysFor } from './accounts/master-key.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import type { Coordination } from './coordination/coordination.ts';
-import { MIGRATIONS as COORDINATION_MIGRATIONS, openSqliteCoordination } from './coordination/sqlite.ts';
+import { openSqliteCoordination } from './coordination/sqlite.ts';
 import type { BoundedReads } from './deliveries/queue/bounded-reads.ts';
 import type { DeliveryQueue } from './deliveries/queue/delivery-queue.ts';
 import type { DeliveryLogCopy } from './deliveries/queue/log-copy.ts';
 import { openSqliteDeliveryQueue } from './deliveries/queue/sqlite/queue.ts';
-import { deliveryMigrations } from './deliveries/queue/sqlite/schema.ts';
 import { createMemoryRateWindows } from './edge/rate-windows/memory.ts';
 import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
+import { EMBEDDED_FILES, embeddedFile, type StoreState, stateOf } from './embedded-files.ts';
 import { reasonOf } from './errors.ts';
 import type { EventStore, PersistentSubscriptions } from './event-store/event-store.ts';
-import { eventMigrations } from './event-store/sqlite/event-migrations.ts';
 import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlite/event-store.ts';
-import { subscriptionMigrations } from './event-store/sqlite/group.ts';
 import { openSqliteSubscriptions } from './event-store/sqlite/subscriptions.ts';
 import { type Log, silentLog } from './log.ts';
 import { EVENT_STORE, type RemoteEngine } from './ops/engine-health.ts';
-import { type FileState, inspectFile } from './sqlite/database.ts';
-import { numberedFiles } from './sqlite/numbered-files.ts';
-import { MIGRATIONS as VIEW_MIGRATIONS } from './transactions/view/sqlite/schema.ts';
 import { openSqliteView } from './transactions/view/sqlite/view.ts';
 import type { TransactionsView } from './transactions/view/transactions-view.ts';
 
-/** The embedded files, by what they hold; each is one SQLite database in the data directory. */
-export const EMBEDDED_FILES = {
-  events: 'events.db',
-  transactions: 'transactions.db',
-  deliveries: 'deliveries.db',
-  subscriptions: 'subscriptions.db',
-  control: 'control.db',
-  directory: 'directory.db',
-} as const;
-
-/** The names of the embedded files in the folder; a view may be in several. */
-export function embeddedFiles(folder: string): string[] {
-  return Object.values(EMBEDDED_FILES).flatMap((name) => numberedFiles(folder, name));
-}
-
-/** The version of each file that this program writes. */
-const FILE_VERSIONS: Readonly<Record<EmbeddedFile, number>> = {
-  events: eventMigrations.length,
-  transactions: VIEW_MIGRATIONS.length,
-  deliveries: deliveryMigrations({ id: '', startedAtMs: 0 }).length,
-  subscriptions: subscriptionMigrations.length,
-  control: COORDINATION_MIGRATIONS.length,
-  directory: SNAPSHOT_MIGRATIONS.length,
-};
 const FILE_OF = {
   view: 'transactions',
   queue: 'deliveries',
@@ -63,14 +29,7 @@ const FILE_OF = {
   snapshots: 'directory',
 } as const;
 
-export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
 export type StoreName = 'store' | 'subscriptions' | keyof typeof FILE_OF;
-
-/**
- * Of a store before it is opened: opening one that is missing makes it, one of another version updates it, and one that
- * this user may only read leaves files beside it.
- */
-export type StoreState = 'missing' | 'of another version' | 'read-only' | 'current';
 
 interface EventEngine {
   state(name: 'store' | 'subscriptions'): Promise<StoreState>;
@@ -179,48 +138,27 @@ export async function faultsOfEngines(config: Config): Promise<string[]> {
 
 /** The embedded event store with its own further methods, for `fuel store copy`. */
 export function openEmbeddedEvents(config: Config, clock: Clock): SqliteEventStore {
-  return openSqliteEventStore(file(config, clock, EMBEDDED_FILES.events));
-}
-
-/** The state of an embedded file, looked through if it is small; `undefined` where there is none. */
-export function inspectEmbedded(
-  { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
-  name: EmbeddedFile,
-  { maxCheckedBytes }: { readonly maxCheckedBytes: number },
-): (FileState & { readonly knownVersion: number }) | undefined {
-  const [first] = numberedFiles(FUEL_DATA_DIR, EMBEDDED_FILES[name]);
-  if (first === undefined) return undefined;
-  const state = inspectFile(join(FUEL_DATA_DIR, first), { maxCheckedBytes });
-  return { ...state, knownVersion: FILE_VERSIONS[name] };
+  return openSqliteEventStore(embeddedFile(config, clock, EMBEDDED_FILES.events));
 }
 
 const snapshotKeys = (config: Config): SealKeys => keysFor('fuel: seal of a directory snapshot', config);
-
-function stateOf(config: Config, name: EmbeddedFile): StoreState {
-  const state = inspectEmbedded(config, name, { maxCheckedBytes: 0 });
-  if (state === undefined) return 'missing';
-  if (state.isReadOnly) return 'read-only';
-  return state.version === state.knownVersion ? 'current' : 'of another version';
-}
-
-function file(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
-  mkdirSync(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
-  return { path: join(config.FUEL_DATA_DIR, name), clock };
-}
 
 function embeddedEvents(config: Config, clock: Clock, opening: Opening): EventEngine {
   const store = opening.once(() => openEmbeddedEvents(config, clock));
   return {
     store,
     subscriptions: opening.once(() =>
-      openSqliteSubscriptions({ ...file(config, clock, EMBEDDED_FILES.subscriptions), store: store() }),
+      openSqliteSubscriptions({
+        ...embeddedFile(config, clock, EMBEDDED_FILES.subscriptions),
+        store: store(),
+      }),
     ),
     state: async (name) => stateOf(config, name === 'store' ? 'events' : 'subscriptions'),
   };
 }
 
 function embeddedView(config: Config, clock: Clock, opening: Opening): ViewEngine {
-  const at = (name: string) => file(config, clock, name);
+  const at = (name: string) => embeddedFile(config, clock, name);
   const queue = opening.once(() => openSqliteDeliveryQueue(at(EMBEDDED_FILES.deliveries)));
   return {
     view: opening.once(() => openSqliteView(at(EMBEDDED_FILES.transactions))),

@@ -17,7 +17,7 @@ const LAYERS = [
   ['src/lines'],
   ['src/accounts', 'src/audit', 'src/transactions'],
   ['src/deliveries', 'src/edge', 'src/notices', 'src/sample'],
-  ['src/ops'],
+  ['src/embedded-files.ts', 'src/ops'],
   ['src/agreement', 'src/app.ts', 'src/erasure', 'src/http', 'src/store-copy'],
   ['src/service'],
   ['src/doctor', 'src/mock'],
@@ -28,7 +28,12 @@ const LAYERS = [
 /** What an engine's adapters consist of: a folder or a file of its name. */
 const ADAPTER = /\/(sqlite|mongodb|eventstoredb)(?:\/|\.ts$)/;
 /** Besides adapters, those that work on the embedded files themselves. */
-const FILES_OF_SQLITE = ['src/app.ts', 'src/backup/backup.ts', 'src/erasure/erased-bytes.ts'];
+const FILES_OF_SQLITE = [
+  'src/app.ts',
+  'src/embedded-files.ts',
+  'src/backup/backup.ts',
+  'src/erasure/erased-bytes.ts',
+];
 /** The folders or files that may import a package: only its adapter. */
 const DRIVERS: Readonly<Record<string, RegExp>> = {
   'node:sqlite': /\/sqlite(?:\/|\.ts$)|^src\/erasure\/erased-bytes\.ts$/,

@@ -1,9 +1,10 @@
 import type { Directory } from '../../projections/directory.ts';
 import { findMasterKeys, otherKeyFile } from '../accounts/master-key.ts';
 import { recordedMasterKeys } from '../accounts/store-binding.ts';
-import { EMBEDDED_FILES, type EmbeddedFile, type Engines, inspectEmbedded, openEngines } from '../app.ts';
+import { type Engines, openEngines } from '../app.ts';
 import type { Clock } from '../clock.ts';
 import { type Config, inspectConfig, showConfig, unknownSettings } from '../config/config.ts';
+import { EMBEDDED_FILES, type EmbeddedFile, inspectEmbedded } from '../embedded-files.ts';
 import { generatedCertificate } from '../http/server/certificate.ts';
 import { configuredPhotoStore } from '../images/presign.ts';
 import { verifyMailServer } from '../notices/mailer.ts';

@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { BoundStore } from '../../accounts/bound-store.ts';
 import { bindStore } from '../../accounts/store-binding.ts';
-import { EMBEDDED_FILES, type Engines } from '../../app.ts';
+import type { Engines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
+import { EMBEDDED_FILES } from '../../embedded-files.ts';
 import { FuelError } from '../../errors.ts';
 
 /** Throws `REFUSED` if the events are embedded and their file does not exist. */

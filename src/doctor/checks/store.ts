@@ -1,10 +1,11 @@
 import { join, resolve } from 'node:path';
 import { assertBinding } from '../../accounts/store-binding.ts';
-import { EMBEDDED_FILES, type StoreName, type StoreState } from '../../app.ts';
+import type { StoreName } from '../../app.ts';
 import type { Config } from '../../config/config.ts';
 import type { Coordination } from '../../coordination/coordination.ts';
 import { readStartedLog } from '../../deliveries/delivery-log.ts';
 import type { DeliveryQueue } from '../../deliveries/queue/delivery-queue.ts';
+import { EMBEDDED_FILES, type StoreState } from '../../embedded-files.ts';
 import { FuelError } from '../../errors.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';

@@ -1,0 +1,70 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { MIGRATIONS as SNAPSHOT_MIGRATIONS } from './accounts/directory/snapshots/sqlite.ts';
+import type { Clock } from './clock.ts';
+import type { Config } from './config/config.ts';
+import { MIGRATIONS as COORDINATION_MIGRATIONS } from './coordination/sqlite.ts';
+import { deliveryMigrations } from './deliveries/queue/sqlite/schema.ts';
+import { eventMigrations } from './event-store/sqlite/event-migrations.ts';
+import { subscriptionMigrations } from './event-store/sqlite/group.ts';
+import { type FileState, inspectFile } from './sqlite/database.ts';
+import { numberedFiles } from './sqlite/numbered-files.ts';
+import { MIGRATIONS as VIEW_MIGRATIONS } from './transactions/view/sqlite/schema.ts';
+
+/** The embedded files, by what they hold; each is one SQLite database in the data directory. */
+export const EMBEDDED_FILES = {
+  events: 'events.db',
+  transactions: 'transactions.db',
+  deliveries: 'deliveries.db',
+  subscriptions: 'subscriptions.db',
+  control: 'control.db',
+  directory: 'directory.db',
+} as const;
+
+/** The names of the embedded files in the folder; a view may be in several. */
+export function embeddedFiles(folder: string): string[] {
+  return Object.values(EMBEDDED_FILES).flatMap((name) => numberedFiles(folder, name));
+}
+
+/** The version of each file that this program writes. */
+const FILE_VERSIONS: Readonly<Record<EmbeddedFile, number>> = {
+  events: eventMigrations.length,
+  transactions: VIEW_MIGRATIONS.length,
+  deliveries: deliveryMigrations({ id: '', startedAtMs: 0 }).length,
+  subscriptions: subscriptionMigrations.length,
+  control: COORDINATION_MIGRATIONS.length,
+  directory: SNAPSHOT_MIGRATIONS.length,
+};
+
+export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
+
+/**
+ * Of a store before it is opened: opening one that is missing makes it, one of another version updates it, and one that
+ * this user may only read leaves files beside it.
+ */
+export type StoreState = 'missing' | 'of another version' | 'read-only' | 'current';
+
+/** The state of an embedded file, looked through if it is small; `undefined` where there is none. */
+export function inspectEmbedded(
+  { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
+  name: EmbeddedFile,
+  { maxCheckedBytes }: { readonly maxCheckedBytes: number },
+): (FileState & { readonly knownVersion: number }) | undefined {
+  const [first] = numberedFiles(FUEL_DATA_DIR, EMBEDDED_FILES[name]);
+  if (first === undefined) return undefined;
+  const state = inspectFile(join(FUEL_DATA_DIR, first), { maxCheckedBytes });
+  return { ...state, knownVersion: FILE_VERSIONS[name] };
+}
+
+export function stateOf(config: Config, name: EmbeddedFile): StoreState {
+  const state = inspectEmbedded(config, name, { maxCheckedBytes: 0 });
+  if (state === undefined) return 'missing';
+  if (state.isReadOnly) return 'read-only';
+  return state.version === state.knownVersion ? 'current' : 'of another version';
+}
+
+/** How an embedded file is opened; its folder is made. */
+export function embeddedFile(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
+  mkdirSync(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
+  return { path: join(config.FUEL_DATA_DIR, name), clock };
+}
