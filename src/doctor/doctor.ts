@@ -4,7 +4,7 @@ import { recordedMasterKeys } from '../accounts/store-binding.ts';
 import { type Engines, openEngines } from '../app.ts';
 import type { Clock } from '../clock.ts';
 import { type Config, inspectConfig, showConfig, unknownSettings } from '../config/config.ts';
-import { EMBEDDED_FILES, type EmbeddedFile, inspectEmbedded } from '../embedded-files.ts';
+import { EMBEDDED_FILES, type EmbeddedFile, inspectEmbedded } from '../data-dir/embedded-files.ts';
 import { generatedCertificate } from '../http/server/certificate.ts';
 import { configuredPhotoStore } from '../images/presign.ts';
 import { verifyMailServer } from '../notices/mailer.ts';

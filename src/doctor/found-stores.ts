@@ -2,7 +2,7 @@ import type { Directory } from '../../projections/directory.ts';
 import { loadDirectory } from '../accounts/directory/load-directory.ts';
 import type { Engines, StoreName } from '../app.ts';
 import type { Clock } from '../clock.ts';
-import type { StoreState } from '../embedded-files.ts';
+import type { StoreState } from '../data-dir/embedded-files.ts';
 import { type FollowerStatus, followerStatus } from '../ops/followers.ts';
 
 /** The stores that there are, each opened once; `undefined` where that would make or update one. */

@@ -5,7 +5,7 @@ import { bindStore } from '../../accounts/store-binding.ts';
 import type { Engines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
-import { EMBEDDED_FILES } from '../../embedded-files.ts';
+import { EMBEDDED_FILES } from '../../data-dir/embedded-files.ts';
 import { FuelError } from '../../errors.ts';
 
 /** Throws `REFUSED` if the events are embedded and their file does not exist. */

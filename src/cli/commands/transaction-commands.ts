@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, InvalidArgumentError } from 'commander';
-import { embeddedFiles } from '../../embedded-files.ts';
+import { embeddedFiles } from '../../data-dir/embedded-files.ts';
 import { eraseTransaction } from '../../erasure/erase-transaction.ts';
 import { FuelError } from '../../errors.ts';
 import { type ImportCounts, importTransactions } from '../../transactions/import/import-transactions.ts';

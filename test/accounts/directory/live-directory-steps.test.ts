@@ -18,6 +18,7 @@ import { FuelError } from '../../../src/errors.ts';
 import type { EventStore, SubscriptionBatch } from '../../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
+import { sealKeys } from '../../support/accounts/seal-keys.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { memoryLog } from '../../support/service/api.ts';
@@ -52,7 +53,7 @@ function handed(store: EventStore) {
 function machine() {
   const stores = openPushStores();
   const { clock, store, folder } = stores;
-  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db') });
+  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db'), keys: sealKeys(1) });
   const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock });
   onTestFinished(() => Promise.all([snapshots.close(), coordination.close()]).then(() => undefined));
 

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { bindStore } from '../../../src/accounts/store-binding.ts';
 import type { StoreName } from '../../../src/app.ts';
+import type { StoreState } from '../../../src/data-dir/embedded-files.ts';
 import { claimDeliveryLog } from '../../../src/deliveries/delivery-log.ts';
 import { checkMissingStore, checkStore } from '../../../src/doctor/checks/store.ts';
-import type { StoreState } from '../../../src/embedded-files.ts';
 import { beginCopy } from '../../../src/store-copy/unfinished-copy.ts';
 import { openProjection } from '../../support/transactions/projector.ts';
 

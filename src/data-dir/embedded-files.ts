@@ -1,15 +1,15 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { MIGRATIONS as SNAPSHOT_MIGRATIONS } from './accounts/directory/snapshots/sqlite.ts';
-import type { Clock } from './clock.ts';
-import type { Config } from './config/config.ts';
-import { MIGRATIONS as COORDINATION_MIGRATIONS } from './coordination/sqlite.ts';
-import { deliveryMigrations } from './deliveries/queue/sqlite/schema.ts';
-import { eventMigrations } from './event-store/sqlite/event-migrations.ts';
-import { subscriptionMigrations } from './event-store/sqlite/group.ts';
-import { type FileState, inspectFile } from './sqlite/database.ts';
-import { numberedFiles } from './sqlite/numbered-files.ts';
-import { MIGRATIONS as VIEW_MIGRATIONS } from './transactions/view/sqlite/schema.ts';
+import { MIGRATIONS as SNAPSHOT_MIGRATIONS } from '../accounts/directory/snapshots/sqlite.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import { MIGRATIONS as COORDINATION_MIGRATIONS } from '../coordination/sqlite.ts';
+import { deliveryMigrations } from '../deliveries/queue/sqlite/schema.ts';
+import { eventMigrations } from '../event-store/sqlite/event-migrations.ts';
+import { subscriptionMigrations } from '../event-store/sqlite/group.ts';
+import { type FileState, inspectFile } from '../sqlite/database.ts';
+import { numberedFiles } from '../sqlite/numbered-files.ts';
+import { MIGRATIONS as VIEW_MIGRATIONS } from '../transactions/view/sqlite/schema.ts';
 
 /** The embedded files, by what they hold; each is one SQLite database in the data directory. */
 export const EMBEDDED_FILES = {
