@@ -62,12 +62,7 @@ export function openMongoDirectorySnapshots(options: {
     }
   }
 
-  async function write(
-    generation: string,
-    header: SnapshotHeader,
-    parts: Iterable<Uint8Array>,
-  ): Promise<Seal> {
-    const sealing = new Sealing(options.keys.current(), header);
+  async function write(generation: string, sealing: Sealing, parts: Iterable<Uint8Array>): Promise<Seal> {
     let number = 0;
     for (const chunk of cutIntoChunks(parts)) {
       sealing.add(chunk);
@@ -89,7 +84,7 @@ export function openMongoDirectorySnapshots(options: {
       const before = await use(current);
       const generation = randomUUID();
       try {
-        const seal = await write(generation, header, parts);
+        const seal = await write(generation, new Sealing(options.keys.current(), header), parts);
         await use((db) => replace(db, before, { ...plain(header), ...seal, generation }));
       } catch (error) {
         await use((db) => chunksIn(db).deleteMany({ generation })).catch(() => undefined); // otherwise removed later as an orphan

@@ -61,12 +61,7 @@ export function openSqliteDirectorySnapshots(options: {
     }
   }
 
-  async function write(
-    generation: string,
-    header: SnapshotHeader,
-    parts: Iterable<Uint8Array>,
-  ): Promise<Seal> {
-    const sealing = new Sealing(options.keys.current(), header);
+  async function write(generation: string, sealing: Sealing, parts: Iterable<Uint8Array>): Promise<Seal> {
     let number = 0;
     for (const { bytes, endsPart } of cutIntoChunks(parts)) {
       sealing.add({ bytes, endsPart });
@@ -109,7 +104,7 @@ export function openSqliteDirectorySnapshots(options: {
       const before = current();
       const generation = randomUUID();
       try {
-        const seal = await write(generation, header, parts);
+        const seal = await write(generation, new Sealing(options.keys.current(), header), parts);
         await remove(await db.write(() => replace(before, header, { ...seal, generation })));
       } catch (error) {
         if (db.isOpen && current()?.generation !== generation) await remove([generation]);
