@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventBytes, MAX_BATCH_BYTES } from '../../src/event-store/batch-bytes.ts';
 import type { EventStore, SubscribeOptions, SubscriptionBatch } from '../../src/event-store/event-store.ts';
@@ -31,6 +32,15 @@ export function subscribeContract(
       expect(before.names).toEqual(['a', 'b']);
       await record(store, 'transaction-1', 'c');
       expect((await collect(batches, (names) => names.length === 1)).names).toEqual(['c']);
+    });
+
+    test('leaves nothing on its signal when its reader leaves it', async () => {
+      const store = await opened();
+      await record(store, 'account-1', 'a');
+      const { signal } = new AbortController();
+      for await (const { caughtUp } of store.subscribe({ prefixes: [], after: 0, signal }))
+        if (caughtUp) break;
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
     });
 
     test('resumes after any of its positions without a gap or a repetition', async () => {

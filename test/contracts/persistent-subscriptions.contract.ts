@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type {
   EventStore,
@@ -55,6 +56,17 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
   const names = (events: readonly GroupEvent[]): string[] => events.map(({ event }) => nameOf(event)).sort();
 
   describe('a persistent subscription', () => {
+    test('leaves nothing on its signal when its consumer ends', async () => {
+      const { store, subscriptions } = await opened();
+      await record(store, 'transaction-1', 'a');
+      const { signal } = new AbortController();
+      for await (const event of subscriptions.consume(GROUP, { bufferSize: 1, signal })) {
+        expect(event.retryCount).toBe(0);
+        break;
+      }
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+    });
+
     test('begins at the start of the log and continues with what is recorded later', async () => {
       const { store, consume } = await opened();
       await record(store, 'transaction-1', 'a', 'b');

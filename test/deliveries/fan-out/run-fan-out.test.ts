@@ -3,11 +3,12 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { FanOut } from '../../../src/deliveries/fan-out/fan-out.ts';
 import { DELIVERIES_GROUP, runFanOut } from '../../../src/deliveries/fan-out/run-fan-out.ts';
 import { FuelError } from '../../../src/errors.ts';
-import type { GroupEvent } from '../../../src/event-store/event-store.ts';
+import type { GroupEvent, PersistentSubscriptions } from '../../../src/event-store/event-store.ts';
 import { openSqliteSubscriptions } from '../../../src/event-store/sqlite/subscriptions.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import type { PushMachine } from '../../support/deliveries/push.ts';
 import { id, pushMachine, unavailable } from '../../support/deliveries/push-machine.ts';
+import { interposed } from '../../support/interposed.ts';
 import { memoryLog } from '../../support/service/api.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -21,10 +22,16 @@ async function start() {
   const subscriptions = open();
   onTestFinished(() => subscriptions.close());
   const lines: Record<string, unknown>[] = [];
-  const run = ({ fanOut = m.fanOut }: { fanOut?: Pick<FanOut, 'handle'> } = {}) => {
+  const run = ({
+    fanOut = m.fanOut,
+    group = subscriptions,
+  }: {
+    fanOut?: Pick<FanOut, 'handle'>;
+    group?: PersistentSubscriptions;
+  } = {}) => {
     const stop = new AbortController();
     const ended = runFanOut({
-      subscriptions,
+      subscriptions: group,
       fanOut: fanOut as FanOut,
       log: memoryLog(lines),
       signal: stop.signal,
@@ -241,3 +248,36 @@ test('the subscription is reported once it is connected', async () => {
   });
   expect(toldLate).toBe(false);
 });
+
+test.each(['ensureGroup', 'replayParked', 'ack', 'retry', 'park'])(
+  'where the first %s fails because the engine is unavailable, it is repeated and nothing is lost',
+  async (method) => {
+    const { m, subscriptions, run, lines, find } = await start();
+    const failed: string[] = [];
+    const before = (name: string): void => {
+      if (name !== method || failed.length > 0) return;
+      failed.push(name);
+      throw unavailable();
+    };
+    const group = interposed(subscriptions, ['ensureGroup', 'replayParked'], before);
+    const consume: PersistentSubscriptions['consume'] = (...given) =>
+      interposed(subscriptions.consume(...given), ['ack', 'retry', 'park'], before);
+    await m.record('account-9', { type: 'IntegrationEnabled', data: { account_id: 9 } });
+    await m.confirm(501);
+    await m.confirm(502, { account_id: 9 }); // can't be read: waits
+    await m.record('transaction-503', { type: 'TransactionConfirmed', data: {} } as never); // is parked
+    const running = run({ group: Object.assign(Object.create(group), { consume }) });
+    await until(async () => (await subscriptions.parked(DELIVERIES_GROUP).catch(() => [])).length === 1);
+    await until(() => lines.some(({ msg }) => String(msg).startsWith('deliveries wait')));
+    await until(() => find(501));
+    await until(() => lines.some(({ msg }) => String(msg).includes('continues: the store is available')));
+    await running.end();
+    expect(failed).toEqual([method]);
+    const waits = lines.filter(({ msg }) => String(msg).includes('waits: a store is unavailable'));
+    expect(waits).toHaveLength(1);
+    await m.scheduler.advance(SECOND_MS);
+    const again = run();
+    await until(async () => (await subscriptions.status(DELIVERIES_GROUP))?.parked === 1);
+    await again.end();
+  },
+);

@@ -23,6 +23,9 @@ function connection(receiver = 0, address = ADDRESS): ReceiverConnection {
 const originOf = (receiver = 0) => `https://hook${receiver}.test`;
 const isClosed = ({ socket }: ReceiverConnection) => socket.destroyed;
 
+/** Those of a connection that was never kept. */
+const connectionListeners = () => connection().socket.listenerCount('close');
+
 /** Kept connections, with a short way to take one. */
 function opened() {
   const clock = new FakeClock();
@@ -42,6 +45,21 @@ describe('of idle connections', () => {
     const { take, giveMany } = opened();
     const [first, second] = giveMany(2);
     expect([take(), take(), take()]).toEqual([second, first, undefined]);
+  });
+
+  test('a receiver has one until the last is taken or closed, however often it was given back', () => {
+    const { kept, take } = opened();
+    const one = connection();
+    for (let times = 0; times < 3; times++) {
+      expect(kept.has(originOf())).toBe(false);
+      kept.give(one);
+      expect(kept.has(originOf())).toBe(true);
+      expect(take()).toBe(one);
+    }
+    expect(one.socket.listenerCount('close')).toBe(connectionListeners() + 1);
+    kept.give(one);
+    one.socket.emit('close');
+    expect(kept.has(originOf())).toBe(false);
   });
 
   test('only one to an address that is asked for is taken, and another stays kept', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSender } from '../../../src/deliveries/sender/sender.ts';
 import type { SendResult } from '../../../src/deliveries/sender/sender-port.ts';
+import { areCollected } from '../../support/collected.ts';
 import { receiverTrust } from '../../support/deliveries/test-sender.ts';
 import {
   OK,
@@ -323,4 +324,13 @@ test('closing waits for what is under way, and nothing is sent afterwards', asyn
   expect((await closing.send(sendRequest(receiver.url))).outcome).toEqual(failed('connect'));
   await receiver.closed(1);
   expect(receiver.requests).toHaveLength(1);
+});
+
+test('a sender keeps nothing of what it has sent', async () => {
+  const closing = sender({ allowPrivate: false, resolve: async () => ['10.0.0.1'] });
+  const outcomes = await Promise.all(
+    [1, 2, 3].map(async () => new WeakRef((await closing.send(sendRequest('https://hook.test/'))).outcome)),
+  );
+  expect(await areCollected(outcomes)).toBe(true);
+  await closing.close();
 });

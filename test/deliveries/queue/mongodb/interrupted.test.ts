@@ -109,24 +109,30 @@ describeWithMongodb('an operation of the delivery queue on MongoDB that is inter
   );
 
   test.each(['withdraw', 'erase'] as const)(
-    'by another delivery of the transaction, at any write of %s, leaves none open and none erased that is due',
+    'by a delivery that comes and one that ends, at any write of %s, leaves none open and no words',
     async (name) => {
       const all = new Steps();
       const first = await filled();
       await OPERATIONS[name]?.(openOn(first.connection, all.before), first);
       for (const at of all.done.keys()) {
-        const { connection, queue } = await filled();
+        const { connection, queue, claimed } = await filled();
         const late = newDelivery(1, { prefix: 'ffffffffff' });
         let count = 0;
         const racing = openOn(connection, async () => {
-          if (count++ === at) await queue.enqueue([late], claimOptions(AT));
+          if (count++ === at) {
+            await queue.enqueue([late], claimOptions(AT));
+            await queue.report([delivered(claimed.a, AT)]); // with words of its receiver
+          }
           for (const { id } of await queue.list({ state: 'pending' }, { limit: 10 }))
             expect((await queue.find(id))?.record.head).not.toBe('');
         });
         await racing[name](1, AT);
         const found = await queue.find(late.id);
         expect([at, found?.state]).toEqual([at, 'withdrawn']);
-        if (name === 'erase') expect([at, found?.record.head]).toEqual([at, '']);
+        const words = (await queue.find(claimed.a.id))?.attempts.map(
+          ({ outcome }) => outcome.answer?.headers,
+        );
+        if (name === 'erase') expect([at, found?.record.head, words]).toEqual([at, '', [{}]]);
         expect(await queue.countByState({ transactionId: 1 })).toMatchObject({ pending: 0, held: 0 });
       }
     },
