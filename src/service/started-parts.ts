@@ -50,6 +50,7 @@ export class StartedParts {
     for (const { name, stop } of this.#parts.splice(0).reverse()) {
       try {
         await stop();
+        this.#log.debug({ part: name }, 'part stopped');
       } catch (error) {
         this.#log.error({ err: error, part: name }, 'a part did not stop in order');
         errors.push(error);

@@ -2,6 +2,13 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { MasterKeys } from '../../src/accounts/master-key.ts';
+import { assertSecretsReadable, bindStore, trustMasterKey } from '../../src/accounts/store-binding.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import type { AccountEvent } from '../../src/domain/account-events.ts';
+import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
+import { directoryOf } from '../support/accounts/directory-of.ts';
+import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { memoryLog } from '../support/service/api.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { confirmed, linesOf } from '../support/transactions/e2e-samples.ts';
 
@@ -144,5 +151,48 @@ describe('a store', () => {
     const { fuel, dataDir } = start();
     expect((await fuel(...OPEN)).stderr).toBe(`a new store was made in ${dataDir}\n`);
     expect((await fuel('account', 'integration', '7', 'on')).stderr).toBe('');
+  });
+});
+
+describe('a webhook secret that can not be read', () => {
+  /** Whether a start with the second master key is refused, after these events and what was done to the store. */
+  async function startWith(
+    events: readonly AccountEvent[],
+    done: (store: ReturnType<typeof openPushStores>) => Promise<unknown> = async () => undefined,
+  ) {
+    const stores = openPushStores();
+    const config = loadConfig({ FUEL_MASTER_KEY: KEYS[0] }, 'command');
+    await bindStore(stores.store, config, stores);
+    await done(stores);
+    const lines: Record<string, unknown>[] = [];
+    const masterKeys = new MasterKeys([Buffer.from(KEYS[1], 'base64')]);
+    const judged = assertSecretsReadable(stores.store, directoryOf(...events), {
+      masterKeys,
+      log: memoryLog(lines),
+    });
+    const outcome = await judged.then(
+      () => 'starts',
+      ({ code }: { readonly code: string }) => code,
+    );
+    return { outcome, levels: lines.map(({ level }) => level) };
+  }
+  const former = new MasterKeys([Buffer.from(KEYS[0], 'base64')]);
+  const secret = former.encryptSecret({ prefix: PREFIX, secret: 'S'.repeat(43) });
+  const signing = [opened(), keyIssued(), webhookSet({ secret })];
+
+  test('ends the start, unless its key is switched off or has no webhook', async () => {
+    expect(await startWith(signing)).toEqual({ outcome: 'SECRET_UNREADABLE', levels: [] });
+    for (const type of ['KeySwitchedOff', 'WebhookRemoved'] as const)
+      expect(await startWith([...signing, onKey(type)])).toEqual({ outcome: 'starts', levels: [] });
+  });
+
+  test('is logged once a loss is recorded, also where a further key was added since', async () => {
+    const lost = await startWith(signing, async ({ store, clock, author }) => {
+      const with2 = loadConfig({ FUEL_MASTER_KEY: KEYS[1] }, 'command');
+      await trustMasterKey(store, with2, { author, clock, reason: 'lost' });
+      const third = Buffer.alloc(32, 3).toString('base64');
+      await bindStore(store, loadConfig({ FUEL_MASTER_KEY: `${third},${KEYS[1]}` }, 'command'), { clock });
+    });
+    expect(lost).toEqual({ outcome: 'starts', levels: [50] });
   });
 });

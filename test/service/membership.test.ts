@@ -1,18 +1,17 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../src/errors.ts';
-import { silentLog } from '../../src/log.ts';
 import { Standing } from '../../src/ops/standing.ts';
 import { Membership } from '../../src/service/membership.ts';
+import { memoryLog } from '../support/service/api.ts';
 import { until } from '../support/waiting.ts';
 
 function member(head: () => Promise<number>) {
   const ended = new AbortController();
   onTestFinished(() => ended.abort());
   const standing = new Standing();
-  return {
-    standing,
-    membership: new Membership({ head }, { log: silentLog, signal: ended.signal, standing }),
-  };
+  const lines: Record<string, unknown>[] = [];
+  const membership = new Membership({ head }, { log: memoryLog(lines), signal: ended.signal, standing });
+  return { standing, membership, lines, end: () => ended.abort() };
 }
 
 test('a process that joins must have applied what the log held when the others learnt of it', async () => {
@@ -49,4 +48,38 @@ test('an event store that is unavailable is asked again', async () => {
   });
   membership.joined();
   await until(async () => standing.hasReached(5), 5_000);
+});
+
+test('an answer to an earlier join does not count for a later one', async () => {
+  const heads = [Promise.withResolvers<number>(), Promise.withResolvers<number>()];
+  let asked = 0;
+  const { membership, standing } = member(() => heads[asked++]?.promise ?? Promise.resolve(0));
+  membership.joined();
+  membership.joined();
+  heads[0]?.resolve(10);
+  await new Promise(setImmediate);
+  expect(standing.hasReached(10)).toBe(false);
+  heads[1]?.resolve(20);
+  await until(async () => standing.hasReached(20), 5_000);
+  expect(standing.hasReached(10)).toBe(false);
+});
+
+test('a process that ends while the end of the log is asked for becomes no member, and says nothing', async () => {
+  for (const outcome of [new FuelError('STORE_UNAVAILABLE', 'gone'), new Error('closed')]) {
+    const head = Promise.withResolvers<number>();
+    const { membership, standing, lines, end } = member(() => head.promise);
+    membership.joined();
+    end();
+    head.reject(outcome);
+    await new Promise(setImmediate);
+    expect([standing.hasReached(Number.MAX_SAFE_INTEGER), lines]).toEqual([false, []]);
+  }
+});
+
+test('an end of the log that can not be read is a line, and no request is served', async () => {
+  const { membership, standing, lines } = member(() => Promise.reject(new TypeError('a fault')));
+  membership.joined();
+  await until(async () => lines.length === 1, 5_000);
+  expect(lines[0]).toMatchObject({ level: 50, msg: expect.stringContaining('no request is served') });
+  expect(standing.hasReached(Number.MAX_SAFE_INTEGER)).toBe(false);
 });

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { bindStore, trustMasterKey } from '../../../src/accounts/store-binding.ts';
@@ -17,6 +18,7 @@ import { AttemptMeter } from '../../../src/service/roles/attempt-meter.ts';
 import { runWebhooks } from '../../../src/service/roles/run-webhooks.ts';
 import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { answerWith, WebhookReceiver } from '../../support/deliveries/webhook-receiver.ts';
+import { storeWith } from '../../support/event-store/store-with.ts';
 import { Operator, openForUse } from '../../support/service/operator.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { confirmed, linesOf } from '../../support/transactions/e2e-samples.ts';
@@ -49,6 +51,18 @@ function following(
   });
   return { ...engines, store: () => store };
 }
+
+/** An adapter with these methods replaced. */
+function replacing<T extends object>(target: T, methods: Partial<T>): T {
+  return new Proxy(target, {
+    get(whole, name) {
+      const value: unknown = Reflect.get(methods, name) ?? Reflect.get(whole, name);
+      return typeof value === 'function' ? value.bind(whole) : value;
+    },
+  });
+}
+
+type Machine = Awaited<ReturnType<typeof machine>>;
 
 /** A machine with a customer's receiver, on which the role can be run. */
 async function machine() {
@@ -106,6 +120,8 @@ async function machine() {
     runs.push(stop);
     return { ended, connected, stop, moved, meter, connectedAfter: () => connectedAfter };
   };
+  const switchOff = (prefix: string) =>
+    operator.change(ACCOUNT, { type: 'SwitchKeyOff', accountId: ACCOUNT, prefix, reason: 'x' });
   const listed = () => engines.queue().list({ accountId: ACCOUNT }, { limit: 100 });
   const settled = (state: string, count = 1) =>
     until(async () => (await listed()).filter((each) => each.state === state).length === count, SOON_MS);
@@ -114,7 +130,18 @@ async function machine() {
     const [only] = await listed();
     return (await engines.queue().find(only?.id ?? ''))?.attempts ?? [];
   };
-  return { config: operator.config, engines, receiver, provision, record, start, listed, settled, attempts };
+  return {
+    config: operator.config,
+    engines,
+    receiver,
+    provision,
+    record,
+    switchOff,
+    start,
+    listed,
+    settled,
+    attempts,
+  };
 }
 
 describe('the webhooks role', () => {
@@ -193,6 +220,115 @@ describe('the webhooks role', () => {
     expect(m.receiver.to(PATH)).toHaveLength(1);
   });
 
+  test('follows the accounts until the attempts in progress have ended', async () => {
+    const m = await machine();
+    const [asked, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    m.receiver.answer(PATH, async (response) => {
+      asked.resolve();
+      await answering.promise;
+      response.writeHead(200).end();
+    });
+    await m.provision();
+    await m.record(501);
+    const run = m.start();
+    await asked.promise;
+    const stopped = run.stop();
+    await m.record(502);
+    const head = await m.engines.store().head();
+    await until(async () => (run.moved.at(-1) ?? 0) >= head, SOON_MS);
+    answering.resolve();
+    await stopped;
+    expect(await m.listed()).toMatchObject([{ state: 'delivered' }]);
+  });
+
+  test('has ended when the last outcome is recorded and its connections are closed', async () => {
+    const m = await machine();
+    const sockets: (Socket | null)[] = [];
+    const asked = Promise.withResolvers<void>();
+    m.receiver.answer(PATH, (response) => {
+      sockets.push(response.socket);
+      asked.resolve();
+      response.writeHead(200).end();
+    });
+    await m.provision();
+    await m.record(501);
+    const queue = m.engines.queue();
+    let recorded = false;
+    const slow = replacing(queue, {
+      async report(outcomes) {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        const reported = await queue.report(outcomes);
+        recorded = true;
+        return reported;
+      },
+    });
+    const run = m.start({ ...m.engines, queue: () => slow });
+    await asked.promise;
+    await run.stop();
+    expect(recorded).toBe(true);
+    await until(async () => sockets.length === 1 && sockets[0]?.closed === true, 2_000);
+  });
+
+  test('has ended when it takes no event any more', async () => {
+    const m = await machine();
+    const subscriptions = m.engines.subscriptions();
+    let isTaking = true;
+    const slow = replacing(subscriptions, {
+      consume(group, options) {
+        const consumer = subscriptions.consume(group, options);
+        async function* events() {
+          yield* consumer;
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          isTaking = false;
+        }
+        return replacing(consumer, { [Symbol.asyncIterator]: events });
+      },
+    });
+    const run = m.start({ ...m.engines, subscriptions: () => slow });
+    await run.connected;
+    await run.stop();
+    expect(isTaking).toBe(false);
+  });
+
+  test.each([
+    [
+      'the delivery log',
+      ({ engines }: Machine): Engines => {
+        const broken = replacing(engines.queue(), {
+          nextDueAtMs: () => Promise.reject(new TypeError('a fault')),
+        });
+        return { ...engines, queue: () => broken };
+      },
+    ],
+    [
+      'the directory',
+      ({ engines }: Machine): Engines => {
+        let steps = 0;
+        return following(engines, async () => {
+          steps += 1;
+          if (steps === 1)
+            return { done: false, value: { events: [], position: 0, checkpoint: 0, caughtUp: true } };
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          throw new TypeError('a fault');
+        });
+      },
+    ],
+  ])('that works ends with the error of %s', async (_, broken) => {
+    const m = await machine();
+    await expect(m.start(broken(m)).ended).rejects.toThrow('a fault');
+  });
+
+  test('ends what a key is owed as soon as it is switched off, not when the next attempt is due', async () => {
+    const m = await machine();
+    m.receiver.answer(PATH, answerWith(503));
+    const { prefix } = await m.provision();
+    await m.record(501);
+    m.start(m.engines, { ...m.config, FUEL_WEBHOOK_RETRY_DELAYS: [3_600_000, 3_600_000] });
+    await until(async () => (await m.attempts()).length === 1, SOON_MS);
+    await m.switchOff(prefix);
+    await m.settled('failed');
+  });
+
   test('ends when it is asked to, although its directory has not caught up', async () => {
     const m = await machine();
     const run = m.start(
@@ -244,6 +380,29 @@ describe('a master key that is not given any more', () => {
     expect(await m.listed()).toMatchObject([{ reason: expect.stringContaining('could not be signed') }]);
     await run.stop();
     await expect(run.ended).resolves.toBeUndefined();
+  });
+
+  test('is noticed before any attempt: a delivery that is due stays as it is', async () => {
+    const m = await machine();
+    m.receiver.answer(PATH, answerWith(503));
+    await m.provision();
+    await m.record(501);
+    const first = m.start();
+    await until(async () => (await m.attempts()).length > 0, SOON_MS);
+    await first.stop();
+    const before = await m.attempts();
+    const store = m.engines.store();
+    const slow = storeWith(store, {
+      async readStream(...given) {
+        await new Promise((resolve) => setTimeout(resolve, 150)); // longer than until the next attempt is due
+        return store.readStream(...given);
+      },
+    });
+    const rotated: Config = { ...m.config, FUEL_MASTER_KEY: [randomBytes(32)] };
+    await expect(m.start({ ...m.engines, store: () => slow }, rotated).ended).rejects.toMatchObject({
+      code: 'SECRET_UNREADABLE',
+    });
+    expect([await m.listed(), await m.attempts()]).toMatchObject([[{ state: 'pending' }], before]);
   });
 
   test('and was said to be lost: the role starts, and what can not be signed ends as failed', async () => {

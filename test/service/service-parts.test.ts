@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { bindStore } from '../../src/accounts/store-binding.ts';
+import { openEngines } from '../../src/app.ts';
+import { systemClock } from '../../src/clock.ts';
+import { type Config, loadConfig, ROLES, type Role } from '../../src/config/config.ts';
+import { newEvent } from '../../src/event-store/new-event.ts';
+import { type Service, startService } from '../../src/service/service.ts';
+import { beginCopy } from '../../src/store-copy/unfinished-copy.ts';
+import { opened } from '../support/accounts/account-samples.ts';
+import { lastingPort } from '../support/lasting-port.ts';
+import { memoryLog } from '../support/service/api.ts';
+import { Operator, openForUse } from '../support/service/operator.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/waiting.ts';
+
+const SOON_MS = 15_000;
+const [FIRST, OTHER] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64')) as [
+  string,
+  string,
+];
+
+/** A machine with a data directory, on which a service with some roles is started in this process. */
+async function machine() {
+  const env = {
+    FUEL_DATA_DIR: join(temporaryFolder(), 'data'),
+    FUEL_LISTEN: '127.0.0.1:0',
+    FUEL_OPS_LISTEN: `127.0.0.1:${await lastingPort()}`,
+    FUEL_API_THREADS: '2',
+    FUEL_LOG_LEVEL: 'fatal', // that of the threads, which write to standard output
+    FUEL_MASTER_KEY: FIRST,
+    FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
+  };
+  const lines: Record<string, unknown>[] = [];
+  const configWith = (other: object): Config => loadConfig({ ...env, ...other }, 'serve');
+  const engines = await openEngines(configWith({}), systemClock);
+  onTestFinished(() => engines.close());
+  const start = async (roles: readonly Role[], other: object = {}): Promise<Service> => {
+    const service = await startService({
+      ...{ config: configWith(other), roles, log: memoryLog(lines), clock: systemClock },
+    });
+    onTestFinished(() => service.stop().catch(() => undefined));
+    return service;
+  };
+  const opsUrl = `http://${env.FUEL_OPS_LISTEN}`;
+  const stopped = () => lines.filter(({ msg }) => msg === 'part stopped').map(({ part }) => part);
+  const operations = async () => (await engines.store().readStream('operations')).map(({ type }) => type);
+  return { env, engines, configWith, start, opsUrl, stopped, operations };
+}
+
+async function readinessOf(service: Service): Promise<Record<string, unknown>> {
+  return (await (await fetch(`${service.opsUrl}/readyz`)).json()) as Record<string, unknown>;
+}
+
+describe('a service', () => {
+  test('of all roles waits for each part of it, and stops the parts that its stores are needed by first', async () => {
+    const { start, engines, stopped, operations } = await machine();
+    const service = await start(ROLES);
+    await until(async () => (await readinessOf(service)).ready === true, SOON_MS);
+    expect(await readinessOf(service)).toEqual({
+      ready: true,
+      checks: {
+        directory_caught_up: true,
+        known_to_others: true,
+        event_store_heard: true,
+        not_stopping: true,
+        api_threads_ready: true,
+        subscription_connected: true,
+      },
+    });
+    expect(await operations()).toContain('DeliveryLogStarted');
+    const events = [newEvent(opened(), { actor: 'test', command: 'test' }, Date.now())];
+    const [result] = await engines.store().append([{ stream: 'account-7', expected: 'none', events }]);
+    if (result?.kind !== 'appended') throw new Error('not appended');
+    const reported = async () => (await engines.coordination().live(6_000))[0]?.directoryPosition ?? -1;
+    await until(async () => (await reported()) >= result.position, SOON_MS);
+    await service.stop();
+    expect(stopped()).toEqual([
+      'availability',
+      'API',
+      'webhooks',
+      'notices',
+      'nightly verification',
+      'projector',
+      'loop delay',
+      'figures',
+      'directory',
+      'process report',
+      'operations listener',
+      'stores',
+    ]);
+    expect(await engines.coordination().live(6_000)).toEqual([]);
+  });
+
+  test('that does not deliver claims no delivery log, and has no thread to wait for', async () => {
+    const { start, operations } = await machine();
+    const service = await start(['notices']);
+    await until(async () => (await readinessOf(service)).ready === true, SOON_MS);
+    expect(Object.keys((await readinessOf(service)).checks as object)).toEqual([
+      'directory_caught_up',
+      'known_to_others',
+      'event_store_heard',
+      'not_stopping',
+    ]);
+    expect(await operations()).not.toContain('DeliveryLogStarted');
+  });
+
+  test('of which a thread fails fails with its error', async () => {
+    const { start, configWith, env, engines } = await machine();
+    const { view, store } = engines;
+    const storeId = await bindStore(store(), configWith({}), { clock: systemClock });
+    await view().reset(storeId, 0);
+    const db = new DatabaseSync(join(env.FUEL_DATA_DIR, 'transactions.db'));
+    db.exec('UPDATE checkpoint SET rendering = 1000000');
+    db.close();
+    const service = await start(['projector']);
+    await expect(service.failed).rejects.toMatchObject({ code: 'STORE_NEWER' });
+  });
+
+  test('whose webhooks can not be signed fails with what is missing', async () => {
+    const { start, configWith, env, engines } = await machine();
+    const both = `${OTHER},${FIRST}`;
+    await new Operator({ ...env, FUEL_MASTER_KEY: FIRST }).provision(7, openForUse(7), {
+      webhookUrl: 'https://127.0.0.1:9/hook',
+    });
+    await bindStore(engines.store(), configWith({ FUEL_MASTER_KEY: both }), { clock: systemClock });
+    const service = await start(['webhooks'], { FUEL_MASTER_KEY: OTHER });
+    await expect(service.failed).rejects.toMatchObject({ code: 'SECRET_UNREADABLE' });
+  });
+});
+
+describe('a service does not start, and leaves nothing running,', () => {
+  type Machine = Awaited<ReturnType<typeof machine>>;
+  test.each<[string, string, (m: Machine) => Promise<object | undefined>]>([
+    [
+      'on a view of another store',
+      'STORE_MISMATCH',
+      async ({ engines }) => void (await engines.view().reset('another', 0)),
+    ],
+    [
+      'without the master key that its embedded store knows, also without webhooks',
+      'STORE_MISMATCH',
+      async ({ engines, configWith }) => {
+        await bindStore(engines.store(), configWith({}), { clock: systemClock });
+        return { FUEL_MASTER_KEY: undefined };
+      },
+    ],
+    [
+      'on stores into which a copy was begun',
+      'REFUSED',
+      async ({ engines }) => void (await beginCopy(engines.coordination(), 'another')),
+    ],
+  ])('%s', async (_, code, spoil) => {
+    const m = await machine();
+    const other = await spoil(m);
+    await expect(m.start(['notices'], other)).rejects.toMatchObject({ code });
+    expect(m.stopped()).toEqual(['operations listener', 'stores']);
+    await expect(fetch(`${m.opsUrl}/healthz`)).rejects.toThrow('fetch failed');
+  });
+});
