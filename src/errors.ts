@@ -7,6 +7,7 @@ export const errorCodes = {
   STORE_BUSY: 'another process kept the store locked for too long',
   STORE_NEWER: 'a file was written by a newer version of this service',
   STORE_MISMATCH: 'a checkpoint belongs to another event store, or is ahead of its end',
+  STORE_MOVED: 'the embedded store was moved into engines: nothing may change it here any more',
   STORE_UNAVAILABLE: 'a store can not be reached',
   STORE_DAMAGED: 'an embedded file is damaged, or not a file of this service',
   ITEM_REFUSED: 'a store can not take this item, and a retry does not change that',

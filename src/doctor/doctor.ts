@@ -12,6 +12,7 @@ import { EVENT_STORE } from '../ops/engine-health.ts';
 import type { FollowerStatus } from '../ops/followers.ts';
 import { MAX_BACKLOG_COUNTED } from '../ops/shared-figures.ts';
 import { faultsOfNamed } from '../service/config-files.ts';
+import { moveOf } from '../store-copy/moved-store.ts';
 import { checkAccounts, checkCorporates } from './checks/accounts.ts';
 import { checkCertificate } from './checks/certificate.ts';
 import { type CheckResult, type Finding, right, within, wrong } from './checks/check.ts';
@@ -22,7 +23,7 @@ import { checkConsumers, checkLag, checkParked } from './checks/followers.ts';
 import { checkMail } from './checks/mail.ts';
 import { checkMasterKeys } from './checks/master-keys.ts';
 import { checkPhotos } from './checks/photos.ts';
-import { checkMissingStore, checkStore } from './checks/store.ts';
+import { checkMissingStore, checkStore, movedStore } from './checks/store.ts';
 import { checkContacts, checkWebhooks, webhooksOf } from './checks/webhooks.ts';
 import { FoundStores } from './found-stores.ts';
 
@@ -193,6 +194,8 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
   return [
     on('store', async () => {
       const store = await found.find('store');
+      const move = await moveOf(config, store);
+      if (move !== undefined) return movedStore(move);
       if (store === undefined) return checkMissingStore((name) => found.state(name), config.FUEL_DATA_DIR);
       const [view, queue, coordination] = await Promise.all([
         found.find('view'),

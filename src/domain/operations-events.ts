@@ -20,6 +20,10 @@ export const operationsEvents = {
   AgreementRepaired: type({ what: string(), repaired: integer }),
   ParkedRetried: type({ projection: string(), positions: array(integer) }),
   StoreCopied: type({ from_store_id: string(), events: integer, deliveries: integer }),
+  /** The store was copied to these addresses, and is not to be used any more. */
+  StoreMoved: type({ to: array(string()) }),
+  /** It is to be used again, in spite of the `StoreMoved` before. */
+  StoreUnmarked: type({ reason: string() }),
   TransactionErased: type({ transaction_id: id, account_id: nullable(id), reason: string() }),
 } as const;
 

@@ -18,6 +18,7 @@ import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReadi
 import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
 import { Standing } from '../ops/standing.ts';
 import { retryWhileUnavailable } from '../retry.ts';
+import { assertNotMoved } from '../store-copy/moved-store.ts';
 import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
 import { startNightly, verifyInThread } from './agreement/nightly.ts';
@@ -83,6 +84,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
  * served, and deliveries must not begin with a log that does not belong to the event store.
  */
 async function checkStores({ config, roles, clock }: ServiceOptions, engines: Engines): Promise<void> {
+  await assertNotMoved(config, engines.store());
   await assertNoUnfinishedCopy(engines.coordination());
   // On several machines a process without webhooks may have another key: only its cursors depend on it.
   const withoutSecrets = config.EVENTSTORE_URL !== undefined && !roles.includes('webhooks');

@@ -10,6 +10,7 @@ import type {
 } from '../event-store/event-store.ts';
 import { placeOf, toCopied } from './copied-event.ts';
 import { LogComparison, readLog } from './log-comparison.ts';
+import { isMark } from './moved-store.ts';
 
 /** Well within the comparison's window, which has to put the events of a batch in order again. */
 const BATCH = 1_000;
@@ -65,7 +66,7 @@ export async function copyEvents(options: EventCopyOptions): Promise<EventCopy> 
 
 /**
  * Compares what was copied before; `copyEnd` is where the target's log ended then. Changes nothing. Events that the
- * target has erased since are not missing.
+ * target has erased since are not missing, and neither is the source's mark.
  */
 export async function verifyEvents(options: EventCopyOptions, copyEnd: Position): Promise<EventCopy> {
   const sourceEnd = await options.source.head();
@@ -75,7 +76,7 @@ export async function verifyEvents(options: EventCopyOptions, copyEnd: Position)
     await comparison.readSource();
     const streams = [...new Set(comparison.missing.map(({ stream }) => stream))];
     const kept = new Set(await notErased(streams, options.target));
-    const missing = comparison.missing.filter(({ stream }) => kept.has(stream));
+    const missing = comparison.missing.filter((event) => kept.has(event.stream) && !isMark(event));
     return await result(comparison, missing, { ...options, sourceEnd });
   } finally {
     await comparison.close();

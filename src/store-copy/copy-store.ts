@@ -19,6 +19,7 @@ import { differenceBetween, placeOf, toCopied } from './copied-event.ts';
 import { copyDeliveries, type DeliveryCopy } from './copy-deliveries.ts';
 import { copyEvents, type EventCopyOptions, verifyEvents } from './copy-events.ts';
 import { readLog, SYSTEM_STREAMS } from './log-comparison.ts';
+import { isMark, moveInLog } from './moved-store.ts';
 import { beginCopy, endCopy } from './unfinished-copy.ts';
 
 /** What is copied from, or to. */
@@ -33,6 +34,8 @@ export interface CopyStoreOptions {
   readonly target: CopyEnd;
   readonly author: Author;
   readonly clock: Clock;
+  /** Marks the source as moved; called again where that may have been interrupted. */
+  readonly markMoved: () => Promise<void>;
   readonly onProgress: (progress: CopyProgress) => void;
 }
 
@@ -58,8 +61,9 @@ export interface CopyReport {
  * copied but recreated there; the copied delivery log prevents a second delivery of anything.
  *
  * It can be interrupted anywhere and run again: it continues where it was. When everything was read back and found
- * equal, it records `StoreCopied`; a run after that only compares. Rejects with `REFUSED` where a process is live on
- * either side, the target is another store, or the source changes during the copy.
+ * equal, it records `StoreCopied` and marks the source as moved; a run after that only compares. Rejects with `REFUSED`
+ * where a process is live on either side, the target is another store, or the source changes during the copy, and with
+ * `STORE_MOVED` where the source was moved to another target.
  */
 export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> {
   const { source, target, clock } = options;
@@ -68,10 +72,16 @@ export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> 
   const [first] = await source.store.readStream(OPERATIONS_STREAM);
   if (first === undefined) throw new Error('the source has no name');
   const before = await recordOfCopy(target.store);
-  if (before === undefined) return copyAll(options, { first, storeId });
+  if (before === undefined) {
+    const move = await moveInLog(source.store);
+    if (move === undefined) return copyAll(options, { first, storeId });
+    throw new FuelError('STORE_MOVED', `this store was moved to ${move.to.join(' and ')} at ${move.at}`);
+  }
   await nameTarget(first, target.store);
   const { events, faults } = await verifyEvents(await eventOptions(options, first), before.position - 1);
-  await endCopy(target.coordination, storeId); // where the former run was interrupted right before this
+  // Where the former run was interrupted right before these.
+  if (faults.length === 0) await options.markMoved();
+  await endCopy(target.coordination, storeId);
   return { events, deliveries: before.deliveries, copiedBefore: true, faults };
 }
 
@@ -93,8 +103,19 @@ async function copyAll(
   if (deliveries === null || faults.length > 0) return report;
   await assertUnchanged(source, events.sourceEnd);
   await recordCopy(options, { from_store_id: storeId, events: report.events, deliveries });
+  await options.markMoved();
+  const late = await recordedAfter(events.sourceEnd, source.store);
   await endCopy(target.coordination, storeId);
-  return report;
+  return { ...report, faults: late };
+}
+
+/** What a command has recorded in the last moment before the source was marked, one line each. */
+async function recordedAfter(copied: Position, source: EventStore): Promise<string[]> {
+  const late: string[] = [];
+  for await (const { events } of readLog(source, { after: copied, upTo: await source.head() }))
+    for (const event of events)
+      if (!isMark(event)) late.push(`${placeOf(event)} (${event.type}) is not in the target`);
+  return late;
 }
 
 /** How many events are parked in each of the service's groups; groups without any are left out. */

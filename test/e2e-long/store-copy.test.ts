@@ -69,6 +69,10 @@ describeWithMongodb('fuel store copy into EventStoreDB (its double) and MongoDB'
       expect(json.events).toBeGreaterThan(MANY);
       expect(stderr).not.toContain('copied before');
 
+      service.launch(); // without the engines' addresses
+      expect(await service.ended()).toBe(1);
+      expect(service.output).toMatch(/STORE_MOVED.*esdb:\/\/.*fuel store unmark/);
+
       const sent = receiver.hooks.length;
       await service.start(env);
       const on = ['account', 'integration', String(account), 'on', '--wait'];

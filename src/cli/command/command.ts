@@ -7,7 +7,8 @@ import { type Config, loadConfig } from '../../config/config.ts';
 import { FuelError } from '../../errors.ts';
 import { printable, printableLine, withoutKeys } from '../../printable.ts';
 import { waitUntilApplied } from '../../service/wait-applied.ts';
-import { type CommandEngines, commandEngines } from './command-engines.ts';
+import { assertNotMoved } from '../../store-copy/moved-store.ts';
+import { type CommandEngines, commandEngines, hasStore } from './command-engines.ts';
 import { nameOption } from './options.ts';
 import { progressLine } from './progress.ts';
 
@@ -117,6 +118,7 @@ async function run<O>(
     ? { ...opened, bind: async () => undefined }
     : commandEngines(opened, { config, records, note: out.note });
   try {
+    if (records) await assertNotMoved(config, hasStore(config) ? opened.store() : undefined);
     const session = { config, engines, clock: systemClock, out, author };
     const exitCode = await definition.work(session, args, options);
     if (options.wait) await wait(session);

@@ -8,8 +8,9 @@ import { EMBEDDED_FILES } from '../../data-dir/embedded-files.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { FuelError } from '../../errors.ts';
 import type { CopyReport } from '../../store-copy/copy-store.ts';
+import { addressOf, assertNotMoved, markMoved, unmark } from '../../store-copy/moved-store.ts';
 import { addCommand, addNoun, type Output, type Session } from '../command/command.ts';
-import { requireStore } from '../command/command-engines.ts';
+import { hasStore, requireStore } from '../command/command-engines.ts';
 import { nameOption } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
 
@@ -37,6 +38,7 @@ export function addStoreCommands(program: Command): void {
     },
   });
   addCopyCommand(store);
+  addUnmarkCommand(store);
   addCommand<{ reason: string }>(store, {
     usage: 'trust-key',
     summary:
@@ -50,8 +52,36 @@ export function addStoreCommands(program: Command): void {
     ownStoreCheck: true,
     async work({ config, engines, clock, author, out }, _args, { reason }) {
       requireStore(config);
+      await assertNotMoved(config, engines.store());
       const fingerprint = await trustMasterKey(engines.store(), config, { author, reason, clock });
       out.result({ fingerprint }, `the store's master key is ${fingerprint} (fingerprint) from now on`);
+      return 0;
+    },
+  });
+}
+
+function addUnmarkCommand(store: Command): void {
+  addCommand<{ reason: string }>(store, {
+    usage: 'unmark',
+    summary:
+      'use an embedded store again that "fuel store copy" has marked as moved, while nothing uses its copy',
+    example: 'fuel store unmark --reason "the cluster was given up before it was used"',
+    options: (command) =>
+      command
+        .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
+        .option('--actor <name>', 'who does this (default: the login name)', nameOption),
+    ownStoreCheck: true,
+    async work({ config, engines, clock, author, out }, _args, { reason }) {
+      if (config.EVENTSTORE_URL !== undefined) {
+        throw new FuelError('REFUSED', 'only an embedded store is marked as moved: leave EVENTSTORE_URL out');
+      }
+      const events = hasStore(config) ? engines.store() : undefined;
+      if (events !== undefined) await assertBinding(events, config);
+      const { to } = await unmark(reason, { folder: config.FUEL_DATA_DIR, store: events, author, clock });
+      out.result(
+        { unmarked: true, to },
+        `the store takes changes again; nothing may use ${to.join(' and ')}`,
+      );
       return 0;
     },
   });
@@ -100,6 +130,8 @@ async function copy({ config, engines, clock, author, out }: Session): Promise<n
       coordination: engines.coordination(),
     };
     for (const { store } of [source, target]) await assertBinding(store, config);
+    const to = [addressOf(config.EVENTSTORE_URL), addressOf(config.MONGODB_URL)];
+    const mark = { folder: config.FUEL_DATA_DIR, store: events, author, clock };
     // Loaded here, since no other command needs it.
     const { copyStore, parkedByGroup } = await import('../../store-copy/copy-store.ts');
     const report = await copyStore({
@@ -107,6 +139,7 @@ async function copy({ config, engines, clock, author, out }: Session): Promise<n
       target,
       author,
       clock,
+      markMoved: () => markMoved(to, mark),
       onProgress: ({ step, done }) => progress.show(`${step}: ${done}`),
     });
     progress.end();

@@ -9,6 +9,7 @@ import type { DeliveryQueue } from '../../deliveries/queue/delivery-queue.ts';
 import { FuelError } from '../../errors.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
+import type { Move } from '../../store-copy/moved-store.ts';
 import { assertNoUnfinishedCopy } from '../../store-copy/unfinished-copy.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import type { TransactionsView } from '../../transactions/view/transactions-view.ts';
@@ -55,6 +56,15 @@ export async function checkMissingStore(
   return wrong(
     `${join(resolve(dataDir), EMBEDDED_FILES.events)} is missing, and what was made from it is there: ${left.join(', ')}`,
     LOST_EVENTS,
+  );
+}
+
+/** Where `fuel store copy` has marked it. */
+export function movedStore({ to, at }: Move): Finding {
+  return wrong(
+    `the embedded store was moved to ${to.join(' and ')} at ${at}: nothing changes it any more`,
+    'set EVENTSTORE_URL and MONGODB_URL to those; to use it here again, while nothing uses the other: ' +
+      'fuel store unmark --reason …',
   );
 }
 

@@ -77,7 +77,12 @@ export function copyFrom(
   target: CopyStoreOptions['target'],
   options: Partial<CopyStoreOptions> = {},
 ): Promise<CopyReport> {
-  const common = { author: AUTHOR, clock: systemClock, onProgress: () => undefined };
+  const common = {
+    author: AUTHOR,
+    clock: systemClock,
+    markMoved: async () => undefined,
+    onProgress: () => undefined,
+  };
   return copyStore({ source, target, ...common, ...options });
 }
 
