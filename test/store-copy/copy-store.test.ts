@@ -3,6 +3,7 @@ import { systemClock } from '../../src/clock.ts';
 import type { Coordination } from '../../src/coordination/coordination.ts';
 import type { ClaimedDelivery } from '../../src/deliveries/queue/delivery-queue.ts';
 import { FuelError } from '../../src/errors.ts';
+import type { RecordedEvent } from '../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { parkedByGroup } from '../../src/store-copy/copy-store.ts';
 import { assertNoUnfinishedCopy } from '../../src/store-copy/unfinished-copy.ts';
@@ -159,6 +160,62 @@ describe('a copy is refused', () => {
     await late;
     expect(await copyFrom(source, target)).toMatchObject({ events: 6, faults: [] });
   });
+});
+
+test('a copy is refused where a process came to work on the source while it ran', async () => {
+  const [source, target] = [await sample(), newEnd()];
+  let started: Promise<unknown> | undefined;
+  const onProgress = () => {
+    started ??= lives(source);
+  };
+  await expect(copyFrom(source, target, { onProgress })).rejects.toMatchObject({ code: 'REFUSED' });
+  await started;
+  expect(await operations(target)).toHaveLength(1);
+});
+
+test('a copy is refused where another process names the target at the same moment', async () => {
+  const [source, target] = [await sample(), newEnd()];
+  let isFirst = true;
+  const store = interposed(target.store, ['append'], async () => {
+    if (isFirst) await storeIdentity(target.store, systemClock);
+    isFirst = false;
+  });
+  await expect(copyFrom(source, { ...target, store })).rejects.toMatchObject({ code: 'REFUSED' });
+  expect(await logOf(target.store)).toHaveLength(1);
+});
+
+test('no copy leaves a reader in either log, whatever it found', async () => {
+  const [source, target] = [await sample(), newEnd()];
+  const [from, into] = [new RealisticStore(source.store), new RealisticStore(target.store)];
+  const copy = () => copyFrom({ ...source, store: from }, { ...target, store: into });
+  for (const change of [
+    () => Promise.resolve(),
+    () => record(target.store, 'account-9', 'its own'),
+    () => Promise.resolve(),
+    () => record(source.store, 'transaction-8', 'too late'),
+  ]) {
+    await change();
+    await copy();
+    expect([from.openSubscriptions, into.openSubscriptions]).toEqual([0, 0]);
+  }
+  const other = newEnd();
+  const lost = new RealisticStore(other.store);
+  lost.appendsLeft = 2;
+  await expect(copyFrom({ ...source, store: from }, { ...other, store: lost })).rejects.toThrow();
+  expect([from.openSubscriptions, lost.openSubscriptions]).toEqual([0, 0]);
+});
+
+test('a record of a copy that can not be read is none: the events are compared, and it is named', async () => {
+  const [source, target] = [await sample(), newEnd()];
+  const [first] = await operations(source);
+  const { id, type, data, metadata } = first as RecordedEvent;
+  const events = [
+    { id, type, data, metadata: metadata as never },
+    { ...named(''), type: 'StoreCopied', data: null },
+  ];
+  await target.store.append([{ stream: 'operations', expected: 'none', events }]);
+  const { copiedBefore, faults } = await copyFrom(source, target);
+  expect([copiedBefore, faults]).toEqual([false, ['operations@1 (StoreCopied) is in the target only']]);
 });
 
 describe('events that the target should not have', () => {

@@ -110,6 +110,7 @@ export class RealisticStore implements EventStore {
   /** How many appends it still records before it becomes unavailable. */
   appendsLeft = Infinity;
   onUnavailable: () => void = () => undefined;
+  openSubscriptions = 0;
   readonly #store: EventStore;
   #turn: number;
 
@@ -145,8 +146,13 @@ export class RealisticStore implements EventStore {
   isErased(stream: string) {
     return this.#store.isErased(stream);
   }
-  subscribe(...args: Parameters<EventStore['subscribe']>) {
-    return this.#store.subscribe(...args);
+  async *subscribe(...args: Parameters<EventStore['subscribe']>) {
+    this.openSubscriptions++;
+    try {
+      yield* this.#store.subscribe(...args);
+    } finally {
+      this.openSubscriptions--;
+    }
   }
   readBackwards(...args: Parameters<EventStore['readBackwards']>) {
     return this.#store.readBackwards(...args);
