@@ -39,15 +39,15 @@ test('a renewal that is refused or fails is reported, and ends the work where th
     missed.push(error);
     endWork();
   };
-  await whileHolding({ ...held, onMissed }, (until) => pause(10_000, until));
+  await whileHolding({ ...held, onMissed }, (until) => pause(60_000, until));
   const failing = { acquire: () => Promise.reject(new Error('unavailable')) };
-  await whileHolding({ ...held, coordination: failing, onMissed }, (until) => pause(10_000, until));
+  await whileHolding({ ...held, coordination: failing, onMissed }, (until) => pause(60_000, until));
   expect(missed).toEqual([undefined, new Error('unavailable')]);
 });
 
 test('the signal ends the work, and an error of the work is passed on', async () => {
   const { stopping, held } = start();
-  const working = whileHolding({ ...held, onMissed: () => undefined }, (until) => pause(10_000, until));
+  const working = whileHolding({ ...held, onMissed: () => undefined }, (until) => pause(60_000, until));
   stopping.abort();
   await working;
   const failing = whileHolding({ ...held, onMissed: () => undefined }, () =>

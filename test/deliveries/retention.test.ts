@@ -85,11 +85,12 @@ describe('the hourly removal', () => {
     });
     const lines: Record<string, unknown>[] = [];
     const calls: number[] = [];
-    const state = { failing: false, left: 0 };
+    const state = { failing: false, left: 0, waitsFor: Promise.resolve() };
     const queue = {
       async purge(endedBeforeMs: number) {
         calls.push(endedBeforeMs);
         if (state.failing) throw unavailable();
+        await state.waitsFor;
         return state.left;
       },
     };
@@ -130,4 +131,42 @@ describe('the hourly removal', () => {
     expect(calls).toHaveLength(2);
     expect(lines).toHaveLength(1);
   });
+
+  test('that takes longer than an hour is not begun a second time meanwhile', async () => {
+    const { calls, state, pass } = start();
+    vi.spyOn(console, 'warn').mockReturnValue(); // node-cron says so
+    onTestFinished(() => void vi.restoreAllMocks());
+    const slow = Promise.withResolvers<void>();
+    state.waitsFor = slow.promise;
+    await pass(3 * HOUR_MS);
+    expect(calls).toHaveLength(1);
+    slow.resolve();
+    await pass(HOUR_MS);
+    expect(calls).toHaveLength(2);
+  });
+
+  test('that is ended with the service reports nothing, also where that makes it fail', async () => {
+    const { stopping, lines, state, pass } = start();
+    const slow = Promise.withResolvers<void>();
+    state.waitsFor = slow.promise;
+    await pass(HOUR_MS);
+    stopping.abort();
+    slow.reject(unavailable());
+    await pass(HOUR_MS);
+    expect(lines).toEqual([]);
+  });
+});
+
+test('between two batches the store is left to others for a moment', async () => {
+  const begun: number[] = [];
+  const queue = {
+    purge: async (_: number, limit: number) => {
+      begun.push(performance.now());
+      return begun.length < 3 ? limit : 0;
+    },
+  };
+  const { signal } = new AbortController();
+  await purgeEnded({ queue, clock: new FakeClock(), retentionMs: DAY_MS, signal });
+  const [first = 0, , last = 0] = begun;
+  expect(last - first).toBeGreaterThan(35);
 });
