@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -74,4 +75,10 @@ test('a thread has the young generation that it is given, also where the main th
   const { ended, messages } = thread(GROW_AND_REPORT);
   await ended;
   expect(messages[0]).toBeGreaterThan(12);
+});
+
+test('a thread that has ended leaves no listener on the signal that could have stopped it', async () => {
+  const { signal } = new AbortController();
+  await thread('', signal).ended;
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

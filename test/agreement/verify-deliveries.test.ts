@@ -44,6 +44,23 @@ describe('verifying deliveries', () => {
     expect(await verify()).toMatchObject({ owed: 1 });
   });
 
+  test('does not report what is stored within the time that the fan-out is given', async () => {
+    const { confirm, verify, owed, queue } = await startVerifying();
+    await confirm(1);
+    let reads = 0;
+    const late = new Proxy(queue, {
+      get(target, name: keyof typeof queue) {
+        if (name === 'ofTransactions' && ++reads === 1) setTimeout(() => void queue.enqueue([owed(1)]), 20);
+        const value: unknown = target[name];
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    expect(await verify({ queue: late, settleMs: 150 })).toMatchObject({
+      missing: [],
+      states: { pending: 1 },
+    });
+  });
+
   test('reports what is in the log but not owed', async () => {
     const { confirm, verify, repairMissing, queue } = await startVerifying();
     await confirm(1);

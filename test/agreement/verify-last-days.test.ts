@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { verifyLastDays } from '../../src/agreement/verify-last-days.ts';
 import { claimDeliveryLog } from '../../src/deliveries/delivery-log.ts';
+import { newEvent } from '../../src/event-store/new-event.ts';
 import type { Log } from '../../src/log.ts';
 import { projectEvent } from '../../src/transactions/project-event.ts';
 import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
@@ -82,6 +83,21 @@ test('a delivery log that was lost is reported and never rebuilt', async () => {
   expect(await verify({ queue: () => other })).toEqual({ view: 0, deliveries: 0 });
   expect(await other.list({}, { limit: 9 })).toEqual([]);
   expect(lines[0]).toMatch(/^error the delivery log is another one/);
+});
+
+test('a transaction that a clock ahead of the store’s has dated into the two days is judged', async () => {
+  const { store, clock, project, verify, view } = await start();
+  await project(1, 2, 3, 4);
+  const ahead = newEvent(
+    confirmed(5, AFTER_URL) as never,
+    { actor: 'test', command: 'test' },
+    clock.now() + 30 * 60_000,
+  );
+  await store.append([{ stream: 'transaction-5', expected: 'none', events: [ahead] }]);
+  await project(); // the view is as far, and does not show it
+  clock.advance(2 * DAY_MS + 20 * 60_000);
+  await verify();
+  expect(await view.find(5)).toMatchObject({ id: 5 });
 });
 
 test('it stops when it is told to', async () => {

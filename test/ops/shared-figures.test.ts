@@ -94,6 +94,38 @@ describe('the figures that are the same in every process', () => {
     });
   });
 
+  test('are no numbers either once they can be read no more', async () => {
+    let isAway = false;
+    const away = async <T>(value: T): Promise<T> => {
+      if (isAway) throw new FuelError('STORE_UNAVAILABLE', 'away');
+      return value;
+    };
+    const { figures } = opened({
+      subscriptions: { status: () => away({ position: 0, parked: 4 }) },
+      view: {
+        checkpoint: () => away(undefined),
+        countParked: () => away(2),
+        builds: { current: async () => undefined },
+      },
+      queue: {
+        backlog: () => away({ pending: 1, held: 1, failingLanes: 1 }),
+        nextDueAtMs: () => away(undefined),
+      },
+    });
+    const before = await figures();
+    expect(Object.values(before).filter(Number.isNaN)).toEqual([]);
+    expect(before).toMatchObject({
+      'fuel_follower_parked_events{follower="transactions"}': 2,
+      fuel_deliveries_pending: 1,
+    });
+    isAway = true;
+    const known = Object.entries(await figures()).filter(([, value]) => !Number.isNaN(value));
+    expect(known).toEqual([
+      ['fuel_webhooks_disabled', 0],
+      ['fuel_accounts_closed', 0],
+    ]);
+  });
+
   test('are kept for the console, what could not be read as not known', async () => {
     const status = (): Promise<never> => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
     const { figures, history, clock } = opened({ subscriptions: { status } });

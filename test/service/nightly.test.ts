@@ -25,6 +25,7 @@ function start() {
   const warnings: string[] = [];
   const log = { warn: (_: unknown, message: string) => void warnings.push(message) } as unknown as Log;
   const repaired: unknown[] = [];
+  const destroyed: string[] = [];
   const process = (
     holder: string,
     verify: (signal: AbortSignal) => Promise<{ view: number; deliveries: number }>,
@@ -35,10 +36,10 @@ function start() {
       schedule: (expression, work) => {
         expressions.push(expression);
         nights.push(work);
-        return { destroy: () => undefined };
+        return { destroy: () => void destroyed.push(holder) };
       },
     });
-  return { clock, nights, expressions, warnings, repaired, process };
+  return { clock, coordination, nights, expressions, warnings, repaired, destroyed, process };
 }
 
 test('every night one of the processes verifies, at a minute after three', async () => {
@@ -76,6 +77,39 @@ test('a verification under way is stopped with the process, without a warning', 
   await nightly.stop();
   await night;
   expect(warnings).toEqual([]);
+});
+
+test('a process that stops plans no further night, and has stopped when the one under way has', async () => {
+  const { nights, destroyed, repaired, process } = start();
+  const [begun, finish] = [Promise.withResolvers<AbortSignal>(), Promise.withResolvers<void>()];
+  const nightly = process('one', async (signal) => {
+    begun.resolve(signal);
+    await finish.promise;
+    return { view: 1, deliveries: 0 };
+  });
+  const night = nights[0]?.();
+  const signal = await begun.promise;
+  const steps: string[] = [];
+  const stopped = nightly.stop().then(() => steps.push('stopped'));
+  await new Promise(setImmediate);
+  expect([destroyed, signal.aborted, steps]).toEqual([['one'], true, []]);
+  finish.resolve();
+  await stopped;
+  await night;
+  expect(repaired).toHaveLength(1);
+});
+
+test('a process that stops while it asks for its turn verifies nothing', async () => {
+  const { nights, repaired, warnings, process } = start();
+  let verified = false;
+  const nightly = process('one', async () => {
+    verified = true;
+    return { view: 0, deliveries: 0 };
+  });
+  const night = nights[0]?.();
+  await nightly.stop();
+  await night;
+  expect([verified, repaired, warnings]).toEqual([false, [], []]);
 });
 
 test('what was removed behind the back of the service is there again after the night', async () => {

@@ -48,7 +48,7 @@ function stores() {
     clock.advance(ms);
     return Promise.race([outcome, new Promise((resolve) => setTimeout(() => resolve('still waits'), 100))]);
   };
-  return { clock, report, project, wait, waitFor };
+  return { clock, coordination, report, project, wait, waitFor };
 }
 
 describe('a command that waits', () => {
@@ -121,6 +121,27 @@ describe('a command that waits', () => {
     }
     expect(said[0]).toBe('waiting for process 1 on elsewhere (it has not caught up yet)');
     await report('slow', POSITION, { ...alive, pid: 1 });
+    expect(await waiting).toBe('applied');
+  });
+
+  test('goes on when one of those that are behind has ended meanwhile', async () => {
+    const { clock, coordination, wait, report } = stores();
+    const alive = { seenAtMs: Number.MAX_SAFE_INTEGER, host: 'elsewhere' };
+    for (const [pid, id] of [
+      [1, 'ends'],
+      [2, 'slow'],
+    ] as const)
+      await report(id, 1, { ...alive, pid });
+    const said: string[] = [];
+    const waiting = wait((text) => said.push(text));
+    await until(async () => said.length > 0, 5_000);
+    clock.advance(9_000);
+    await coordination.leave('ends');
+    await until(async () => said.at(-1)?.includes('process 1 ') === false, 5_000);
+    clock.advance(9_000);
+    const before = said.length;
+    await until(async () => said.length > before, 5_000);
+    await report('slow', POSITION, { ...alive, pid: 2 });
     expect(await waiting).toBe('applied');
   });
 

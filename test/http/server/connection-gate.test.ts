@@ -114,6 +114,17 @@ test('a connection beyond the total limit is counted too', async () => {
   expect(turnedAway).toEqual(['total_limit']);
 });
 
+test('a place in the total is free again when a connection closes, and its peer loses none by a refusal', async () => {
+  const { port, turnedAway } = await startServer({ limits: { maxConnections: 1, maxPerPeer: 2 } });
+  for (let count = 0; count < 4; count++) {
+    const sockets: Socket[] = [];
+    await until(async () => (await ask(port, sockets)) !== '', 5_000);
+    expect(await ask(port)).toBe(''); // the one before is still open
+    for (const socket of sockets) socket.destroy();
+  }
+  expect(new Set(turnedAway)).toEqual(new Set(['total_limit']));
+});
+
 test('an address that is not a trusted proxy is counted and logged where only those may connect', async () => {
   const { port, turnedAway, logLines } = await startServer({
     tls: { kind: 'terminated', proxies: ['127.0.0.3'] },

@@ -1,10 +1,16 @@
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Connections } from '../../../src/http/server/connections.ts';
 import { createServer, type ServerOptions } from '../../../src/http/server/server.ts';
 import { memoryLog, testCertificate } from '../../support/service/api.ts';
 import { openConnection, parseAnswer } from '../../support/service/raw-connection.ts';
+import { until } from '../../support/waiting.ts';
 
 const PROXIES = ['127.0.0.0/8'];
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -101,6 +107,25 @@ describe('a stop', () => {
     await stopped;
   });
 
+  test('cuts off an answer that is not complete after the grace', async () => {
+    const { server, port, arrived } = await startHeldServer(beginPart);
+    const { socket, received } = await openConnection(port);
+    socket.on('error', () => undefined).write(REQUEST);
+    await arrived();
+    const startedAtMs = performance.now();
+    await server.stop(50);
+    await received.catch(() => undefined); // a reset is one way to be cut off
+    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+  });
+
+  test('leaves no timer when every connection has ended before the grace is over', async () => {
+    const { server } = await startServer((_request, response) => void response.end());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await server.stop(20_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test('closes at once a connection that is in its handshake', async () => {
     const pem = await testCertificate();
     const server = createServer({
@@ -186,4 +211,27 @@ describe('a connection', () => {
     expect(Number(/Keep-Alive: timeout=(\d+)/.exec(String(answer))?.[1])).toBe(65);
     socket.destroy();
   });
+});
+
+test('nothing is kept of a connection that ends in its handshake', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const server = createHttpsServer(await testCertificate());
+  onTestFinished(() => void server.close());
+  const connections = new Connections(server);
+  const sockets: WeakRef<Socket>[] = [];
+  server.on('connection', (socket: Socket) => void sockets.push(new WeakRef(socket)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  for (let count = 1; count <= 3; count++) {
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.on('error', () => undefined);
+    await until(async () => sockets.length === count, 5_000);
+    client.destroy();
+  }
+  await until(async () => {
+    collect();
+    return sockets.every((socket) => socket.deref() === undefined);
+  }, 10_000);
+  connections.destroyAll();
 });

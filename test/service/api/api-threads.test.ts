@@ -1,4 +1,7 @@
 import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Agent, request } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
 import { claimPort, listen } from '../../../src/listen.ts';
@@ -90,6 +93,35 @@ describe('a further API thread', () => {
     const { port } = await listen(taken, { host: '127.0.0.1', port: 0 });
     const { started } = threads();
     await expect(started.start(await rest(port))).rejects.toThrow(`can't listen on 127.0.0.1:${port}`);
+  });
+
+  test('has reported its last request when it has stopped', async () => {
+    const { started, metrics } = threads();
+    const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
+    const { pem, ...others } = await rest(port);
+    await started.start({ pem, ...others });
+    const agent = new Agent({ connect: { ca: pem.cert } });
+    onTestFinished(() => agent.destroy());
+    const { statusCode, body } = await request(`https://127.0.0.1:${port}/`, { dispatcher: agent });
+    await body.dump();
+    expect(statusCode).toBe(503);
+    await started.stop();
+    expect(await metrics.registry.metrics()).toMatch(/^fuel_http_requests_total\{.*status="503".*\} 1$/m);
+  });
+
+  test('whose directory fails ends the API with its error', async () => {
+    const own = config('2');
+    const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
+    const started = new ApiThreads({
+      ...{ config: own, names: ['api-2'], standing: new Standing(), snapshot: undefined },
+      ...{ metrics: createMetrics(), onMoved: () => undefined },
+    });
+    onTestFinished(() => started.stop());
+    await started.start(await rest(port));
+    const db = new DatabaseSync(join(own.FUEL_DATA_DIR, 'events.db'));
+    db.exec('ALTER TABLE events RENAME TO gone');
+    db.close();
+    await expect(started.failed).rejects.toThrow(/events/);
   });
 
   test('that fails ends the API with its error', async () => {

@@ -1,8 +1,10 @@
+import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
 import { openEngines } from '../../../src/app.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { loadConfig } from '../../../src/config/config.ts';
+import { claimPort, listen } from '../../../src/listen.ts';
 import { silentLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/ops/metrics.ts';
 import { Standing } from '../../../src/ops/standing.ts';
@@ -35,4 +37,55 @@ test('an API of which a thread fails fails with its error, and still stops', asy
   await expect(api.failed).rejects.toThrow(/PEM/);
   await api.stop();
   await expect(fetch(api.url)).rejects.toThrow('fetch failed');
+});
+
+/** An API on this address whose further threads do what a test says. */
+async function apiWith(threads: Partial<ApiThreads>, listenOn = '127.0.0.1:0') {
+  const env = { FUEL_DATA_DIR: temporaryFolder(), FUEL_LISTEN: listenOn, FUEL_LOG_LEVEL: 'silent' };
+  const config = loadConfig(env, 'serve');
+  const engines = await openEngines(config, systemClock);
+  onTestFinished(() => engines.close());
+  return startApi({
+    ...{ config, engines, directory: new Directory(), metrics: createMetrics() },
+    threads: { failed: new Promise<never>(() => undefined), ...threads } as ApiThreads,
+    availability: { state: () => 'unavailable' },
+    log: silentLog,
+    clock: systemClock,
+  });
+}
+
+test('an API whose threads do not start stops what it has started, and takes its port no longer', async () => {
+  let [port, stops] = [0, 0];
+  const starting = apiWith({
+    start: async ({ address }) => {
+      port = address.port;
+      throw new Error('no memory');
+    },
+    async stop() {
+      stops += 1;
+    },
+  });
+  await expect(starting).rejects.toThrow('no memory');
+  expect(stops).toBe(1);
+  expect(await claimPort({ host: '127.0.0.1', port })).toEqual({ host: '127.0.0.1', port });
+});
+
+test('an API that stops has stopped its threads', async () => {
+  const steps: string[] = [];
+  const api = await apiWith({
+    start: async () => undefined,
+    stop: async () => {
+      await new Promise(setImmediate);
+      steps.push('threads');
+    },
+  });
+  await api.stop();
+  expect(steps).toEqual(['threads']);
+});
+
+test('a port on which another server listens is refused, also where that one shares it', async () => {
+  const other = createServer();
+  onTestFinished(() => void other.close());
+  const { port } = await listen(other, { host: '127.0.0.1', port: 0, reusePort: true });
+  await expect(apiWith({}, `127.0.0.1:${port}`)).rejects.toMatchObject({ code: 'REFUSED' });
 });
