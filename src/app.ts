@@ -14,7 +14,7 @@ import { openSqliteDeliveryQueue } from './deliveries/queue/sqlite/queue.ts';
 import { createMemoryRateWindows } from './edge/rate-windows/memory.ts';
 import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
 import { reasonOf } from './errors.ts';
-import type { EventStore, PersistentSubscriptions } from './event-store/event-store.ts';
+import type { EventStore, PersistentSubscriptions, Position } from './event-store/event-store.ts';
 import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlite/event-store.ts';
 import { openSqliteSubscriptions } from './event-store/sqlite/subscriptions.ts';
 import { type Log, silentLog } from './log.ts';
@@ -35,6 +35,8 @@ interface EventEngine {
   state(name: 'store' | 'subscriptions'): Promise<StoreState>;
   store(): EventStore;
   subscriptions(): PersistentSubscriptions;
+  /** Where the log ends, read on the calling thread; `undefined` where a server has the log. */
+  readonly endNow: (() => Position) | undefined;
 }
 
 interface ViewEngine {
@@ -147,6 +149,7 @@ function embeddedEvents(config: Config, clock: Clock, opening: Opening): EventEn
   const store = opening.once(() => openEmbeddedEvents(config, clock));
   return {
     store,
+    endNow: () => store().end(),
     subscriptions: opening.once(() =>
       openSqliteSubscriptions({
         ...embeddedFile(config, clock, EMBEDDED_FILES.subscriptions),
@@ -189,6 +192,7 @@ async function eventStoreDb(
   });
   return {
     store,
+    endNow: undefined,
     subscriptions: opening.once(() => store().subscriptions()),
     state: async () => 'current',
   };

@@ -1,7 +1,7 @@
 import { write, writeSync } from 'node:fs';
-import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 import { type Logger, pino } from 'pino';
 import { printable } from './printable.ts';
+import { sharedNumber } from './shared-number.ts';
 
 export type Log = Logger;
 
@@ -163,13 +163,4 @@ export function droppedLogLines(): number {
   return Atomics.load(droppedByAll, 0);
 }
 
-/** One counter for the process: threads inherit it as environment data. */
-const droppedByAll = sharedCount();
-
-function sharedCount(): Uint32Array {
-  const known = getEnvironmentData(DROPPED);
-  if (known instanceof Uint32Array) return known;
-  const made = new Uint32Array(new SharedArrayBuffer(Uint32Array.BYTES_PER_ELEMENT));
-  setEnvironmentData(DROPPED, made);
-  return made;
-}
+const droppedByAll = sharedNumber(DROPPED);

@@ -1,4 +1,5 @@
 import type { LiveDirectory } from '../accounts/directory/live-directory.ts';
+import type { DiskState } from './disk.ts';
 import { type EngineHealth, EVENT_STORE } from './engine-health.ts';
 import type { Readiness } from './ops-server.ts';
 import type { Standing } from './standing.ts';
@@ -31,6 +32,12 @@ export interface AvailabilityOptions extends AccessConditions {
   readonly isSubscribed?: () => boolean;
   /** In a process with further API threads: whether each of them can judge access. */
   readonly areThreadsReady?: () => boolean;
+  /** Where a part of the store is on this machine. */
+  readonly disk?: {
+    readonly read: () => Promise<Pick<DiskState, 'refusal'>>;
+    /** Whether this process has a part that writes: pulls are answered without. */
+    readonly isNeeded: boolean;
+  };
 }
 
 /** Whether the main thread can judge access, and whether the process is ready. */
@@ -52,17 +59,21 @@ export class Availability {
 
   /**
    * Shows an unavailable event store at once, but the process stays ready until the directory is too old, since it can
-   * serve until then.
+   * serve until then. A process that only answers pulls stays ready without a disk that takes commits.
    */
   async readiness(): Promise<Readiness> {
-    const { isSubscribed, areThreadsReady } = this.#options;
+    const { isSubscribed, areThreadsReady, disk } = this.#options;
+    const refusal = (await disk?.read())?.refusal;
     const checks = {
       ...accessChecks(this.#options),
       ...(areThreadsReady && { api_threads_ready: areThreadsReady() }),
       ...(isSubscribed && { subscription_connected: isSubscribed() }),
+      ...(disk && { disk: refusal === undefined }),
       ...(await this.#options.engines.state()),
     };
-    const { [EVENT_STORE]: _, ...deciding } = checks as Record<string, boolean>;
-    return { ready: Object.values(deciding).every(Boolean), checks };
+    const { [EVENT_STORE]: _, ...deciding }: Record<string, boolean> = checks;
+    if (disk?.isNeeded === false) delete deciding.disk;
+    const ready = Object.values(deciding).every(Boolean);
+    return refusal === undefined ? { ready, checks } : { ready, checks, reasons: { disk: refusal } };
   }
 }

@@ -3,6 +3,7 @@ import { isUnavailable } from '../errors.ts';
 import { droppedLogLines } from '../log.ts';
 import { apiMetrics } from './api-metrics.ts';
 import { deliveryMetrics } from './delivery-metrics.ts';
+import type { DiskState } from './disk.ts';
 import { AttemptHistory } from './history.ts';
 import { loopDelayMetric } from './loop-delay.ts';
 import { SHARED, SharedFigures } from './shared-figures.ts';
@@ -79,4 +80,23 @@ export function addProjectionMetrics(registry: Registry, read: () => Promise<Pro
     ({ position }) => position,
   );
   gauge('fuel_view_parked_events', `${SHARED} events that the view parked.`, ({ parked }) => parked);
+}
+
+/** Gauges of the disk that holds the embedded files, read when they are scraped. */
+export function addDiskMetrics(registry: Registry, read: () => Promise<DiskState>): void {
+  const gauge = (name: string, help: string, pick: (disk: DiskState) => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(pick(await read()));
+      },
+    });
+  gauge('fuel_disk_free_bytes', 'Free on the disk of the data directory.', ({ freeBytes }) => freeBytes);
+  gauge(
+    'fuel_disk_refuses_commits',
+    '1 while the disk of the data directory takes no commits, or has less than 1 MiB left; else 0.',
+    ({ refusal }) => (refusal === undefined ? 0 : 1),
+  );
 }

@@ -11,6 +11,8 @@ export interface Readiness {
   readonly ready: boolean;
   /** Each condition of readiness, by name. */
   readonly checks: Readonly<Record<string, boolean>>;
+  /** Why a condition does not hold, where more is known than its name. */
+  readonly reasons?: Readonly<Record<string, string>>;
 }
 
 export interface OpsOptions {

@@ -8,6 +8,7 @@ import { FuelError } from '../errors.ts';
 import { refusalAnswer } from '../http/answers.ts';
 import { generatedCertificate } from '../http/server/certificate.ts';
 import type { ConsoleParts, Proof } from '../ops/console/figures/parts.ts';
+import type { DiskState } from '../ops/disk.ts';
 import type { Metrics } from '../ops/metrics.ts';
 import { DAY_MS } from './agreement/day.ts';
 
@@ -22,11 +23,12 @@ export interface ConsoleSources {
   readonly id: string;
   readonly startedAtMs: number;
   readonly readiness: ConsoleParts['readiness'];
+  readonly disk: (() => Promise<DiskState>) | undefined;
   readonly lastProof: () => Proof | undefined;
 }
 
 /** What the operator's console reads of this process and its stores. */
-export function consoleParts({ config, engines, metrics, ...rest }: ConsoleSources): ConsoleParts {
+export function consoleParts({ config, engines, metrics, disk, ...rest }: ConsoleSources): ConsoleParts {
   return {
     ...rest,
     environment: config.FUEL_ENVIRONMENT,
@@ -37,6 +39,7 @@ export function consoleParts({ config, engines, metrics, ...rest }: ConsoleSourc
     queue: engines.queue(),
     reads: engines.deliveryReads(),
     coordination: engines.coordination(),
+    disk: async () => disk?.(),
     attempts: metrics.attempts,
     history: metrics.shared.history,
     certificateEndsAtMs: () => certificateEndsAtMs(config, rest.roles),

@@ -14,7 +14,13 @@ import { Console } from '../ops/console/console.ts';
 import type { Proof } from '../ops/console/figures/parts.ts';
 import { EngineHealth } from '../ops/engine-health.ts';
 import { watchLoopDelay } from '../ops/loop-delay.ts';
-import { addProjectionMetrics, createMetrics, type Metrics, type ProjectionReading } from '../ops/metrics.ts';
+import {
+  addDiskMetrics,
+  addProjectionMetrics,
+  createMetrics,
+  type Metrics,
+  type ProjectionReading,
+} from '../ops/metrics.ts';
 import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
 import { Standing } from '../ops/standing.ts';
 import { retryWhileUnavailable } from '../retry.ts';
@@ -25,11 +31,13 @@ import { startNightly, verifyInThread } from './agreement/nightly.ts';
 import { ApiThreads, furtherApiThreads } from './api/api-threads.ts';
 import { startApi } from './api/start-api.ts';
 import { consoleParts } from './console.ts';
+import { isMember } from './membership.ts';
 import { reportProcess } from './report-process.ts';
 import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import { runNotices } from './roles/run-notices.ts';
 import { startDirectory } from './start-directory.ts';
 import { StartedParts } from './started-parts.ts';
+import { storeDisk } from './store-disk.ts';
 
 export interface ServiceOptions {
   readonly config: Config;
@@ -66,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   parts.add({ name: 'stores', stop: () => engines.close() });
   try {
     const health = new EngineHealth(engines.remote, sinceBoot);
-    const operations = await startOperations(options, health);
+    const operations = await startOperations(options, health, storeDisk(config, engines));
     parts.add({ name: 'operations listener', stop: () => operations.stop() });
     await health.allReached(log, signal);
     await retryWhileUnavailable(() => checkStores(options, engines), { log, signal, component: 'start' });
@@ -102,14 +110,18 @@ interface Operations {
   readonly metrics: Metrics;
   /** Replaced once the parts are started. */
   readiness: () => Promise<Readiness>;
+  /** Of the embedded files, if any. */
+  readonly disk: ReturnType<typeof storeDisk>;
   stop(): Promise<void>;
 }
 
 async function startOperations(
   { config, log, clock }: ServiceOptions,
   health: EngineHealth,
+  disk: ReturnType<typeof storeDisk>,
 ): Promise<Operations> {
   const metrics = createMetrics();
+  if (disk !== undefined) addDiskMetrics(metrics.registry, disk);
   const readiness = (): Promise<Readiness> => operations.readiness();
   const hosts = config.FUEL_OPS_HOSTS ?? [];
   const console = new Console({ hosts, environment: config.FUEL_ENVIRONMENT, clock, readiness });
@@ -121,6 +133,7 @@ async function startOperations(
     url: `http://${urlHost(host)}:${port}`,
     console,
     metrics,
+    disk,
     readiness: async () => ({ ready: false, checks: { started: false, ...(await health.state()) } }),
     stop: () => server.stop(),
   };
@@ -187,20 +200,17 @@ async function startParts(
     maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,
     engines: health,
     standing,
-    isMember: () => standing.isMember(sinceBoot.now(), live.directory.position),
+    isMember: () => isMember({ standing, engines }, live.directory.position),
+    ...(operations.disk && {
+      disk: { read: operations.disk, isNeeded: roles.some((role) => role !== 'api') },
+    }),
     ...(isSubscribed && { isSubscribed }),
     ...(threads && { areThreadsReady: () => threads.areReady }),
   });
   const api = roles.includes('api')
     ? await startApi({
-        config,
-        engines,
+        ...{ config, engines, availability, metrics, log, clock, threads },
         directory: live.directory,
-        availability,
-        metrics,
-        log,
-        clock,
-        threads,
       })
     : undefined;
   if (api !== undefined) parts.add({ name: 'API', failed: api.failed, stop: () => api.stop() });
@@ -210,7 +220,9 @@ async function startParts(
   const lastProof = (): Proof | undefined => nightly?.lastProof();
   const ofProcess = { id: name, roles, startedAtMs, lastProof, readiness: operations.readiness };
   const { directory } = live;
-  operations.console.serve(consoleParts({ config, clock, engines, metrics, directory, ...ofProcess }));
+  operations.console.serve(
+    consoleParts({ config, clock, engines, metrics, directory, disk: operations.disk, ...ofProcess }),
+  );
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
 }

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { type ErrorCode, FuelError } from '../errors.ts';
+import { writeRefused } from './refused-writes.ts';
 
 const SQLITE_BUSY = 5;
 /** An extended code. */
@@ -8,6 +9,8 @@ const SQLITE_CONSTRAINT_UNIQUE = 2067;
 const LOCKED_CODES = new Set([SQLITE_BUSY, 6, 15]);
 /** Out of memory, read-only, interrupted, an I/O error, a full disk, a file that can't be opened. */
 const UNAVAILABLE_CODES = new Set([7, 8, 9, 10, 13, 14]);
+/** Those of them with which a disk refuses a write: read-only, an I/O error, full. */
+const DISK_CODES = new Set([8, 10, 13]);
 /** A value that is too large, violates a constraint, has the wrong type or is out of range. */
 const REFUSED_CODES = new Set([18, 19, 20, 25]);
 /** Malformed, or no database at all. */
@@ -17,6 +20,7 @@ const DAMAGED_CODES = new Set([11, 26]);
 export function toKnownError(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (code === undefined) return error;
+  if (DISK_CODES.has(code)) writeRefused();
   const { message } = error as Error;
   const as = (known: ErrorCode): FuelError => new FuelError(known, `${path}: ${message}`, { cause: error });
   if (LOCKED_CODES.has(code)) return as('STORE_BUSY');

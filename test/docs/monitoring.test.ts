@@ -5,7 +5,8 @@ import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import { addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
+import { readDisk } from '../../src/ops/disk.ts';
+import { addDiskMetrics, addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
 import { SHARED } from '../../src/ops/shared-figures.ts';
 import { anchorsOf, readDocument } from '../support/documents.ts';
 
@@ -92,6 +93,7 @@ describe('a fault in an expression', () => {
 function known() {
   const { registry } = createMetrics();
   addProjectionMetrics(registry, async () => ({ position: 0, head: 0, parked: 0 }));
+  addDiskMetrics(registry, () => readDisk('/'));
   const metrics = registry.getMetricsAsArray() as unknown as {
     readonly name: string;
     readonly help: string;

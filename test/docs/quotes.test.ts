@@ -6,7 +6,8 @@ import type { DeliveryState, FailureKind } from '../../src/deliveries/queue/deli
 import { errorCodes } from '../../src/errors.ts';
 import { type RefusalCode, refusalAnswer, refusals } from '../../src/http/answers.ts';
 import { readParameters } from '../../src/http/parameters.ts';
-import { addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
+import { readDisk } from '../../src/ops/disk.ts';
+import { addDiskMetrics, addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
 import { documents, inlineCodeOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
 
 const refusalCodes = Object.keys(refusals) as RefusalCode[];
@@ -92,6 +93,7 @@ describe('the pages of docs/operations', () => {
   it('has a row for each metric, with its labels, and no other', () => {
     const { registry } = createMetrics();
     addProjectionMetrics(registry, async () => ({ position: 0, head: 0, parked: 0 }));
+    addDiskMetrics(registry, () => readDisk('/'));
     const own = registry.getMetricsAsArray().filter(({ name }) => name.startsWith('fuel_'));
     const real = own.map((metric) => {
       const { labelNames } = metric as unknown as { readonly labelNames: readonly string[] };

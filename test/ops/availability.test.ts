@@ -27,6 +27,7 @@ function process(
     readonly away?: readonly CheckedEngine['name'][];
     isSubscribed?: () => boolean;
     isMember?: () => boolean;
+    disk?: { readonly isNeeded: boolean; readonly refusal: string | undefined };
   } = {},
 ) {
   const clock = new FakeClock();
@@ -59,7 +60,7 @@ function process(
       if (options.away?.includes(name)) throw new FuelError('STORE_UNAVAILABLE', name);
     },
   });
-  const { isSubscribed } = options;
+  const { isSubscribed, disk } = options;
   const availability = new Availability({
     live,
     maxAgeMs: MAX_AGE_MS,
@@ -67,6 +68,7 @@ function process(
     engines: new EngineHealth([engine(EVENT_STORE), engine('mongodb')], clock),
     isMember: options.isMember ?? (() => true),
     ...(isSubscribed && { isSubscribed }),
+    ...(disk && { disk: { isNeeded: disk.isNeeded, read: async () => disk } }),
   });
   return { clock, availability, catchUp };
 }
@@ -84,6 +86,21 @@ describe('access can be judged', () => {
       checks: { known_to_others: false },
     });
   });
+
+  test.each([true, false])(
+    'without a disk that takes commits; ready is who needs none: %s',
+    async (isNeeded) => {
+      const refusal = 'the disk of /data is full';
+      const { availability, catchUp } = process({ disk: { isNeeded, refusal } });
+      await catchUp();
+      expect(availability.state()).toBe('ready');
+      expect(await availability.readiness()).toMatchObject({
+        ready: !isNeeded,
+        checks: { disk: false },
+        reasons: { disk: refusal },
+      });
+    },
+  );
 
   test('once the directory has caught up', async () => {
     const { availability, catchUp } = process();

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../src/errors.ts';
 import { Standing } from '../../src/ops/standing.ts';
-import { Membership } from '../../src/service/membership.ts';
+import { isMember, Membership } from '../../src/service/membership.ts';
 import { memoryLog } from '../support/service/api.ts';
 import { until } from '../support/waiting.ts';
 
@@ -82,4 +82,17 @@ test('an end of the log that can not be read is a line, and no request is served
   await until(async () => lines.length === 1, 5_000);
   expect(lines[0]).toMatchObject({ level: 50, msg: expect.stringContaining('no request is served') });
   expect(standing.hasReached(Number.MAX_SAFE_INTEGER)).toBe(false);
+});
+
+test('without a report a directory is judged by while it is at the end of an embedded log', () => {
+  const standing = new Standing();
+  const at = (end: (() => number) | undefined) => isMember({ standing, engines: { endNow: end } }, 10);
+  expect(at(() => 10)).toBe(true);
+  expect(at(() => 11)).toBe(false);
+  expect(at(undefined)).toBe(false);
+  const failing = (code: 'STORE_UNAVAILABLE' | 'STORE_DAMAGED') => () => {
+    throw new FuelError(code, 'away');
+  };
+  expect(at(failing('STORE_UNAVAILABLE'))).toBe(false);
+  expect(() => at(failing('STORE_DAMAGED'))).toThrow('away');
 });

@@ -64,6 +64,7 @@ export function commandEngines(engines: Engines, options: CommandEnginesOptions)
   };
   return {
     remote: engines.remote,
+    endNow: undefined,
     state: (name) => engines.state(name),
     close: () => engines.close(),
     rateWindows: (memory) => engines.rateWindows(memory),

@@ -1,12 +1,11 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { accessSync, constants, statSync } from 'node:fs';
+import type { statfs } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { MAKE_SPACE, readDisk } from '../../ops/disk.ts';
 import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
 const OTHERS = 0o077;
 const SECRET_FILES = ['master.key', 'tls-key.pem'];
-const MIN_FREE_BYTES = 1e9;
-const MIN_FREE_SHARE = 0.05;
 
 /** One embedded file, as far as it could be looked at. */
 export interface LookedAtFile {
@@ -74,15 +73,10 @@ function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
 }
 
 /** The disk of the data directory, or of the folder in which it would be made. */
-export async function checkDiskSpace(dataDir: string, read: typeof statfs = statfs): Promise<Finding> {
-  let path = resolve(dataDir);
-  while (!existsSync(path)) path = dirname(path);
-  const { bavail, blocks, bsize } = await read(path);
-  const freeBytes = bavail * bsize;
-  const share = blocks === 0 ? 1 : bavail / blocks;
-  const detail = `${path}: ${(freeBytes / 1e9).toFixed(1)} GB free, ${Math.floor(share * 100)} %`;
-  if (freeBytes >= MIN_FREE_BYTES && share >= MIN_FREE_SHARE) return right(detail);
-  return wrong(detail, 'make space or enlarge the disk: at least 1 GB and 5 % must be free, or commits fail');
+export async function checkDiskSpace(dataDir: string, read?: typeof statfs): Promise<Finding> {
+  const { text, isLow, refusal } = await readDisk(dataDir, read);
+  if (refusal !== undefined) return wrong(refusal, MAKE_SPACE);
+  return isLow ? wrong(text, MAKE_SPACE) : right(text);
 }
 
 function isOpenToOthers(path: string): boolean {

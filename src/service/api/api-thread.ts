@@ -3,7 +3,7 @@ import { Directory } from '../../../projections/directory.ts';
 import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import { type SharedSnapshot, startingFrom } from '../../accounts/directory/snapshots/shared.ts';
 import { openEngines } from '../../app.ts';
-import { sinceBoot, systemClock } from '../../clock.ts';
+import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { Certificate } from '../../http/server/certificate.ts';
 import { createLog } from '../../log.ts';
@@ -11,6 +11,7 @@ import { ApiMeter, type ApiReport } from '../../ops/api-meter.ts';
 import { accessState } from '../../ops/availability.ts';
 import { watchLoopDelay } from '../../ops/loop-delay.ts';
 import { Standing } from '../../ops/standing.ts';
+import { isMember } from '../membership.ts';
 import { configInThread } from '../roles/config-in-thread.ts';
 import { createApiServer, GRACE_MS, type SharedApi } from './api-server.ts';
 
@@ -73,8 +74,11 @@ async function run(data: ApiThreadData): Promise<void> {
     },
   });
   const standing = new Standing(memory);
-  const isMember = (): boolean => standing.isMember(sinceBoot.now(), live.directory.position);
-  const state = () => accessState({ live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, isMember, standing });
+  const state = () =>
+    accessState({
+      ...{ live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, standing },
+      isMember: () => isMember({ standing, engines }, live.directory.position),
+    });
   const meter = new ApiMeter();
   const report = (loopDelayMs: number): void =>
     post({ kind: 'counted', report: meter.take(), loopDelayMs, isReady: state() === 'ready' });

@@ -161,6 +161,7 @@ describe('the console while no store answers', () => {
     ...{ directory: new Directory(), attempts: new AttemptHistory(), history: new FigureHistory() },
     readiness: () => ({ ready: false, checks: { mongodb: false } }),
     certificateEndsAtMs: away,
+    disk: away,
     lastProof: () => undefined,
   } as unknown as ConsoleParts;
 

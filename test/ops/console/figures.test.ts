@@ -40,6 +40,7 @@ function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
     readiness: at({ ready: true, checks: { known_to_others: true } }),
     operations: at([]),
     certificateEndsAtMs: at(undefined),
+    disk: at(undefined),
     lists: at({ accounts: [], closed: [], webhooks: [], disabled: [] }),
     ...overrides,
   };
@@ -62,6 +63,28 @@ describe('what needs attention', () => {
 
   test('is nothing where all is well', () => {
     expect(of({})).toEqual([]);
+  });
+
+  test('is the cause alone where a disk or an engine is, and else what follows from it', () => {
+    const down = {
+      readiness: at({ ready: false, checks: { known_to_others: false, event_store_heard: false } }),
+      followers: at([{ ...follower, holder: null, lag_seconds: 61 }]),
+      backlog: at({ pending: 1, held: 0, failing: 0, oldestDueAtMs: 0 }),
+    };
+    expect(of(down).length).toBe(5);
+    const disk = {
+      freeBytes: 0,
+      text: '',
+      isLow: true,
+      refusal: 'the disk of /data is full: 4 KiB are left',
+    };
+    const [cause, ...more] = of({ ...down, disk: at(disk) });
+    expect([cause, more]).toEqual([expect.stringContaining('bad: the disk of /data is full'), []]);
+    const engine = at({ ready: false, checks: { ...down.readiness.value.checks, mongodb: false } });
+    expect(of({ ...down, readiness: engine })).toEqual(['bad: mongodb can not be reached']);
+    const low = at({ ...disk, refusal: undefined, text: '/data: 0.1 GB free, 1 %' });
+    expect(of({ ...down, disk: low }).length).toBe(6);
+    expect(of({ disk: low })).toEqual([expect.stringContaining('warn: /data: 0.1 GB free, 1 %')]);
   });
 
   test.each<[Partial<Snapshot>, string]>([

@@ -1,6 +1,7 @@
 import type { LaneStreak } from '../../../deliveries/queue/bounded-reads.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { VIEW_NAME } from '../../../transactions/view/projector.ts';
+import { MAKE_SPACE } from '../../disk.ts';
 import { EVENT_STORE } from '../../engine-health.ts';
 import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../../followers.ts';
 import type { Known } from './known.ts';
@@ -28,12 +29,18 @@ export interface Attention {
   readonly words?: readonly string[];
 }
 
+/** What is so while a store takes nothing or does not answer: the cause alone is worth a line. */
+const CAUSES = ['disk', `check-${EVENT_STORE}`, 'check-mongodb'];
+const CONSEQUENCE =
+  /^(follower-.*-(idle|lag)|check-(known_to_others|event_store_heard|subscription_connected|api_threads_ready)|overdue)$/;
+
 /** What needs attention, the worst first; empty where all is well. */
 export function attentionOf(
   snapshot: Snapshot,
   parts: Pick<ConsoleParts, 'directory'>,
 ): readonly Attention[] {
   const found = [
+    ...ofDisk(snapshot),
     ...ofReadiness(snapshot),
     ...ofFollowers(snapshot),
     ...ofWebhooks(snapshot, parts),
@@ -43,7 +50,9 @@ export function attentionOf(
     ...ofRepairs(snapshot),
     ...ofUnknown(snapshot),
   ];
-  return [...found.filter(({ level }) => level === 'bad'), ...found.filter(({ level }) => level === 'warn')];
+  const hasCause = found.some(({ level, id }) => level === 'bad' && CAUSES.includes(id));
+  const shown = hasCause ? found.filter(({ id }) => !CONSEQUENCE.test(id)) : found;
+  return [...shown.filter(({ level }) => level === 'bad'), ...shown.filter(({ level }) => level === 'warn')];
 }
 
 /** Webhooks that fail and are not switched off, the longest streak first. */
@@ -61,10 +70,19 @@ function valueIn<T>(found: Known<T>): T | undefined {
   return 'unknown' in found ? undefined : found.value;
 }
 
+function ofDisk({ disk }: Snapshot): Attention[] {
+  const { refusal, isLow = false, text = '' } = valueIn(disk) ?? {};
+  if (refusal === undefined && !isLow) return [];
+  const level = refusal === undefined ? 'warn' : 'bad';
+  return [
+    { level, id: 'disk', text: `${refusal ?? text}: ${MAKE_SPACE}`, href: '/projections', words: ['doctor'] },
+  ];
+}
+
 function ofReadiness({ readiness }: Snapshot): Attention[] {
   const checks = Object.entries(valueIn(readiness)?.checks ?? {});
   return checks
-    .filter(([, holds]) => !holds)
+    .filter(([name, holds]) => !holds && name !== 'disk')
     .map(([name]) => {
       const isEngine = name === EVENT_STORE || name === 'mongodb';
       return {
@@ -194,7 +212,7 @@ function ofRepairs({ operations, atMs }: Snapshot): Attention[] {
 
 /** What can't be read may hide anything. */
 function ofUnknown(snapshot: Snapshot): Attention[] {
-  const { followers, backlog, failing, processes, readiness, operations, certificateEndsAtMs, lists } =
+  const { followers, backlog, failing, processes, readiness, operations, certificateEndsAtMs, lists, disk } =
     snapshot;
   const read: Record<string, Known<unknown>> = {
     followers,
@@ -204,6 +222,7 @@ function ofUnknown(snapshot: Snapshot): Attention[] {
     readiness,
     repairs: operations,
     'the certificate': certificateEndsAtMs,
+    'the disk': disk,
     'webhooks that are switched off, and closed accounts': lists,
   };
   return Object.entries(read).flatMap(([what, found]) =>

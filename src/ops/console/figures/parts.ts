@@ -7,6 +7,7 @@ import type { Environment } from '../../../domain/account-events.ts';
 import type { EventStore, PersistentSubscriptions } from '../../../event-store/event-store.ts';
 import type { TransactionsView } from '../../../transactions/view/transactions-view.ts';
 import type { ViewBuilds } from '../../../transactions/view/view-builds.ts';
+import type { DiskState } from '../../disk.ts';
 import type { AttemptHistory, FigureHistory } from '../../history.ts';
 import type { Readiness } from '../../ops-server.ts';
 
@@ -49,6 +50,8 @@ export interface ConsoleParts {
   readonly readiness: () => Readiness | Promise<Readiness>;
   /** When the certificate of the pull API ends; `undefined` where this process has none. */
   readonly certificateEndsAtMs: () => Promise<number | undefined>;
+  /** Of the embedded files; `undefined` where there are none. */
+  readonly disk: () => Promise<DiskState | undefined>;
   readonly lastProof: () => Proof | undefined;
   readonly statusOf: (code: GateCode) => number;
 }

@@ -1,6 +1,7 @@
 import type { LiveProcess } from '../../../coordination/coordination.ts';
 import { PROCESS_MAX_AGE_MS } from '../../../coordination/process-report.ts';
 import type { LaneStreak } from '../../../deliveries/queue/bounded-reads.ts';
+import type { DiskState } from '../../disk.ts';
 import { type FollowerStatus, followerStatus } from '../../followers.ts';
 import type { Readiness } from '../../ops-server.ts';
 import { MAX_BACKLOG_COUNTED } from '../../shared-figures.ts';
@@ -34,6 +35,7 @@ export interface Snapshot {
   readonly readiness: Known<Readiness>;
   readonly operations: Known<readonly Operation[]>;
   readonly certificateEndsAtMs: Known<number | undefined>;
+  readonly disk: Known<DiskState | undefined>;
   readonly lists: Known<AccountLists>;
 }
 
@@ -44,7 +46,7 @@ export class Snapshots {
   readonly #read: () => Promise<Omit<Snapshot, 'atMs' | 'lists'>>;
 
   constructor(parts: ConsoleParts) {
-    const { reads, coordination, readiness, certificateEndsAtMs, clock } = parts;
+    const { reads, coordination, readiness, certificateEndsAtMs, disk, clock } = parts;
     const now = (): number => clock.now();
     const fresh = <T>(read: () => Promise<T>, maxAgeMs = MAX_AGE_MS): (() => Promise<Known<T>>) => {
       const held = new Fresh(() => known(read, now), { maxAgeMs, now });
@@ -59,22 +61,26 @@ export class Snapshots {
       readiness: fresh(async () => readiness()),
       operations: fresh(() => tail.read()),
       certificateEndsAtMs: fresh(certificateEndsAtMs, CERTIFICATE_MAX_AGE_MS),
+      disk: fresh(disk),
     };
     this.accounts = new AccountIndex(parts);
     this.#now = now;
     this.#read = async () => {
-      const [followers, backlog, failing, processes, ready, operations, certificate] = await Promise.all([
-        read.followers(),
-        read.backlog(),
-        read.failing(),
-        read.processes(),
-        read.readiness(),
-        read.operations(),
-        read.certificateEndsAtMs(),
-      ]);
+      const [followers, backlog, failing, processes, ready, operations, certificate, space] =
+        await Promise.all([
+          read.followers(),
+          read.backlog(),
+          read.failing(),
+          read.processes(),
+          read.readiness(),
+          read.operations(),
+          read.certificateEndsAtMs(),
+          read.disk(),
+        ]);
       return {
         ...{ followers, backlog, failing, processes, operations },
         readiness: ready,
+        disk: space,
         certificateEndsAtMs: certificate,
       };
     };

@@ -1,0 +1,21 @@
+import type { Engines } from '../app.ts';
+import type { Config } from '../config/config.ts';
+import { PROCESS_MAX_AGE_MS } from '../coordination/process-report.ts';
+import { type DiskState, readDisk } from '../ops/disk.ts';
+
+/** The disk of the embedded files, with how long pulls are answered without it; `undefined` where servers have all. */
+export function storeDisk(
+  { FUEL_DATA_DIR: folder, EVENTSTORE_URL, MONGODB_URL }: Config,
+  { endNow }: Pick<Engines, 'endNow'>,
+): (() => Promise<DiskState>) | undefined {
+  if (EVENTSTORE_URL !== undefined && MONGODB_URL !== undefined) return undefined;
+  const pulls =
+    endNow !== undefined
+      ? 'pulls are answered from what is there for as long as its files can be read'
+      : `pulls are answered for ${PROCESS_MAX_AGE_MS / 1000} s after this process could last report itself`;
+  return async () => {
+    const state = await readDisk(folder);
+    if (state.refusal === undefined) return state;
+    return { ...state, refusal: `${state.refusal}. Nothing is recorded until there is space; ${pulls}` };
+  };
+}
