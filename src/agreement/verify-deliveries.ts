@@ -5,7 +5,12 @@ import type { Clock } from '../clock.ts';
 import { AccountHistory } from '../deliveries/fan-out/account-history.ts';
 import { classify, type DecisionContext, decideAsOf } from '../deliveries/fan-out/decide-event.ts';
 import { deliveryId } from '../deliveries/message/delivery-id.ts';
-import type { DeliveryQueue, DeliveryState, LoggedDelivery } from '../deliveries/queue/delivery-queue.ts';
+import type {
+  DeliveryPlace,
+  DeliveryQueue,
+  DeliveryState,
+  LoggedDelivery,
+} from '../deliveries/queue/delivery-queue.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { isRecordingType, transactionIdOf } from '../domain/transaction-events.ts';
 import { recordedAtMs } from '../event-store/codec.ts';
@@ -254,10 +259,10 @@ async function* pagesOf(
   queue: DeliveryQueue,
   filter: Pick<VerifyScope, 'accountId' | 'sinceMs'>,
 ): AsyncGenerator<readonly LoggedDelivery[]> {
-  let after: string | undefined;
+  let after: DeliveryPlace | undefined;
   do {
     const page = await queue.list(filter, { limit: PAGE, after });
     yield page;
-    after = page.length < PAGE ? undefined : page.at(-1)?.id;
+    after = page.length < PAGE ? undefined : page.at(-1);
   } while (after !== undefined);
 }

@@ -77,7 +77,7 @@ async function* candidates(
   const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM];
   if (filter.prefix === undefined && !areOfOtherStreams(filter.types)) prefixes.push(TRANSACTION_STREAMS);
   if (newest) {
-    yield* readNewest(store, prefixes);
+    yield* readNewest(store, prefixes, signal);
     return;
   }
   const range = { prefixes, after: 0, signal };
@@ -88,9 +88,13 @@ async function* candidates(
   }
 }
 
-async function* readNewest(store: EventStore, prefixes: readonly string[]): AsyncGenerator<RecordedEvent> {
+async function* readNewest(
+  store: EventStore,
+  prefixes: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<RecordedEvent> {
   let before: Position | undefined;
-  for (;;) {
+  while (!signal.aborted) {
     const batch = await store.readBackwards({ prefixes, before, limit: BACKWARDS_STEP });
     yield* batch.events;
     if (batch.atStart) return;

@@ -76,11 +76,11 @@ export async function redeliverFailed(
     sinceMs: sinceMs ?? undefined,
     untilMs: untilMs ?? undefined,
   } as const;
-  let after: string | undefined;
+  let after: DeliverySummary | undefined;
   do {
     const page = await queue.list(filter, { limit: PAGE, after });
     await redelivery.makeDue(await redelivery.eligible(page));
-    after = page.length < PAGE ? undefined : page.at(-1)?.id;
+    after = page.length < PAGE ? undefined : page.at(-1);
   } while (after !== undefined && !signal.aborted);
   return redelivery.counts;
 }

@@ -122,6 +122,22 @@ describe('an audit', () => {
     expect(steps).toBe(1);
   });
 
+  test('ends between two steps when it is told to, also where nothing matches', async () => {
+    const { store } = opened();
+    await recorded(store);
+    const backwards = store.readBackwards.bind(store);
+    let steps = 0;
+    store.readBackwards = async (how) => {
+      steps += 1;
+      return backwards({ ...how, limit: 1 });
+    };
+    const ending = new AbortController();
+    setImmediate(() => ending.abort());
+    const options = { follow: false, newest: true, signal: ending.signal };
+    expect(await linesOf(store, { actor: 'nobody' }, options)).toEqual([]);
+    expect(steps).toBe(1);
+  });
+
   test('of an actor or a key has what that one did, or what was done to it', async () => {
     const { store } = opened();
     const off = (prefix: string): DomainEvent => ({

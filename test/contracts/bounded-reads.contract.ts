@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { BoundedReads } from '../../src/deliveries/queue/bounded-reads.ts';
 import type {
   DeliveryFilter,
+  DeliveryPlace,
   DeliveryQueue,
   NewDelivery,
 } from '../../src/deliveries/queue/delivery-queue.ts';
@@ -77,7 +78,7 @@ export function boundedReadsContract(open: () => Promise<ReadsUnderTest>): void 
           [1, 5],
         ] as const) {
           const walked: string[] = [];
-          let after: string | undefined;
+          let after: DeliveryPlace | undefined;
           do {
             const { deliveries, next } = await reads.page(filter, { limit, after, maxRead });
             expect(deliveries.length).toBeLessThanOrEqual(limit);
@@ -93,14 +94,7 @@ export function boundedReadsContract(open: () => Promise<ReadsUnderTest>): void 
       const { reads } = await opened(...sample);
       const { deliveries, next } = await reads.page({ state: 'delivered' }, { limit: 5, maxRead: 8 });
       expect(deliveries).toEqual([]);
-      expect(next).toEqual(expect.any(String));
-    });
-
-    test('after a delivery that is not in the log is refused', async () => {
-      const { reads } = await opened(...sample);
-      await expect(reads.page({}, { limit: 5, maxRead: 8, after: 'nothing' })).rejects.toMatchObject({
-        code: 'REFUSED',
-      });
+      expect(next).toMatchObject({ createdAtMs: expect.any(Number), id: expect.any(String) });
     });
   });
 

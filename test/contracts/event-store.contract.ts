@@ -251,6 +251,17 @@ export function eventStoreContract(
     }
   });
 
+  test('gives the event loop a turn with each step backwards, so that others go on and an abort is seen', async () => {
+    const store = await opened();
+    await record(store, 'account-1', 'a');
+    let turned = false;
+    setImmediate(() => {
+      turned = true;
+    });
+    await store.readBackwards({ prefixes: [], limit: 1 });
+    expect(turned).toBe(true);
+  });
+
   test('rejects every call after it was closed', async () => {
     const store = await open();
     const signal = new AbortController().signal;

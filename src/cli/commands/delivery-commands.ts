@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { DeliveryChanges } from '../../deliveries/delivery-changes.ts';
 import { attemptJson, attemptText, deliveryJson, deliveryText } from '../../deliveries/describe-delivery.ts';
 import {
   DELIVERY_STATES,
@@ -105,32 +106,31 @@ async function list(session: Session, _: readonly string[], options: ListOptions
     throw new FuelError('USAGE', '--follow shows the newest: leave --after out');
   }
   const queue = engines.queue();
-  if (options.after !== undefined && (await queue.find(options.after)) === undefined) {
+  const after = options.after === undefined ? undefined : await queue.find(options.after);
+  if (options.after !== undefined && after === undefined) {
     throw new FuelError('REFUSED', `there is no delivery ${options.after} to continue after`);
   }
-  const deliveries = await queue.list(filter, { limit: options.limit, after: options.after });
+  const changes = options.follow && new DeliveryChanges(queue, filter);
+  const deliveries = changes
+    ? (await changes.look()).slice(-options.limit).reverse()
+    : await queue.list(filter, { limit: options.limit, after });
   if (deliveries.length === 0) await requireKnown(engines, options);
   await print(session, deliveries);
-  if (options.follow) await follow(session, filter, { limit: options.limit, shown: deliveries });
+  if (changes) await follow(session, changes, filter.untilMs);
   return 0;
 }
 
-/** Prints each of the newest deliveries again whenever it has changed, until interrupted or the range is over. */
+/** Prints what is new or has changed, until interrupted or the range is over. */
 async function follow(
   session: Session,
-  filter: DeliveryFilter,
-  { limit, shown }: { readonly limit: number; readonly shown: readonly DeliverySummary[] },
+  changes: DeliveryChanges,
+  untilMs = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  const { engines, clock } = session;
   const signal = abortOnInterrupt();
-  let known = new Map(shown.map((delivery) => [delivery.id, JSON.stringify(delivery)]));
-  while (filter.untilMs === undefined || clock.now() <= filter.untilMs) {
+  while (session.clock.now() <= untilMs) {
     await pause(FOLLOW_MS, signal);
     if (signal.aborted) return;
-    const deliveries = await engines.queue().list(filter, { limit });
-    const changed = deliveries.filter((delivery) => known.get(delivery.id) !== JSON.stringify(delivery));
-    known = new Map(deliveries.map((delivery) => [delivery.id, JSON.stringify(delivery)]));
-    await print(session, changed.toReversed());
+    await print(session, await changes.look());
   }
 }
 

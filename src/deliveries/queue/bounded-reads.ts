@@ -1,4 +1,10 @@
-import type { DeliveryFilter, DeliveryPage, DeliverySummary, WebhookHealth } from './delivery-queue.ts';
+import type {
+  DeliveryFilter,
+  DeliveryPage,
+  DeliveryPlace,
+  DeliverySummary,
+  WebhookHealth,
+} from './delivery-queue.ts';
 
 export interface BoundedPageOptions extends DeliveryPage {
   /** Entries of the index that are read at most. */
@@ -8,7 +14,7 @@ export interface BoundedPageOptions extends DeliveryPage {
 export interface BoundedPage {
   readonly deliveries: readonly DeliverySummary[];
   /** What the next page continues after; `undefined` at the end of the log. */
-  readonly next: string | undefined;
+  readonly next: DeliveryPlace | undefined;
 }
 
 export interface LaneStreak extends WebhookHealth {

@@ -159,10 +159,12 @@ export interface DeliveryFilter {
   readonly untilMs?: number | undefined;
 }
 
+/** A place in the order of `list`: it stays one when its delivery has been removed. */
+export type DeliveryPlace = Pick<Delivery, 'createdAtMs' | 'id'>;
+
 export interface DeliveryPage {
   readonly limit: number;
-  /** The id of the delivery to continue after. */
-  readonly after?: string | undefined;
+  readonly after?: DeliveryPlace | undefined;
 }
 
 /** Notifies of possible new work. `notify` is called on the listener's own thread. */
@@ -207,8 +209,7 @@ export interface WorkListener {
  *   `laterThanMs` lanes that have something due by then are left out: after a claim at that time they are full, and
  *   continue when one of their own attempts ends.
  * - `resetHealth` forgets a lane's failure streak (enable).
- * - `list` is newest first by `createdAtMs`, then `id`; `after` continues after a delivery's id, and rejects with
- *   `REFUSED` where there is no such delivery.
+ * - `list` is newest first by `createdAtMs`, then `id`; `after` continues after the place of a delivery.
  * - `backlog` counts what is open, without reading more than `limit` index entries of each state: metrics read it often.
  * - `ofTransactions` returns the deliveries of these transactions, in any order.
  * - `transactionsAfter` returns ids of transactions that have deliveries, above `afterId`, distinct and ascending: at

@@ -152,7 +152,9 @@ export class SqliteEventStore implements EventStore {
 
   async readBackwards(options: ReadBackwardsOptions): Promise<BackwardsBatch> {
     this.#db.assertOpen();
-    return this.#reader.readBackwards(options);
+    const batch = this.#reader.readBackwards(options);
+    await nextTurn(); // as in `subscribe`: a caller takes step after step
+    return batch;
   }
 
   /** The events at these positions, read on the calling thread; those that were erased are left out. */

@@ -1,5 +1,4 @@
 import type { Document, Filter } from 'mongodb';
-import { FuelError } from '../../../errors.ts';
 import { shortAnswer } from '../answer.ts';
 import type { BoundedPage, BoundedPageOptions, BoundedReads, LaneAttempt } from '../bounded-reads.ts';
 import type {
@@ -7,6 +6,8 @@ import type {
   Backlog,
   Delivery,
   DeliveryFilter,
+  DeliveryPage,
+  DeliveryPlace,
   DeliveryState,
   DeliverySummary,
   LoggedDelivery,
@@ -75,11 +76,11 @@ export async function findDelivery(
 export async function listDeliveries(
   { deliveries }: DeliveryCollections,
   filter: DeliveryFilter,
-  { limit, after }: { readonly limit: number; readonly after?: string | undefined },
+  { limit, after }: DeliveryPage,
 ): Promise<readonly DeliverySummary[]> {
   if (limit <= 0) return []; // to MongoDB it would mean no limit
   const { where, hint } = selectionOf(filter);
-  const older = after === undefined ? {} : await olderThan(deliveries, after);
+  const older = after === undefined ? {} : olderThan(after);
   const page = await deliveries
     .find({ $and: [where, older] }, { projection: { record: 0, attempts: 0 }, hint })
     .sort(NEWEST_FIRST)
@@ -144,10 +145,7 @@ export async function transactionsAfter(
 }
 
 /** Older than a delivery, or as old with a lesser id; decided by the index alone. */
-async function olderThan(deliveries: DeliveryCollections['deliveries'], id: string): Promise<Condition> {
-  const place = await deliveries.findOne({ _id: id }, { projection: { created_at: 1 } });
-  if (place === null) throw new FuelError('REFUSED', `there is no delivery ${id} to continue after`);
-  const { created_at: at } = place;
+function olderThan({ createdAtMs: at, id }: DeliveryPlace): Condition {
   return { created_at: { $lte: at }, $or: [{ created_at: { $lt: at } }, { _id: { $lt: id } }] };
 }
 
@@ -189,7 +187,7 @@ async function readPage(
   const conditions = Object.entries(where);
   const inIndex: Condition = Object.fromEntries(conditions.filter(([field]) => isIndexed(field)));
   const rest: Condition = Object.fromEntries(conditions.filter(([field]) => !isIndexed(field)));
-  const older = after === undefined ? {} : await olderThan(deliveries, after);
+  const older = after === undefined ? {} : olderThan(after);
   const read = [{ $match: { $and: [inIndex, older] } }, { $sort: NEWEST_FIRST }];
   const found = await deliveries
     .aggregate<SummaryDocument>(
@@ -204,13 +202,14 @@ async function readPage(
     )
     .toArray();
   const page = found.slice(0, limit).map(toSummary);
-  if (found.length > limit) return { deliveries: page, next: page.at(-1)?.id };
+  if (found.length > limit) return { deliveries: page, next: page.at(-1) };
   const [last] = await deliveries
-    .aggregate<{ _id: string }>([...read, { $skip: maxRead - 1 }, { $limit: 1 }, { $project: { _id: 1 } }], {
-      hint,
-    })
+    .aggregate<Pick<DeliveryDocument, '_id' | 'created_at'>>(
+      [...read, { $skip: maxRead - 1 }, { $limit: 1 }, { $project: { created_at: 1 } }],
+      { hint },
+    )
     .toArray();
-  return { deliveries: page, next: last?._id };
+  return { deliveries: page, next: last && { createdAtMs: last.created_at, id: last._id } };
 }
 
 async function readAttempts(

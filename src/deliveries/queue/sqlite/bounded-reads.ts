@@ -9,7 +9,7 @@ import type {
   LaneBacklog,
   LaneStreak,
 } from '../bounded-reads.ts';
-import type { AttemptOutcome, DeliveryFilter } from '../delivery-queue.ts';
+import type { AttemptOutcome, DeliveryFilter, DeliveryPlace } from '../delivery-queue.ts';
 import { IS_RARE, indexOf, type SqliteDeliveryReader } from './reader.ts';
 import { type Row, SUMMARY_COLUMNS, toSummary } from './rows.ts';
 
@@ -64,7 +64,7 @@ export class SqliteBoundedReads implements BoundedReads {
     if (filter.transactionId !== undefined || (await this.#areFewPending(filter, maxRead))) {
       const found = this.#reader.list(filter, { limit: limit + 1, after });
       const deliveries = found.slice(0, limit);
-      return { deliveries, next: found.length > limit ? deliveries.at(-1)?.id : undefined };
+      return { deliveries, next: found.length > limit ? deliveries.at(-1) : undefined };
     }
     return this.#db.read(() => {
       const { read, values, rest, restValues } = this.#selectionOf(filter, after);
@@ -75,9 +75,9 @@ export class SqliteBoundedReads implements BoundedReads {
         )
         .all(...values, maxRead, ...restValues, limit + 1);
       const deliveries = rows.slice(0, limit).map(toSummary);
-      if (rows.length > limit) return { deliveries, next: deliveries.at(-1)?.id };
-      const last = this.#db.prepare(`SELECT id ${read} LIMIT 1 OFFSET ?`).get(...values, maxRead - 1);
-      return { deliveries, next: last?.id as string | undefined };
+      if (rows.length > limit) return { deliveries, next: deliveries.at(-1) };
+      const last = this.#db.prepare(`SELECT created_at AS createdAtMs, id ${read} LIMIT 1 OFFSET ?`);
+      return { deliveries, next: last.get(...values, maxRead - 1) as DeliveryPlace | undefined };
     });
   }
 
@@ -127,7 +127,7 @@ export class SqliteBoundedReads implements BoundedReads {
   }
 
   /** `read` selects by the index alone, newest first; `rest` are the conditions on what was read. */
-  #selectionOf(filter: DeliveryFilter, after: string | undefined) {
+  #selectionOf(filter: DeliveryFilter, after: DeliveryPlace | undefined) {
     const { state, prefix, accountId, sinceMs, untilMs } = filter;
     const index = indexOf(state === 'pending' ? { ...filter, state: undefined } : filter);
     const [inIndex, values]: [string[], SQLInputValue[]] = [['TRUE'], []];
@@ -149,7 +149,7 @@ export class SqliteBoundedReads implements BoundedReads {
     }
     if (after !== undefined) {
       inIndex.push('(created_at, id) < (?, ?)');
-      values.push(this.#reader.createdAt(after), after);
+      values.push(after.createdAtMs, after.id);
     }
     const read = `FROM deliveries INDEXED BY ${index} WHERE ${inIndex.join(' AND ')} ${NEWEST_FIRST}`;
     return { read, values, rest: afterwards.join(' AND '), restValues };

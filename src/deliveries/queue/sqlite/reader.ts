@@ -1,10 +1,10 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
-import { FuelError } from '../../../errors.ts';
 import type { Database } from '../../../sqlite/database.ts';
 import type {
   Backlog,
   Delivery,
   DeliveryFilter,
+  DeliveryPage,
   DeliveryState,
   DeliverySummary,
   LoggedDelivery,
@@ -24,7 +24,6 @@ export class SqliteDeliveryReader {
   readonly #heldAccount: StatementSync;
   readonly #delivery: StatementSync;
   readonly #attempts: StatementSync;
-  readonly #place: StatementSync;
   readonly #open: StatementSync;
   readonly #ofTransactions: StatementSync;
   readonly #transactionsAfter: StatementSync;
@@ -44,7 +43,6 @@ export class SqliteDeliveryReader {
          (SELECT count(*) FROM (
            SELECT 1 FROM lanes INDEXED BY failing WHERE failed_in_a_row > 0 LIMIT ?1)) AS failingLanes`,
     );
-    this.#place = db.prepare('SELECT created_at FROM deliveries WHERE id = ?');
     this.#ofTransactions = db.prepare(
       `SELECT id, prefix, account_id, transaction_id, state, recorded_at
        FROM deliveries INDEXED BY by_transaction WHERE transaction_id IN (SELECT value FROM json_each(?))`,
@@ -74,13 +72,10 @@ export class SqliteDeliveryReader {
     });
   }
 
-  list(
-    filter: DeliveryFilter,
-    { limit, after }: { readonly limit: number; readonly after?: string | undefined },
-  ): DeliverySummary[] {
+  list(filter: DeliveryFilter, { limit, after }: DeliveryPage): DeliverySummary[] {
     return this.#db.read(() => {
       const { sql, values } = selectionOf(filter);
-      const place = after === undefined ? [] : [this.createdAt(after), after];
+      const place = after === undefined ? [] : [after.createdAtMs, after.id];
       const statement = this.#db.prepare(
         `SELECT ${SUMMARY_COLUMNS} ${sql} ${after === undefined ? '' : 'AND (created_at, id) < (?, ?)'}
          ORDER BY created_at DESC, id DESC LIMIT ?`,
@@ -114,13 +109,6 @@ export class SqliteDeliveryReader {
   transactionsAfter(afterId: number, limit: number): number[] {
     this.#db.assertOpen();
     return this.#transactionsAfter.all(afterId, limit).map((row) => row.id as number);
-  }
-
-  /** Throws `REFUSED` where there is no such delivery. */
-  createdAt(id: string): number {
-    const row = this.#place.get(id);
-    if (row === undefined) throw new FuelError('REFUSED', `there is no delivery ${id} to continue after`);
-    return row.created_at as number;
   }
 }
 

@@ -3,11 +3,11 @@ import { withHeldReason } from '../../../deliveries/describe-delivery.ts';
 import {
   DELIVERY_STATES,
   type DeliveryFilter,
+  type DeliveryPlace,
   type DeliverySummary,
 } from '../../../deliveries/queue/delivery-queue.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
 import { parseDateTime } from '../../../domain/values/date-time.ts';
-import { FuelError } from '../../../errors.ts';
 import { type Command, commands } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page } from '../html/layout.ts';
@@ -34,17 +34,14 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
   if ('faults' in read) return withForm(malformed('Deliveries', read.faults), given);
   const unknownName = await nameFault(parts, read.filter);
   if (unknownName !== undefined) return withForm(notFound('Deliveries', unknownName), given);
-  let page: Awaited<ReturnType<typeof parts.reads.page>>;
-  try {
-    page = await parts.reads.page(read.filter, { limit: ON_A_PAGE, maxRead: MAX_READ, after: query.after });
-  } catch (error) {
-    if (!(error instanceof FuelError) || error.code !== 'REFUSED') throw error;
-    return withForm(notFound('Deliveries', error.message), given);
-  }
-  const { next } = page;
+  const after = query.after === undefined ? undefined : readPlace(query.after);
+  if (query.after !== undefined && after === undefined)
+    return withForm(notFound('Deliveries', `there is no delivery ${query.after} to continue after`), given);
+  const limits = { limit: ON_A_PAGE, maxRead: MAX_READ };
+  const { deliveries: found, next } = await parts.reads.page(read.filter, { ...limits, after });
   const accountOf = (id: number) => parts.directory.account(id)?.account;
   const nowMs = parts.clock.now();
-  const deliveries = page.deliveries.map((delivery) => withHeldReason(delivery, accountOf, nowMs));
+  const deliveries = found.map((delivery) => withHeldReason(delivery, accountOf, nowMs));
   const isShort = next !== undefined && deliveries.length < ON_A_PAGE;
   return {
     title: 'Deliveries',
@@ -52,7 +49,7 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
       <section>
         ${deliveriesTable(deliveries, isShort ? 'None among those that were looked through.' : 'No delivery matches.')}
         ${isShort ? html`<p class="note">Looked through ${MAX_READ.toLocaleString('en-US')} deliveries of the log. A time or a key leaves fewer to look through.</p>` : null}
-        ${next === undefined ? null : html`<p class="pages"><a href=${hrefOf({ ...given, after: next })}>${isShort ? 'Look through older ones' : `Next ${ON_A_PAGE}`}</a></p>`}
+        ${next === undefined ? null : html`<p class="pages"><a href=${hrefOf({ ...given, after: `${next.createdAtMs}-${next.id}` })}>${isShort ? 'Look through older ones' : `Next ${ON_A_PAGE}`}</a></p>`}
       </section>
       ${commands(commandsOf(given))}`,
   };
@@ -80,6 +77,11 @@ function deliveriesTable(deliveries: readonly DeliverySummary[], empty: string):
     ),
     empty,
   });
+}
+
+function readPlace(text: string): DeliveryPlace | undefined {
+  const [, ms, id] = /^(\d{1,15})-(.+)$/.exec(text) ?? [];
+  return ms === undefined || id === undefined ? undefined : { createdAtMs: Number(ms), id };
 }
 
 function readFilter(
