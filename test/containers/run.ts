@@ -1,27 +1,34 @@
 /**
- * `npm run test:containers`: the suites of the engines, against containers of the versions that
- * docker-compose.yml runs. Ends with 1 where there is no Docker: it was asked for.
+ * `npm run test:containers`: the suites of the engines, against containers of the versions that docker-compose.yml runs.
+ * An engine whose image is not here and can't be pulled is left out, and named. Ends with 1 where no daemon answers or
+ * neither image is here: it was asked for.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { MongoDBContainer } from '@testcontainers/mongodb';
-import { GenericContainer, getContainerRuntimeClient, type StartedTestContainer, Wait } from 'testcontainers';
-import { composeFile, ROOT } from '../deploy/compose-file.ts';
+import { MongoDBContainer, type StartedMongoDBContainer } from '@testcontainers/mongodb';
+import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
+import { type ComposeService, composeFile, ROOT } from '../deploy/compose-file.ts';
+import { dockerAnswers, imagesHere } from './docker.ts';
 
 const EVENTSTORE_PORT = 2113;
 /** Test files with one of these in their path; vitest says which it runs. */
 const SUITES = ['mongodb', 'eventstoredb', 'store-copy'];
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
 
-async function startEventStore(): Promise<StartedTestContainer> {
-  const { eventstore } = composeFile().services;
-  if (eventstore === undefined) throw new Error('docker-compose.yml has no service eventstore');
-  return await new GenericContainer(eventstore.image)
-    .withEnvironment({ ...eventstore.environment, EVENTSTORE_MEM_DB: 'true' })
+/** The container that removes the others if this process is killed. */
+const REAPER = 'testcontainers/ryuk:0.14.0';
+
+async function startEventStore({ image, environment }: ComposeService): Promise<StartedTestContainer> {
+  return await new GenericContainer(image)
+    .withEnvironment({ ...environment, EVENTSTORE_MEM_DB: 'true' })
     .withExposedPorts(EVENTSTORE_PORT)
     .withWaitStrategy(Wait.forHttp('/health/live', EVENTSTORE_PORT).forStatusCode(204))
     .start();
+}
+
+async function startMongoDb({ image }: ComposeService): Promise<StartedMongoDBContainer> {
+  return await new MongoDBContainer(image).start();
 }
 
 async function runSuites(engines: Readonly<Record<string, string>>): Promise<number> {
@@ -35,19 +42,24 @@ async function runSuites(engines: Readonly<Record<string, string>>): Promise<num
 }
 
 async function main(): Promise<number> {
-  try {
-    await getContainerRuntimeClient();
-  } catch (error) {
-    console.error(`test:containers needs Docker: ${(error as Error).message}`);
+  if (!dockerAnswers()) {
+    console.error('test:containers needs Docker: no daemon answers');
     return 1;
   }
-  const { mongodb } = composeFile().services;
-  if (mongodb === undefined) throw new Error('docker-compose.yml has no service mongodb');
-  await using mongo = await new MongoDBContainer(mongodb.image).start();
-  await using eventStore = await startEventStore();
+  const { eventstore, mongodb } = composeFile().services;
+  if (eventstore === undefined || mongodb === undefined)
+    throw new Error('docker-compose.yml lacks an engine');
+  const here = imagesHere([eventstore.image, mongodb.image]);
+  for (const { image } of [eventstore, mongodb])
+    console.log(`${image}: ${here.get(image) ?? 'not here, left out'}`);
+  if (here.size === 0) return 1;
+  if (imagesHere([REAPER]).size === 0) process.env.TESTCONTAINERS_RYUK_DISABLED = 'true';
+  await using mongo = here.has(mongodb.image) ? await startMongoDb(mongodb) : undefined;
+  await using events = here.has(eventstore.image) ? await startEventStore(eventstore) : undefined;
+  const url = events && `esdb://${events.getHost()}:${events.getMappedPort(EVENTSTORE_PORT)}?tls=false`;
   return await runSuites({
-    MONGODB_URL: `${mongo.getConnectionString()}/?directConnection=true`,
-    EVENTSTORE_URL: `esdb://${eventStore.getHost()}:${eventStore.getMappedPort(EVENTSTORE_PORT)}?tls=false`,
+    ...(mongo && { MONGODB_URL: `${mongo.getConnectionString()}/?directConnection=true` }),
+    ...(url && { EVENTSTORE_URL: url }),
   });
 }
 

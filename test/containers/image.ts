@@ -1,0 +1,56 @@
+/**
+ * `npm run test:image`: builds the image and runs it as docker-compose.yml does, where a Docker daemon answers and has
+ * the base image; elsewhere the Dockerfile's steps without Docker. The first line says on what.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ROOT } from '../deploy/compose-file.ts';
+import { readDockerfile } from '../deploy/dockerfile.ts';
+import { docker, dockerAnswers, imagesHere } from './docker.ts';
+
+const TAG = 'fuel-integration:test-image';
+const READY_WITHIN_MS = 90_000;
+const CONFINED = ['--init', '--read-only', '--tmpfs', '/tmp', '--cap-drop', 'ALL'];
+
+async function untilReady(container: string): Promise<void> {
+  const deadline = Date.now() + READY_WITHIN_MS;
+  for (;;) {
+    try {
+      docker('exec', container, 'node', '/app/deploy/health-check.js', '/readyz');
+      return;
+    } catch (cause) {
+      const running = docker('inspect', '--format', '{{.State.Running}}', container) === 'true';
+      if (!running || Date.now() > deadline)
+        throw new Error(`not ready: ${docker('logs', container)}`, { cause });
+    }
+    await sleep(500);
+  }
+}
+
+async function buildAndRun(): Promise<void> {
+  // The host's network: a registry is reached as npm reaches it on this machine.
+  docker('build', '--network', 'host', '--tag', TAG, ROOT);
+  console.log(`built ${TAG}`);
+  const container = docker('run', '--detach', ...CONFINED, '--security-opt', 'no-new-privileges', TAG);
+  try {
+    await untilReady(container);
+    console.log(`ready; fuel --version: ${docker('exec', container, 'fuel', '--version')}`);
+    docker('exec', container, 'fuel', 'account', 'open', '7', '--name', 'North Haulage');
+    console.log('a command recorded an event');
+    docker('stop', '--time', '30', container);
+    const code = docker('inspect', '--format', '{{.State.ExitCode}}', container);
+    if (code !== '0') throw new Error(`SIGTERM ended it with ${code}: ${docker('logs', container)}`);
+    console.log('SIGTERM: ended with 0');
+  } finally {
+    docker('rm', '--force', '--volumes', container);
+  }
+}
+
+const bases = [...new Set(readDockerfile(ROOT).map(({ image }) => image))];
+const here = dockerAnswers() ? imagesHere(bases) : new Map<string, string>();
+if (here.size === bases.length) {
+  console.log(`on Docker, base ${[...here].map((each) => each.join(' ')).join(', ')}`);
+  await buildAndRun();
+} else {
+  console.log(`without Docker: ${dockerAnswers() ? `${bases.join(', ')} is not here` : 'no daemon answers'}`);
+  await import('../deploy/image-steps.ts');
+}
