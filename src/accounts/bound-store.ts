@@ -2,6 +2,7 @@ import type {
   Append,
   AppendResult,
   BackwardsBatch,
+  Damage,
   EventStore,
   Position,
   RecordedEvent,
@@ -55,6 +56,10 @@ export class BoundStore implements EventStore {
 
   hasReached(position: Position): Promise<boolean> {
     return this.#store.hasReached(position);
+  }
+
+  findDamage(signal?: AbortSignal): Promise<readonly Damage[]> {
+    return this.#store.findDamage(signal);
   }
 
   close(): Promise<void> {

@@ -6,7 +6,7 @@ import {
 } from '../deliveries/fan-out/decide-event.ts';
 import type { NewDelivery } from '../deliveries/queue/delivery-queue.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
-import type { EventStore } from '../event-store/event-store.ts';
+import { type EventStore, isDamaged } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 import { projectEvent } from '../transactions/project-event.ts';
 
@@ -16,7 +16,7 @@ export const WITHDRAWALS: ReadonlySet<string> = new Set(['TransactionVoided', 'T
 export interface DecidedStream {
   readonly transactionId: number;
   readonly isWithdrawn: boolean;
-  /** What the transaction is owed; nothing where no event records it. `unreadable`: its account can't be read. */
+  /** What the transaction is owed; nothing where no event records it. `unreadable`: its account, or an event, can't be read. */
   readonly decision: readonly NewDelivery[] | 'erased' | 'unreadable';
 }
 
@@ -32,7 +32,9 @@ export async function* decideStreams(
     let decision: DecidedStream['decision'] = [];
     if (history.length === 0 && (await store.isErased(stream))) decision = 'erased';
     for (const event of history) {
-      const classified = await classify(event, projectEvent(event), store);
+      const projected = projectEvent(event);
+      const classified = await classify(event, projected, store);
+      if ('parkReason' in projected) decision = 'unreadable';
       if (!('change' in classified) || classified.change.kind !== 'show') continue;
       const { row } = classified.change;
       const decided = await decideAsOf(event, row, context);
@@ -42,6 +44,7 @@ export async function* decideStreams(
           : decided.owed.map((owed) => newDelivery({ event, row, owed, nowMs: clock.now() }));
       break;
     }
+    if (history.some(isDamaged)) decision = 'unreadable';
     yield { transactionId, isWithdrawn: history.some(({ type }) => WITHDRAWALS.has(type)), decision };
   }
 }

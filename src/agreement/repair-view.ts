@@ -32,6 +32,7 @@ export async function repairView(
     if (!(await repairRow(difference.transactionId, { store, view }))) remaining.push(difference);
   }
   const repaired = differences.length - remaining.length;
+  if (repaired === 0) return remaining;
   const event = newEvent(
     { type: 'AgreementRepaired', data: { what: 'view', repaired } },
     author,

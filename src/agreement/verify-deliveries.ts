@@ -11,10 +11,11 @@ import type {
   DeliveryState,
   LoggedDelivery,
 } from '../deliveries/queue/delivery-queue.ts';
-import type { Environment } from '../domain/account-events.ts';
-import { isRecordingType, transactionIdOf } from '../domain/transaction-events.ts';
+import { accountStream, type Environment } from '../domain/account-events.ts';
+import { isRecordingType, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
 import { recordedAtMs } from '../event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import { DamagedStreams } from '../event-store/damage.ts';
+import type { Damage, EventStore, RecordedEvent } from '../event-store/event-store.ts';
 import { IdSet } from './id-set.ts';
 import { decideStreams } from './owed-deliveries.ts';
 import type { Judge, ProjectedEvent } from './read-log.ts';
@@ -23,9 +24,12 @@ import { isInRange, isOfAccount, SETTLE_MS, type VerifyScope } from './scope.ts'
 const PART = 500;
 const IDS = 10_000;
 const PAGE = 1_000;
+const DAMAGED = { unreadable: 'an event is damaged' };
 
 export interface DeliveryJudgeOptions extends VerifyScope {
   readonly store: EventStore;
+  /** As the store found it: transactions that depend on a damaged event, of them or their account, are not judged. */
+  readonly damage?: readonly Damage[] | undefined;
   readonly queue: DeliveryQueue;
   readonly clock: Clock;
   readonly environment: Environment;
@@ -61,7 +65,7 @@ export interface DeliveryAgreement {
   readonly surplus: readonly LoggedDelivery[];
   /** Why keys of the transactions' accounts are owed nothing, and how often. */
   readonly notOwed: ReadonlyMap<string, number>;
-  /** Transactions that can't be judged: recorded too long ago, or of an account that can't be read. */
+  /** Transactions that can't be judged: recorded too long ago, or an event of them or their account can't be read. */
   readonly notJudged: number;
 }
 
@@ -85,6 +89,7 @@ export class DeliveryJudge implements Judge {
   readonly #notOwed = new Map<string, number>();
   readonly #missing: OwedDeliveryId[] = [];
   readonly #surplus: LoggedDelivery[] = [];
+  readonly #damaged: DamagedStreams;
   #owed = 0;
   #notJudged = 0;
   #seen = 0;
@@ -92,6 +97,7 @@ export class DeliveryJudge implements Judge {
   constructor(options: DeliveryJudgeOptions) {
     this.#options = options;
     const { store, clock, environment, retentionMs, logStartedAtMs } = options;
+    this.#damaged = new DamagedStreams(options.damage);
     this.#floorMs = Math.max(clock.now() - retentionMs, logStartedAtMs);
     const history = new AccountHistory({ store, directory: new Directory() });
     this.#context = { history, clock, environment, retentionMs };
@@ -114,7 +120,9 @@ export class DeliveryJudge implements Judge {
       if (!('change' in classified) || classified.change.kind !== 'show') continue;
       this.#known.add(id);
       const { row } = classified.change;
-      const decision = await decideAsOf(event, row, this.#context);
+      const decision = this.#isDamaged(id, row.accountId)
+        ? DAMAGED
+        : await decideAsOf(event, row, this.#context);
       if ('unreadable' in decision) this.#notJudged += 1;
       else owedOf.set(id, { accountId: row.accountId, prefixes: this.#count(id, decision) });
     }
@@ -167,7 +175,12 @@ export class DeliveryJudge implements Judge {
     return false;
   }
 
-  #isJudgedDelivery({ accountId, recordedAtMs: atMs }: LoggedDelivery): boolean {
+  #isDamaged(transactionId: number, accountId: number): boolean {
+    return this.#damaged.has(transactionStream(transactionId)) || this.#damaged.has(accountStream(accountId));
+  }
+
+  #isJudgedDelivery({ transactionId, accountId, recordedAtMs: atMs }: LoggedDelivery): boolean {
+    if (this.#isDamaged(transactionId, accountId)) return false;
     if (this.#options.accountId !== undefined && accountId !== this.#options.accountId) return false;
     return atMs >= this.#floorMs && isInRange(atMs, this.#options);
   }

@@ -3,14 +3,16 @@ import { readStartedLog } from '../deliveries/delivery-log.ts';
 import type { DeliveryQueue } from '../deliveries/queue/delivery-queue.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
-import type { EventStore, Position } from '../event-store/event-store.ts';
+import { describeDamage, RESTORE_EVENTS } from '../event-store/damage.ts';
+import { type Damage, type EventStore, isDamaged, type Position } from '../event-store/event-store.ts';
 import type { Author } from '../event-store/new-event.ts';
 import type { Log } from '../log.ts';
+import { damagedEvents } from '../transactions/view/damaged-events.ts';
 import type { TransactionsView } from '../transactions/view/transactions-view.ts';
 import { readLog } from './read-log.ts';
 import { repairDeliveries } from './repair-deliveries.ts';
 import { repairView } from './repair-view.ts';
-import { DeliveryJudge } from './verify-deliveries.ts';
+import { DeliveryJudge, type DeliveryJudgeOptions } from './verify-deliveries.ts';
 import { ViewJudge } from './verify-view.ts';
 
 const DAYS_MS = 2 * 86_400_000;
@@ -33,10 +35,11 @@ export interface VerifyLastDaysOptions {
   readonly settleMs?: number;
 }
 
-/** How many rows and deliveries were repaired. */
+/** How many rows and deliveries were repaired, and what of the event store is damaged. */
 export interface Repaired {
   readonly view: number;
   readonly deliveries: number;
+  readonly damage: readonly Damage[];
 }
 
 /**
@@ -46,13 +49,15 @@ export interface Repaired {
 export async function verifyLastDays(options: VerifyLastDaysOptions): Promise<Repaired> {
   const { store, view, clock, log, signal, settleMs, accountIds } = options;
   const sinceMs = clock.now() - DAYS_MS;
+  const damage = await damagedEvents(store, () => view, signal);
+  for (const each of damage) log.error({ ...each }, `damaged: ${describeDamage(each)}; ${RESTORE_EVENTS}`);
   const after = await positionBefore(store, sinceMs - CLOCK_SKEW_MS, signal);
   const settle = settleMs === undefined ? {} : { settleMs };
-  const rows = new ViewJudge({ store, view, sinceMs, pagesOf: accountIds, ...settle });
-  const deliveries = await deliveryJudge(options, { sinceMs, ...settle });
+  const rows = new ViewJudge({ store, view, sinceMs, damage, pagesOf: accountIds, ...settle });
+  const deliveries = await deliveryJudge(options, { sinceMs, damage, ...settle });
   const judges = [rows, deliveries].filter((judge) => judge !== undefined);
   await readLog(judges, { store, after, signal });
-  const { checked, differences } = await rows.finish();
+  const { checked, differences, unreadable } = await rows.finish();
   const remaining = await repairView(differences, options);
   const agreement = await deliveries?.finish();
   const missing = agreement?.missing ?? [];
@@ -60,29 +65,30 @@ export async function verifyLastDays(options: VerifyLastDaysOptions): Promise<Re
     missing.length === 0
       ? 0
       : await repairDeliveries(missing, { newLog: false }, { ...options, queue: options.queue() });
-  const surplus = agreement?.surplus.length ?? 0;
-  const found = {
-    checked,
-    owed: agreement?.owed ?? 0,
-    differences: differences.length,
-    missing: missing.length,
-  };
   const repaired = { view: differences.length - remaining.length, deliveries: stored };
-  if (differences.length + missing.length + surplus === 0) {
-    log.info(found, 'verified the last two days: view and deliveries are what the events call for');
+  // What was sent too often is in the world: no surplus is ever repaired.
+  const left = {
+    view: remaining.length,
+    missing: missing.length - stored,
+    surplus: agreement?.surplus.length ?? 0,
+    unreadable: unreadable.length + damage.length,
+  };
+  const found = { checked, owed: agreement?.owed ?? 0, repaired, left };
+  const where = 'see "fuel verify" in docs/operations/watching.md';
+  if (Object.values(left).some((count) => count > 0)) {
+    log.error(found, `the last two days differ from the events, and not all could be repaired: ${where}`);
+  } else if (repaired.view + repaired.deliveries > 0) {
+    log.error(found, `the last two days differed from the events and were repaired: ${where}`);
   } else {
-    log.error(
-      { ...found, surplus, repaired },
-      'the last two days differed from the events and were repaired: see "fuel verify" in docs/operations/watching.md',
-    );
+    log.info(found, 'verified the last two days: view and deliveries are what the events call for');
   }
-  return repaired;
+  return { ...repaired, damage: [...damage, ...unreadable] };
 }
 
 /** `undefined` where no log was begun, or the one that was begun is lost. */
 async function deliveryJudge(
   options: VerifyLastDaysOptions,
-  scope: { readonly sinceMs: number; readonly settleMs?: number },
+  scope: Pick<DeliveryJudgeOptions, 'sinceMs' | 'settleMs' | 'damage'>,
 ): Promise<DeliveryJudge | undefined> {
   const started = await readStartedLog(options.store);
   if (started === undefined) return undefined;
@@ -103,7 +109,7 @@ async function positionBefore(store: EventStore, sinceMs: number, signal: AbortS
   for (;;) {
     signal.throwIfAborted();
     const step = await store.readBackwards({ prefixes: [TRANSACTION_STREAMS], before, limit: STEP });
-    const earlier = step.events.find(({ recordedAtMs }) => recordedAtMs < sinceMs);
+    const earlier = step.events.find((event) => event.recordedAtMs < sinceMs && !isDamaged(event));
     if (earlier !== undefined) return earlier.position;
     if (step.atStart) return 0;
     before = step.position;

@@ -2,9 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { VISIBLE_STATUSES } from '../../projections/transactions.ts';
 import { transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../domain/values/date-time.ts';
-import type { EventStore, Position } from '../event-store/event-store.ts';
+import { DamagedStreams } from '../event-store/damage.ts';
+import type { Damage, EventStore, Position, RecordedEvent } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 import { projectEvent, type ViewChange } from '../transactions/project-event.ts';
+import type { StoredRow } from '../transactions/view/bulk-reads.ts';
 import type { Place, TransactionsView } from '../transactions/view/transactions-view.ts';
 import { type DifferenceKind, differenceOf, foldRow } from './compare-row.ts';
 import { IdSet } from './id-set.ts';
@@ -17,6 +19,8 @@ const IDS = 10_000;
 export interface ViewJudgeOptions extends VerifyScope {
   readonly store: EventStore;
   readonly view: TransactionsView;
+  /** As the store found it: transactions that depend on a damaged event are not judged. */
+  readonly damage?: readonly Damage[] | undefined;
   /**
    * Where only a part of the log is read: the accounts whose pages since `sinceMs` are searched for rows without
    * events. Otherwise the whole view is searched.
@@ -35,6 +39,8 @@ export interface ViewAgreement {
   readonly checked: number;
   /** By id. */
   readonly differences: readonly ViewDifference[];
+  /** Events that the view has applied and that can't be read now: their transactions are not judged. */
+  readonly unreadable: readonly Damage[];
   /** How far the view has read the log: later events are not judged. */
   readonly upTo: Position;
 }
@@ -56,10 +62,12 @@ export class ViewJudge implements Judge {
   /** Of the transactions that have events. */
   readonly #known = new IdSet();
   readonly #suspects = new Set<number>();
+  readonly #damaged: DamagedStreams;
   #checked = 0;
 
   constructor(options: ViewJudgeOptions) {
     this.#options = options;
+    this.#damaged = new DamagedStreams(options.damage);
   }
 
   get checked(): number {
@@ -103,19 +111,25 @@ export class ViewJudge implements Judge {
     if (this.#suspects.size > 0) await sleep(settleMs ?? SETTLE_MS);
     const upTo = (await view.checkpoint())?.position ?? 0;
     const differences: ViewDifference[] = [];
+    const unreadable: Damage[] = [];
     let late = 0;
     const suspects = [...this.#suspects].sort((a, b) => a - b);
-    for await (const { id, history, kind } of this.#judgeStreams(suspects)) {
-      if (kind === undefined) continue;
+    for await (const { id, history, row, kind } of this.#judgeStreams(suspects)) {
+      if (kind === undefined || this.#damaged.has(transactionStream(id))) continue;
       if (history.some(({ position }) => position > upTo)) {
         late += 1;
+        continue;
+      }
+      const lost = unreadableOf(row, history);
+      if (lost !== undefined) {
+        unreadable.push(lost);
         continue;
       }
       // A row without events has no time, so it is reported whatever the range.
       const isAsked = history.length === 0 || history.some((event) => isInScope(event, this.#options));
       if (isAsked) differences.push({ transactionId: id, kind });
     }
-    return { checked: Math.max(0, this.#checked - late), differences, upTo };
+    return { checked: Math.max(0, this.#checked - late), differences, unreadable, upTo };
   }
 
   /**
@@ -152,7 +166,8 @@ export class ViewJudge implements Judge {
       let index = 0;
       for await (const [, history] of readInParts(store, streams)) {
         const id = part[index++] as number;
-        yield { id, history, kind: differenceOf(foldRow(history.map(projectEvent)), found.get(id)) };
+        const row = found.get(id);
+        yield { id, history, row, kind: differenceOf(foldRow(history.map(projectEvent)), row) };
       }
     }
   }
@@ -173,6 +188,15 @@ export class ViewJudge implements Judge {
       after = ids.at(-1) ?? after;
     }
   }
+}
+
+/** The event that the row stands at, where it can't be read any more: then the row is what is left of it. */
+function unreadableOf(row: StoredRow | undefined, history: readonly RecordedEvent[]): Damage | undefined {
+  const event = history.find(({ revision }) => revision === row?.revision);
+  const change = event && projectEvent(event);
+  if (event === undefined || change === undefined || !('parkReason' in change)) return undefined;
+  const { position, stream, revision } = event;
+  return { position, event: { stream, revision }, reason: change.parkReason, isCertain: false };
 }
 
 async function* idsOnPages(

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { MIGRATIONS as SNAPSHOT_MIGRATIONS } from '../accounts/directory/snapshots/sqlite.ts';
 import type { Clock } from '../clock.ts';
@@ -43,6 +43,16 @@ export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
  * this user may only read leaves files beside it.
  */
 export type StoreState = 'missing' | 'of another version' | 'read-only' | 'current';
+
+/** Larger files take too long to be read through by whoever looks. */
+export const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
+
+/** Whether looking for damage in the events takes no longer than an operator waits; with a remote engine it takes none. */
+export function readThroughSoon({ EVENTSTORE_URL, FUEL_DATA_DIR }: Config): boolean {
+  if (EVENTSTORE_URL !== undefined) return true;
+  const file = statSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events), { throwIfNoEntry: false });
+  return file === undefined || file.size <= MAX_READ_THROUGH_BYTES;
+}
 
 /** The state of an embedded file, looked through if it is small; `undefined` where there is none. */
 export function inspectEmbedded(

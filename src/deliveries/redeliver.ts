@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type AccountWriter, changeAccount } from '../accounts/change-account.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import { FuelError } from '../errors.ts';
-import type { EventStore } from '../event-store/event-store.ts';
+import { type EventStore, isDamaged, Unreadable } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/read-in-parts.ts';
 import type { DeliveryQueue, DeliverySummary } from './queue/delivery-queue.ts';
 
@@ -173,7 +173,9 @@ async function goneTransactions(
   const gone = new Map<number, string>();
   for await (const [stream, history] of readInParts(store, [...idOf.keys()])) {
     const id = idOf.get(stream) as number;
-    if (history.some(({ type }) => WITHDRAWALS.has(type))) gone.set(id, WHY_NOT.withdrawn);
+    if (history.some(isDamaged) || history[0]?.data instanceof Unreadable)
+      gone.set(id, 'an event of its transaction can not be read: fuel verify');
+    else if (history.some(({ type }) => WITHDRAWALS.has(type))) gone.set(id, WHY_NOT.withdrawn);
     else if (history.length === 0) gone.set(id, 'its transaction was erased, so it is never sent again');
   }
   return gone;

@@ -4,7 +4,13 @@ import { recordedMasterKeys } from '../accounts/store-binding.ts';
 import { type Engines, openEngines } from '../app.ts';
 import type { Clock } from '../clock.ts';
 import { type Config, inspectConfig, showConfig, unknownSettings } from '../config/config.ts';
-import { EMBEDDED_FILES, type EmbeddedFile, inspectEmbedded } from '../data-dir/embedded-files.ts';
+import {
+  EMBEDDED_FILES,
+  type EmbeddedFile,
+  inspectEmbedded,
+  MAX_READ_THROUGH_BYTES,
+  readThroughSoon,
+} from '../data-dir/embedded-files.ts';
 import { generatedCertificate } from '../http/server/certificate.ts';
 import { configuredPhotoStore } from '../images/presign.ts';
 import { verifyMailServer } from '../notices/mailer.ts';
@@ -30,8 +36,6 @@ import { FoundStores } from './found-stores.ts';
 const LIMIT_MS = 8_000;
 /** Of the photo store, whose check then names it. */
 const ANSWER_MS = 5_000;
-/** Larger files take too long to be read through. */
-const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
 const MIN_SECRET_CHARACTERS = 4;
 const SHOW_CONFIG = 'fuel config show';
 
@@ -203,7 +207,8 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
         found.find('coordination'),
       ]);
       const isQueueMissing = (await found.state('queue')) === 'missing';
-      return checkStore({ store, view, queue, isQueueMissing, coordination }, config);
+      const isReadThrough = readThroughSoon(config);
+      return checkStore({ store, view, isReadThrough, queue, isQueueMissing, coordination }, config);
     }, ['FUEL_MASTER_KEY']),
     on('accounts', () => withDirectory(checkAccounts)),
     on(

@@ -35,9 +35,9 @@ const production: SchemaHistory = { version: SCHEMA_VERSION, upcasters: {} };
  */
 export function decode(event: RecordedEvent, history: SchemaHistory = production): Decoded {
   const { type, data } = event;
-  if (!isKnown(type)) return refuse(`unknown event type ${type}`);
   if (data instanceof Unreadable) return refuse(data.reason);
   if (event.metadata instanceof Unreadable) return refuse(event.metadata.reason);
+  if (!isKnown(type)) return refuse(`unknown event type ${type}`);
   // Before anything else, which may use recursion.
   if (nestsDeeperThan(data, MAX_NESTING)) return refuse(`data nests deeper than ${MAX_NESTING} levels`);
   if (nestsDeeperThan(event.metadata, MAX_NESTING)) {

@@ -22,19 +22,37 @@ export interface RecordedEvent {
   readonly revision: number;
   readonly id: string;
   readonly type: string;
-  /** Parsed JSON; an `Unreadable` where the stored bytes are not JSON. */
+  /** Parsed JSON; an `Unreadable` where the stored bytes are not JSON, or damaged. */
   readonly data: unknown;
   readonly metadata: unknown;
   /** When the store recorded it, milliseconds. */
   readonly recordedAtMs: number;
 }
 
-/** In place of data or metadata that is not JSON, so that one bad event never ends a subscription. */
+/** In place of data or metadata that can't be read, so that one bad event never ends a subscription. */
 export class Unreadable {
   readonly reason: string;
-  constructor(reason: string) {
+  /** Its bytes are no text, which nobody can record: damage of the store. Other bad events may be their writer's. */
+  readonly isDamage: boolean;
+  constructor(reason: string, { isDamage = false } = {}) {
     this.reason = reason;
+    this.isDamage = isDamage;
   }
+}
+
+/** Whether the event's bytes surely are damaged. */
+export function isDamaged({ data, metadata }: Pick<RecordedEvent, 'data' | 'metadata'>): boolean {
+  return [data, metadata].some((part) => part instanceof Unreadable && part.isDamage);
+}
+
+/** A place of the store whose bytes are damaged. */
+export interface Damage {
+  readonly position: Position;
+  /** `undefined` where it can't be made out which event is concerned: it may be any. */
+  readonly event: { readonly stream: string; readonly revision: number } | undefined;
+  readonly reason: string;
+  /** Otherwise the event is text and no JSON, as a faulty writer might have recorded it. */
+  readonly isCertain: boolean;
 }
 
 /**
@@ -115,6 +133,9 @@ export interface BackwardsBatch {
  * - `head`: the position of the last event that can be read, 0 for an empty store.
  * - `hasReached`: whether the log is that long. Always true for a checkpoint that `subscribe` has returned, and for the
  *   position of an event; false means another log, or an older copy of this one.
+ * - `findDamage` reads everything that is recorded, in short steps, and returns the damage by position; nothing where
+ *   the engine checks its files itself. Damaged events are returned by the other reads in their place, as `Unreadable`,
+ *   as far as they are found.
  * - While the engine is unavailable the other calls reject with `STORE_UNAVAILABLE`; such an append may have been
  *   recorded, and is safe to repeat with the same event ids.
  * - After `close` every call rejects with `STORE_CLOSED`.
@@ -133,6 +154,7 @@ export interface EventStore {
   }): Promise<BackwardsBatch>;
   head(): Promise<Position>;
   hasReached(position: Position): Promise<boolean>;
+  findDamage(signal?: AbortSignal): Promise<readonly Damage[]>;
   erase(stream: string): Promise<void>;
   close(): Promise<void>;
 }

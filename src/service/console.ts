@@ -4,12 +4,14 @@ import type { Directory } from '../../projections/directory.ts';
 import type { Engines } from '../app.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import { readThroughSoon } from '../data-dir/embedded-files.ts';
 import { FuelError } from '../errors.ts';
 import { refusalAnswer } from '../http/answers.ts';
 import { generatedCertificate } from '../http/server/certificate.ts';
 import type { ConsoleParts, Proof } from '../ops/console/figures/parts.ts';
 import type { DiskState } from '../ops/disk.ts';
 import type { Metrics } from '../ops/metrics.ts';
+import { damagedEvents } from '../transactions/view/damaged-events.ts';
 import { DAY_MS } from './agreement/day.ts';
 
 export interface ConsoleSources {
@@ -42,6 +44,11 @@ export function consoleParts({ config, engines, metrics, disk, ...rest }: Consol
     disk: async () => disk?.(),
     attempts: metrics.attempts,
     history: metrics.shared.history,
+    // Where that takes long the night's finding counts.
+    damage: async () =>
+      readThroughSoon(config)
+        ? damagedEvents(engines.store(), () => engines.view())
+        : (rest.lastProof()?.damage ?? []),
     certificateEndsAtMs: () => certificateEndsAtMs(config, rest.roles),
     statusOf: (code) => refusalAnswer({ code }, '').status,
   };

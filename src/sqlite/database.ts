@@ -99,7 +99,8 @@ export class Database {
 
   /** Runs `work` on one snapshot. It must be short: a long one prevents checkpoints of the write-ahead log. */
   read<T>(work: () => T): T {
-    return this.#within('BEGIN', work);
+    // Nothing was changed; and a commit fails where the work has read around a damaged page.
+    return this.#within('BEGIN', work, 'ROLLBACK');
   }
 
   /** Changes whenever another connection has committed to the file. */
@@ -136,20 +137,20 @@ export class Database {
     }
   }
 
-  #within<T>(begin: string, work: () => T): T {
+  #within<T>(begin: string, work: () => T, end = 'COMMIT'): T {
     this.assertOpen();
     try {
       this.#db.exec(begin);
     } catch (error) {
       throw toKnownError(this.#path, error);
     }
-    return this.#finish(work);
+    return this.#finish(work, end);
   }
 
-  #finish<T>(work: () => T): T {
+  #finish<T>(work: () => T, end = 'COMMIT'): T {
     try {
       const result = work();
-      this.#db.exec('COMMIT');
+      this.#db.exec(end);
       return result;
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');

@@ -19,7 +19,7 @@ const DAMAGED_CODES = new Set([11, 26]);
 /** Classifies an error of SQLite for `errorKind`: unavailable, refused, damaged, or the error itself. */
 export function toKnownError(path: string, error: unknown): unknown {
   const code = codeOf(error);
-  if (code === undefined) return error;
+  if (code === undefined) return orDamaged(path, error);
   if (DISK_CODES.has(code)) writeRefused();
   const { message } = error as Error;
   const as = (known: ErrorCode): FuelError => new FuelError(known, `${path}: ${message}`, { cause: error });
@@ -46,7 +46,9 @@ export function isRepeated(error: unknown): boolean {
 
 /** `STORE_DAMAGED` where an error of SQLite says that the file is damaged; the error itself otherwise. */
 export function orDamaged(path: string, error: unknown): unknown {
-  if (!DAMAGED_CODES.has(codeOf(error) ?? 0)) return error;
+  // No number of ours is too large for JavaScript.
+  const isOutOfRange = (error as { readonly code?: unknown } | null)?.code === 'ERR_OUT_OF_RANGE';
+  if (!isOutOfRange && !DAMAGED_CODES.has(codeOf(error) ?? 0)) return error;
   return new FuelError(
     'STORE_DAMAGED',
     `${resolve(path)} is damaged or no database of this service: stop the service, keep the file, and see ` +

@@ -8,6 +8,7 @@ import { projectEvent } from '../../src/transactions/project-event.ts';
 import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
 import { keyIssued, opened, webhookSet } from '../support/accounts/account-samples.ts';
 import { AFTER_URL, DAY_MS } from '../support/agreement/verifying.ts';
+import { newDelivery } from '../support/deliveries/deliveries.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
 import { confirmed, voided } from '../support/transactions/e2e-samples.ts';
 import { showing } from '../support/transactions/records.ts';
@@ -56,7 +57,7 @@ test('the last two days are repaired, older days are left alone, and an operator
   await view.replace(1, []);
   await view.replace(2, [projectEvent((await store.readStream('transaction-2'))[0] as never)]); // its void was lost
   await view.replace(99, [showing({ id: 99, createdAtMs: Date.parse('2026-09-06T00:00:00Z') })]);
-  expect(await verify()).toEqual({ view: 3, deliveries: 2 });
+  expect(await verify()).toEqual({ view: 3, deliveries: 2, damage: [] });
   expect(await view.find(1)).toBeUndefined();
   expect([await view.find(2), await view.find(3), await view.find(99)]).toEqual([
     'hidden',
@@ -72,7 +73,7 @@ test('the last two days are repaired, older days are left alone, and an operator
     { what: 'view', repaired: 3 },
     { what: 'deliveries', repaired: 2 },
   ]);
-  expect(await verify()).toEqual({ view: 0, deliveries: 0 });
+  expect(await verify()).toEqual({ view: 0, deliveries: 0, damage: [] });
   expect(lines.slice(1)).toEqual([expect.stringMatching(/^info verified the last two days/)]);
 });
 
@@ -80,7 +81,7 @@ test('a delivery log that was lost is reported and never rebuilt', async () => {
   const { project, verify, lines, openQueue } = await start();
   await project(1, 2, 3, 4);
   const other = openQueue('other.db');
-  expect(await verify({ queue: () => other })).toEqual({ view: 0, deliveries: 0 });
+  expect(await verify({ queue: () => other })).toEqual({ view: 0, deliveries: 0, damage: [] });
   expect(await other.list({}, { limit: 9 })).toEqual([]);
   expect(lines[0]).toMatch(/^error the delivery log is another one/);
 });
@@ -98,6 +99,21 @@ test('a transaction that a clock ahead of the store’s has dated into the two d
   clock.advance(2 * DAY_MS + 20 * 60_000);
   await verify();
   expect(await view.find(5)).toMatchObject({ id: 5 });
+});
+
+test('what is surplus is not called repaired, and where nothing was repaired no event says so', async () => {
+  const { store, queue, project, verify, lines } = await start();
+  await project(1, 2, 3, 4);
+  await verify();
+  await queue.enqueue([
+    newDelivery(0, { transactionId: 3, accountId: 7, recordedAtMs: Date.parse('2026-09-08') }),
+  ]);
+  expect(await verify()).toEqual({ view: 0, deliveries: 0, damage: [] });
+  expect(lines.at(-1)).toBe(
+    'error the last two days differ from the events, and not all could be repaired: see "fuel verify" in docs/operations/watching.md',
+  );
+  const repairs = (await store.readStream('operations')).filter(({ type }) => type === 'AgreementRepaired');
+  expect(repairs.map(({ data }) => data)).toEqual([{ what: 'deliveries', repaired: 2 }]);
 });
 
 test('it stops when it is told to', async () => {

@@ -49,7 +49,7 @@ test('several threads find what one finds, wherever the log is cut', async () =>
     const onProgress = (events: number) => {
       judged = events;
     };
-    const data = { config, scope: {}, withView: true, logStartedAtMs };
+    const data = { config, scope: {}, withView: true, damage: [], logStartedAtMs };
     await judgeInThreads(together, { ...data, head, partEvents: 5, onProgress });
     expect(judged).toBe(14);
     const found = [await together.view.finish(), await together.deliveries.finish()] as const;
@@ -67,7 +67,12 @@ test('a short log is left to one thread, and an error of a thread is reported', 
   expect(paysOff(10)).toBe(false);
   commandLine();
   const config = loadConfig(process.env, 'command');
-  const data = { config: { ...config, FUEL_DATA_DIR: '/dev/null/none' }, scope: {}, withView: true };
+  const data = {
+    config: { ...config, FUEL_DATA_DIR: '/dev/null/none' },
+    scope: {},
+    damage: [],
+    withView: true,
+  };
   const options = { ...data, logStartedAtMs: undefined, head: 10, onProgress: () => undefined };
   await expect(judgeInThreads({ view: undefined, deliveries: undefined }, options)).rejects.toThrow();
 });

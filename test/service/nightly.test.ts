@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Repaired } from '../../src/agreement/verify-last-days.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { openSqliteCoordination } from '../../src/coordination/sqlite.ts';
@@ -26,10 +27,7 @@ function start() {
   const log = { warn: (_: unknown, message: string) => void warnings.push(message) } as unknown as Log;
   const repaired: unknown[] = [];
   const destroyed: string[] = [];
-  const process = (
-    holder: string,
-    verify: (signal: AbortSignal) => Promise<{ view: number; deliveries: number }>,
-  ) =>
+  const process = (holder: string, verify: (signal: AbortSignal) => Promise<Repaired>) =>
     startNightly({
       ...{ coordination, holder, log, verify },
       onRepaired: (counts) => void repaired.push(counts),
@@ -45,14 +43,14 @@ function start() {
 test('every night one of the processes verifies, at a minute after three', async () => {
   const { clock, nights, expressions, repaired, process } = start();
   let runs = 0;
-  const verify = async () => ({ view: ++runs, deliveries: 0 });
+  const verify = async () => ({ view: ++runs, deliveries: 0, damage: [] });
   process('one', verify);
   process('other', verify);
   for (const expression of expressions) expect(expression).toMatch(/^([0-9]|[1-5][0-9]) 3 \* \* \*$/);
   await nights[0]?.();
   clock.advance(HOUR_MS);
   await nights[1]?.();
-  expect(repaired).toEqual([{ view: 1, deliveries: 0 }]);
+  expect(repaired).toEqual([{ view: 1, deliveries: 0, damage: [] }]);
   clock.advance(23 * HOUR_MS);
   await nights[1]?.();
   expect(repaired).toHaveLength(2);
@@ -85,7 +83,7 @@ test('a process that stops plans no further night, and has stopped when the one 
   const nightly = process('one', async (signal) => {
     begun.resolve(signal);
     await finish.promise;
-    return { view: 1, deliveries: 0 };
+    return { view: 1, deliveries: 0, damage: [] };
   });
   const night = nights[0]?.();
   const signal = await begun.promise;
@@ -104,7 +102,7 @@ test('a process that stops while it asks for its turn verifies nothing', async (
   let verified = false;
   const nightly = process('one', async () => {
     verified = true;
-    return { view: 0, deliveries: 0 };
+    return { view: 0, deliveries: 0, damage: [] };
   });
   const night = nights[0]?.();
   await nightly.stop();
@@ -129,7 +127,11 @@ test('what was removed behind the back of the service is there again after the n
   db.exec('DELETE FROM deliveries WHERE transaction_id IN (1, 3)');
   db.close();
   expect((await fuel('verify')).code).toBe(1);
-  expect(await verifyInThread(config, new AbortController().signal)).toEqual({ view: 1, deliveries: 2 });
+  expect(await verifyInThread(config, new AbortController().signal)).toEqual({
+    view: 1,
+    deliveries: 2,
+    damage: [],
+  });
   expect((await fuel('verify')).code).toBe(0);
   const { lines } = await fuel('audit', '--type', 'AgreementRepaired', '--newest', '--limit', '2', '--json');
   expect(lines).toMatchObject([

@@ -2,14 +2,18 @@ import type { Command } from 'commander';
 import { readLog } from '../../agreement/read-log.ts';
 import { repairDeliveries, withdrawnAmong } from '../../agreement/repair-deliveries.ts';
 import { repairView } from '../../agreement/repair-view.ts';
+import type { VerifyScope } from '../../agreement/scope.ts';
 import { type DeliveryAgreement, DeliveryJudge } from '../../agreement/verify-deliveries.ts';
 import { verifyDirectory } from '../../agreement/verify-directory.ts';
 import { ViewJudge } from '../../agreement/verify-view.ts';
 import { readStartedLog } from '../../deliveries/delivery-log.ts';
 import { FuelError } from '../../errors.ts';
+import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
+import type { Damage } from '../../event-store/event-store.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
 import { projectionStatus } from '../../ops/followers.ts';
 import { judgeInThreads, paysOff, type ThreadedJudges } from '../../service/agreement/judge-in-threads.ts';
+import { damagedEvents } from '../../transactions/view/damaged-events.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { addCommand, type Session } from '../command/command.ts';
 import { deliveryContext } from '../command/deliveries.ts';
@@ -63,16 +67,20 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   requireRange(options);
   const { engines, out } = session;
   if (options.repair) await engines.bind();
-  const view = what === 'deliveries' ? undefined : await viewJudge(session, options);
-  const deliveries = what === 'view' ? undefined : await deliveryJudge(session, options);
-  await judgeLog(session, options, { view, deliveries: deliveries?.judge }, deliveries?.logStartedAtMs);
+  const scope = { ...range(options), damage: await namedDamage(session) };
+  const view = what === 'deliveries' ? undefined : await viewJudge(session, scope);
+  const deliveries = what === 'view' ? undefined : await deliveryJudge(session, options, scope);
+  const judges = { view, deliveries: deliveries?.judge };
+  await judgeLog(session, options, judges, { scope, logStartedAtMs: deliveries?.logStartedAtMs });
   const viewCounts = view && (await judgedView(session, view, options));
-  const deliveryCounts = deliveries && (await judgedDeliveries(session, deliveries, options));
+  const deliveryCounts = deliveries && (await judgedDeliveries(session, deliveries, options, scope));
   const directory = what === undefined ? await judgedDirectory(session, options) : undefined;
+  const damaged = scope.damage.length + (viewCounts?.unreadable ?? 0);
   const document = {
     ...(directory?.differences && { directory }),
-    ...(viewCounts && { view: viewCounts }),
+    ...(viewCounts && { view: { checked: viewCounts.checked, differences: viewCounts.differences } }),
     ...(deliveryCounts && { deliveries: deliveryCounts }),
+    ...(damaged > 0 && { damaged }),
   };
   const judged =
     (directory?.checked ?? 0) +
@@ -80,12 +88,24 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
     (deliveryCounts === undefined ? 0 : deliveryCounts.owed + deliveryCounts.not_judged);
   if (judged === 0) await requireKnown(engines, options, { inLog: true });
   out.result(document, JSON.stringify(document, null, 2));
+  if (damaged > 0) out.note(`what depends on them was neither judged nor repaired: ${RESTORE_EVENTS}`);
   const agrees =
     !directory?.differences &&
     !viewCounts?.differences &&
     !deliveryCounts?.missing &&
     !deliveryCounts?.surplus;
-  return agrees ? 0 : 1;
+  return agrees && damaged === 0 ? 0 : 1;
+}
+
+interface JudgedScope extends VerifyScope {
+  readonly damage: readonly Damage[];
+}
+
+/** What of the event store is damaged, each with a line. */
+async function namedDamage({ engines, out }: Session): Promise<readonly Damage[]> {
+  const damage = await damagedEvents(engines.store(), () => engines.view());
+  for (const each of damage) out.note(`damaged: ${describeDamage(each)}`);
+  return damage;
 }
 
 /** Printed only where it differs. Nothing to repair: a start ignores a snapshot that was changed, and reads the streams. */
@@ -101,7 +121,7 @@ async function judgeLog(
   { engines, config }: Session,
   options: VerifyOptions,
   judges: ThreadedJudges,
-  logStartedAtMs: number | undefined,
+  { scope, logStartedAtMs }: { readonly scope: JudgedScope; readonly logStartedAtMs: number | undefined },
 ): Promise<void> {
   const store = engines.store();
   const head = await store.head();
@@ -109,7 +129,8 @@ async function judgeLog(
   const onProgress = (events: number): void => progress.show(`${events} events`);
   let after = 0;
   if (config.EVENTSTORE_URL === undefined && !options.explain && paysOff(head)) {
-    const data = { config, scope: range(options), withView: judges.view !== undefined, logStartedAtMs };
+    const { damage, ...range } = scope;
+    const data = { config, scope: range, damage, withView: judges.view !== undefined, logStartedAtMs };
     await judgeInThreads(judges, { ...data, head, onProgress });
     after = head;
   }
@@ -118,29 +139,31 @@ async function judgeLog(
   progress.end();
 }
 
-async function viewJudge({ engines }: Session, options: VerifyOptions): Promise<ViewJudge> {
+async function viewJudge({ engines }: Session, scope: JudgedScope): Promise<ViewJudge> {
   const store = engines.store();
   const view = engines.view();
   await assertViewFits(await view.checkpoint(), store, VIEW_NAME);
-  return new ViewJudge({ store, view, ...range(options) });
+  return new ViewJudge({ store, view, ...scope });
 }
 
 async function judgedView(session: Session, judge: ViewJudge, options: VerifyOptions) {
   const { engines, clock, author, out } = session;
   const store = engines.store();
   const view = engines.view();
-  const { checked, differences, upTo } = await judge.finish();
+  const { checked, differences, unreadable, upTo } = await judge.finish();
   const { lag_events: behind } = await projectionStatus(store, view, engines.coordination(), clock);
   if (behind !== 0) {
     out.note(`view: ${behind ?? 'many'} events behind the log: judged up to position ${upTo}`);
   }
+  for (const event of unreadable) out.note(`view: ${describeDamage(event)}, and the view shows what it was`);
   for (const { transactionId, kind } of differences) {
     out.note(`view: transaction ${transactionId} is ${kind}`);
   }
-  if (!options.repair || differences.length === 0) return { checked, differences: differences.length };
+  const counts = { checked, unreadable: unreadable.length };
+  if (!options.repair || differences.length === 0) return { ...counts, differences: differences.length };
   const remaining = await repairView(differences, { store, view, clock, author });
   out.note(`view: repaired ${differences.length - remaining.length} of ${differences.length}`);
-  return { checked, differences: remaining.length };
+  return { ...counts, differences: remaining.length };
 }
 
 /** The judge of the deliveries, and whether it judges by a log that replaces a lost one. */
@@ -151,7 +174,11 @@ interface DeliveryCheck {
   readonly again: () => DeliveryJudge;
 }
 
-async function deliveryJudge(session: Session, options: VerifyOptions): Promise<DeliveryCheck> {
+async function deliveryJudge(
+  session: Session,
+  options: VerifyOptions,
+  scope: JudgedScope,
+): Promise<DeliveryCheck> {
   const { out } = session;
   const context = deliveryContext(session);
   const log = await context.queue.logId();
@@ -159,7 +186,7 @@ async function deliveryJudge(session: Session, options: VerifyOptions): Promise<
   const lostLog = started !== undefined && started.id !== log.id ? started : undefined;
   if (lostLog !== undefined) refuseUnlessAskedFor(lostLog.id, options);
   const logStartedAtMs = lostLog?.firstStartedAtMs ?? log.startedAtMs;
-  const judged = { ...context, ...range(options), logStartedAtMs };
+  const judged = { ...context, ...scope, logStartedAtMs };
   const explain = (transactionId: number, key: string, reason: string): void =>
     out.note(`deliveries: transaction ${transactionId} is not owed to key ${key}: ${reason}`);
   return {
@@ -174,6 +201,7 @@ async function judgedDeliveries(
   session: Session,
   { judge, isLogLost, logStartedAtMs, again }: DeliveryCheck,
   options: VerifyOptions,
+  scope: JudgedScope,
 ) {
   const { author, out } = session;
   const context = deliveryContext(session);
@@ -194,7 +222,7 @@ async function judgedDeliveries(
   if (found.missing.length === 0) return agreementJson(found);
   out.note(`deliveries: stored ${stored} that were missing`);
   const repaired = again();
-  await judgeLog(session, options, { view: undefined, deliveries: repaired }, logStartedAtMs);
+  await judgeLog(session, options, { view: undefined, deliveries: repaired }, { scope, logStartedAtMs });
   return agreementJson(await repaired.finish());
 }
 

@@ -7,18 +7,22 @@ import { EMBEDDED_FILES, type StoreState } from '../../data-dir/embedded-files.t
 import { readStartedLog } from '../../deliveries/delivery-log.ts';
 import type { DeliveryQueue } from '../../deliveries/queue/delivery-queue.ts';
 import { FuelError } from '../../errors.ts';
+import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
 import type { Move } from '../../store-copy/moved-store.ts';
 import { assertNoUnfinishedCopy } from '../../store-copy/unfinished-copy.ts';
+import { damagedEvents } from '../../transactions/view/damaged-events.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import type { TransactionsView } from '../../transactions/view/transactions-view.ts';
-import { type Finding, right, wrong } from './check.ts';
+import { type Finding, right, some, wrong } from './check.ts';
 
 /** What exists of the stores. */
 export interface StoreParts {
   readonly store: EventStore;
-  readonly view: Pick<TransactionsView, 'checkpoint'> | undefined;
+  readonly view: Pick<TransactionsView, 'checkpoint' | 'parked'> | undefined;
+  /** Whether to look for damaged events, which reads all of them. */
+  readonly isReadThrough: boolean;
   readonly queue: Pick<DeliveryQueue, 'logId'> | undefined;
   /** Not merely of another version. */
   readonly isQueueMissing: boolean;
@@ -70,9 +74,14 @@ export function movedStore({ to, at }: Move): Finding {
 
 /** Whether the stores belong to each other and to this configuration, as a start would check it. */
 export async function checkStore(
-  { store, view, queue, isQueueMissing, coordination }: StoreParts,
+  { store, view, isReadThrough, queue, isQueueMissing, coordination }: StoreParts,
   config: Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>,
 ): Promise<Finding> {
+  const damage = isReadThrough ? await damagedEvents(store, () => view ?? { parked: async () => [] }) : [];
+  if (damage.length > 0) {
+    const named = some(damage.map(describeDamage));
+    return wrong(`${damage.length} damaged events: ${named}`, `${RESTORE_EVENTS}; fuel verify names each`);
+  }
   if ((await store.head()) === 0) {
     const made = await view?.checkpoint();
     if (made === undefined) return right('the event store is empty: nothing was recorded yet');

@@ -5,6 +5,7 @@ import type {
   Append,
   AppendResult,
   BackwardsBatch,
+  Damage,
   EventStore,
   Position,
   RecordedEvent,
@@ -93,6 +94,11 @@ export class EventStoreDb implements EventStore {
 
   async hasReached(position: Position): Promise<boolean> {
     return position <= (await this.head());
+  }
+
+  /** The server checks its files itself. */
+  async findDamage(): Promise<readonly Damage[]> {
+    return [];
   }
 
   /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */

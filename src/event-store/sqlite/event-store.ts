@@ -9,6 +9,7 @@ import type {
   Append,
   AppendResult,
   BackwardsBatch,
+  Damage,
   EventStore,
   NewEvent,
   Position,
@@ -18,15 +19,9 @@ import type {
 } from '../event-store.ts';
 import { jsonText, repeatingJson } from '../json-text.ts';
 import { eventMigrations } from './event-migrations.ts';
-import {
-  EVENT_COLUMNS,
-  type EventRow,
-  firstBatch,
-  type ReadAllOptions,
-  type ReadBackwardsOptions,
-  SqliteLogReader,
-  toRecorded,
-} from './log-reader.ts';
+import { damageIn, EVENT_COLUMNS, type EventRow, EventRows, PLACES, type PlaceRow } from './event-rows.ts';
+import { findDamage } from './find-damage.ts';
+import { type ReadAllOptions, type ReadBackwardsOptions, SqliteLogReader } from './log-reader.ts';
 
 const HEARTBEAT_MS = 1_000;
 const BATCH_SIZE = 500;
@@ -47,6 +42,7 @@ export class SqliteEventStore implements EventStore {
   readonly commits: CommitWatch;
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #rows: EventRows;
   readonly #reader: SqliteLogReader;
   readonly #lastRevision: StatementSync;
   readonly #findErased: StatementSync;
@@ -54,13 +50,14 @@ export class SqliteEventStore implements EventStore {
   readonly #readStream: StatementSync;
   readonly #readIds: StatementSync;
   readonly #findId: StatementSync;
-  readonly #readAt: StatementSync;
+  readonly #readPlaces: StatementSync;
 
   constructor({ path, clock }: SqliteEventStoreOptions) {
     const db = new Database(path, { migrations: eventMigrations, durability: 'full' });
     this.#db = db;
     this.#clock = clock;
-    this.#reader = new SqliteLogReader(db);
+    this.#rows = new EventRows(db);
+    this.#reader = new SqliteLogReader(db, this.#rows);
     this.commits = new CommitWatch(db);
     this.#lastRevision = db.prepare(
       'SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1',
@@ -79,7 +76,9 @@ export class SqliteEventStore implements EventStore {
       `SELECT min(revision) AS revision FROM events
        WHERE stream = ? AND id IN (SELECT value FROM json_each(?))`,
     );
-    this.#readAt = db.prepare(`SELECT ${EVENT_COLUMNS} FROM events WHERE position = ?`);
+    this.#readPlaces = db.prepare(
+      `SELECT position, stream, revision FROM ${PLACES} WHERE stream = ? AND revision >= ? ORDER BY revision`,
+    );
   }
 
   async append(appends: readonly Append[]): Promise<AppendResult[]> {
@@ -98,12 +97,11 @@ export class SqliteEventStore implements EventStore {
 
   async readStream(stream: string, options?: { readonly fromRevision?: number }): Promise<RecordedEvent[]> {
     this.#db.assertOpen();
-    return this.#rowsOf(stream, options?.fromRevision ?? 0).map(toRecorded);
+    return this.#db.read(() => this.#eventsOf(stream, options?.fromRevision ?? 0));
   }
 
   async readStreams(streams: readonly string[]): Promise<RecordedEvent[][]> {
-    const found = this.#db.read(() => streams.map((stream) => this.#rowsOf(stream, 0)));
-    return found.map((rows) => rows.map(toRecorded));
+    return this.#db.read(() => streams.map((stream) => this.#eventsOf(stream, 0)));
   }
 
   async isErased(stream: string): Promise<boolean> {
@@ -159,7 +157,7 @@ export class SqliteEventStore implements EventStore {
 
   /** The events at these positions, read on the calling thread; those that were erased are left out. */
   readAt(positions: readonly Position[]): RecordedEvent[] {
-    return this.#db.read(() => [...this.#rowsAt(positions)]).flatMap((row) => (row ? [toRecorded(row)] : []));
+    return this.#db.read(() => positions.flatMap((position) => this.#rows.at(position) ?? []));
   }
 
   /** As `readAt`, for as many of the first positions as make one batch: `positionCount`. */
@@ -167,8 +165,7 @@ export class SqliteEventStore implements EventStore {
     readonly events: RecordedEvent[];
     readonly positionCount: number;
   } {
-    const { events, rowCount } = this.#db.read(() => firstBatch(this.#rowsAt(positions)));
-    return { events, positionCount: rowCount };
+    return this.#db.read(() => this.#rows.batchAt(positions));
   }
 
   async head(): Promise<Position> {
@@ -177,6 +174,10 @@ export class SqliteEventStore implements EventStore {
 
   async hasReached(position: Position): Promise<boolean> {
     return position <= this.end();
+  }
+
+  findDamage(signal?: AbortSignal): Promise<readonly Damage[]> {
+    return findDamage(this.#db, this.#rows, { upTo: this.end(), signal });
   }
 
   /** As `head`, read on the calling thread. */
@@ -255,12 +256,17 @@ export class SqliteEventStore implements EventStore {
     return this.#findErased.get(stream) !== undefined;
   }
 
-  *#rowsAt(positions: readonly Position[]): Generator<EventRow | undefined, void> {
-    for (const position of positions) yield this.#readAt.get(position) as unknown as EventRow | undefined;
-  }
-
-  #rowsOf(stream: string, fromRevision: number): EventRow[] {
-    return this.#readStream.all(stream, fromRevision) as unknown as EventRow[];
+  /** Where a page is damaged: each event that the index has, by itself. */
+  #eventsOf(stream: string, fromRevision: number): RecordedEvent[] {
+    let rows: EventRow[];
+    try {
+      rows = this.#readStream.all(stream, fromRevision) as unknown as EventRow[];
+    } catch (error) {
+      damageIn(error);
+      const places = this.#readPlaces.all(stream, fromRevision) as unknown as PlaceRow[];
+      return places.map((place) => this.#rows.atPlace(place));
+    }
+    return rows.map((row) => this.#rows.recorded(row));
   }
 }
 

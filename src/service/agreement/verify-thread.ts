@@ -6,12 +6,14 @@ import { type ViewFindings, ViewJudge } from '../../agreement/verify-view.ts';
 import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
+import type { Damage } from '../../event-store/event-store.ts';
 import { DAY_MS } from './day.ts';
 
 export interface VerifyThreadData {
   readonly config: Config;
   readonly scope: VerifyScope;
   readonly withView: boolean;
+  readonly damage: readonly Damage[];
   /** Since when the delivery log is judged; `undefined` where it is not. */
   readonly logStartedAtMs: number | undefined;
 }
@@ -27,16 +29,17 @@ export type VerifyThreadMessage =
   | { readonly kind: 'found'; readonly view?: ViewFindings; readonly deliveries?: DeliveryFindings };
 
 /** Judges the parts of the log that it is given, and reports its findings when it is given no more. */
-const { config, scope, withView, logStartedAtMs } = workerData as VerifyThreadData;
+const { config, scope, withView, damage, logStartedAtMs } = workerData as VerifyThreadData;
 const engines = await openEngines(config, systemClock);
 const store = engines.store();
-const view = withView ? new ViewJudge({ store, view: engines.view(), ...scope }) : undefined;
+const view = withView ? new ViewJudge({ store, view: engines.view(), damage, ...scope }) : undefined;
 const deliveries =
   logStartedAtMs === undefined
     ? undefined
     : new DeliveryJudge({
         ...scope,
         store,
+        damage,
         queue: engines.queue(),
         clock: systemClock,
         environment: config.FUEL_ENVIRONMENT,

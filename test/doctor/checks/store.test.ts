@@ -17,7 +17,7 @@ async function bound() {
   await view.reset(storeId, 0);
   const queue = stores.openQueue();
   await claimDeliveryLog(store, queue, clock);
-  return { ...stores, queue, isQueueMissing: false, config, storeId };
+  return { ...stores, queue, isQueueMissing: false, isReadThrough: true, config, storeId };
 }
 
 describe('the stores', () => {
@@ -36,7 +36,7 @@ describe('the stores', () => {
       FUEL_DATA_DIR: folder,
     } as const;
     const finding = await checkStore(
-      { store, view, queue: undefined, isQueueMissing: true, coordination },
+      { store, view, queue: undefined, isQueueMissing: true, isReadThrough: true, coordination },
       config,
     );
     expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('empty') });
@@ -89,7 +89,7 @@ describe('the stores', () => {
       FUEL_MASTER_KEY: undefined,
       FUEL_DATA_DIR: folder,
     } as const;
-    const parts = { store, view, queue: undefined, isQueueMissing: true, coordination };
+    const parts = { store, view, queue: undefined, isQueueMissing: true, isReadThrough: true, coordination };
     expect(await checkStore(parts, config)).toMatchObject({
       ok: false,
       detail: expect.stringContaining('the view was made from event store former'),

@@ -162,6 +162,7 @@ describe('the console while no store answers', () => {
     readiness: () => ({ ready: false, checks: { mongodb: false } }),
     certificateEndsAtMs: away,
     disk: away,
+    damage: away,
     lastProof: () => undefined,
   } as unknown as ConsoleParts;
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { FuelError } from '../../../src/errors.ts';
+import { RESTORE_EVENTS } from '../../../src/event-store/damage.ts';
 import { AccountIndex, firstAfter } from '../../../src/ops/console/figures/account-index.ts';
 import { attentionOf } from '../../../src/ops/console/figures/attention.ts';
 import { gatesOf } from '../../../src/ops/console/figures/gates.ts';
@@ -42,6 +43,7 @@ function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
     certificateEndsAtMs: at(undefined),
     disk: at(undefined),
     lists: at({ accounts: [], closed: [], webhooks: [], disabled: [] }),
+    damage: at([]),
     ...overrides,
   };
 }
@@ -130,6 +132,15 @@ describe('what needs attention', () => {
         ]),
       },
       'warn: 3 of view differed from the events and were repaired at 2026-09-09T00:00:00.000Z',
+    ],
+    [
+      {
+        damage: at([
+          { position: 9, event: { stream: 'transaction-5', revision: 0 }, reason: 'gone', isCertain: true },
+          { position: 0, event: undefined, reason: 'malformed', isCertain: true },
+        ]),
+      },
+      `bad: damaged: event 0 of transaction-5 (position 9) can not be read: gone, and 1 more: ${RESTORE_EVENTS}`,
     ],
     [{ backlog: { unknown: 'away' } }, 'warn: not known: the backlog of deliveries (away)'],
     [

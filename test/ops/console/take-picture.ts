@@ -124,6 +124,7 @@ function parts(): ConsoleParts {
     ...histories(),
     readiness: () => ({ ready: true, checks: {} }),
     certificateEndsAtMs: async () => NOW_MS + 9 * 86_400_000,
+    damage: async () => [],
   };
   return invented as unknown as ConsoleParts;
 }

@@ -41,6 +41,7 @@ export class ScopedStore implements EventStore {
   erase: EventStore['erase'] = (stream) => this.#store.erase(this.scope + stream);
   head: EventStore['head'] = () => this.#store.head();
   hasReached: EventStore['hasReached'] = (position) => this.#store.hasReached(position);
+  findDamage: EventStore['findDamage'] = (signal) => this.#store.findDamage(signal);
   close: EventStore['close'] = () => this.#store.close();
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch> {

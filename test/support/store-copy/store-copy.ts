@@ -157,6 +157,9 @@ export class RealisticStore implements EventStore {
   readBackwards(...args: Parameters<EventStore['readBackwards']>) {
     return this.#store.readBackwards(...args);
   }
+  findDamage() {
+    return this.#store.findDamage();
+  }
   head() {
     return this.#store.head();
   }

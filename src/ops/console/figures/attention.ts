@@ -1,5 +1,6 @@
 import type { LaneStreak } from '../../../deliveries/queue/bounded-reads.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import { VIEW_NAME } from '../../../transactions/view/projector.ts';
 import { MAKE_SPACE } from '../../disk.ts';
 import { EVENT_STORE } from '../../engine-health.ts';
@@ -42,6 +43,7 @@ export function attentionOf(
   const found = [
     ...ofDisk(snapshot),
     ...ofReadiness(snapshot),
+    ...ofDamage(snapshot),
     ...ofFollowers(snapshot),
     ...ofWebhooks(snapshot, parts),
     ...ofAccounts(valueIn(snapshot.lists)?.closed ?? []),
@@ -93,6 +95,14 @@ function ofReadiness({ readiness }: Snapshot): Attention[] {
         words: ['doctor'],
       };
     });
+}
+
+function ofDamage({ damage }: Snapshot): Attention[] {
+  const [first, ...others] = valueIn(damage) ?? [];
+  if (first === undefined) return [];
+  const more = others.length === 0 ? '' : `, and ${others.length} more`;
+  const text = `damaged: ${describeDamage(first)}${more}: ${RESTORE_EVENTS}`;
+  return [{ level: 'bad', id: 'damage', text, href: '/projections', words: ['verify'] }];
 }
 
 function ofFollowers({ followers, lists }: Snapshot): Attention[] {
@@ -212,8 +222,18 @@ function ofRepairs({ operations, atMs }: Snapshot): Attention[] {
 
 /** What can't be read may hide anything. */
 function ofUnknown(snapshot: Snapshot): Attention[] {
-  const { followers, backlog, failing, processes, readiness, operations, certificateEndsAtMs, lists, disk } =
-    snapshot;
+  const {
+    followers,
+    backlog,
+    failing,
+    processes,
+    readiness,
+    operations,
+    certificateEndsAtMs,
+    lists,
+    damage,
+    disk,
+  } = snapshot;
   const read: Record<string, Known<unknown>> = {
     followers,
     'the backlog of deliveries': backlog,
@@ -224,6 +244,7 @@ function ofUnknown(snapshot: Snapshot): Attention[] {
     'the certificate': certificateEndsAtMs,
     'the disk': disk,
     'webhooks that are switched off, and closed accounts': lists,
+    'damaged events': damage,
   };
   return Object.entries(read).flatMap(([what, found]) =>
     'unknown' in found

@@ -4,7 +4,7 @@ import type { Coordination } from '../../../coordination/coordination.ts';
 import type { BoundedReads } from '../../../deliveries/queue/bounded-reads.ts';
 import type { DeliveryQueue } from '../../../deliveries/queue/delivery-queue.ts';
 import type { Environment } from '../../../domain/account-events.ts';
-import type { EventStore, PersistentSubscriptions } from '../../../event-store/event-store.ts';
+import type { Damage, EventStore, PersistentSubscriptions } from '../../../event-store/event-store.ts';
 import type { TransactionsView } from '../../../transactions/view/transactions-view.ts';
 import type { ViewBuilds } from '../../../transactions/view/view-builds.ts';
 import type { DiskState } from '../../disk.ts';
@@ -17,6 +17,7 @@ export interface Proof {
   /** How many rows and deliveries it repaired. */
   readonly view: number;
   readonly deliveries: number;
+  readonly damage: readonly Damage[];
 }
 
 /** How an access check answers a request, as the pull API does. */
@@ -53,5 +54,7 @@ export interface ConsoleParts {
   /** Of the embedded files; `undefined` where there are none. */
   readonly disk: () => Promise<DiskState | undefined>;
   readonly lastProof: () => Proof | undefined;
+  /** What of the event store is damaged, as far as that is known. */
+  readonly damage: () => Promise<readonly Damage[]>;
   readonly statusOf: (code: GateCode) => number;
 }

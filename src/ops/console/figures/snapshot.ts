@@ -1,6 +1,7 @@
 import type { LiveProcess } from '../../../coordination/coordination.ts';
 import { PROCESS_MAX_AGE_MS } from '../../../coordination/process-report.ts';
 import type { LaneStreak } from '../../../deliveries/queue/bounded-reads.ts';
+import type { Damage } from '../../../event-store/event-store.ts';
 import type { DiskState } from '../../disk.ts';
 import { type FollowerStatus, followerStatus } from '../../followers.ts';
 import type { Readiness } from '../../ops-server.ts';
@@ -13,6 +14,8 @@ import type { ConsoleParts } from './parts.ts';
 /** However many look, the stores are asked this often. */
 const MAX_AGE_MS = 2_000;
 const CERTIFICATE_MAX_AGE_MS = 60_000;
+/** All events are read for it. */
+const DAMAGE_MAX_AGE_MS = 10_000;
 /** A list with more failing webhooks than an operator reads. */
 export const MAX_FAILING = 200;
 
@@ -37,6 +40,7 @@ export interface Snapshot {
   readonly certificateEndsAtMs: Known<number | undefined>;
   readonly disk: Known<DiskState | undefined>;
   readonly lists: Known<AccountLists>;
+  readonly damage: Known<readonly Damage[]>;
 }
 
 /** One snapshot for everybody who looks, of which each part is read only while somebody does. */
@@ -62,11 +66,12 @@ export class Snapshots {
       operations: fresh(() => tail.read()),
       certificateEndsAtMs: fresh(certificateEndsAtMs, CERTIFICATE_MAX_AGE_MS),
       disk: fresh(disk),
+      damage: fresh(parts.damage, DAMAGE_MAX_AGE_MS),
     };
     this.accounts = new AccountIndex(parts);
     this.#now = now;
     this.#read = async () => {
-      const [followers, backlog, failing, processes, ready, operations, certificate, space] =
+      const [followers, backlog, failing, processes, ready, operations, certificate, space, damage] =
         await Promise.all([
           read.followers(),
           read.backlog(),
@@ -76,9 +81,10 @@ export class Snapshots {
           read.operations(),
           read.certificateEndsAtMs(),
           read.disk(),
+          read.damage(),
         ]);
       return {
-        ...{ followers, backlog, failing, processes, operations },
+        ...{ followers, backlog, failing, processes, operations, damage },
         readiness: ready,
         disk: space,
         certificateEndsAtMs: certificate,

@@ -5,6 +5,7 @@ import { whileHolding } from '../../../coordination/while-holding.ts';
 import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { FuelError } from '../../../errors.ts';
+import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import { type Author, newEvent } from '../../../event-store/new-event.ts';
 import { assertCheckpoint, storeIdentity } from '../../../event-store/store-identity.ts';
@@ -13,6 +14,7 @@ import { retryWhileUnavailable } from '../../../retry.ts';
 import { projectEvent } from '../../project-event.ts';
 import { applyOrPark } from '../apply-or-park.ts';
 import { type Checkpoint, isComplete } from '../checkpoint.ts';
+import { damagedEvents } from '../damaged-events.ts';
 import { type ProjectorOptions, runProjector, VIEW_NAME } from '../projector.ts';
 import type { ViewBuild } from '../view-builds.ts';
 import { applySegments } from './apply-segments.ts';
@@ -117,7 +119,17 @@ class Rebuild {
       await view.reset(storeId, await store.head());
       return undefined;
     }
-    return isComplete(served) && served.rendering === RENDERING_VERSION ? served : undefined;
+    if (!isComplete(served)) return undefined;
+    await this.#assertWhole();
+    return served.rendering === RENDERING_VERSION ? served : undefined;
+  }
+
+  /** Of a damaged event the served view may be all that is left. */
+  async #assertWhole(): Promise<void> {
+    const { store, view, signal } = this.#options;
+    const [damage] = await damagedEvents(store, () => view, signal);
+    if (damage === undefined) return;
+    throw new FuelError('STORE_DAMAGED', `no view is built: ${describeDamage(damage)}: ${RESTORE_EVENTS}`);
   }
 
   async #applySegments(build: ViewBuild): Promise<void> {
