@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { isUnavailable } from '../errors.ts';
 import { droppedLogLines } from '../log.ts';
+import { aborted } from '../pause.ts';
 import { apiMetrics } from './api-metrics.ts';
 import { deliveryMetrics } from './delivery-metrics.ts';
 import type { DiskState } from './disk.ts';
@@ -57,8 +58,18 @@ export interface ProjectionReading {
   readonly parked: number;
 }
 
-/** Gauges of the transactions view, read when they are scraped; NaN while an engine is unavailable. */
+/** A scrape is given up by its reader after some seconds. */
+const MAX_SCRAPE_MS = 1_000;
+
+/** Gauges of the transactions view, read once in each scrape; NaN while an engine is unavailable, or hangs. */
 export function addProjectionMetrics(registry: Registry, read: () => Promise<ProjectionReading>): void {
+  let reading: Promise<ProjectionReading> | undefined;
+  const readOnce = async (): Promise<ProjectionReading | undefined> => {
+    reading ??= read().finally(() => {
+      reading = undefined;
+    });
+    return Promise.race([reading, aborted(AbortSignal.timeout(MAX_SCRAPE_MS)).then(() => undefined)]);
+  };
   const gauge = (name: string, help: string, pick: (reading: ProjectionReading) => number): Gauge =>
     new Gauge({
       name,
@@ -66,7 +77,8 @@ export function addProjectionMetrics(registry: Registry, read: () => Promise<Pro
       registers: [registry],
       async collect() {
         try {
-          this.set(pick(await read()));
+          const found = await readOnce();
+          this.set(found === undefined ? Number.NaN : pick(found));
         } catch (error) {
           if (!isUnavailable(error)) throw error;
           this.set(Number.NaN);

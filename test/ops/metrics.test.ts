@@ -36,6 +36,23 @@ describe('the metrics of the transactions view', () => {
     ]);
   });
 
+  test('are read once in a scrape, and are no numbers where that takes more than a second', async () => {
+    const metrics = createMetrics();
+    const { promise: hanging, resolve } = Promise.withResolvers<ProjectionReading>();
+    let reads = 0;
+    addProjectionMetrics(metrics.registry, () => {
+      reads += 1;
+      return hanging;
+    });
+    expect(await scraped(metrics, 'fuel_view_position')).toEqual(['fuel_view_position Nan']);
+    const next = scraped(metrics, 'fuel_view_position');
+    resolve(reading);
+    expect(await next).toEqual(['fuel_view_position 20']);
+    expect(reads).toBe(1);
+    await scraped(metrics, 'fuel_view_position');
+    expect(reads).toBe(2);
+  });
+
   test('are not given if reading them fails in another way', async () => {
     await expect(valuesOf(() => Promise.reject(new TypeError('a fault')))).rejects.toThrow('a fault');
   });
