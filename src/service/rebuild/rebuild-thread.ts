@@ -37,8 +37,11 @@ try {
     log.info('records are rendered otherwise now: a new view is built, and this one is served until then');
     const author = { actor: 'system', command: 'fuel serve' };
     const reason = 'records are rendered otherwise now';
-    const rebuilding = () => rebuildTransactions({ ...parts, author, reason, accept: true });
-    const result = await retryWhileUnavailable(rebuilding, { log, signal, component: 'rebuild' });
+    const retry = { log, signal, component: 'rebuild' };
+    const result = await retryWhileUnavailable(
+      (onProgress) => rebuildTransactions({ ...parts, author, reason, accept: true, onProgress }),
+      retry,
+    );
     if (result?.outcome === 'switched') log.info({ position: result.position }, 'the new view is served');
   } else {
     const build = await parts.view.builds.current();

@@ -45,7 +45,11 @@ export interface ProjectorOptions {
 export async function runProjector(options: ProjectorOptions): Promise<void> {
   const { coordination, holder, signal, log } = options;
   while (!signal.aborted)
-    await retryWhileUnavailable(() => takeTurn(options), { log, signal, component: 'projector' });
+    await retryWhileUnavailable((available) => takeTurn(options, available), {
+      log,
+      signal,
+      component: 'projector',
+    });
   try {
     await coordination.release(PROJECTOR_LEASE, holder);
   } catch (error) {
@@ -54,17 +58,18 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
 }
 
 /** Works while it holds the lease, or waits a moment on standby. */
-async function takeTurn(options: ProjectorOptions): Promise<void> {
+async function takeTurn(options: ProjectorOptions, available: () => void): Promise<void> {
   const { coordination, holder, signal, log } = options;
   if (await coordination.acquire(PROJECTOR_LEASE, holder, LEASE_MS)) {
     log.info({ holder }, 'projector is active');
-    await projectWhileHolding(options);
+    await projectWhileHolding(options, available);
   } else {
+    available();
     await pause(STANDBY_CHECK_MS, signal);
   }
 }
 
-async function projectWhileHolding(options: ProjectorOptions): Promise<void> {
+async function projectWhileHolding(options: ProjectorOptions, available: () => void): Promise<void> {
   const { coordination, holder, signal, log } = options;
   // Another projector may hold it by then, so this one stops and tries to acquire it again.
   const onMissed = (error: unknown, endWork: () => void): void => {
@@ -75,13 +80,13 @@ async function projectWhileHolding(options: ProjectorOptions): Promise<void> {
   };
   const held = { coordination, lease: PROJECTOR_LEASE, holder, ttlMs: LEASE_MS, signal, onMissed };
   await whileHolding(held, async (until) => {
-    while (!until.aborted) await project(options, until);
+    while (!until.aborted) await project(options, until, available);
   });
   if (!signal.aborted) log.warn({ holder }, 'projector lost its lease: on standby');
 }
 
 /** Follows the log from the view's checkpoint; returns when `until` aborts or the view was reset. */
-async function project(options: ProjectorOptions, until: AbortSignal): Promise<void> {
+async function project(options: ProjectorOptions, until: AbortSignal, available: () => void): Promise<void> {
   const { store, view, gatherMs = 0 } = options;
   const { generation, position: after, rendering } = await prepareView(options);
   if (rendering < RENDERING_VERSION) options.onOlderRendering?.();
@@ -94,6 +99,7 @@ async function project(options: ProjectorOptions, until: AbortSignal): Promise<v
     const parked = await applyOrPark<'reset'>(changes, (some, isWhole) =>
       view.apply(some, { generation, position: isWhole ? batch.checkpoint : from }),
     );
+    available();
     from = batch.checkpoint;
     if (parked === 'reset') return;
     noted += batch.events.length;

@@ -77,6 +77,28 @@ describe('a projector', () => {
     await until(async () => said('projector waits'), WAIT_MS);
   });
 
+  test('logs the begin and the end of each outage', async () => {
+    const { append, start, shows, view } = openProjection();
+    let failures = 1;
+    const failing = beforeCall(view, 'apply', () => (failures-- > 0 ? unavailable() : undefined));
+    await append('transaction-1', confirmed(1));
+    const { lines } = start({ view: failing });
+    await shows(1);
+    failures = 1;
+    await append('transaction-2', confirmed(2));
+    await shows(2);
+    const outages = () =>
+      lines
+        .map(({ msg }) => String(msg))
+        .filter((msg) => msg.includes('a store is un') || msg.includes('is available again'));
+    const one = [
+      'projector waits: a store is unavailable',
+      'projector continues: the store is available again',
+    ];
+    await until(async () => outages().length === 4, WAIT_MS);
+    expect(outages()).toEqual([...one, ...one]);
+  });
+
   test('ends with any other error', async () => {
     const { start, view } = openProjection();
     const failing = beforeCall(view, 'checkpoint', () => {

@@ -115,14 +115,14 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
       while (!this.#ended.aborted) {
         this.#changed.reset();
         await this.#receive(source, prefixes);
+        if (source.isConfirmed) this.#retry.succeeded(); // also while event follows event
         const next = this.#inFlight.next(clock.now());
         if (next !== undefined) {
           yield next;
         } else if (source.error !== undefined) {
           throw source.error;
         } else {
-          if (source.isConfirmed) this.#retry.succeeded();
-          else if (performance.now() > confirmUntilMs)
+          if (!source.isConfirmed && performance.now() > confirmUntilMs)
             throw storeUnavailable(`no answer within ${CONFIRMATION_TIMEOUT_MS} ms`);
           await this.#changed.wait(Math.min(this.#inFlight.idleMs(clock.now()), MAX_WAIT_MS));
         }
