@@ -108,4 +108,35 @@ describe('work that needs a store', () => {
     expect([ended, tries]).toEqual([undefined, 3]);
     expect(await retryWhileUnavailable(async () => 'done', options)).toBeUndefined();
   });
+
+  test('is waited for before the next try, and each outage has its line at its begin and its end', async () => {
+    const { options, messages } = retrying();
+    const steps: string[] = [];
+    const sleep = async (): Promise<void> => {
+      await nextTurn();
+      steps.push('waited');
+    };
+    await retryWhileUnavailable(
+      async (available) => {
+        available();
+        if (steps.push('tried') < 4) throw unavailable();
+      },
+      { ...options, sleep },
+    );
+    expect(steps).toEqual(['tried', 'waited', 'tried', 'waited', 'tried']);
+    const [begin, end] = [
+      'projector waits: a store is unavailable',
+      'projector continues: the store is available again',
+    ];
+    expect(messages()).toEqual([begin, end, begin, end]);
+  });
+
+  test('of another kind ends nothing where the work was aborted: the fault may be its end', async () => {
+    const { options, stopping, lines } = retrying();
+    const ended = retryWhileUnavailable(async () => {
+      stopping.abort();
+      throw new TypeError('cut off');
+    }, options);
+    expect([await ended, lines]).toEqual([undefined, []]);
+  });
 });

@@ -309,4 +309,13 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
     ];
     for (const call of calls) await expect(call(queue)).rejects.toMatchObject({ code: 'STORE_CLOSED' });
   });
+
+  test('a queue that is closed notifies those who wait for work, and takes no further ones', async () => {
+    const { queue } = await openQueue(open, []);
+    let notified = 0;
+    queue.changed.add({ notify: () => void notified++ });
+    await queue.close();
+    expect(notified).toBe(1);
+    expect(() => queue.changed.add({ notify: () => undefined })).toThrow(/closed/);
+  });
 }

@@ -88,6 +88,14 @@ export function viewBuildsContract(open: () => Promise<readonly [TransactionsVie
       expect(await ids(view)).toEqual([4, 3]);
     });
 
+    test('does not take the place of another before it has reached what that serves from', async () => {
+      const { view } = await served();
+      const build = await view.builds.start('store-1', 9);
+      await build.apply([showing({ id: 3 })], 8);
+      expect(await view.builds.switchTo(build)).toBe(false);
+      expect(await ids(view)).toEqual([2, 1]);
+    });
+
     test('keeps how far each segment was applied, in any order and repetition, also for other processes', async () => {
       const { view, other } = await served();
       const build = await view.builds.start('store-1', 30);

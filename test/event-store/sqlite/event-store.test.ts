@@ -296,3 +296,16 @@ describe('subscriptions on the embedded event store', () => {
     }
   });
 });
+
+test('a subscription that waits when its store is closed is refused at once', async () => {
+  const store = openAt(join(temporaryFolder(), 'events.db'));
+  const { signal } = new AbortController();
+  const batches = store.subscribe({ prefixes: [], after: 0, signal });
+  await batches.next();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }); // so that no heartbeat wakes it
+  onTestFinished(() => void vi.useRealTimers());
+  const next = expect(batches.next()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+  await store.close();
+  await next;
+  expect(vi.getTimerCount()).toBe(0);
+});

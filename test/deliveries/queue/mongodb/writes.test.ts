@@ -182,15 +182,6 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     expect(await round()).toMatchObject({ found: 1, after: first });
   });
 
-  test('notifies those who wait for work when it is closed, and takes no further ones', async () => {
-    const queue = openOn(mongodb());
-    let notified = 0;
-    queue.changed.add({ notify: () => void notified++ });
-    await queue.close();
-    expect(notified).toBe(1);
-    expect(() => queue.changed.add({ notify: () => undefined })).toThrow(/closed/);
-  });
-
   test('of two redeliveries at once makes one cycle', async () => {
     const connection = mongodb();
     const [queue, other] = [openOn(connection), openOn(connection)];

@@ -172,6 +172,21 @@ describe('the transactions view on SQLite', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('transactions.db'))).toEqual([]);
   });
 
+  test('a process that erases first after another has switched serves the other file from then on', async () => {
+    const folder = temporaryFolder();
+    const [view, other] = [openIn(folder), openIn(folder)];
+    onTestFinished(async () => void (await Promise.all([view.close(), other.close()])));
+    await view.reset('store-1', 0);
+    const build = await other.builds.start('store-1', 0);
+    await build.apply([showing({ id: 1 })], 1);
+    await build.finish();
+    expect(await other.builds.switchTo(build)).toBe(true);
+    expect(readdirSync(folder)).not.toContain('transactions.db');
+    await view.erase(1);
+    expect(await view.find(1)).toBe('hidden');
+    expect(await other.find(1)).toBe('hidden');
+  });
+
   test('a build of an older rendering is dropped, and another one begins', async () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
