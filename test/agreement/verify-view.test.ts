@@ -5,6 +5,7 @@ import { projectEvent } from '../../src/transactions/project-event.ts';
 import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
 import { type VerifyViewOptions, verifyView } from '../support/agreement/verify.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { storeWith } from '../support/event-store/store-with.ts';
 import { confirmed, external, voided } from '../support/transactions/e2e-samples.ts';
 import { beforeCall } from '../support/transactions/projector.ts';
 import { hiding, showing } from '../support/transactions/records.ts';
@@ -105,6 +106,55 @@ describe('verifying the view', () => {
       setTimeout(() => void view.apply(changes, { generation, position: 11 }), 50);
     };
     expect(await verify({ settleMs: 400, onProgress })).toMatchObject({ checked: 4, differences: [] });
+  });
+
+  test('judges up to where the view is when everything has settled, and no further', async () => {
+    const { view, append, verify } = await start();
+    for (let id = 4; id <= 12; id++) await append(`transaction-${id}`, confirmed(id)); // at positions 5 to 13
+    const { generation = 0 } = (await view.checkpoint()) ?? {};
+    const missing = ({ differences }: Awaited<ReturnType<typeof verify>>) =>
+      differences.map(({ transactionId }) => transactionId);
+    const first = await verify();
+    expect([missing(first), first.checked]).toEqual([[4, 5, 6, 7, 8, 9], 9]);
+    const onProgress = (): void => {
+      setTimeout(() => void view.apply([], { generation, position: 13 }), 20);
+    };
+    expect(missing(await verify({ settleMs: 300, onProgress }))).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12]);
+  });
+
+  test('does not report a row to which the view has applied an event since its stream was read', async () => {
+    const { view, append, store, verify } = await start();
+    await view.replace(1, []);
+    let reads = 0;
+    const followed = storeWith(store, {
+      async readStreams(streams) {
+        reads += 1;
+        const found = await store.readStreams(streams);
+        if (reads === 1) await view.replace(1, (await store.readStream('transaction-1')).map(projectEvent));
+        if (reads === 2) {
+          await append('transaction-1', voided(1));
+          await view.replace(1, (await store.readStream('transaction-1')).map(projectEvent));
+        }
+        return found;
+      },
+    });
+    expect((await verify({ store: followed })).differences).toEqual([]);
+    expect(reads).toBe(2);
+  });
+
+  test('repairs a row once more where an event of it came in between', async () => {
+    const { view, append, store, repairing } = await start();
+    let reads = 0;
+    const followed = storeWith(store, {
+      async readStream(stream, options) {
+        const found = await store.readStream(stream, options);
+        if (++reads === 1) await append('transaction-1', voided(1));
+        return found;
+      },
+    });
+    const wrong = [{ transactionId: 1, kind: 'differing' }] as const;
+    expect(await repairView(wrong, { ...repairing, store: followed })).toEqual([]);
+    expect(await view.find(1)).toBe('hidden');
   });
 
   test('includes both ends of a range, and reports rows without events whatever the range', async () => {

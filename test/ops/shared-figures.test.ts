@@ -26,7 +26,7 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
       shared.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
     );
   };
-  return { ...stores, queue, figures, history: metrics.shared.history };
+  return { ...stores, queue, figures, parts: { ...parts, ...overrides }, history: metrics.shared.history };
 }
 
 describe('the figures that are the same in every process', () => {
@@ -124,6 +124,15 @@ describe('the figures that are the same in every process', () => {
       ['fuel_webhooks_disabled', 0],
       ['fuel_accounts_closed', 0],
     ]);
+  });
+
+  test('are read no longer when the process stops, also while a store does not answer', async () => {
+    const { parts } = opened({ subscriptions: { status: () => new Promise(() => undefined) } });
+    const stopping = new AbortController();
+    const running = createMetrics().shared.run(parts, stopping.signal);
+    await new Promise(setImmediate);
+    stopping.abort();
+    await expect(running).resolves.toBeUndefined();
   });
 
   test('are kept for the console, what could not be read as not known', async () => {

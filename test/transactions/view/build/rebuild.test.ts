@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
+import type { Coordination } from '../../../../src/coordination/coordination.ts';
 import { OPERATIONS_STREAM } from '../../../../src/domain/operations-events.ts';
 import { FuelError } from '../../../../src/errors.ts';
 import { applySegments } from '../../../../src/transactions/view/build/apply-segments.ts';
@@ -12,6 +13,7 @@ import {
   type RebuildResult,
   rebuildTransactions,
 } from '../../../../src/transactions/view/build/rebuild.ts';
+import { PROJECTOR_LEASE } from '../../../../src/transactions/view/projector.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
 import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { beforeCall, openProjection, WAIT_MS } from '../../../support/transactions/projector.ts';
@@ -172,6 +174,51 @@ describe('a rebuild', () => {
     expect(await view.checkpoint()).toMatchObject({ rendering: RENDERING_VERSION });
   });
 
+  test('does not compare with a view that is not complete yet', async () => {
+    const { rebuild, start, shows, change, ids } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    change('UPDATE checkpoint SET serves_from = 1000; DELETE FROM transactions WHERE id = 1');
+    expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
+    expect(await ids()).toEqual([3, 1]);
+  });
+
+  test('has given back the work of the projector that it did when it ends', async () => {
+    const { rebuild, start, shows, coordination, holder } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    const slow: Coordination = {
+      ...coordination,
+      acquire: (...given) => coordination.acquire(...given),
+      holder: (lease) => coordination.holder(lease),
+      async release(lease, by) {
+        if (lease === PROJECTOR_LEASE) await new Promise((resolve) => setTimeout(resolve, 80));
+        await coordination.release(lease, by);
+      },
+    };
+    expect((await rebuild({ coordination: slow })).outcome).toBe('switched');
+    expect(await holder()).toBeUndefined();
+  });
+
+  test('ends with the error with which the view that it compares with can not be followed', async () => {
+    const { rebuild, start, shows, append, view, operations } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    await append('transaction-4', confirmed(4));
+    const broken = new Proxy(view, {
+      get(target, name) {
+        if (name === 'apply') return () => Promise.reject(new TypeError('a fault'));
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    await expect(rebuild({ view: broken })).rejects.toThrow('a fault');
+    expect(await operations()).toEqual([]);
+  });
+
   test('that was interrupted continues where it was, whatever was done', async () => {
     const { rebuild, store, view, start, shows, ids, operations, append } = await recorded();
     for (let id = 4; id < 40; id++) await append(`transaction-${id}`, confirmed(id));
@@ -213,7 +260,8 @@ describe('a rebuild', () => {
     const result = await rebuild({ signal: stopping.signal, onProgress: () => stopping.abort() });
     expect(result.outcome).toBe('interrupted');
     expect(await ids()).toEqual([3, 1]);
-    expect(await view.builds.current()).toBeDefined();
+    const build = await view.builds.current();
+    expect((await build?.checkpoint())?.position).toBe(0); // not finished
     expect((await rebuild()).outcome).toBe('switched');
   });
 
