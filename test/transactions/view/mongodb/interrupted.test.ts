@@ -319,6 +319,26 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     return { view, erasing, build };
   }
 
+  test('leaves, when it is not, only the collections of what is served and built', async () => {
+    const { connection, clock, build } = await filled();
+    const view = openMongoView({ connection, clock });
+    const numbers = async (): Promise<number[]> => {
+      const found = await connection.use((db) => db.listCollections({ name: /^transactions_/ }).toArray());
+      return [...new Set(found.map(({ name }) => Number(/\d+$/.exec(name)?.[0])))].sort((a, b) => a - b);
+    };
+    await build.apply([showing({ id: 1 })], 99);
+    const served = await view.reset('store-1', 0);
+    await view.apply([showing({ id: 1 })], { generation: served.generation, position: 1 });
+    expect(await numbers()).toEqual([build.generation, served.generation]);
+    await view.builds.drop(build);
+    expect(await numbers()).toEqual([served.generation]);
+    const next = await view.builds.start('store-1', 1);
+    await next.apply([showing({ id: 2 })], 1);
+    await next.finish();
+    expect(await view.builds.switchTo(next)).toBe(true);
+    expect(await numbers()).toEqual([next.generation]);
+  });
+
   test('leaves no build of an older rendering to be continued', async () => {
     const { connection, clock, build } = await filled();
     await connection.use((db) =>
