@@ -6,7 +6,13 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import type { Coordination } from './coordination/coordination.ts';
 import { openSqliteCoordination } from './coordination/sqlite.ts';
-import { EMBEDDED_FILES, embeddedFile, type StoreState, stateOf } from './data-dir/embedded-files.ts';
+import {
+  EMBEDDED_FILES,
+  type EmbeddedFile,
+  embeddedFile,
+  type StoreState,
+  stateOf,
+} from './data-dir/embedded-files.ts';
 import type { BoundedReads } from './deliveries/queue/bounded-reads.ts';
 import type { DeliveryQueue } from './deliveries/queue/delivery-queue.ts';
 import type { DeliveryLogCopy } from './deliveries/queue/log-copy.ts';
@@ -101,11 +107,11 @@ export async function openEngines(config: Config, clock: Clock, log: Log = silen
   const remote: RemoteEngine[] = [];
   const events =
     eventStoreUrl === undefined
-      ? embeddedEvents(config, clock, opening)
+      ? embeddedEvents({ config, clock, log }, opening)
       : await eventStoreDb({ url: eventStoreUrl, clock, log }, opening, remote);
   const view =
     mongodbUrl === undefined
-      ? embeddedView(config, clock, opening)
+      ? embeddedView({ config, clock, log }, opening)
       : await mongoDb({ config, url: mongodbUrl, clock }, opening, remote);
   return {
     ...events,
@@ -145,14 +151,31 @@ export function openEmbeddedEvents(config: Config, clock: Clock): SqliteEventSto
 
 const snapshotKeys = (config: Config): SealKeys => keysFor('fuel: seal of a directory snapshot', config);
 
-function embeddedEvents(config: Config, clock: Clock, opening: Opening): EventEngine {
+interface Given {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How a file is opened with which nothing is lost. */
+function recreated({ config, clock, log }: Given, name: EmbeddedFile) {
+  const file = EMBEDDED_FILES[name];
+  return {
+    ...embeddedFile(config, clock, file),
+    onPutAside: (aside: string): void =>
+      log.error({ file, aside }, 'a damaged file was put aside and is recreated: check the disk'),
+  };
+}
+
+function embeddedEvents(given: Given, opening: Opening): EventEngine {
+  const { config, clock } = given;
   const store = opening.once(() => openEmbeddedEvents(config, clock));
   return {
     store,
     endNow: () => store().end(),
     subscriptions: opening.once(() =>
       openSqliteSubscriptions({
-        ...embeddedFile(config, clock, EMBEDDED_FILES.subscriptions),
+        ...recreated(given, 'subscriptions'),
         store: store(),
       }),
     ),
@@ -160,7 +183,8 @@ function embeddedEvents(config: Config, clock: Clock, opening: Opening): EventEn
   };
 }
 
-function embeddedView(config: Config, clock: Clock, opening: Opening): ViewEngine {
+function embeddedView(given: Given, opening: Opening): ViewEngine {
+  const { config, clock } = given;
   const at = (name: string) => embeddedFile(config, clock, name);
   const queue = opening.once(() => openSqliteDeliveryQueue(at(EMBEDDED_FILES.deliveries)));
   return {
@@ -168,9 +192,9 @@ function embeddedView(config: Config, clock: Clock, opening: Opening): ViewEngin
     queue,
     deliveryLog: () => queue().copy(),
     deliveryReads: () => queue().bounded,
-    coordination: opening.once(() => openSqliteCoordination(at(EMBEDDED_FILES.control))),
+    coordination: opening.once(() => openSqliteCoordination(recreated(given, 'control'))),
     snapshots: opening.once(() =>
-      openSqliteDirectorySnapshots({ ...at(EMBEDDED_FILES.directory), keys: snapshotKeys(config) }),
+      openSqliteDirectorySnapshots({ ...recreated(given, 'directory'), keys: snapshotKeys(config) }),
     ),
     rateWindows: (memory) => createMemoryRateWindows({ memory }),
     state: async (name) => stateOf(config, FILE_OF[name]),

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { Database } from '../sqlite/database.ts';
+import { Database, type OpenOptions } from '../sqlite/database.ts';
 import type { Coordination, Lease, LiveProcess } from './coordination.ts';
 import { mayBeAlive } from './may-be-alive.ts';
 
@@ -15,9 +15,10 @@ export const MIGRATIONS = [
 export function openSqliteCoordination(options: {
   readonly path: string;
   readonly clock: Clock;
+  readonly onPutAside?: OpenOptions['onPutAside'];
 }): Coordination {
-  const { clock } = options;
-  const db = new Database(options.path, { migrations: MIGRATIONS, durability: 'normal' });
+  const { clock, path, onPutAside } = options;
+  const db = new Database(path, { migrations: MIGRATIONS, durability: 'normal', onPutAside });
   const take = db.prepare(
     `INSERT INTO leases (name, holder, expires_at) VALUES (?, ?, ?)
      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at

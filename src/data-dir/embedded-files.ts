@@ -7,7 +7,8 @@ import { MIGRATIONS as COORDINATION_MIGRATIONS } from '../coordination/sqlite.ts
 import { deliveryMigrations } from '../deliveries/queue/sqlite/schema.ts';
 import { eventMigrations } from '../event-store/sqlite/event-migrations.ts';
 import { subscriptionMigrations } from '../event-store/sqlite/group.ts';
-import { type FileState, inspectFile } from '../sqlite/database.ts';
+import { isDamage } from '../sqlite/errors.ts';
+import { type FileState, inspectFile } from '../sqlite/inspect-file.ts';
 import { numberedFiles } from '../sqlite/numbered-files.ts';
 import { MIGRATIONS as VIEW_MIGRATIONS } from '../transactions/view/sqlite/schema.ts';
 
@@ -38,11 +39,16 @@ const FILE_VERSIONS: Readonly<Record<EmbeddedFile, number>> = {
 
 export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
 
+/** Nothing is lost with these: a damaged one is put aside, and recreated. */
+export const RECREATED: ReadonlySet<EmbeddedFile> = new Set(['subscriptions', 'control', 'directory']);
+/** As a damaged file is named when it was put aside. */
+export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
+
 /**
  * Of a store before it is opened: opening one that is missing makes it, one of another version updates it, and one that
- * this user may only read leaves files beside it.
+ * this user may only read leaves files beside it. Opening a damaged one that is recreated puts it aside.
  */
-export type StoreState = 'missing' | 'of another version' | 'read-only' | 'current';
+export type StoreState = 'missing' | 'of another version' | 'read-only' | 'damaged' | 'current';
 
 /** Larger files take too long to be read through by whoever looks. */
 export const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
@@ -54,7 +60,7 @@ export function readThroughSoon({ EVENTSTORE_URL, FUEL_DATA_DIR }: Config): bool
   return file === undefined || file.size <= MAX_READ_THROUGH_BYTES;
 }
 
-/** The state of an embedded file, looked through if it is small; `undefined` where there is none. */
+/** The state of an embedded file, looked through if it is small; `undefined` where there is none. Never throws for damage. */
 export function inspectEmbedded(
   { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
   name: EmbeddedFile,
@@ -62,13 +68,20 @@ export function inspectEmbedded(
 ): (FileState & { readonly knownVersion: number }) | undefined {
   const [first] = numberedFiles(FUEL_DATA_DIR, EMBEDDED_FILES[name]);
   if (first === undefined) return undefined;
-  const state = inspectFile(join(FUEL_DATA_DIR, first), { maxCheckedBytes });
-  return { ...state, knownVersion: FILE_VERSIONS[name] };
+  const knownVersion = FILE_VERSIONS[name];
+  try {
+    return { ...inspectFile(join(FUEL_DATA_DIR, first), { maxCheckedBytes }), knownVersion };
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return { version: knownVersion, damage: 'it is no database', isReadOnly: false, knownVersion };
+  }
 }
 
 export function stateOf(config: Config, name: EmbeddedFile): StoreState {
-  const state = inspectEmbedded(config, name, { maxCheckedBytes: 0 });
+  const maxCheckedBytes = RECREATED.has(name) ? MAX_READ_THROUGH_BYTES : 0;
+  const state = inspectEmbedded(config, name, { maxCheckedBytes });
   if (state === undefined) return 'missing';
+  if (typeof state.damage === 'string') return 'damaged';
   if (state.isReadOnly) return 'read-only';
   return state.version === state.knownVersion ? 'current' : 'of another version';
 }

@@ -9,6 +9,7 @@ import {
   type EmbeddedFile,
   inspectEmbedded,
   MAX_READ_THROUGH_BYTES,
+  RECREATED,
   readThroughSoon,
 } from '../data-dir/embedded-files.ts';
 import { generatedCertificate } from '../http/server/certificate.ts';
@@ -260,6 +261,8 @@ async function noStore(found: FoundStores): Promise<Finding> {
 function lookAtFiles(config: Config): LookedAtFile[] {
   return (Object.keys(EMBEDDED_FILES) as EmbeddedFile[]).flatMap((name) => {
     const state = inspectEmbedded(config, name, { maxCheckedBytes: MAX_READ_THROUGH_BYTES });
-    return state === undefined ? [] : [{ name: EMBEDDED_FILES[name], ...state }];
+    return state === undefined
+      ? []
+      : [{ name: EMBEDDED_FILES[name], isRecreated: RECREATED.has(name), ...state }];
   });
 }

@@ -1,10 +1,11 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
-import { backup, DatabaseSync, type StatementSync } from 'node:sqlite';
+import { statSync } from 'node:fs';
+import { backup, DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import { FuelError } from '../errors.ts';
 import { Backoff } from '../retry.ts';
-import { isBusy, isLocked, orDamaged, toKnownError } from './errors.ts';
+import { damagedFile, isBusy, isDamage, isLocked, orDamaged, toKnownError } from './errors.ts';
+import { existingFile } from './inspect-file.ts';
+import { idOfFile, putAside } from './put-aside.ts';
 
 const MAX_READ_WAIT_MS = 1_000; // readers wait only while another process recovers the log after a crash
 const MAX_LOCK_WAIT_MS = 30_000;
@@ -15,6 +16,8 @@ const PAGE_BYTES = 8192; // five records a page
 const SMALL_CACHE_MIB = 2; // a process opens a dozen connections
 /** More pages than any file has: a copy in one step, so that a busy writer can't make it start over forever. */
 const ALL_PAGES = 2 ** 31 - 1;
+/** A file that may be recreated is looked through when it is opened, which takes some milliseconds. */
+const MAX_LOOKED_THROUGH_BYTES = 16 * 1024 * 1024;
 const CHECKPOINT_PAGES = 2_000; // 16 MB of log between checkpoints
 
 export interface OpenOptions {
@@ -26,6 +29,11 @@ export interface OpenOptions {
   readonly cacheMiB?: number;
   /** Throws `STORE_UNAVAILABLE` where the file does not exist; it is created otherwise. */
   readonly mustExist?: boolean;
+  /**
+   * Set for a file that may be lost at any time: where it is damaged it is put aside under another name, recreated, and
+   * this is called. What found the damage rejects with `STORE_UNAVAILABLE`: to be retried from its beginning.
+   */
+  readonly onPutAside?: ((aside: string) => void) | undefined;
 }
 
 /**
@@ -33,23 +41,36 @@ export interface OpenOptions {
  * a writer. Statements run on the calling thread.
  */
 export class Database {
-  readonly #db: DatabaseSync;
   readonly #path: string;
+  readonly #options: OpenOptions;
+  #db: DatabaseSync;
+  /** Of the open file: another process may have put it aside. */
+  #fileId: number | undefined;
+  #isPrepared = false;
+  #replacements = 0;
   #dataVersion: StatementSync | undefined;
 
   constructor(path: string, options: OpenOptions) {
     this.#path = path;
+    this.#options = options;
     this.#db = this.#open(options.mustExist === true);
     try {
-      withoutRace(() => this.#prepare(options));
+      this.#prepareFile();
     } catch (error) {
       this.close();
-      throw toKnownError(this.#path, error);
+      const known = toKnownError(this.#path, error);
+      if (options.onPutAside === undefined || !isDamage(known)) throw known;
+      this.#replace();
     }
   }
 
   get path(): string {
     return this.#path;
+  }
+
+  /** How often the file was replaced since it was opened: what was in it before is lost. */
+  get replacements(): number {
+    return this.#replacements;
   }
 
   get isOpen(): boolean {
@@ -64,9 +85,9 @@ export class Database {
   prepare(sql: string): StatementSync {
     this.assertOpen();
     try {
-      return this.#withKnownErrors(this.#db.prepare(sql));
+      return this.#withKnownErrors(this.#db.prepare(sql), sql);
     } catch (error) {
-      throw toKnownError(this.#path, error);
+      throw this.#known(error);
     }
   }
 
@@ -125,13 +146,14 @@ export class Database {
 
   #tryBegin(): boolean {
     this.assertOpen();
+    this.#assertPresent();
     this.#db.exec('PRAGMA busy_timeout = 0');
     try {
       this.#db.exec('BEGIN IMMEDIATE');
       return true;
     } catch (error) {
       if (isBusy(error)) return false;
-      throw toKnownError(this.#path, error);
+      throw this.#known(error);
     } finally {
       this.#db.exec(`PRAGMA busy_timeout = ${MAX_READ_WAIT_MS}`);
     }
@@ -139,10 +161,11 @@ export class Database {
 
   #within<T>(begin: string, work: () => T, end = 'COMMIT'): T {
     this.assertOpen();
+    this.#assertPresent();
     try {
       this.#db.exec(begin);
     } catch (error) {
-      throw toKnownError(this.#path, error);
+      throw this.#known(error);
     }
     return this.#finish(work, end);
   }
@@ -154,25 +177,66 @@ export class Database {
       return result;
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw toKnownError(this.#path, error);
+      throw this.#known(error);
     }
   }
 
-  /** Most statements run outside of `write` and `read`, and any may find a damaged page. */
-  #withKnownErrors(statement: StatementSync): StatementSync {
+  /** Most statements run outside of `write` and `read`, and any may find a damaged page, or another file. */
+  #withKnownErrors(statement: StatementSync, sql: string): StatementSync {
+    let present = { statement, db: this.#db };
     for (const name of ['get', 'all', 'run'] as const) {
-      const call = statement[name].bind(statement) as (...values: unknown[]) => unknown;
+      const call = StatementSync.prototype[name] as (...values: unknown[]) => unknown;
       Object.defineProperty(statement, name, {
         value: (...values: unknown[]): unknown => {
           try {
-            return call(...values);
+            this.#assertPresent();
+            if (present.db !== this.#db) present = { statement: this.#db.prepare(sql), db: this.#db };
+            return call.apply(present.statement, values);
           } catch (error) {
-            throw toKnownError(this.#path, error);
+            throw this.#known(error);
           }
         },
       });
     }
     return statement;
+  }
+
+  /** Throws `STORE_UNAVAILABLE` where another process has put the file aside: the new one is open then. */
+  #assertPresent(): void {
+    if (this.#options.onPutAside === undefined || !this.#db.isOpen || this.#db.isTransaction) return;
+    if (idOfFile(this.#path) === this.#fileId) return;
+    this.#replace();
+    throw new FuelError('STORE_UNAVAILABLE', `${this.#path} was replaced`);
+  }
+
+  #known(error: unknown): unknown {
+    const known = toKnownError(this.#path, error);
+    if (this.#options.onPutAside === undefined || !this.#isPrepared || !isDamage(known)) return known;
+    this.#replace();
+    return new FuelError('STORE_UNAVAILABLE', `${this.#path} was damaged, and is recreated`, {
+      cause: known,
+    });
+  }
+
+  #replace(): void {
+    this.close();
+    const aside = putAside(this.#path, this.#fileId);
+    this.#db = this.#open(false);
+    this.#dataVersion = undefined;
+    this.#replacements++;
+    this.#prepareFile();
+    if (aside !== undefined) this.#options.onPutAside?.(aside);
+  }
+
+  #prepareFile(): void {
+    this.#isPrepared = false;
+    this.#fileId = idOfFile(this.#path);
+    withoutRace(() => this.#prepare(this.#options));
+    if (this.#options.onPutAside !== undefined && statSync(this.#path).size < MAX_LOOKED_THROUGH_BYTES) {
+      const found = this.#db.prepare('PRAGMA quick_check(1)').get()?.quick_check;
+      if (found !== 'ok') throw damagedFile(this.#path, found);
+    }
+    this.#isPrepared = true;
   }
 
   #prepare({ migrations, durability, cacheMiB = SMALL_CACHE_MIB }: OpenOptions): void {
@@ -205,27 +269,6 @@ export class Database {
 }
 
 /**
- * Names a file that SQLite opens and does not create. One that this user may only read has no `-wal` after an orderly end:
- * nothing can change it then, and SQLite must not make a `-wal` that it can't remove.
- */
-function existingFile(path: string, { isReadOnly = false } = {}): URL {
-  const url = pathToFileURL(path);
-  url.searchParams.set('mode', isReadOnly ? 'ro' : 'rw');
-  if (isReadOnly && !existsSync(`${path}-wal`)) url.searchParams.set('immutable', '1');
-  return url;
-}
-
-/** Not by opening the file: to close it again would end the locks that this process has on it. */
-function mayWrite(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/**
  * Of several processes that create a file at once SQLite refuses some without waiting, where two change the journal's
  * mode. The work must be safe to repeat.
  */
@@ -238,35 +281,6 @@ function withoutRace(work: () => void): void {
       if (!isLocked(error) || tries === MAX_OPEN_TRIES) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_PAUSE_MS);
     }
-  }
-}
-
-/** What a file is, without making or updating it. */
-export interface FileState {
-  /** How many of its migrations have run. */
-  readonly version: number;
-  /** What a look through it found; `undefined` where it is too large to be looked through. */
-  readonly damage: string | null | undefined;
-  /** For this user. */
-  readonly isReadOnly: boolean;
-}
-
-/** Looks through a file of up to `maxCheckedBytes`. Throws `STORE_DAMAGED` for one that is no database. */
-export function inspectFile(
-  path: string,
-  { maxCheckedBytes }: { readonly maxCheckedBytes: number },
-): FileState {
-  const isReadOnly = !mayWrite(path);
-  const db = new DatabaseSync(existingFile(path, { isReadOnly }), { timeout: MAX_READ_WAIT_MS });
-  try {
-    const version = db.prepare('PRAGMA user_version').get()?.user_version as number;
-    if (statSync(path).size > maxCheckedBytes) return { version, damage: undefined, isReadOnly };
-    const found = db.prepare('PRAGMA quick_check(1)').get()?.quick_check as string;
-    return { version, damage: found === 'ok' ? null : found, isReadOnly };
-  } catch (error) {
-    throw orDamaged(path, error);
-  } finally {
-    db.close();
   }
 }
 

@@ -49,11 +49,19 @@ export function orDamaged(path: string, error: unknown): unknown {
   // No number of ours is too large for JavaScript.
   const isOutOfRange = (error as { readonly code?: unknown } | null)?.code === 'ERR_OUT_OF_RANGE';
   if (!isOutOfRange && !DAMAGED_CODES.has(codeOf(error) ?? 0)) return error;
+  return damagedFile(path, error);
+}
+
+export function isDamage(error: unknown): boolean {
+  return error instanceof FuelError && error.code === 'STORE_DAMAGED';
+}
+
+export function damagedFile(path: string, cause: unknown): FuelError {
   return new FuelError(
     'STORE_DAMAGED',
     `${resolve(path)} is damaged or no database of this service: stop the service, keep the file, and see ` +
       'docs/operations/troubleshooting.md, "A file is damaged"',
-    { cause: error },
+    { cause },
   );
 }
 

@@ -1,8 +1,9 @@
-import { closeSync, openSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { closeSync, openSync, readdirSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../src/errors.ts';
 import { backupFile, Database } from '../../src/sqlite/database.ts';
+import { idOfFile, putAside } from '../../src/sqlite/put-aside.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -31,6 +32,13 @@ function overwrite(fromByte: number): void {
   closeSync(file);
 }
 
+const DAMAGES: readonly [string, () => void][] = [
+  ['that is no database', () => writeFileSync(path, 'a letter to the operator'.repeat(1_000))],
+  ['whose head is damaged', () => overwrite(0)],
+  ['whose pages are damaged', () => overwrite(PAGE_BYTES)],
+  ['that is cut short', () => truncateSync(path, statSync(path).size / 2)],
+];
+
 /** What reading all of it fails with. */
 function faultOf(): FuelError {
   let db: Database | undefined;
@@ -48,12 +56,7 @@ function faultOf(): FuelError {
 }
 
 describe('a file', () => {
-  test.each([
-    ['that is no database', () => writeFileSync(path, 'a letter to the operator'.repeat(1_000))],
-    ['whose head is damaged', () => overwrite(0)],
-    ['whose pages are damaged', () => overwrite(PAGE_BYTES)],
-    ['that is cut short', () => truncateSync(path, statSync(path).size / 2)],
-  ])('%s is named with its path, and what to do', (_, damage) => {
+  test.each(DAMAGES)('%s is named with its path, and what to do', (_, damage) => {
     damage();
     const { code, message } = faultOf();
     expect(code).toBe('STORE_DAMAGED');
@@ -67,6 +70,63 @@ describe('a file', () => {
       code: 'STORE_DAMAGED',
       message: expect.stringContaining(path),
     });
+  });
+});
+
+const asides = () => readdirSync(dirname(path)).filter((name) => /\.damaged-\w+-\d+$/.test(name));
+
+/** A file that may be recreated, as one of its users has it open. */
+function recreatable() {
+  const reported: string[] = [];
+  const db = new Database(path, { ...OPTIONS, cacheMiB: 0, onPutAside: (aside) => void reported.push(basename(aside)) });
+  onTestFinished(() => db.close());
+  const all = db.prepare('SELECT name FROM things');
+  const add = db.prepare('INSERT INTO things VALUES (?, ?)');
+  const write = (name: string) => db.write(() => add.run(name, 'x'));
+  return { db, reported, write, names: () => all.all().map(({ name }) => name) };
+}
+
+describe('a file that may be recreated', () => {
+  test.each(DAMAGES)('%s is put aside when it is opened, and reported once', async (_, damage) => {
+    damage();
+    const { names, reported, write } = recreatable();
+    expect(names()).toEqual([]);
+    await write('new');
+    expect(reported).toEqual(asides());
+    expect(reported).toHaveLength(1);
+    const second = recreatable();
+    expect([second.names(), second.reported]).toEqual([['new'], []]);
+  });
+
+  test('that is damaged while it is open is replaced, and what found it is to be retried', async () => {
+    const one = recreatable();
+    const other = recreatable();
+    expect(other.names()).toHaveLength(1_000);
+    overwrite(PAGE_BYTES);
+    expect(() => one.names()).toThrow(expect.objectContaining({ code: 'STORE_UNAVAILABLE' }));
+    expect(one.names()).toEqual([]);
+    await one.write('new');
+    // Who had the old file open turns to the new one, and is told so.
+    await expect(other.write('other')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await other.write('other');
+    expect(one.names()).toEqual(['new', 'other']);
+    expect([one.reported, other.reported, asides()]).toEqual([asides(), [], one.reported]);
+    expect([one.db.replacements, other.db.replacements]).toEqual([1, 1]);
+  });
+
+  test('is put aside once, also where another process was first', () => {
+    const id = idOfFile(path);
+    overwrite(0);
+    expect(putAside(path, id)).toBeDefined();
+    const { names } = recreatable();
+    expect(putAside(path, id)).toBeUndefined();
+    expect(names()).toEqual([]);
+    expect(asides()).toHaveLength(1);
+  });
+
+  test('that is whole is neither looked for faults in vain nor put aside', () => {
+    const { names, reported } = recreatable();
+    expect([names().length, reported]).toEqual([1_000, []]);
   });
 });
 

@@ -1,6 +1,7 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import type { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { PUT_ASIDE } from '../../data-dir/embedded-files.ts';
 import { MAKE_SPACE, readDisk } from '../../ops/disk.ts';
 import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
@@ -16,6 +17,8 @@ export interface LookedAtFile {
   readonly damage: string | null | undefined;
   /** For this user. */
   readonly isReadOnly: boolean;
+  /** A damaged one is put aside and recreated. */
+  readonly isRecreated?: boolean;
 }
 
 /** The data directory: that it is private and writable, and the files of this program in it. */
@@ -52,7 +55,9 @@ function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
   if (damaged !== undefined) {
     return wrong(
       `${damaged.name} is damaged: ${damaged.damage}`,
-      'stop the service, keep the file, and see docs/operations/troubleshooting.md, "A file is damaged"',
+      damaged.isRecreated
+        ? 'check the disk; the next start puts the file aside and recreates it, nothing is lost with it'
+        : 'stop the service, keep the file, and see docs/operations/troubleshooting.md, "A file is damaged"',
     );
   }
   const readOnly = files.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => join(path, name));
@@ -60,6 +65,13 @@ function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
     return wrong(
       `this user (${process.getuid?.()}) may not write to ${readOnly.join(', ')}`,
       `chmod u+w ${readOnly.join(' ')}, or ${asOwnerOf(path)}`,
+    );
+  }
+  const aside = readdirSync(path).filter((name) => PUT_ASIDE.test(name));
+  if (aside.length > 0) {
+    return wrong(
+      `put aside because damaged, and recreated: ${aside.join(', ')}`,
+      'check the disk, then remove them, with their -wal and -shm',
     );
   }
   if (files.length === 0) return right(`${path}: nothing was started here yet, there is no embedded store`);

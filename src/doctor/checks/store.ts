@@ -49,7 +49,8 @@ export async function checkMissingStore(
   dataDir: string,
 ): Promise<Finding> {
   const found = await state('store');
-  if (found === 'read-only') return right('the event store is not looked at: data-directory says why');
+  if (found === 'read-only' || found === 'damaged')
+    return right('the event store is not looked at: data-directory says why');
   if (found !== 'missing') {
     return right('the event store has another version: data-directory says what happens at the next start');
   }

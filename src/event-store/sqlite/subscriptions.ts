@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { CommitWatch } from '../../sqlite/commit-watch.ts';
-import { Database } from '../../sqlite/database.ts';
+import { Database, type OpenOptions } from '../../sqlite/database.ts';
 import type {
   GroupConsumer,
   GroupSettings,
@@ -20,6 +20,7 @@ export interface SqliteSubscriptionsOptions {
   readonly clock: Clock;
   /** How often a waiting consumer reads the clock at least; shorter in tests that move it. */
   readonly lookAtClockMs?: number;
+  readonly onPutAside?: OpenOptions['onPutAside'];
 }
 
 /** Events that another process returns or replays are noticed within this time; new events at once. */
@@ -38,9 +39,9 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
   readonly #commits: CommitWatch;
   readonly #lookAtClockMs: number;
 
-  constructor({ path, store, clock, lookAtClockMs }: SqliteSubscriptionsOptions) {
+  constructor({ path, store, clock, lookAtClockMs, onPutAside }: SqliteSubscriptionsOptions) {
     // A commit that is lost in a power cut hands its events out again, which consumers must be able to handle anyway.
-    this.#db = new Database(path, { migrations: subscriptionMigrations, durability: 'normal' });
+    this.#db = new Database(path, { migrations: subscriptionMigrations, durability: 'normal', onPutAside });
     this.#store = store;
     this.#clock = clock;
     this.#lookAtClockMs = lookAtClockMs ?? POLL_MS;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Database } from '../../../sqlite/database.ts';
+import { Database, type OpenOptions } from '../../../sqlite/database.ts';
 import { type Chunk, cutIntoChunks, joinChunks, type Seal, Sealing, type SealKeys } from './chunks.ts';
 import type { DirectorySnapshots, SnapshotHeader, StoredSnapshot } from './snapshots.ts';
 
@@ -32,8 +32,10 @@ interface StoredHeader extends Seal {
 export function openSqliteDirectorySnapshots(options: {
   readonly path: string;
   readonly keys: SealKeys;
+  readonly onPutAside?: OpenOptions['onPutAside'];
 }): DirectorySnapshots {
-  const db = new Database(options.path, { migrations: MIGRATIONS, durability: 'normal' });
+  const { path, keys, onPutAside } = options;
+  const db = new Database(path, { migrations: MIGRATIONS, durability: 'normal', onPutAside });
   const select = db.prepare('SELECT * FROM snapshot');
   const put = db.prepare('INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?, ?, ?, ?, ?, ?)');
   const add = db.prepare('INSERT INTO chunks VALUES (?, ?, ?, ?, unixepoch())');
@@ -98,13 +100,13 @@ export function openSqliteDirectorySnapshots(options: {
   return {
     async load(): Promise<StoredSnapshot | undefined> {
       const found = current();
-      return found && { header: found.header, parts: joinChunks(chunksOf(found), found, options.keys) };
+      return found && { header: found.header, parts: joinChunks(chunksOf(found), found, keys) };
     },
     async save(header, parts) {
       const before = current();
       const generation = randomUUID();
       try {
-        const seal = await write(generation, new Sealing(options.keys.current(), header), parts);
+        const seal = await write(generation, new Sealing(keys.current(), header), parts);
         await remove(await db.write(() => replace(before, header, { ...seal, generation })));
       } catch (error) {
         if (db.isOpen && current()?.generation !== generation) await remove([generation]);

@@ -1,0 +1,58 @@
+import { closeSync, openSync, readdirSync, statSync, truncateSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { PushService } from '../support/deliveries/push-service.ts';
+import { SEPTEMBER } from '../support/transactions/e2e-samples.ts';
+import { until } from '../support/waiting.ts';
+
+const FILES = ['subscriptions.db', 'control.db', 'directory.db'];
+const PAGE_BYTES = 8192;
+
+const overwrite = (path: string, from: number, bytes: number): void => {
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(bytes), 0, bytes, from);
+  closeSync(file);
+};
+const DAMAGES: readonly [string, (path: string) => void][] = [
+  ['the header is zeros', (path) => overwrite(path, 0, 100)],
+  ['the middle is zeros', (path) => overwrite(path, PAGE_BYTES, statSync(path).size - PAGE_BYTES)],
+  ['the file is cut', (path) => truncateSync(path, PAGE_BYTES)],
+];
+
+it('damaged files that nothing is lost with are put aside: the service starts, and sends nothing twice', async () => {
+  const push = await PushService.start();
+  const { service, receiver } = push;
+  const { account, key } = await push.customer(1);
+  let sent = 0;
+  for (const [what, damage] of DAMAGES) {
+    await push.push(account, 2);
+    sent += 2;
+    await push.settled(account, 'delivered', sent);
+    expect(await service.stop()).toBe(0);
+    await push.closeFiles();
+    for (const file of FILES) damage(join(service.dataDir, file));
+    const wrong = await service.fuel(['doctor', '--json']);
+    expect([what, wrong.stdout]).toEqual([
+      what,
+      expect.stringMatching(/(subscriptions|control|directory)\.db is damaged/),
+    ]);
+    await service.start();
+    for (const file of FILES)
+      expect([what, service.output]).toEqual([what, expect.stringContaining(`"${file}"`)]);
+    expect((await service.get(`/transactions?${SEPTEMBER}`, { key })).status).toBe(200);
+    await push.push(account, 1);
+    sent += 1;
+    await push.settled(account, 'delivered', sent);
+    expect(receiver.hooks).toHaveLength(sent);
+    const aside = readdirSync(service.dataDir).filter((name) => /\.damaged-\w+-\d+$/.test(name));
+    expect(aside.length).toBeGreaterThanOrEqual(FILES.length);
+    expect((await service.fuel(['doctor', '--json'])).stdout).toContain(aside[0]);
+  }
+  for (const file of FILES) overwrite(join(service.dataDir, file), 0, 100); // while it runs
+  await push.push(account, 1);
+  sent += 1;
+  await push.settled(account, 'delivered', sent);
+  await until(async () => (await service.get(`/transactions?${SEPTEMBER}`, { key })).status === 200, 10_000);
+  expect(receiver.hooks).toHaveLength(sent);
+  expect(await service.stop()).toBe(0);
+}, 120_000);
