@@ -78,7 +78,11 @@ const asides = () => readdirSync(dirname(path)).filter((name) => /\.damaged-\w+-
 /** A file that may be recreated, as one of its users has it open. */
 function recreatable() {
   const reported: string[] = [];
-  const db = new Database(path, { ...OPTIONS, cacheMiB: 0, onPutAside: (aside) => void reported.push(basename(aside)) });
+  const db = new Database(path, {
+    ...OPTIONS,
+    cacheMiB: 0,
+    onPutAside: (aside) => void reported.push(basename(aside)),
+  });
   onTestFinished(() => db.close());
   const all = db.prepare('SELECT name FROM things');
   const add = db.prepare('INSERT INTO things VALUES (?, ?)');
