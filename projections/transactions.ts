@@ -1,13 +1,14 @@
 import type { TransactionEventType } from '../src/domain/transaction-events.ts';
-import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../src/domain/values/bounds.ts';
+import { objectKeyFault, textFault } from '../src/domain/values/bounds.ts';
 import { parseDateTime, printedDateTime } from '../src/domain/values/date-time.ts';
 import { printDecimal } from '../src/domain/values/decimal.ts';
 
 /**
  * Goes up whenever the rendered text changes: rows of another rendering are rebuilt from the events.
  * 2: a negative zero has no sign; an event with a text beyond the limit is not shown.
+ * 3: neither is one with a text that is not Unicode, or an image's key with a segment . or ..
  */
-export const RENDERING_VERSION = 2;
+export const RENDERING_VERSION = 3;
 
 /**
  * The transaction's record as JSON text, printed once, in segments between what varies per request: `head`, mobile
@@ -247,7 +248,7 @@ const PLAIN = /^[ !#-[\]-~]*$/;
 
 function text(value: unknown, path: string): string {
   if (typeof value !== 'string') throw new RecordFault(path, 'must be a string');
-  assertLength(value, path);
+  assertFit(textFault(value), path);
   return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
 }
 
@@ -257,13 +258,12 @@ function nullableText(value: unknown, path: string): string {
 
 function objectKey(value: unknown, path: string): string | null {
   if (value !== null && typeof value !== 'string') throw new RecordFault(path, 'must be a string or null');
-  if (value !== null) assertLength(value, path);
+  if (value !== null) assertFit(objectKeyFault(value), path);
   return value;
 }
 
-function assertLength(value: string, path: string): void {
-  if (isTextTooLong(value))
-    throw new RecordFault(path, `must have at most ${MAX_TEXT_CHARACTERS} characters`);
+function assertFit(fault: string | undefined, path: string): void {
+  if (fault !== undefined) throw new RecordFault(path, fault);
 }
 
 function decimal(value: unknown, decimals: number, path: string): string {

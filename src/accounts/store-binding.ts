@@ -25,7 +25,10 @@ export interface RecordedMasterKey {
 
 /** What the stream `operations` records about the deployment that the store belongs to. */
 interface Binding {
+  /** By the first event that sets one: nothing that is appended later moves the store. */
   readonly environment: Environment | undefined;
+  /** Revisions of later events that set another. */
+  readonly ignored: readonly number[];
   /** Every master key that the store ever had, by fingerprint, in the order in which they were recorded. */
   readonly masterKeys: ReadonlyMap<string, RecordedMasterKey>;
   /** A master key was lost and replaced: some secrets may be unreadable. */
@@ -62,6 +65,14 @@ export async function bindStore(
 /** As `bindStore`, but records nothing. */
 export async function assertBinding(store: EventStore, config: BindingConfig): Promise<void> {
   assertBound(await readBinding(store), config);
+}
+
+/** What was appended to move the store to another environment, each as a text: it has no effect. */
+export async function ignoredEnvironments(store: EventStore): Promise<string[]> {
+  const { ignored } = await readBinding(store);
+  return ignored.map(
+    (revision) => `event ${revision} of ${OPERATIONS_STREAM} sets another environment: it is ignored`,
+  );
 }
 
 /** The store's master keys, in the order in which they were recorded. */
@@ -141,6 +152,7 @@ function unreadableSecrets(
 
 async function readBinding(store: EventStore): Promise<Binding> {
   let environment: Environment | undefined;
+  const ignored: number[] = [];
   const masterKeys = new Map<string, RecordedMasterKey>();
   let hasLostKey = false;
   const events = await store.readStream(OPERATIONS_STREAM);
@@ -148,14 +160,17 @@ async function readBinding(store: EventStore): Promise<Binding> {
     const decoded = decodeStrict(event);
     if (!decoded.ok) continue;
     const { type, data } = decoded as OperationsEvent;
-    if (type === 'EnvironmentSet') environment = data.environment;
+    if (type === 'EnvironmentSet') {
+      environment ??= data.environment;
+      if (data.environment !== environment) ignored.push(event.revision);
+    }
     if (type === 'MasterKeyAdded') {
       const { fingerprint, master_key_id: id = masterKeys.get(fingerprint)?.id } = data;
       masterKeys.set(fingerprint, { fingerprint, id });
       hasLostKey ||= data.reason !== null;
     }
   }
-  return { environment, masterKeys, hasLostKey, revision: events.at(-1)?.revision };
+  return { environment, ignored, masterKeys, hasLostKey, revision: events.at(-1)?.revision };
 }
 
 function assertBound(binding: Binding, config: BindingConfig): void {

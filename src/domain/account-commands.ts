@@ -2,7 +2,7 @@ import type { Account, AccountKey, ProfilePeriod } from './account.ts';
 import type { AccountEvent, Environment } from './account-events.ts';
 import { type Decision, record, refused, unchanged } from './decision.ts';
 import { type GivenReason, reasonOf } from './given-reason.ts';
-import { isTextTooLong, MAX_TEXT_CHARACTERS } from './values/bounds.ts';
+import { isTextTooLong, MAX_TEXT_CHARACTERS, textFault } from './values/bounds.ts';
 import { formatDateTime } from './values/date-time.ts';
 import { decideWebhook, isWebhookCommand, type WebhookCommand } from './webhook-commands.ts';
 
@@ -62,6 +62,10 @@ export function decide(command: AccountCommand, account: Account | undefined): A
   if (textsOf(command).some(isTextTooLong)) {
     return refused(`a text has at most ${MAX_TEXT_CHARACTERS} characters: give a shorter one`);
   }
+  const fault = textsOf(command)
+    .map(textFault)
+    .find((found) => found !== undefined);
+  if (fault !== undefined) return refused(`a text ${fault}`);
   if (command.type === 'OpenAccount') return openAccount(command, account);
   const id = command.accountId;
   if (account === undefined) {

@@ -5,7 +5,7 @@ const ENVIRONMENTS = ['production', 'staging'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
 const account = { account_id: id };
-const key = { ...account, prefix: string() };
+const key = { ...account, prefix: text };
 const corporateGroup = { ...account, corporate_group_id: id };
 const corporate = { ...account, corporate_id: id };
 /** Why the operator switched something off, where a reason was given. */

@@ -1,5 +1,5 @@
 import { type Infer, nullable, optional, type } from 'superstruct';
-import { dateTime, decimal, id, integer, nothing, text } from './values/primitives.ts';
+import { dateTime, decimal, id, integer, nothing, objectKey, text } from './values/primitives.ts';
 
 const namedRef = type({ id, name: text });
 
@@ -27,7 +27,7 @@ const recordFields = {
   }),
   driver: type({ id, name: text, mobile_number: optional(nullable(text)) }),
   fees: type({ total_fees: decimal(2), total_vat: decimal(2), total_amount: decimal(6) }),
-  images: type({ pump: nullable(text), odometer: nullable(text) }),
+  images: type({ pump: nullable(objectKey), odometer: nullable(objectKey) }),
 };
 
 /** The provider confirmed a refuelling at a station of the network. */

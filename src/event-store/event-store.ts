@@ -63,6 +63,11 @@ export const STREAM_ERASED = '$streamDeleted';
 /** Higher than any other revision. */
 export const ERASED_REVISION = Number.MAX_SAFE_INTEGER;
 
+/** Whether it is the engine's own mark of an erasure: any writer can append an event of that type, but not there. */
+export function isErasure({ type, revision }: Pick<RecordedEvent, 'type' | 'revision'>): boolean {
+  return type === STREAM_ERASED && revision === ERASED_REVISION;
+}
+
 /** `none`: the stream must not exist. `any`: no check. A number: the revision of its last event. */
 export type ExpectedRevision = 'none' | 'any' | number;
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Directory } from '../../projections/directory.ts';
-import { bindStore } from '../accounts/store-binding.ts';
+import { bindStore, ignoredEnvironments } from '../accounts/store-binding.ts';
 import { type Engines, openEngines } from '../app.ts';
 import { type Clock, sinceBoot } from '../clock.ts';
 import type { Config, Role } from '../config/config.ts';
@@ -91,12 +91,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
  * Checks the stores before anything starts: a view of another store, or one ahead of a restored store, must never be
  * served, and deliveries must not begin with a log that does not belong to the event store.
  */
-async function checkStores({ config, roles, clock }: ServiceOptions, engines: Engines): Promise<void> {
+async function checkStores({ config, roles, clock, log }: ServiceOptions, engines: Engines): Promise<void> {
   await assertNotMoved(config, engines.store());
   await assertNoUnfinishedCopy(engines.coordination());
   // On several machines a process without webhooks may have another key: only its cursors depend on it.
   const withoutSecrets = config.EVENTSTORE_URL !== undefined && !roles.includes('webhooks');
   const storeId = await bindStore(engines.store(), config, { clock, withoutSecrets });
+  for (const ignored of await ignoredEnvironments(engines.store())) log.error(ignored);
   const checkpoint = await engines.view().checkpoint();
   if (checkpoint !== undefined) {
     await assertCheckpoint(checkpoint, { store: engines.store(), storeId }, VIEW_NAME);

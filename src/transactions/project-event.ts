@@ -7,7 +7,7 @@ import {
 import { isTransactionEventType, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
 import { reasonOf } from '../errors.ts';
 import { decode } from '../event-store/codec.ts';
-import { type Position, type RecordedEvent, STREAM_ERASED } from '../event-store/event-store.ts';
+import { isErasure, type Position, type RecordedEvent } from '../event-store/event-store.ts';
 
 /** What one event does to the view, with its position; or why it is parked. */
 export type ViewChange =
@@ -28,7 +28,7 @@ export type ViewChange =
 export function projectEvent(event: RecordedEvent): ViewChange {
   const { position, stream, type, revision } = event;
   const parked = (reason: string): ViewChange => ({ position, stream, type, revision, parkReason: reason });
-  if (type === STREAM_ERASED) {
+  if (isErasure(event)) {
     const id = transactionIdOf(stream);
     if (id === undefined) return parked('it erases a stream that is not named after a transaction');
     return { position, stream, type, change: { kind: 'erase', revision, id } };

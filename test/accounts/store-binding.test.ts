@@ -105,6 +105,19 @@ describe('a store', () => {
     ]);
   });
 
+  test('belongs to the environment that was set first, and names what would move it', async () => {
+    const { fuel, as, append } = start({ FUEL_MASTER_KEY: KEYS[0] });
+    expect((await fuel(...OPEN)).code).toBe(0);
+    await append('operations', [{ type: 'EnvironmentSet', data: { environment: 'production' } }]);
+    expect((await fuel('account', 'integration', '7', 'on')).code).toBe(0);
+    const { lines } = await fuel('doctor', '--json');
+    expect(lines.find(({ check }) => check === 'store')).toMatchObject({
+      detail: expect.stringContaining('event 3 of operations sets another environment: it is ignored'),
+    });
+    const moved = await as({ FUEL_ENVIRONMENT: 'production' }, 'account', 'integration', '7', 'off');
+    expect([moved.code, moved.stderr]).toEqual([1, expect.stringContaining('the store belongs to staging')]);
+  });
+
   test('learns a further key beside one that it knows, and then takes either', async () => {
     const [former, latter] = KEYS;
     const { fuel, as, binding } = start({ FUEL_MASTER_KEY: former });

@@ -42,12 +42,23 @@ describe('what an event does to the view', () => {
   test.each<[string, Partial<RecordedEvent>, RegExp]>([
     ['of an unknown type', { type: 'TransactionGuessed', data: {} }, /TransactionGuessed/],
     ['that is no JSON', { ...confirmed(5), data: new Unreadable('no JSON') }, /no JSON/],
+    ['of the type of an erasure, appended by a writer', { type: STREAM_ERASED, data: {} }, /streamDeleted/],
     ['of an account', { type: 'IntegrationEnabled', data: { account_id: 7 } }, /does not belong/],
     ['of another transaction than its stream’s', confirmed(6), /6 does not belong in transaction-5/],
     [
       'in a stream that is written otherwise',
       { ...confirmed(5), stream: 'transaction-05' },
       /transaction-05/,
+    ],
+    [
+      'with an image that another one is signed for',
+      confirmed(5, { images: { pump: '../other/secret.jpg', odometer: null } }),
+      /images.pump: must have no segment/,
+    ],
+    [
+      'with half of a surrogate pair',
+      confirmed(5, { images: { pump: null, odometer: '\ud800' } }),
+      /images.odometer: must be Unicode/,
     ],
     ['with a value that can not be shown', confirmed(5, { fuel: null }), /fuel/],
   ])('%s is to park it, with its place and the reason', (_, event, reason) => {

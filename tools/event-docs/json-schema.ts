@@ -12,6 +12,8 @@ type AnyStruct = Struct<never, unknown>;
 const MAX = Number.MAX_SAFE_INTEGER;
 const DATE_TIME_PATTERN =
   '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$';
+/** No segment `.` or `..`. */
+const OBJECT_KEY_PATTERN = '^(?!([^]*/)?[.][.]?(/|$))';
 const MAX_DECIMAL = 40; // characters, as src/domain/values/decimal.ts has it
 
 /** The schemas of structs that are not composed of others, by name (src/domain/values/primitives.ts). */
@@ -20,6 +22,7 @@ const primitives: Readonly<Record<string, JsonSchema>> = {
   boolean: { type: 'boolean' },
   string: { type: 'string' },
   text: { type: 'string', maxLength: MAX_TEXT_CHARACTERS },
+  object_key: { type: 'string', maxLength: MAX_TEXT_CHARACTERS, pattern: OBJECT_KEY_PATTERN },
   id: { type: 'integer', minimum: 0, maximum: MAX },
   integer: { type: 'integer', minimum: -MAX, maximum: MAX },
   decimal2: decimal(2),

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { assertBinding } from '../../accounts/store-binding.ts';
+import { assertBinding, ignoredEnvironments } from '../../accounts/store-binding.ts';
 import type { StoreName } from '../../app.ts';
 import type { Config } from '../../config/config.ts';
 import type { Coordination } from '../../coordination/coordination.ts';
@@ -104,5 +104,6 @@ export async function checkStore(
     if (!(error instanceof FuelError) || !['STORE_MISMATCH', 'REFUSED'].includes(error.code)) throw error;
     return wrong(error.message, 'follow what the message says; nothing is lost meanwhile');
   }
-  return right(`the stores belong to each other and to ${config.FUEL_ENVIRONMENT}`);
+  const belong = `the stores belong to each other and to ${config.FUEL_ENVIRONMENT}`;
+  return right([belong, ...(await ignoredEnvironments(store))].join('; '));
 }

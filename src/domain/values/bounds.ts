@@ -11,6 +11,18 @@ export function isTextTooLong(text: string): boolean {
   return characters > MAX_TEXT_CHARACTERS;
 }
 
+/** What is wrong with a text, whatever it is for; `undefined` where nothing is. */
+export function textFault(text: string): string | undefined {
+  if (isTextTooLong(text)) return `must have at most ${MAX_TEXT_CHARACTERS} characters`;
+  return text.isWellFormed() ? undefined : 'must be Unicode text: half of a surrogate pair stands alone';
+}
+
+/** What is wrong with the key of an object in the photo store: clients resolve `.` and `..` in the signed path. */
+export function objectKeyFault(key: string): string | undefined {
+  const isRelative = key.split('/').some((segment) => segment === '.' || segment === '..');
+  return isRelative ? 'must have no segment . or ..' : textFault(key);
+}
+
 /**
  * Whether objects and arrays are nested deeper than `levels`. JSON.parse accepts any depth, but whatever walks a value
  * by recursion, JSON.stringify included, overflows the stack at some thousand.

@@ -1,5 +1,5 @@
 import { define, type Struct } from 'superstruct';
-import { isTextTooLong, MAX_TEXT_CHARACTERS } from './bounds.ts';
+import { objectKeyFault, textFault } from './bounds.ts';
 import { parseDateTime } from './date-time.ts';
 import { printDecimal } from './decimal.ts';
 
@@ -17,18 +17,23 @@ export const integer: Struct<number, null> = define('integer', (value) =>
 
 export const text: Struct<string, null> = define('text', (value) => {
   if (typeof value !== 'string') return 'must be a string';
-  return isTextTooLong(value) ? `must have at most ${MAX_TEXT_CHARACTERS} characters` : true;
+  return textFault(value) ?? true;
 });
+
+/** The key of an object in the photo store. */
+export const objectKey: Struct<string, null> = define('object_key', (value) =>
+  typeof value === 'string' ? (objectKeyFault(value) ?? true) : 'must be a string',
+);
 
 /** A text that is not only white space. */
 export const name: Struct<string, null> = define('name', (value) => {
   if (typeof value !== 'string' || value.trim() === '') return 'must be a string that is not blank';
-  return isTextTooLong(value) ? `must have at most ${MAX_TEXT_CHARACTERS} characters` : true;
+  return textFault(value) ?? true;
 });
 
 export const email: Struct<string, null> = define('email', (value) => {
   if (typeof value !== 'string' || !isEmail(value)) return 'must be an e-mail address';
-  return isTextTooLong(value) ? `must have at most ${MAX_TEXT_CHARACTERS} characters` : true;
+  return textFault(value) ?? true;
 });
 
 /** Only the mail server can tell whether it exists. */

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   ERASED_REVISION,
+  isErasure,
   STREAM_ERASED,
   type SubscribeOptions,
   type SubscriptionBatch,
@@ -153,6 +154,20 @@ describe('an event of the log', () => {
     }
     expect(events.at(-1)).toMatchObject({ stream: 'transaction-1', revision: ERASED_REVISION });
     expect(events.at(-1)?.position).toBeLessThanOrEqual(await store.head());
+  });
+
+  test('of the type of an erasure, appended by a writer, is no erasure', async () => {
+    const { double, store } = await restartableNode();
+    await record(store, 'transaction-1', 'a');
+    await double.record('transaction-1', {
+      type: STREAM_ERASED,
+      isJson: true,
+      data: bytes('{}'),
+      metadata: bytes(''),
+    });
+    const events = await store.readStream('transaction-1');
+    expect(events.map(({ type, revision }) => [type, revision])[1]).toEqual([STREAM_ERASED, 1]);
+    expect(events.map(isErasure)).toEqual([false, false]);
   });
 
   test('that does not match soon moves the position of an idle subscription', async () => {

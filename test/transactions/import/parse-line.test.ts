@@ -17,6 +17,23 @@ describe('a line of an import', () => {
     },
   );
 
+  test.each([
+    ['../other/secret.jpg', 'no segment . or ..'],
+    ['photos/./a.jpg', 'no segment . or ..'],
+    ['photos/..', 'no segment . or ..'],
+    ['photos/\ud800.jpg', 'half of a surrogate pair'],
+  ])('names an image by a key that every client takes as it is: %j is refused', (pump, reason) => {
+    expect(lineOf(confirmed(501, { images: { pump, odometer: null } }))).toEqual(refused(reason));
+    expect(lineOf(confirmed(501, { images: { pump: 'photos/..a/.b', odometer: null } }))).toMatchObject({
+      ok: true,
+    });
+  });
+
+  test('has no half of a surrogate pair in a text', () => {
+    const driver = { id: 77, name: 'Sam \udc00', mobile_number: null };
+    expect(lineOf(confirmed(501, { driver }))).toEqual(refused('driver.name.*half of a surrogate pair'));
+  });
+
   test.each(['', 'not json', '{"type":', 'undefined'])('is JSON: %j', (text) => {
     expect(parseLine(text)).toEqual(refused(/^is not JSON: ./));
   });

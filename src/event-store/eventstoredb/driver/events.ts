@@ -48,7 +48,8 @@ export function recordedOf({ event }: Pick<AllStreamResolvedEvent, 'event'>): Re
 
 export function toRecorded(event: StoredEvent): RecordedEvent {
   const { type, streamId: stream, id, position } = event;
-  const erasure = type === STREAM_ERASED;
+  // The server marks an erasure beyond all revisions that it gives to what is appended.
+  const erasure = type === STREAM_ERASED && event.revision > BigInt(ERASED_REVISION);
   return {
     position: position === undefined ? Number.NaN : toPosition(position.commit),
     stream,

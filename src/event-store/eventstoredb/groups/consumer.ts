@@ -3,7 +3,7 @@ import { FuelError } from '../../../errors.ts';
 import type { Log } from '../../../log.ts';
 import { Retry } from '../../../retry.ts';
 import { Signal } from '../../../signal.ts';
-import { type GroupConsumer, type GroupEvent, type RecordedEvent, STREAM_ERASED } from '../../event-store.ts';
+import { type GroupConsumer, type GroupEvent, isErasure, type RecordedEvent } from '../../event-store.ts';
 import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from '../driver/connection.ts';
 import { storeUnavailable, toKnownError } from '../driver/errors.ts';
 import { isWanted, recordedOf } from '../driver/events.ts';
@@ -141,7 +141,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
       const message = source.take();
       if (message === undefined) break;
       const event = isFor(prefixes, message) ? await this.#eventOf(message) : undefined;
-      if (event === undefined || event.type === STREAM_ERASED) unwanted.push(message);
+      if (event === undefined || isErasure(event)) unwanted.push(message);
       else await this.#park(this.#inFlight.receive(event, message, this.#options.clock.now()));
     }
     if (unwanted.length > 0) await source.ack(unwanted);

@@ -79,10 +79,10 @@ export function unknown(reason: string): VNode {
 export const links = {
   account: (id: number): VNode => html`<a href=${`/accounts/${id}`}>${id}</a>`,
   key: (prefix: string): VNode =>
-    html`<a href=${`/keys/${encodeURIComponent(prefix)}`}><code>${prefix}</code></a>`,
+    html`<a href=${`/keys/${encodeURIComponent(prefix.toWellFormed())}`}><code>${prefix}</code></a>`,
   webhook: (prefix: string): VNode =>
-    html`<a href=${`/webhooks/${encodeURIComponent(prefix)}`}><code>${prefix}</code></a>`,
+    html`<a href=${`/webhooks/${encodeURIComponent(prefix.toWellFormed())}`}><code>${prefix}</code></a>`,
   delivery: (id: string): VNode =>
-    html`<a href=${`/deliveries/${encodeURIComponent(id)}`}><code>${id.slice(0, 8)}…</code></a>`,
+    html`<a href=${`/deliveries/${encodeURIComponent(id.toWellFormed())}`}><code>${id.slice(0, 8)}…</code></a>`,
   transaction: (id: number): VNode => html`<a href=${`/transactions/${id}`}>${id}</a>`,
 };

@@ -54,7 +54,7 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
       ${key.webhook?.disabled == null ? null : switchedOff(key.webhook.disabled, evidence)}
       <div class="charts">${attemptCharts(attempts)}</div>
       <section>${answersTable(attempts)}</section>
-      <p><a href=${`/deliveries?key=${encodeURIComponent(prefix)}`}>All deliveries to this key</a>, <a href=${`/deliveries?key=${encodeURIComponent(prefix)}&state=failed`}>those that failed</a></p>
+      <p><a href=${`/deliveries?key=${encodeURIComponent(prefix.toWellFormed())}`}>All deliveries to this key</a>, <a href=${`/deliveries?key=${encodeURIComponent(prefix.toWellFormed())}&state=failed`}>those that failed</a></p>
       ${commands(commandsOf(prefix, name))}`,
   };
 }

@@ -1,4 +1,4 @@
-import { type EventStore, type RecordedEvent, STREAM_ERASED } from '../../../event-store/event-store.ts';
+import { type EventStore, isErasure, type RecordedEvent } from '../../../event-store/event-store.ts';
 import { readInParts } from '../../../event-store/read-in-parts.ts';
 import { projectEvent, type ViewChange } from '../../project-event.ts';
 
@@ -14,7 +14,7 @@ export async function changesOfWholeStreams(
   const later = new Set<string>();
   const changes: ViewChange[] = [];
   for (const event of events) {
-    if (event.revision === 0 || event.type === STREAM_ERASED) changes.push(projectEvent(event));
+    if (event.revision === 0 || isErasure(event)) changes.push(projectEvent(event));
     else later.add(event.stream);
   }
   for await (const [, history] of readInParts(store, [...later])) {

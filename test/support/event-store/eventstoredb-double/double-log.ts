@@ -174,7 +174,8 @@ export class DoubleLog {
 
   #add(event: ProposedRecord, place: PlaceInLog): LogRecord {
     const { stream, sequence, createdMs, isRecent } = place;
-    const isTombstone = event.type === '$streamDeleted';
+    // A writer's event of this type has a revision as any other.
+    const isTombstone = event.type === '$streamDeleted' && !event.isJson;
     const revision = isTombstone ? TOMBSTONE_REVISION : BigInt(this.index.all(stream).length);
     const position = FIRST_BYTE + sequence * BYTES_PER_EVENT;
     const record = { ...event, position, stream, revision, createdMs };
