@@ -6,10 +6,12 @@ import type { DeliveryQueue } from './queue/delivery-queue.ts';
 
 const EVERY_HOUR = '23 * * * *';
 const BATCH = 100;
+/** Between the clocks of those who record, store and withdraw. */
+const CLOCK_SKEW_MS = 86_400_000;
 const PAUSE_MS = 20; // leaves the store to attempts between two batches
 
 export interface RetentionOptions {
-  readonly queue: Pick<DeliveryQueue, 'purge'>;
+  readonly queue: Pick<DeliveryQueue, 'purge' | 'purgeWithdrawals'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly retentionMs: number;
@@ -32,16 +34,24 @@ export function startRetention(options: RetentionOptions): void {
   signal.addEventListener('abort', () => void task.destroy(), { once: true });
 }
 
-/** Removes what ended before the retention, in small batches; says how many. Rejects as the queue does. */
+/**
+ * Removes what ended before the retention, in small batches; says how many. Forgets withdrawals a day later: nothing is
+ * enqueued for what was recorded before the retention. Rejects as the queue does.
+ */
 export async function purgeEnded(options: Omit<RetentionOptions, 'log'>): Promise<number> {
   const { queue, clock, retentionMs, signal } = options;
   const endedBeforeMs = clock.now() - retentionMs;
-  let removed = 0;
-  while (!signal.aborted) {
-    const batch = await queue.purge(endedBeforeMs, BATCH);
-    removed += batch;
-    if (batch < BATCH) break;
-    await sleep(PAUSE_MS);
-  }
+  const inBatches = async (remove: () => Promise<number>): Promise<number> => {
+    let removed = 0;
+    while (!signal.aborted) {
+      const batch = await remove();
+      removed += batch;
+      if (batch < BATCH) break;
+      await sleep(PAUSE_MS);
+    }
+    return removed;
+  };
+  const removed = await inBatches(() => queue.purge(endedBeforeMs, BATCH));
+  await inBatches(() => queue.purgeWithdrawals(endedBeforeMs - CLOCK_SKEW_MS, BATCH));
   return removed;
 }

@@ -183,10 +183,32 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       await queue.report([failed(await claimOne(1_000), 1_000)]);
       await queue.withdraw(1, 2_000);
       await queue.purge(9_000, 10);
+      expect(await queue.purgeWithdrawals(2_000, 10)).toBe(0);
       await queue.enqueue([one]);
       expect(await queue.find(one.id)).toMatchObject({ state: 'withdrawn', attempts: [] });
       expect(await stateOf(one)).toBe('withdrawn');
     });
+  });
+
+  test('withdrawals made before a time are forgotten, oldest first and at most as many as asked for', async () => {
+    const { queue, stateOf } = await opened();
+    for (const [id, atMs] of [
+      [1, 1_000],
+      [2, 2_000],
+      [3, 3_000],
+      [1, 2_500], // again
+    ] as const) {
+      await queue.withdraw(id, atMs);
+    }
+    await queue.erase(4, 1_500);
+    expect(await queue.purgeWithdrawals(3_000, 0)).toBe(0);
+    expect(await queue.purgeWithdrawals(3_000, 2)).toBe(2);
+    const all = [1, 2, 3, 4].map((n) => newDelivery(n));
+    await queue.enqueue(all);
+    const states = await Promise.all(all.map(stateOf));
+    expect(states).toEqual(['withdrawn', 'pending', 'withdrawn', 'pending']);
+    expect(await queue.purgeWithdrawals(3_000, 2)).toBe(1);
+    expect(await queue.purgeWithdrawals(3_000, 2)).toBe(0);
   });
 
   describe('of a delivery that is redelivered again and again', () => {

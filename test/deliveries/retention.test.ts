@@ -53,6 +53,22 @@ test('what ended exactly the retention ago is kept, what ended a millisecond ear
   expect(await queue.find(newDelivery(0).id)).toBeDefined();
 });
 
+test('a withdrawal is forgotten a day after nothing from before it is enqueued any more', async () => {
+  const { clock, openQueue } = openPushStores();
+  const queue = openQueue();
+  const { signal } = new AbortController();
+  const purge = () => purgeEnded({ queue, clock, retentionMs: 9 * DAY_MS, signal });
+  const stateAfter = async (ms: number, n: number) => {
+    await queue.withdraw(n, clock.now());
+    clock.advance(ms);
+    await purge();
+    await queue.enqueue([newDelivery(n)]);
+    return (await queue.find(newDelivery(n).id))?.state;
+  };
+  expect(await stateAfter(10 * DAY_MS, 1)).toBe('withdrawn');
+  expect(await stateAfter(10 * DAY_MS + 1, 2)).toBe('pending');
+});
+
 test('a service that stops removes no further batch', async () => {
   const stopping = new AbortController();
   let batches = 0;
@@ -62,6 +78,7 @@ test('a service that stops removes no further batch', async () => {
       if (batches === 3) stopping.abort();
       return limit;
     },
+    purgeWithdrawals: async () => 0,
   };
   const removed = await purgeEnded({
     queue,
@@ -93,6 +110,7 @@ describe('the hourly removal', () => {
         await state.waitsFor;
         return state.left;
       },
+      purgeWithdrawals: async () => 0,
     };
     startRetention({
       queue,
@@ -164,6 +182,7 @@ test('between two batches the store is left to others for a moment', async () =>
       begun.push(performance.now());
       return begun.length < 3 ? limit : 0;
     },
+    purgeWithdrawals: async () => 0,
   };
   const { signal } = new AbortController();
   await purgeEnded({ queue, clock: new FakeClock(), retentionMs: DAY_MS, signal });

@@ -215,7 +215,8 @@ export interface WorkListener {
  * - `transactionsAfter` returns ids of transactions that have deliveries, above `afterId`, distinct and ascending: at
  *   most `limit`, and none only where there is none.
  * - `purge` removes at most `limit` deliveries that ended before `endedBeforeMs`, oldest first, and returns how many.
- *   Withdrawals stay known.
+ * - `purgeWithdrawals` forgets at most `limit` transactions that were withdrawn (or erased) before a time, oldest first,
+ *   and returns how many. Their time is that of the last call that withdrew them.
  * - `logId` names the log; a new one gets a random UUID.
  * - `changed` notifies of possible new work: by another process, or by a call that made something due and did not
  *   hand it out.
@@ -250,5 +251,6 @@ export interface DeliveryQueue {
   ofTransactions(transactionIds: readonly number[]): Promise<readonly LoggedDelivery[]>;
   transactionsAfter(afterId: number, limit: number): Promise<readonly number[]>;
   purge(endedBeforeMs: number, limit: number): Promise<number>;
+  purgeWithdrawals(madeBeforeMs: number, limit: number): Promise<number>;
   close(): Promise<void>;
 }

@@ -84,6 +84,24 @@ export async function purgeSome(
   return (await deliveries.deleteMany(stillOld, { hint: '_id_' })).deletedCount;
 }
 
+/** Forgets those made first before a time; says how many. Those of a former version count as made now. */
+export async function purgeWithdrawals(
+  { withdrawals }: DeliveryCollections,
+  {
+    madeBeforeMs,
+    limit,
+    nowMs,
+  }: { readonly madeBeforeMs: number; readonly limit: number; readonly nowMs: number },
+): Promise<number> {
+  if (limit <= 0) return 0; // to MongoDB it would mean no limit
+  const unknown = { made_at: { $exists: false } };
+  await withdrawals.updateMany(unknown, { $set: { made_at: nowMs } }, { hint: 'by_time' });
+  const isOld = { made_at: { $lt: madeBeforeMs } };
+  const old = await withdrawals.find(isOld, { hint: 'by_time' }).sort({ made_at: 1 }).limit(limit).toArray();
+  if (old.length === 0) return 0;
+  return (await withdrawals.deleteMany({ _id: { $in: old.map(({ _id }) => _id) }, ...isOld })).deletedCount;
+}
+
 /**
  * Withdrawals are final in either order, without a transaction: the mark is stored before deliveries are ended, and
  * whoever makes a delivery due (enqueue, claim, redeliver) looks for the mark after that, and ends it again.
@@ -93,7 +111,9 @@ export async function withdraw(
   transactionId: number,
   nowMs: number,
 ): Promise<void> {
-  await retryUpsert(() => withdrawals.replaceOne({ _id: transactionId }, {}, { upsert: true }));
+  await retryUpsert(() =>
+    withdrawals.replaceOne({ _id: transactionId }, { made_at: nowMs }, { upsert: true }),
+  );
   const transition = onlyTransition({ kind: 'withdraw' }, nowMs);
   await deliveries.updateMany(
     { transaction_id: transactionId, ...guardOf(transition.when) },

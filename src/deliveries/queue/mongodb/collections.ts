@@ -50,9 +50,11 @@ export interface AttemptDocument {
   readonly by: ObjectId;
 }
 
-/** Kept forever: a transaction's events may arrive in either order, however late. */
+/** A transaction's events may arrive in either order. */
 export interface WithdrawalDocument {
   readonly _id: number;
+  /** Absent in those of a former version. */
+  readonly made_at?: number;
 }
 
 /** The failure streak of one lane; a lane without a document never had one. Never removed. */
@@ -120,6 +122,7 @@ export const DELIVERIES_PLAN: CollectionsPlan = {
         partialFilterExpression: { state: { $in: [...NOT_DELIVERED] } },
       },
     ],
+    withdrawals: [{ name: 'by_time', key: { made_at: 1 } }],
     lanes: [
       {
         name: 'failing',

@@ -20,7 +20,16 @@ import type {
   WorkSignal,
 } from '../delivery-queue.ts';
 import type { DeliveryLogCopy, StoredDelivery, StoredStreak } from '../log-copy.ts';
-import { BULK, endSome, eraseRecords, purgeSome, redeliver, resumeSome, withdraw } from './changes.ts';
+import {
+  BULK,
+  endSome,
+  eraseRecords,
+  purgeSome,
+  purgeWithdrawals,
+  redeliver,
+  resumeSome,
+  withdraw,
+} from './changes.ts';
 import { claimDue } from './claim.ts';
 import {
   DELIVERIES_PLAN,
@@ -215,6 +224,11 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
     return this.#use((collections) => purgeSome(collections, { endedBeforeMs, limit }));
   }
 
+  purgeWithdrawals(madeBeforeMs: number, limit: number): Promise<number> {
+    const nowMs = this.#clock.now();
+    return this.#use((collections) => purgeWithdrawals(collections, { madeBeforeMs, limit, nowMs }));
+  }
+
   adopt(log: copy.LogName): Promise<void> {
     return this.#use((collections) => copy.adoptName(collections, log));
   }
@@ -240,7 +254,8 @@ export class MongoDeliveryQueue implements DeliveryQueue, DeliveryLogCopy {
   }
 
   async storeWithdrawals(transactionIds: readonly number[]): Promise<void> {
-    const marks = [...new Set(transactionIds)].map((id) => ({ _id: id }));
+    const made_at = this.#clock.now();
+    const marks = [...new Set(transactionIds)].map((id) => ({ _id: id, made_at }));
     await this.#use(({ withdrawals }) => insertMissing(withdrawals, marks), LONG_QUERY_MS);
   }
 

@@ -1,5 +1,6 @@
 import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../../../clock.ts';
 import { FuelError } from '../../../errors.ts';
 import { batchesOf, jsonBytes } from '../../../event-store/batch-bytes.ts';
 import type { Database } from '../../../sqlite/database.ts';
@@ -16,12 +17,14 @@ const FIRST = ''; // before every id
 /** The embedded delivery log as a copy reads and writes it. Each batch is one snapshot, or one commit. */
 export class SqliteLogCopy implements DeliveryLogCopy {
   readonly #db: Database;
+  readonly #clock: Clock;
   readonly #lanes: SqliteLanes;
   readonly #common: Statements;
   readonly #own: ReturnType<typeof prepareOwn>;
 
-  constructor(db: Database) {
+  constructor(db: Database, clock: Clock) {
     this.#db = db;
+    this.#clock = clock;
     this.#lanes = new SqliteLanes(db);
     this.#common = prepareStatements(db);
     this.#own = prepareOwn(db);
@@ -107,8 +110,9 @@ export class SqliteLogCopy implements DeliveryLogCopy {
   }
 
   async storeWithdrawals(transactionIds: readonly number[]): Promise<void> {
+    const nowMs = this.#clock.now();
     await this.#db.write(() => {
-      for (const id of transactionIds) this.#common.insertWithdrawal.run(id);
+      for (const id of transactionIds) this.#common.insertWithdrawal.run(id, nowMs);
     });
   }
 

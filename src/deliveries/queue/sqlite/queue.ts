@@ -84,7 +84,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
 
   /** The same log as `fuel store copy` reads and writes it; closed with the queue. */
   copy(): DeliveryLogCopy {
-    return new SqliteLogCopy(this.#db);
+    return new SqliteLogCopy(this.#db, this.#clock);
   }
 
   async enqueue(
@@ -265,13 +265,17 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
     });
   }
 
+  async purgeWithdrawals(madeBeforeMs: number, limit: number): Promise<number> {
+    return this.#db.write(() => this.#statements.purgeWithdrawals.run(madeBeforeMs, limit).changes as number);
+  }
+
   async close(): Promise<void> {
     this.#db.close();
     this.#commits.close();
   }
 
   #withdraw(transactionId: number, nowMs: number): void {
-    this.#statements.insertWithdrawal.run(transactionId);
+    this.#statements.insertWithdrawal.run(transactionId, nowMs);
     const open = this.#statements.openOfTransaction.all(transactionId) as unknown as ProgressRow[];
     for (const row of open) this.#change(row, { kind: 'withdraw' }, nowMs);
     this.#lanes.refresh(open.map(({ prefix }) => prefix));

@@ -63,8 +63,11 @@ export function deliveryMigrations(log: { readonly id: string; readonly startedA
        last_answers TEXT NOT NULL DEFAULT '[]' -- JSON
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX lanes_due ON lanes (next_due_at) WHERE next_due_at IS NOT NULL;
-     -- Kept for ever: a transaction's events may arrive in either order, however late.
+     -- A transaction's events may arrive in either order.
      CREATE TABLE withdrawals (transaction_id INTEGER PRIMARY KEY) STRICT;`,
     'CREATE INDEX failing ON lanes (failed_in_a_row) WHERE failed_in_a_row > 0;',
+    `ALTER TABLE withdrawals ADD COLUMN made_at INTEGER NOT NULL DEFAULT 0;
+     UPDATE withdrawals SET made_at = ${log.startedAtMs}; -- by now; their own time is not known
+     CREATE INDEX withdrawals_by_time ON withdrawals (made_at);`,
   ];
 }

@@ -55,7 +55,10 @@ export function prepareStatements(db: Database) {
        WHERE seq = ?`,
     ),
     isWithdrawn: db.prepare('SELECT 1 FROM withdrawals WHERE transaction_id = ?'),
-    insertWithdrawal: db.prepare('INSERT INTO withdrawals VALUES (?) ON CONFLICT DO NOTHING'),
+    insertWithdrawal: db.prepare(
+      `INSERT INTO withdrawals VALUES (?, ?)
+       ON CONFLICT (transaction_id) DO UPDATE SET made_at = max(made_at, excluded.made_at)`,
+    ),
     eraseRecords: db.prepare(
       `UPDATE records SET head = '', mobile_number = NULL, fees = '', pump = NULL, odometer = NULL
        WHERE delivery IN (SELECT seq FROM deliveries WHERE transaction_id = ?)`,
@@ -68,6 +71,10 @@ export function prepareStatements(db: Database) {
       `DELETE FROM deliveries WHERE seq IN (
          SELECT seq FROM deliveries WHERE ended_at < ? ORDER BY ended_at, seq LIMIT ?)
        RETURNING seq`,
+    ),
+    purgeWithdrawals: db.prepare(
+      `DELETE FROM withdrawals WHERE transaction_id IN (
+         SELECT transaction_id FROM withdrawals WHERE made_at < ? ORDER BY made_at LIMIT ?)`,
     ),
     purgeRecord: db.prepare('DELETE FROM records WHERE delivery = ?'),
     purgeAttempts: db.prepare('DELETE FROM attempts WHERE delivery = ?'),
