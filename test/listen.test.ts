@@ -30,3 +30,10 @@ test('a port that servers of this process share is claimed by no other, shared o
     message: `can't listen on 127.0.0.1:${address.port}: name another address`,
   });
 });
+
+test('a server that listens takes its errors itself from then on', async () => {
+  const server = createServer();
+  onTestFinished(() => void server.close());
+  await listen(server, { host: '127.0.0.1', port: 0 });
+  expect(server.listenerCount('error')).toBe(0);
+});

@@ -167,6 +167,14 @@ describe('a store', () => {
   });
 });
 
+test('a store without a name gets one before a master key is recorded', async () => {
+  const { store, clock, author } = openPushStores();
+  const config = loadConfig({ FUEL_MASTER_KEY: KEYS[1] }, 'command');
+  await trustMasterKey(store, config, { author, clock, reason: 'lost' });
+  const types = (await store.readStream('operations')).map(({ type }) => type);
+  expect(types).toEqual(['StoreNamed', 'MasterKeyAdded']);
+});
+
 describe('a webhook secret that can not be read', () => {
   /** Whether a start with the second master key is refused, after these events and what was done to the store. */
   async function startWith(

@@ -62,6 +62,18 @@ describe('a notice that could not be mailed', () => {
     expect(await notifier.subscriptions.parked(NOTICES_GROUP)).toEqual([]);
   });
 
+  test('is not begun by a service that is asked to stop', async () => {
+    const { smtp, run, abort, stop, record, clock } = await withServer();
+    run(abort);
+    await record(DISABLED);
+    await smtp.received(1);
+    await stop();
+    expect(smtp.mails).toHaveLength(1);
+    clock.advance(300 * SECOND_MS);
+    run();
+    await vi.waitUntil(() => recipients(smtp.mails).some((to) => to.includes(OPERATOR)), WAIT);
+  });
+
   test('is mailed after the next start when the service stops', async () => {
     const { smtp, run, stop, record, clock } = await withServer();
     smtp.refuse.push(451, 451);

@@ -154,6 +154,23 @@ describe('the notifier', () => {
     expect(smtp.mails).toHaveLength(2);
   });
 
+  test('has ended when what it did is acknowledged', async () => {
+    const begun = Promise.withResolvers<void>();
+    let isDone = false;
+    const notifier = await start({
+      through: acknowledging(async (ack) => {
+        begun.resolve();
+        await new Promise((resolve) => setTimeout(resolve, 80));
+        await ack();
+        isDone = true;
+      }),
+    });
+    notifier.run();
+    await begun.promise;
+    await notifier.stop();
+    expect(isDone).toBe(true);
+  });
+
   test('ends with a fault of the program, under its own name', async () => {
     const notifier = await start({
       through: acknowledging(() => Promise.reject(new TypeError('not a function'))),

@@ -1,6 +1,7 @@
+import { getEventListeners } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createNameLookup } from '../../src/targets/name-lookup.ts';
 import { nameResolver } from '../../src/targets/resolve-name.ts';
 import { type DnsAnswer, type DnsFamily, dnsServer } from '../support/deliveries/dns-server.ts';
@@ -85,4 +86,13 @@ test('what the hosts file says goes before DNS, and localhost is never asked for
   expect(await find('localhost')).toEqual(['127.0.0.1', '::1']);
   expect(asked).toEqual([]);
   expect(await find('notlocalhost')).toEqual(['192.0.2.1']);
+});
+
+test('a look-up that has ended leaves no timer, and nothing on the signal that could have ended it', async () => {
+  const { signal } = new AbortController();
+  await answering(() => ['192.0.2.1', '2001:db8::1']);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  await find('hook.test', signal);
+  expect([vi.getTimerCount(), getEventListeners(signal, 'abort')]).toEqual([0, []]);
 });

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -35,9 +35,10 @@ describe('without a certificate of the operator’s', () => {
     expect(Math.abs(validTo - Date.now() - 825 * DAY_MS)).toBeLessThan(DAY_MS);
   });
 
-  test('it is kept', async () => {
+  test('it is kept, and nothing beside it', async () => {
     const folder = temporaryFolder();
     const before = readCertificate(await generatedIn(folder));
+    expect(readdirSync(folder).sort()).toEqual(['tls-cert.pem', 'tls-key.pem']);
     expect(readCertificate(await generatedIn(folder))).toEqual(before);
   });
 

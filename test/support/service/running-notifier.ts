@@ -81,7 +81,8 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
     subscriptions,
     /** Resolves once the log holds a line that says so. */
     logged: (text: string) => vi.waitUntil(() => lines.some(({ msg }) => String(msg).includes(text)), WAIT),
-    run(): void {
+    /** `onSent` gets each mail that was taken. */
+    run(onSent: () => void = () => undefined): void {
       stopping = new AbortController();
       running = runNotifier({
         store: {
@@ -92,7 +93,14 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
           },
         },
         subscriptions: through(subscriptions),
-        mailer,
+        mailer: {
+          ...mailer,
+          async send(mail) {
+            const result = await mailer.send(mail);
+            onSent();
+            return result;
+          },
+        },
         operatorEmail: OPERATOR,
         clock,
         log,
@@ -103,6 +111,8 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
     ended: async (): Promise<void> => running,
     /** At its next look into a stream. */
     failOnce: (fault: Error) => void faults.push(fault),
+    /** Asks it to stop; `stop` also waits until it has. */
+    abort: () => stopping.abort(),
     stop,
   };
 }
