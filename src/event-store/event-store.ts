@@ -187,9 +187,12 @@ export interface ParkedEvent {
 export interface GroupStatus {
   /** Every matching event up to here was acknowledged or parked. */
   readonly position: Position;
-  /** Parked events, those of erased streams included. */
+  /** Parked events; those of erased streams, about which nothing can be done, only where there are many. */
   readonly parked: number;
 }
+
+/** So many parked events are looked at to tell which of them were erased. */
+export const MAX_PARKED_LOOKED_AT = 100;
 
 /**
  * Competing consumers over the log (EventStoreDB's persistent subscription to `$all`).

@@ -1,13 +1,14 @@
 import type { Clock } from '../../clock.ts';
 import { CommitWatch } from '../../sqlite/commit-watch.ts';
 import { Database, type OpenOptions } from '../../sqlite/database.ts';
-import type {
-  GroupConsumer,
-  GroupSettings,
-  GroupStatus,
-  ParkedEvent,
-  PersistentSubscriptions,
-  Position,
+import {
+  type GroupConsumer,
+  type GroupSettings,
+  type GroupStatus,
+  MAX_PARKED_LOOKED_AT,
+  type ParkedEvent,
+  type PersistentSubscriptions,
+  type Position,
 } from '../event-store.ts';
 import type { SqliteEventStore } from './event-store.ts';
 import { SqliteGroup, subscriptionMigrations } from './group.ts';
@@ -104,7 +105,9 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
       )
       .get(group) as { position: Position; open: Position | null; parked: number } | undefined;
     if (row === undefined) return undefined;
-    const { position, open, parked } = row;
+    const { position, open, parked: counted } = row;
+    const isLookedAt = counted > 0 && counted <= MAX_PARKED_LOOKED_AT;
+    const parked = isLookedAt ? (await this.parked(group)).length : counted;
     return { position: open === null ? position : Math.min(position, open - 1), parked };
   }
 

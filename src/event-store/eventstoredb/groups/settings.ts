@@ -11,7 +11,7 @@ import {
 } from '@eventstore/db-client';
 import { FuelError } from '../../../errors.ts';
 import { pause } from '../../../pause.ts';
-import type { GroupSettings, GroupStatus } from '../../event-store.ts';
+import { type GroupSettings, type GroupStatus, MAX_PARKED_LOOKED_AT } from '../../event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { groupStream, toSafe } from '../driver/events.ts';
 import { readEnd } from '../log/reads.ts';
@@ -98,7 +98,10 @@ export async function statusOf(
   const info = await connection.use((client) => infoAt(client, group));
   if (info === undefined) return undefined;
   const { lastCheckpointedEventPosition: checkpoint, parkedMessageCount } = info.stats;
-  return { position: toSafe(checkpoint?.commit ?? 0n), parked: toSafe(parkedMessageCount) };
+  const counted = toSafe(parkedMessageCount);
+  const isLookedAt = counted > 0 && counted <= MAX_PARKED_LOOKED_AT;
+  const parked = isLookedAt ? (await readParked(connection, group)).length : counted;
+  return { position: toSafe(checkpoint?.commit ?? 0n), parked };
 }
 
 async function settingsAt(
