@@ -18,7 +18,7 @@ export interface Notice {
   readonly accountName: string;
   readonly prefix: string;
   readonly keyLabel: string | null;
-  /** `null` where the webhook was removed meanwhile. */
+  /** As it was when it happened. */
   readonly url: string | null;
   /** When it happened, milliseconds. */
   readonly atMs: number;
@@ -40,12 +40,12 @@ export function needsNotice(event: AccountEvent): event is NoticeEvent {
 
 /**
  * The e-mails about an event: one to the account's contacts and one to the operator, each where there is an address,
- * when a webhook fails, is disabled or is enabled. None for an event more than 24 hours old. `account` is its present
- * state: today's contacts are notified.
+ * when a webhook fails, is disabled or is enabled. None for an event more than 24 hours old. `now` is the account's present
+ * state: today's contacts are notified. `atEvent` is its state when it happened.
  */
 export function noticesFor(
   { event, atMs }: { readonly event: AccountEvent; readonly atMs: number },
-  account: Account,
+  { now: account, atEvent }: { readonly now: Account; readonly atEvent: Account | undefined },
   options: { readonly operatorEmail: string | null; readonly nowMs: number },
 ): Notice[] {
   if (!needsNotice(event) || options.nowMs - atMs > NOTICE_MAX_AGE_MS) return [];
@@ -55,7 +55,7 @@ export function noticesFor(
     accountName: account.name,
     prefix: event.data.prefix,
     keyLabel: key?.label ?? null,
-    url: key?.webhook?.url ?? null,
+    url: atEvent?.keys.get(event.data.prefix)?.webhook?.url ?? null,
     atMs,
     ...streakOf(event),
   };

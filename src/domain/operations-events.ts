@@ -25,6 +25,11 @@ export const operationsEvents = {
   /** It is to be used again, in spite of the `StoreMoved` before. */
   StoreUnmarked: type({ reason: string() }),
   TransactionErased: type({ transaction_id: id, account_id: nullable(id), reason: string() }),
+  /**
+   * In the stream `notices-<account id>`: this audience was notified of an event, so that neither a copied store nor a
+   * lost subscription notifies it again.
+   */
+  NoticeSent: type({ account_id: id, event_id: string(), audience: enums(['customer', 'operator']) }),
 } as const;
 
 export type OperationsEventType = keyof typeof operationsEvents;
@@ -33,6 +38,7 @@ export type OperationsEvent = {
 }[OperationsEventType];
 
 export const OPERATIONS_STREAM = 'operations';
+export const noticesStream = (accountId: number): string => `notices-${accountId}`;
 
 export function isOperationsEventType(type: string): type is OperationsEventType {
   return Object.hasOwn(operationsEvents, type);

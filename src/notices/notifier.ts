@@ -4,13 +4,17 @@ import type { Clock } from '../clock.ts';
 import type { Account } from '../domain/account.ts';
 import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
 import { foldAccount } from '../domain/account-evolve.ts';
+import { noticesStream, type OperationsEvent } from '../domain/operations-events.ts';
 import { errorKind, reasonOf } from '../errors.ts';
+import { decodeStrict } from '../event-store/codec.ts';
 import type {
   EventStore,
   GroupConsumer,
   GroupEvent,
   PersistentSubscriptions,
+  RecordedEvent,
 } from '../event-store/event-store.ts';
+import { newEvent } from '../event-store/new-event.ts';
 import type { Log } from '../log.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import type { Mailer } from './mailer.ts';
@@ -18,6 +22,7 @@ import { noticeText } from './notice-text.ts';
 
 export const NOTICES_GROUP = 'notices';
 
+const AUTHOR = { actor: 'system', command: 'notices' };
 const BUFFER_SIZE = 100;
 /** More than sending one mail takes, time-outs included. */
 const ACK_TIMEOUT_MS = 120_000;
@@ -27,7 +32,7 @@ const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 5 * 60_000;
 
 export interface NotifierOptions {
-  readonly store: Pick<EventStore, 'readStream'>;
+  readonly store: Pick<EventStore, 'readStream' | 'append'>;
   readonly subscriptions: Pick<PersistentSubscriptions, 'ensureGroup' | 'consume' | 'replayParked'>;
   readonly mailer: Mailer;
   readonly operatorEmail: string | null;
@@ -37,7 +42,8 @@ export interface NotifierOptions {
 }
 
 /**
- * Mails the notices of account events, each at least once, until the signal aborts. A mail that can't be sent is retried
+ * Mails the notices of account events until the signal aborts: each once, and once more only where its `NoticeSent` could
+ * not be recorded. A mail that can't be sent is retried
  * with growing delays until its event is a day old; one that the mail server refuses permanently is logged. Of several
  * notifiers each event goes to one. While a store is unavailable it waits; it rejects with other errors.
  */
@@ -115,18 +121,21 @@ class Notifier {
 
   async #notify(handed: GroupEvent, read: Extract<ReadAccountEvent, { ok: true }>): Promise<void> {
     const { operatorEmail, clock, log, signal } = this.#options;
-    const { stream, position, type } = handed.event;
-    const account = await this.#account(stream);
+    const { stream, position, type, id: eventId } = handed.event;
+    const account = await this.#account(handed.event);
     if (account === undefined) {
       await this.#consumer.park(handed, `the stream ${stream} can not be read to its end`);
       return;
     }
     const notified = this.#notified.get(position) ?? new Set();
     try {
+      const recorded = await this.#recorded(account.now.id, eventId);
       for (const notice of noticesFor(read, account, { operatorEmail, nowMs: clock.now() })) {
         if (signal.aborted) throw new Error('the service stops');
+        if (recorded.has(notice.audience)) continue;
         if (!notified.has(notice.audience)) await this.#send(notice);
         notified.add(notice.audience);
+        await this.#record(notice, eventId);
       }
       this.#notified.delete(position);
       this.#acknowledge(handed);
@@ -134,7 +143,7 @@ class Notifier {
       this.#notified.set(position, notified);
       const delayMs = Math.min(FIRST_RETRY_MS * 2 ** handed.retryCount, MAX_RETRY_MS);
       log.warn(
-        { err: error, account: account.id, type, position, delayMs },
+        { err: error, account: account.now.id, type, position, delayMs },
         'a notice could not be mailed yet: retrying',
       );
       await this.#consumer.retry(handed, { reason: String(error), delayMs });
@@ -163,11 +172,33 @@ class Notifier {
     }
   }
 
-  /** The account's present state; `undefined` where an event of it can't be read. */
-  async #account(stream: string): Promise<Account | undefined> {
-    const history = (await this.#options.store.readStream(stream)).map(readAccountEvent);
+  /** The account now, and at the event; `undefined` where an event of it can't be read. */
+  async #account(at: RecordedEvent): Promise<{ now: Account; atEvent: Account | undefined } | undefined> {
+    const events = await this.#options.store.readStream(at.stream);
+    const history = events.map(readAccountEvent);
     const readable = history.filter((read) => read.ok);
-    return readable.length < history.length ? undefined : foldAccount(readable);
+    const now = readable.length < history.length ? undefined : foldAccount(readable);
+    const until = events.findIndex(({ revision }) => revision === at.revision) + 1;
+    return now && { now, atEvent: foldAccount(readable.slice(0, until)) };
+  }
+
+  /** The audiences that were notified of this event, by this process or another. */
+  async #recorded(accountId: number, eventId: string): Promise<Set<Notice['audience']>> {
+    const audiences = new Set<Notice['audience']>();
+    for (const event of await this.#options.store.readStream(noticesStream(accountId))) {
+      const decoded = decodeStrict(event);
+      if (!decoded.ok || decoded.type !== 'NoticeSent') continue;
+      const { data } = decoded as Extract<OperationsEvent, { type: 'NoticeSent' }>;
+      if (data.event_id === eventId) audiences.add(data.audience);
+    }
+    return audiences;
+  }
+
+  async #record({ accountId, audience }: Notice, eventId: string): Promise<void> {
+    const { store, clock } = this.#options;
+    const data = { account_id: accountId, event_id: eventId, audience };
+    const events = [newEvent({ type: 'NoticeSent', data }, AUTHOR, clock.now())];
+    await store.append([{ stream: noticesStream(accountId), expected: 'any', events }]);
   }
 
   #ageMs(atMs: number): number {

@@ -3,7 +3,7 @@ import type { AccountEvent } from '../../src/domain/account-events.ts';
 import { FuelError } from '../../src/errors.ts';
 import type { GroupEvent, PersistentSubscriptions } from '../../src/event-store/event-store.ts';
 import { NOTICES_GROUP } from '../../src/notices/notifier.ts';
-import { onKey, PREFIX } from '../support/accounts/account-samples.ts';
+import { onKey, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 import { DISABLED, OPERATOR, startNotifier as start, WAIT } from '../support/service/running-notifier.ts';
 import { startSmtpServer } from '../support/service/smtp.ts';
 
@@ -72,6 +72,46 @@ describe('the notifier', () => {
       'Webhook was switched off',
       'Webhook was switched off',
     ]);
+  });
+
+  test('names the webhook’s address of the time of the event', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    await notifier.record(DISABLED, webhookSet({ url: 'https://changed.example/hook' }));
+    notifier.run();
+    for (const { raw } of await smtp.received(2)) {
+      expect(raw).toContain('Address: https://example.com/hook');
+      expect(raw).not.toContain('changed.example');
+    }
+  });
+
+  test('mails nothing twice where its subscription begins again, as on a copy or a new file', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    notifier.run();
+    await notifier.record(DISABLED);
+    await smtp.received(2);
+    await vi.waitUntil(async () => (await notifier.store.readStream('notices-7')).length === 2, WAIT);
+    await notifier.stop();
+    await notifier.forgetSubscriptions();
+    notifier.run();
+    await notifier.record(onKey('WebhookEnabled'));
+    await smtp.received(4);
+    const subjects = smtp.mails.map(({ raw }) => /^Subject: (.*):/m.exec(raw)?.[1]);
+    expect(subjects.filter((subject) => subject === 'Webhook was switched off')).toHaveLength(2);
+  });
+
+  test('mails nothing twice where its record of a notice failed once, and records it then', async () => {
+    const smtp = await startSmtpServer();
+    const notifier = await start({ smtpUrl: smtp.url });
+    notifier.failRecordOnce(new FuelError('STORE_UNAVAILABLE', 'away'));
+    notifier.run();
+    await notifier.record(DISABLED);
+    await notifier.logged('could not be mailed yet');
+    notifier.clock.advance(1_000);
+    await smtp.received(2);
+    await vi.waitUntil(async () => (await notifier.store.readStream('notices-7')).length === 2, WAIT);
+    expect(smtp.mails).toHaveLength(2);
   });
 
   test('retries when the mail server can not take it yet, and notifies each side once', async () => {

@@ -18,7 +18,12 @@ function accountAfter(...events: AccountEvent[]) {
   return account;
 }
 
-const account = accountAfter(opened(), contacts, keyIssued(), webhookSet());
+/** An account that has not changed since the event. */
+const unchanged = (...events: AccountEvent[]) => {
+  const now = accountAfter(...events);
+  return { now, atEvent: now };
+};
+const account = unchanged(opened(), contacts, keyIssued(), webhookSet());
 
 test('an event leads to a mail to each side that has an address', () => {
   const event = onKey('WebhookFailing');
@@ -28,10 +33,10 @@ test('an event leads to a mail to each side that has an address', () => {
     ['customer', ['a@b.example']],
     ['operator', ['op@fuel.example']],
   ]);
-  expect(audiences(accountAfter(opened(), keyIssued()))).toEqual([['operator', ['op@fuel.example']]]);
-  expect(
-    noticesFor({ event, atMs: NOW }, accountAfter(opened()), { operatorEmail: null, nowMs: NOW }),
-  ).toEqual([]);
+  expect(audiences(unchanged(opened(), keyIssued()))).toEqual([['operator', ['op@fuel.example']]]);
+  expect(noticesFor({ event, atMs: NOW }, unchanged(opened()), { operatorEmail: null, nowMs: NOW })).toEqual(
+    [],
+  );
 });
 
 test('an event leads to a mail until it is exactly a day old', () => {
@@ -68,7 +73,7 @@ test('a notice has all that its event and the present account say', () => {
       last_answers: ['503', '404'],
     },
   };
-  const labelled = accountAfter(opened(), contacts, keyIssued({ label: 'ERP' }), webhookSet());
+  const labelled = unchanged(opened(), contacts, keyIssued({ label: 'ERP' }), webhookSet());
   const common = {
     accountId: 7,
     accountName: 'Harbour Freight',
@@ -97,10 +102,11 @@ test('a notice has all that its event and the present account say', () => {
     to: ['op@fuel.example'],
     reason: null,
   });
-  const removed = accountAfter(opened(), contacts, keyIssued(), webhookSet(), onKey('WebhookRemoved'));
-  const [third] = noticesFor({ event: onKey('WebhookEnabled'), atMs: NOW }, removed, options);
+  const now = accountAfter(opened(), contacts, keyIssued(), webhookSet(), onKey('WebhookRemoved'));
+  const changed = { now, atEvent: account.now };
+  const [third] = noticesFor({ event: onKey('WebhookEnabled'), atMs: NOW }, changed, options);
   expect(third).toMatchObject({
-    ...{ kind: 'enabled', keyLabel: null, url: null, reason: null },
+    ...{ kind: 'enabled', keyLabel: null, url: 'https://example.com/hook', reason: null },
     ...{ failedInARow: 0, failingSince: null, lastAnswers: [] },
   });
 });

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { onTestFinished, vi } from 'vitest';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import type { PersistentSubscriptions } from '../../../src/event-store/event-store.ts';
@@ -64,6 +65,7 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
   let stopping = new AbortController();
   let running: Promise<void> | undefined;
   const faults: Error[] = [];
+  const appendFaults: Error[] = [];
   const stop = async (): Promise<void> => {
     stopping.abort();
     await running;
@@ -78,6 +80,7 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
     clock,
     lines,
     record,
+    store,
     subscriptions,
     /** Resolves once the log holds a line that says so. */
     logged: (text: string) => vi.waitUntil(() => lines.some(({ msg }) => String(msg).includes(text)), WAIT),
@@ -90,6 +93,11 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
             const fault = faults.shift();
             if (fault !== undefined) throw fault;
             return store.readStream(...all);
+          },
+          append: async (appends) => {
+            const fault = appendFaults.shift();
+            if (fault !== undefined) throw fault;
+            return store.append(appends);
           },
         },
         subscriptions: through(subscriptions),
@@ -113,6 +121,14 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
     failOnce: (fault: Error) => void faults.push(fault),
     /** Asks it to stop; `stop` also waits until it has. */
     abort: () => stopping.abort(),
+    /** As after a damaged `subscriptions.db`, or on a copied store. */
+    async forgetSubscriptions(): Promise<void> {
+      const db = new DatabaseSync(join(folder, 'subscriptions.db'));
+      db.exec('DELETE FROM messages; DELETE FROM groups');
+      db.close();
+    },
+    /** At its next record of a notice. */
+    failRecordOnce: (fault: Error) => void appendFaults.push(fault),
     stop,
   };
 }
