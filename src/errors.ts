@@ -22,10 +22,13 @@ export type ErrorCode = keyof typeof errorCodes;
 
 export class FuelError extends Error {
   readonly code: ErrorCode;
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  /** What to do, where more is known than the code says. */
+  readonly remedy: string | undefined;
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly remedy?: string }) {
     super(message, options);
     this.name = 'FuelError';
     this.code = code;
+    this.remedy = options?.remedy;
   }
 }
 

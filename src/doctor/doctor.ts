@@ -15,6 +15,7 @@ import {
 import { generatedCertificate } from '../http/server/certificate.ts';
 import { configuredPhotoStore } from '../images/presign.ts';
 import { verifyMailServer } from '../notices/mailer.ts';
+import { readDisk } from '../ops/disk.ts';
 import { EVENT_STORE } from '../ops/engine-health.ts';
 import type { FollowerStatus } from '../ops/followers.ts';
 import { MAX_BACKLOG_COUNTED } from '../ops/shared-figures.ts';
@@ -39,6 +40,10 @@ const LIMIT_MS = 8_000;
 const ANSWER_MS = 5_000;
 const MIN_SECRET_CHARACTERS = 4;
 const SHOW_CONFIG = 'fuel config show';
+/** What the checks of the stores need. */
+const NEEDED_BY_STORES = ['EVENTSTORE_URL', 'MONGODB_URL', 'FUEL_ENVIRONMENT'] as const;
+const CAUSES = ['event-store', 'mongodb', 'data-directory'];
+const REPAIR_CAUSES = 'first repair what the checks event-store, mongodb and data-directory name';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -64,9 +69,8 @@ export async function examine(env: Env, clock: Clock): Promise<CheckResult[]> {
       ...checksOfEngines(engines, clock),
       ...checksOfStores(config, engines, clock),
     ];
-    return await Promise.all(
-      checks.map(async (check) => withoutSecrets(await resultOf(check, faulty), secrets)),
-    );
+    const results = await Promise.all(checks.map((check) => resultOf(check, faulty)));
+    return withoutFollowing(results).map((result) => withoutSecrets(result, secrets));
   } finally {
     await engines.close();
   }
@@ -79,6 +83,20 @@ async function resultOf(
   const missing = needs.filter((name) => faulty.has(name));
   if (missing.length === 0) return { check, ...(await within(LIMIT_MS, remedy, work)) };
   return { check, ...wrong(`not checked: ${missing.join(', ')} is not valid`, SHOW_CONFIG) };
+}
+
+/** A check that failed since what it needs is wrong is no second alarm. */
+function withoutFollowing(results: readonly CheckResult[]): CheckResult[] {
+  const wrongs = results.filter(({ check, ok }) => !ok && CAUSES.includes(check)).map(({ check }) => check);
+  return results.map((result) =>
+    wrongs.length > 0 && result.do === REPAIR_CAUSES
+      ? { check: result.check, ...notChecked(wrongs) }
+      : result,
+  );
+}
+
+function notChecked(causes: readonly string[]): Finding {
+  return right(`not checked, because ${causes.join(' and ')} ${causes.length === 1 ? 'is' : 'are'} wrong`);
 }
 
 function withoutSecrets(result: CheckResult, secrets: readonly string[]): CheckResult {
@@ -185,15 +203,14 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
   const withFollowers = async (
     judge: (followers: readonly FollowerStatus[]) => Finding | Promise<Finding>,
   ): Promise<Finding> => {
+    if (await isDiskFull(config, engines)) return notChecked(['disk-space']);
     const followers = await found.followers();
     return followers === undefined ? noStore(found) : judge(followers);
   };
-  const remedy = 'first repair what the checks event-store, mongodb and data-directory name';
-  const needs = ['EVENTSTORE_URL', 'MONGODB_URL', 'FUEL_ENVIRONMENT'] as const;
   const on = (check: string, work: Check['work'], more: readonly (keyof Config)[] = []): Check => ({
     check,
-    needs: [...needs, ...more],
-    remedy,
+    needs: [...NEEDED_BY_STORES, ...more],
+    remedy: REPAIR_CAUSES,
     work,
   });
   return [
@@ -237,6 +254,7 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
     on('webhooks', () =>
       withDirectory(async (all) => {
         const none = { pending: 0, held: 0, failingLanes: 0 };
+        if ((await found.state('queue')) === 'damaged') return notChecked(['data-directory']);
         const queue = await found.find('queue');
         return checkWebhooks(
           webhooksOf(all, environment),
@@ -251,6 +269,11 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
       }),
     ),
   ];
+}
+
+/** Then no process can report what it works on. */
+async function isDiskFull({ FUEL_DATA_DIR }: Config, { remote }: Engines): Promise<boolean> {
+  return remote.length < 2 && (await readDisk(FUEL_DATA_DIR)).refusal !== undefined;
 }
 
 async function noStore(found: FoundStores): Promise<Finding> {

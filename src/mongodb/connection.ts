@@ -6,11 +6,14 @@ import {
   MongoInvalidArgumentError,
   MongoNetworkError,
   MongoServerError,
+  MongoServerSelectionError,
 } from 'mongodb';
 import { FuelError, refusedConnectionString } from '../errors.ts';
 
 /** To find a server for an operation; short, so that a page request is answered within 2 s in any case. */
 const SELECTION_MS = 1_200;
+/** To say whether a server answers: longer, so that it is told why none was found. */
+const ANSWER_MS = 1_500;
 /** A connection without an answer for this long is closed, and its operations fail. */
 const SOCKET_MS = 30_000;
 /** Not primary, shutting down, stepping down, …: another server will take the operation, or soon this one. */
@@ -96,7 +99,9 @@ export class MongoConnection {
 
   /** Resolves when the server that takes writes answers, within 2 s either way. */
   async ping(): Promise<void> {
-    await inTime(SELECTION_MS, () => this.use((db) => db.command({ ping: 1 })));
+    const hello = await inTime(ANSWER_MS, () => this.use((db) => db.command({ hello: 1 })));
+    if (hello.isreplicaset === true) throw notInitiated();
+    if (hello.isWritablePrimary !== true) throw noWrites();
   }
 
   /** Version and clock of the server that takes writes. Rejects as `ping`. */
@@ -148,7 +153,28 @@ function isUnavailable(error: unknown): boolean {
 }
 
 function unavailable(cause: Error): FuelError {
+  if (cause instanceof MongoServerSelectionError && isWithoutConfig(cause.reason)) return notInitiated(cause);
   return new FuelError('STORE_UNAVAILABLE', `MongoDB can not be reached: ${cause.message}`, { cause });
+}
+
+function isWithoutConfig(topology: MongoServerSelectionError['reason']): boolean {
+  const servers = [...(topology?.servers?.values() ?? [])];
+  return servers.length > 0 && servers.every(({ type }) => type === 'RSGhost');
+}
+
+function notInitiated(cause?: Error): FuelError {
+  const remedy = 'run rs.initiate() once in mongosh';
+  const message = `MongoDB answers, and its replica set was not initiated: ${remedy}`;
+  return new FuelError('STORE_UNAVAILABLE', message, { cause, remedy });
+}
+
+/** Of a connection that names one member. */
+function noWrites(): FuelError {
+  const message =
+    'MongoDB answers, and takes no writes: MONGODB_URL leads to a member that is not the primary';
+  const remedy =
+    'leave directConnection out of MONGODB_URL and name the replica set in it (replicaSet=…), so that the primary is found';
+  return new FuelError('STORE_UNAVAILABLE', message, { remedy });
 }
 
 function singleNode(): FuelError {

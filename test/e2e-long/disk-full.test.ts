@@ -74,6 +74,10 @@ describe.runIf(isMounted)('a service whose disk is full', () => {
     expect([...statuses]).toEqual([200]);
     const found = (await text('/')).match(/id="attention-[^"]*" class="bad"/g);
     expect(found).toEqual(['id="attention-disk" class="bad"']);
+    const { lines } = await service.fuel(['doctor', '--json']);
+    const wrong = (lines as { ok: boolean; check: string }[]).filter(({ ok }) => !ok);
+    // The record's corporate was never added.
+    expect(wrong.map(({ check }) => check)).toEqual(['disk-space', 'corporates']);
   });
 
   it('is ready again once there is space, and records', async () => {

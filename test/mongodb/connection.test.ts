@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  MongoClient,
   MongoError,
   MongoNetworkError,
   MongoNotConnectedError,
@@ -119,6 +120,42 @@ describe.runIf(inject('mongodBinary') !== undefined)('a single node', () => {
     const { fuel } = commandLine({ MONGODB_URL: mongod.url });
     const { code, stderr } = await fuel('projection', 'status');
     expect([code, stderr]).toEqual([1, expect.stringContaining('--replSet rs0')]);
+  });
+});
+
+describe.runIf(inject('mongodBinary') !== undefined)('a mongod that answers and takes no writes', () => {
+  const started = async (replicaSet: true | 'others initiate it') => {
+    const mongod = new Mongod({ binary: inject('mongodBinary') ?? '', replicaSet });
+    onTestFinished(() => mongod.remove());
+    return mongod.start();
+  };
+  const ping = async (url: string) => {
+    const connection = new MongoConnection({ url, database: 'fuel' });
+    onTestFinished(() => connection.close());
+    return connection.ping().catch((error: unknown) => error);
+  };
+
+  test('is told to be initiated where its set was not, however it is named', async () => {
+    const { url } = await started('others initiate it');
+    for (const each of [url, url.replace('directConnection=true', 'replicaSet=rs0')])
+      expect(await ping(each)).toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        message: expect.stringContaining('was not initiated'),
+        remedy: expect.stringContaining('rs.initiate()'),
+      });
+  });
+
+  test('is no primary where directConnection=true leads to another member', async () => {
+    const mongod = await started(true);
+    expect(await ping(mongod.url)).toBeUndefined();
+    const client = new MongoClient(mongod.url);
+    onTestFinished(() => client.close());
+    await client.db('admin').command({ replSetStepDown: 60, force: true });
+    expect(await ping(mongod.url)).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining('not the primary'),
+      remedy: expect.stringContaining('directConnection'),
+    });
   });
 });
 

@@ -1,7 +1,7 @@
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import type { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { PUT_ASIDE } from '../../data-dir/embedded-files.ts';
+import { EMBEDDED_FILES, PUT_ASIDE } from '../../data-dir/embedded-files.ts';
 import { MAKE_SPACE, readDisk } from '../../ops/disk.ts';
 import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
@@ -57,7 +57,8 @@ function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
       `${damaged.name} is damaged: ${damaged.damage}`,
       damaged.isRecreated
         ? 'check the disk; the next start puts the file aside and recreates it, nothing is lost with it'
-        : 'stop the service, keep the file, and see docs/operations/troubleshooting.md, "A file is damaged"',
+        : `stop every process and move ${join(path, damaged.name)} away with its -wal and -shm, but keep it; then ` +
+            `${cureOf(damaged.name)} (docs/operations/troubleshooting.md, "A file is damaged")`,
     );
   }
   const readOnly = files.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => join(path, name));
@@ -82,6 +83,13 @@ function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
       (older.length > 0 ? `; updated at the next start: ${older.join(', ')}` : '') +
       (large.length > 0 ? `; too large to be read through here: ${large.join(', ')}` : ''),
   );
+}
+
+function cureOf(name: string): string {
+  if (name === EMBEDDED_FILES.events) return 'restore it from the backup';
+  if (name === EMBEDDED_FILES.deliveries)
+    return 'restore it from the backup; where there is none: fuel verify deliveries --repair --resend-unknown';
+  return 'start: the view is built again';
 }
 
 /** The disk of the data directory, or of the folder in which it would be made. */

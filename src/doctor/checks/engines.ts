@@ -1,4 +1,4 @@
-import { isUnavailable } from '../../errors.ts';
+import { type FuelError, isUnavailable } from '../../errors.ts';
 import type { RemoteEngine } from '../../ops/engine-health.ts';
 import { type Finding, right, wrong } from './check.ts';
 
@@ -27,7 +27,8 @@ export async function checkEngine({ name: id, check, describe }: Describe): Prom
     await check();
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    return wrong((error as Error).message, `start ${name}, or correct ${setting}`);
+    const { message, remedy } = error as FuelError;
+    return wrong(message, remedy ?? `start ${name}, or correct ${setting}`);
   }
   let version: string;
   try {

@@ -8,6 +8,10 @@ const RETRY_DELIVERIES =
   'deliveries: fuel projection parked --follower deliveries names each with its reason; repair the cause, then: ' +
   'fuel projection parked retry --all --follower deliveries';
 
+const RETRY_NOTICES =
+  'notices: fuel projection parked --follower notices names each with its reason; repair the cause, then: ' +
+  'fuel projection parked retry --all --follower notices';
+
 /** Events that nobody will handle before somebody acts. */
 export function checkParked(followers: readonly FollowerStatus[]): Finding {
   const detail = followers.map(({ name, parked }) => `${name} ${parked}`).join(', ');
@@ -16,9 +20,9 @@ export function checkParked(followers: readonly FollowerStatus[]): Finding {
   const remedies = [
     ...(parked(VIEW_NAME) ? [RETRY_VIEW] : []),
     ...(parked('deliveries') ? [RETRY_DELIVERIES] : []),
+    ...(parked('notices') ? [RETRY_NOTICES] : []),
   ];
   if (remedies.length > 0) return wrong(detail, remedies.join('; '));
-  // An event that gets no notice any more is no reason to act; the log had an error for it.
   return right(detail);
 }
 

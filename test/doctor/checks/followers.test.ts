@@ -27,7 +27,7 @@ describe('parked events', () => {
     });
     const both = checkParked(followers({ transactions: { parked: 2 }, deliveries: { parked: 1 } }));
     expect(both.do).toMatch(/^transactions: .*retry --all; deliveries: .*retry --all --follower deliveries$/);
-    expect(checkParked(followers({ notices: { parked: 1 } }))).toMatchObject({ ok: true });
+    expect(checkParked(followers({ notices: { parked: 1 } })).do).toContain('retry --all --follower notices');
   });
 });
 

@@ -149,7 +149,7 @@ describe('what needs attention', () => {
     ],
     [
       { lists: at({ accounts: [], closed: [], webhooks: [], disabled: [{ accountId: 7, prefix: PREFIX }] }) },
-      `bad: the webhook of key ${PREFIX} is switched off: nothing is sent to it`,
+      `warn: the webhook of key ${PREFIX} is switched off: nothing is sent to it`,
     ],
   ])('is in %j: %s', (overrides, text) => {
     expect(of(overrides)).toEqual([text]);

@@ -146,7 +146,7 @@ function ofWebhooks({ lists, failing }: Snapshot, parts: Pick<ConsoleParts, 'dir
     const what =
       disabled.length === 1 ? `the webhook of key ${off.prefix} is` : `${disabled.length} webhooks are`;
     found.push({
-      level: 'bad',
+      level: 'warn', // the customer's to repair
       id: 'disabled',
       text: `${what} switched off: nothing is sent to ${disabled.length === 1 ? 'it' : 'them'}`,
       href: disabled.length === 1 ? `/webhooks/${off.prefix}` : '/webhooks?state=disabled',
