@@ -68,6 +68,7 @@ describe('a service', () => {
         not_stopping: true,
         api_threads_ready: true,
         subscription_connected: true,
+        disk: true,
       },
     });
     expect(await operations()).toContain('DeliveryLogStarted');
@@ -103,6 +104,7 @@ describe('a service', () => {
       'known_to_others',
       'event_store_heard',
       'not_stopping',
+      'disk',
     ]);
     expect(await operations()).not.toContain('DeliveryLogStarted');
   });
