@@ -184,6 +184,9 @@ export interface ParkedEvent {
   readonly parkedAtMs: number;
 }
 
+/** Parked events that are read at once: each has its data. */
+export const MAX_PARKED_READ = 1_000;
+
 export interface GroupStatus {
   /** Every matching event up to here was acknowledged or parked. */
   readonly position: Position;
@@ -203,7 +206,7 @@ export const MAX_PARKED_LOOKED_AT = 100;
  *   most `bufferSize` unanswered. Those of a consumer that died are handed out again after `ackTimeoutMs`.
  * - `ack` ends an event; `retry` hands it out again after `delayMs`; `park` parks it with a reason. Each has an
  *   effect only while this consumer holds the event.
- * - `parked` lists the parked events, oldest first; `replayParked` hands them all out again and returns how many.
+ * - `parked` lists the parked events, oldest first: `MAX_PARKED_READ` unless a `limit` is given; `replayParked` hands them all out again and returns how many.
  * - `status` says how far a group is, without loading an event: metrics read it often. What was acknowledged may show
  *   in it a second later. `undefined` where there is no such group.
  * - While the engine is unavailable a consumer waits, and continues automatically.
@@ -214,7 +217,7 @@ export interface PersistentSubscriptions {
     group: string,
     options: { readonly bufferSize: number; readonly signal: AbortSignal },
   ): GroupConsumer;
-  parked(group: string): Promise<ParkedEvent[]>;
+  parked(group: string, limit?: number): Promise<ParkedEvent[]>;
   status(group: string): Promise<GroupStatus | undefined>;
   replayParked(group: string): Promise<number>;
   close(): Promise<void>;

@@ -192,7 +192,9 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       const puller = consume();
       const events = await puller.take(3);
       for (const event of events) await puller.consumer.park(event, 'parked');
-      expect(await parked(3)).toHaveLength(3);
+      const all = await parked(3);
+      expect(all).toHaveLength(3);
+      expect(await subscriptions.parked(GROUP, 2)).toEqual(all.slice(0, 2));
       expect(await subscriptions.replayParked(GROUP)).toBe(3);
       const replayed = await puller.take(3);
       expect(replayed.map(({ event }) => event)).toEqual(events.map(({ event }) => event));

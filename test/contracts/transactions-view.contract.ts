@@ -166,6 +166,19 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       expect((await view.parked())[0]?.reason).toContain('account 7');
     });
 
+    test('what is parked is listed by its position, in parts as large as asked for', async () => {
+      const { view, apply } = await opened();
+      const again = { fees: '{"total_fees":1.00}' };
+      await apply(...[1, 2, 3].map((id) => showing({ id })));
+      await apply(...[3, 1, 2].map((id) => showing({ id, ...again }, { revision: 1, position: 70 + id })));
+      const positions = async (page?: { readonly after?: number; readonly limit?: number }) =>
+        (await view.parked(page)).map(({ position }) => position);
+      expect(await positions()).toEqual([71, 72, 73]);
+      expect(await positions({ limit: 2 })).toEqual([71, 72]);
+      expect(await positions({ after: 71, limit: 1 })).toEqual([72]);
+      expect(await positions({ after: 73 })).toEqual([]);
+    });
+
     test('applying a batch returns what it parked, with the reason', async () => {
       const { view, apply } = await opened();
       await apply(showing({ id: 1 }), hiding(1));

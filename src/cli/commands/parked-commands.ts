@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { FuelError } from '../../errors.ts';
+import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
 import { newEvent } from '../../event-store/new-event.ts';
 import { GROUPS, type GroupName } from '../../ops/followers.ts';
 import { printableLine } from '../../printable.ts';
@@ -34,7 +35,7 @@ export function addParkedCommands(projection: Command): void {
     example: 'fuel projection parked',
     options: followerOption,
     async work(session, _, { follower }) {
-      for (const event of await parkedOf(session, follower)) {
+      for await (const event of parkedOf(session, follower)) {
         await session.out.line(parkedJson(event), parkedText(event));
       }
       return 0;
@@ -66,13 +67,25 @@ function followerOption(command: Command): Command {
   );
 }
 
-async function parkedOf({ engines }: Session, follower: Follower): Promise<ParkedTransactionEvent[]> {
-  if (follower === VIEW_NAME) return engines.view().parked();
+async function* parkedOf(
+  { engines, out }: Session,
+  follower: Follower,
+): AsyncGenerator<ParkedTransactionEvent> {
+  if (follower === VIEW_NAME) {
+    const view = engines.view();
+    for (let page = await view.parked(), last = page.at(-1); last !== undefined; last = page.at(-1)) {
+      yield* page;
+      page = await view.parked({ after: last.position });
+    }
+    return;
+  }
   const parked = await engines.subscriptions().parked(follower);
-  return parked.map(({ event: { position, stream, revision, type }, reason, parkedAtMs }) => ({
-    ...{ position, stream, revision, type },
-    ...{ reason, parkedAtMs },
-  }));
+  for (const { event, reason, parkedAtMs } of parked) {
+    const { position, stream, revision, type } = event;
+    yield { ...{ position, stream, revision, type }, ...{ reason, parkedAtMs } };
+  }
+  if (parked.length === MAX_PARKED_READ)
+    out.note(`${follower} has parked more: only the oldest ${MAX_PARKED_READ} are listed`);
 }
 
 async function show(
@@ -82,7 +95,10 @@ async function show(
 ): Promise<number> {
   const { engines, out } = session;
   const wanted = idOption(position);
-  const event = (await parkedOf(session, follower)).find((candidate) => candidate.position === wanted);
+  let event: ParkedTransactionEvent | undefined;
+  for await (const candidate of parkedOf(session, follower)) {
+    if (candidate.position === wanted) event = candidate;
+  }
   if (event === undefined) throw notParked(wanted);
   const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
   const data = recorded?.data ?? null;
@@ -115,17 +131,16 @@ async function retry(
   return result.still_parked === 0 || result.still_parked === null ? 0 : 1;
 }
 
-/** Hands the parked events of a group to its consumers again, on record. */
+/** Hands the parked events of a group to its consumers again; recorded before, with the oldest of their positions. */
 async function replayParked({ engines, clock, author }: Session, group: GroupName): Promise<Retried> {
   const subscriptions = engines.subscriptions();
   const positions = (await subscriptions.parked(group)).map(({ event }) => event.position);
-  const retried = await subscriptions.replayParked(group);
   if (positions.length > 0) {
     const data = { projection: group, positions };
     const event = newEvent({ type: 'ParkedRetried', data }, author, clock.now());
     await engines.store().append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
   }
-  return { retried, still_parked: null };
+  return { retried: await subscriptions.replayParked(group), still_parked: null };
 }
 
 function notParked(position: number): FuelError {

@@ -6,6 +6,7 @@ import {
   type GroupSettings,
   type GroupStatus,
   MAX_PARKED_LOOKED_AT,
+  MAX_PARKED_READ,
   type ParkedEvent,
   type PersistentSubscriptions,
   type Position,
@@ -79,13 +80,13 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
     });
   }
 
-  async parked(group: string): Promise<ParkedEvent[]> {
+  async parked(group: string, limit = MAX_PARKED_READ): Promise<ParkedEvent[]> {
     const rows = this.#db
       .prepare(
         `SELECT position, reason, parked_at FROM messages WHERE group_name = ? AND state = 'parked'
-         ORDER BY parked_at, position`,
+         ORDER BY parked_at, position LIMIT ?`,
       )
-      .all(group) as unknown as { position: Position; reason: string; parked_at: number }[];
+      .all(group, limit) as unknown as { position: Position; reason: string; parked_at: number }[];
     const events = new Map(
       this.#store.readAt(rows.map(({ position }) => position)).map((event) => [event.position, event]),
     );

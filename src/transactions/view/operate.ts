@@ -1,34 +1,39 @@
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import { type Author, newEvent } from '../../event-store/new-event.ts';
 import { projectEvent } from '../project-event.ts';
 import { VIEW_NAME } from './projector.ts';
 import type { TransactionsView } from './transactions-view.ts';
 
-/** Applies parked events again: all of them, or the one at position `only`. Records `ParkedRetried`. */
+/** Applies parked events again: all of them, or the one at position `only`. Records `ParkedRetried` for each page of them. */
 export async function retryParked(
   store: EventStore,
   view: TransactionsView,
   options: { readonly only: number | undefined; readonly author: Author; readonly atMs: number },
 ): Promise<{ readonly retried: number; readonly still_parked: number }> {
-  const wanted = (await view.parked()).filter(
-    (event) => options.only === undefined || event.position === options.only,
-  );
-  const positions: number[] = [];
-  for (const { stream, revision, position } of wanted) {
-    const [event] = await store.readStream(stream, { fromRevision: revision });
-    if (event === undefined) continue; // its stream was erased: there is nothing to apply
-    await view.retry([projectEvent(event)]);
-    positions.push(position);
+  const { only, author, atMs } = options;
+  const counts = { retried: 0, still_parked: 0 };
+  let after = only === undefined ? 0 : only - 1;
+  for (;;) {
+    const page = await view.parked({ after, ...(only !== undefined && { limit: 1 }) });
+    const last = page.at(-1)?.position;
+    if (last === undefined || (only !== undefined && last !== only)) return counts;
+    const events: RecordedEvent[] = [];
+    for (const { stream, revision } of page) {
+      const [event] = await store.readStream(stream, { fromRevision: revision });
+      if (event !== undefined) events.push(event); // otherwise its stream was erased: there is nothing to apply
+    }
+    for (const event of events) await view.retry([projectEvent(event)]);
+    const positions = events.map(({ position }) => position);
+    if (positions.length > 0) {
+      const data = { projection: VIEW_NAME, positions };
+      const event = newEvent({ type: 'ParkedRetried', data }, author, atMs);
+      await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+    }
+    const remaining = new Set((await view.parked({ after })).map(({ position }) => position));
+    counts.retried += positions.length;
+    counts.still_parked += positions.filter((position) => remaining.has(position)).length;
+    if (only !== undefined) return counts;
+    after = last;
   }
-  if (positions.length > 0) {
-    const data = { projection: VIEW_NAME, positions };
-    const event = newEvent({ type: 'ParkedRetried', data }, options.author, options.atMs);
-    await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
-  }
-  const remaining = new Set((await view.parked()).map((event) => event.position));
-  return {
-    retried: positions.length,
-    still_parked: positions.filter((position) => remaining.has(position)).length,
-  };
 }

@@ -38,6 +38,12 @@ export interface ViewPage {
   readonly entriesRead: number | undefined;
 }
 
+export interface ParkedPage {
+  readonly after?: Position;
+  /** `MAX_PARKED_READ` unless given. */
+  readonly limit?: number;
+}
+
 /**
  * The visible transactions, rendered, and a tombstone for each one that was voided, cancelled or erased. `builds` makes
  * another view beside it, and puts it in its place.
@@ -50,6 +56,7 @@ export interface ViewPage {
  *   nothing and returns `reset` where another generation is served.
  * - `reset` puts an empty view in its place: it is at position 0 then, with the next generation.
  * - `replace` replaces what the view has of a transaction with what its events make.
+ * - `parked` lists parked events by their position: the first ones, or those after a position.
  * - `countParked` counts what `parked` lists without loading it: metrics read it often.
  * - `checkpoint` is `undefined` before the first `reset`.
  * - `erase` counts for a view that is being built too.
@@ -64,7 +71,7 @@ export interface TransactionsView extends BulkReads {
     changes: readonly ViewChange[],
     to: { readonly generation: number; readonly position: Position },
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'>;
-  parked(): Promise<ParkedTransactionEvent[]>;
+  parked(page?: ParkedPage): Promise<ParkedTransactionEvent[]>;
   countParked(): Promise<number>;
   /** Applies parked events again; those that still do not fit are parked again, with the new reason. */
   retry(changes: readonly ViewChange[]): Promise<void>;

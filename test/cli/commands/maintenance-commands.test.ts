@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { projectTransaction } from '../../../projections/transactions.ts';
 import type { GroupConsumer, GroupEvent } from '../../../src/event-store/event-store.ts';
@@ -5,6 +7,7 @@ import { keyIssued, opened, webhookSet } from '../../support/accounts/account-sa
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
+import { until } from '../../support/waiting.ts';
 
 const AFTER_URL = { created_at: '2026-09-03T08:00:00.000Z' };
 const guessed = { type: 'TransactionGuessed', data: { transaction_id: 3 } };
@@ -127,10 +130,16 @@ describe('fuel projection', () => {
       data: { account_id: 7 },
     });
     expect((await fuel('projection', 'parked', 'retry', String(position), ...notices)).code).toBe(2);
-    expect(await done('projection', 'parked', 'retry', '--all', ...notices)).toEqual({
-      retried: 1,
-      still_parked: null,
-    });
+    const busy = new DatabaseSync(join(process.env.FUEL_DATA_DIR ?? '', 'subscriptions.db'));
+    busy.exec('BEGIN IMMEDIATE');
+    const retrying = done('projection', 'parked', 'retry', '--all', ...notices);
+    await until(
+      async () => (await eventsOf('operations')).some(({ type }) => type === 'ParkedRetried'),
+      15_000,
+    );
+    busy.exec('ROLLBACK'); // until here it could not be replayed
+    busy.close();
+    expect(await retrying).toEqual({ retried: 1, still_parked: null });
     expect(await done('projection', 'parked', ...notices)).toEqual([]);
     expect((await eventsOf('operations')).at(-1)).toMatchObject({
       type: 'ParkedRetried',

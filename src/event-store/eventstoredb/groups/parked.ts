@@ -8,11 +8,15 @@ import { collect, readEnd, unlessErased } from '../log/reads.ts';
 const REASON_PREFIX = "Client explicitly NAK'ed message.\n";
 
 /** What a group has parked, oldest first, without events that were erased since. */
-export async function readParked(connection: EventStoreDbConnection, group: string): Promise<ParkedEvent[]> {
+export async function readParked(
+  connection: EventStoreDbConnection,
+  group: string,
+  limit = Number.MAX_SAFE_INTEGER,
+): Promise<ParkedEvent[]> {
   const stream = groupStream(group, 'parked');
   const links = await unlessErased(() =>
     connection.use((client, cancelled) =>
-      collect(client.readStream(stream, { resolveLinkTos: true }), cancelled),
+      collect(client.readStream(stream, { resolveLinkTos: true, maxCount: limit }), cancelled),
     ),
   );
   return links === 'erased' ? [] : links.flatMap(parkedOf);

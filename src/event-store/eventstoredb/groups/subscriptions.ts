@@ -2,12 +2,13 @@ import type { Clock } from '../../../clock.ts';
 import { FuelError } from '../../../errors.ts';
 import type { Log } from '../../../log.ts';
 import { pause } from '../../../pause.ts';
-import type {
-  GroupConsumer,
-  GroupSettings,
-  GroupStatus,
-  ParkedEvent,
-  PersistentSubscriptions,
+import {
+  type GroupConsumer,
+  type GroupSettings,
+  type GroupStatus,
+  MAX_PARKED_READ,
+  type ParkedEvent,
+  type PersistentSubscriptions,
 } from '../../event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { EventStoreDbGroupConsumer } from './consumer.ts';
@@ -57,9 +58,9 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   }
 
   /** On a server with access control only an administrator may read it. */
-  async parked(group: string): Promise<ParkedEvent[]> {
+  async parked(group: string, limit = MAX_PARKED_READ): Promise<ParkedEvent[]> {
     this.#assertOpen();
-    return await readParked(this.#options.connection, group);
+    return await readParked(this.#options.connection, group, limit);
   }
 
   /** Its position is that of the checkpoint, which the server writes every second. */

@@ -29,7 +29,7 @@ export async function parkedEvents(
   const ofView = has(VIEW_NAME) ? await parkedOfView(parts) : [];
   const ofGroups = await Promise.all(
     groups.map(async (follower) => {
-      const parked = (await parts.subscriptions.parked(follower)).slice(0, MAX_PARKED);
+      const parked = await parts.subscriptions.parked(follower, MAX_PARKED);
       return parked.map(({ event, reason, parkedAtMs }): ParkedFigure => {
         const { position, stream, revision, type } = event;
         const shown = withoutDriver(reason, printableData(event));
@@ -44,7 +44,7 @@ async function parkedOfView({
   view,
   store,
 }: Pick<ConsoleParts, 'store' | 'view'>): Promise<readonly ParkedFigure[]> {
-  const parked = (await view.parked()).slice(0, MAX_PARKED);
+  const parked = await view.parked({ limit: MAX_PARKED });
   const streams = await store.readStreams(parked.map(({ stream }) => stream));
   return parked.map((event, at) => {
     const recorded = streams[at]?.find(({ revision }) => revision === event.revision);

@@ -2,13 +2,13 @@ import { type Db, MongoServerError } from 'mongodb';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../clock.ts';
 import { FuelError } from '../../../errors.ts';
-import type { Position } from '../../../event-store/event-store.ts';
+import { MAX_PARKED_READ, type Position } from '../../../event-store/event-store.ts';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
 import { type CollectionsPlan, PreparedCollections } from '../../../mongodb/prepared-collections.ts';
 import type { ViewChange } from '../../project-event.ts';
 import type { StoredRow } from '../bulk-reads.ts';
 import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../checkpoint.ts';
-import type { PageQuery, TransactionsView, ViewPage } from '../transactions-view.ts';
+import type { PageQuery, ParkedPage, TransactionsView, ViewPage } from '../transactions-view.ts';
 import type { ViewBuilds } from '../view-builds.ts';
 import { MongoViewBuilds } from './builds.ts';
 import { findMany, idsAfter, rowsAfter } from './bulk-reads.ts';
@@ -143,8 +143,11 @@ class MongoTransactionsView implements TransactionsView {
     return moved ? parked : 'reset';
   }
 
-  async parked(): Promise<ParkedTransactionEvent[]> {
-    const found = await this.#inGeneration(READ_MS, ({ parked }) => parked.find().sort({ _id: 1 }).toArray());
+  async parked({ after = 0, limit = MAX_PARKED_READ }: ParkedPage = {}): Promise<ParkedTransactionEvent[]> {
+    const isAfter = { _id: { $gt: after } };
+    const found = await this.#inGeneration(READ_MS, ({ parked }) =>
+      parked.find(isAfter).sort({ _id: 1 }).limit(limit).toArray(),
+    );
     return (found ?? []).map(({ _id: position, parked_at, ...event }) => ({
       position,
       ...event,

@@ -7,7 +7,7 @@ import {
 } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../clock.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
-import { ERASED_REVISION } from '../../../event-store/event-store.ts';
+import { ERASED_REVISION, type Position } from '../../../event-store/event-store.ts';
 import type { Database } from '../../../sqlite/database.ts';
 import type { ViewChange } from '../../project-event.ts';
 import type { ParkedTransactionEvent } from '../checkpoint.ts';
@@ -29,8 +29,8 @@ export class Rows {
     return row.status === null ? 'hidden' : toRow(row);
   }
 
-  parked(): ParkedTransactionEvent[] {
-    return this.#statements.parked.all().map((row) => ({
+  parked(after: Position, limit: number): ParkedTransactionEvent[] {
+    return this.#statements.parked.all(after, limit).map((row) => ({
       position: row.position as number,
       stream: row.stream as string,
       revision: row.revision as number,
@@ -137,7 +137,7 @@ function prepareStatements(db: Database) {
     forget: db.prepare('DELETE FROM transactions WHERE id = ?'),
     unpark: db.prepare('DELETE FROM parked WHERE position = ?'),
     unparkStream: db.prepare('DELETE FROM parked WHERE stream = ?'),
-    parked: db.prepare('SELECT * FROM parked ORDER BY position'),
+    parked: db.prepare('SELECT * FROM parked WHERE position > ? ORDER BY position LIMIT ?'),
     countParked: db.prepare('SELECT count(*) AS count FROM parked'),
   };
 }

@@ -1,11 +1,11 @@
 import { RENDERING_VERSION, type TransactionRow } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../clock.ts';
-import type { Position } from '../../../event-store/event-store.ts';
+import { MAX_PARKED_READ, type Position } from '../../../event-store/event-store.ts';
 import type { ViewChange } from '../../project-event.ts';
 import type { StoredRow } from '../bulk-reads.ts';
 import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../checkpoint.ts';
 import { boundsUpTo } from '../segments.ts';
-import type { PageQuery, TransactionsView, ViewPage } from '../transactions-view.ts';
+import type { PageQuery, ParkedPage, TransactionsView, ViewPage } from '../transactions-view.ts';
 import type { ViewBuild, ViewBuilds } from '../view-builds.ts';
 import { GenerationFiles } from './files.ts';
 import type { SqliteGeneration } from './generation.ts';
@@ -63,8 +63,8 @@ export class SqliteTransactionsView implements TransactionsView {
     return this.#files.served().applyTo(to.generation, changes, to.position);
   }
 
-  async parked(): Promise<ParkedTransactionEvent[]> {
-    return this.#files.served().rows.parked();
+  async parked({ after = 0, limit = MAX_PARKED_READ }: ParkedPage = {}): Promise<ParkedTransactionEvent[]> {
+    return this.#files.served().rows.parked(after, limit);
   }
 
   async countParked(): Promise<number> {
