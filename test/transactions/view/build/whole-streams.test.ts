@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { type RecordedEvent, STREAM_ERASED } from '../../../../src/event-store/event-store.ts';
+import {
+  ERASED_REVISION,
+  type RecordedEvent,
+  STREAM_ERASED,
+} from '../../../../src/event-store/event-store.ts';
 import { projectEvent } from '../../../../src/transactions/project-event.ts';
 import { changesOfWholeStreams } from '../../../../src/transactions/view/build/whole-streams.ts';
 import { openPushStores } from '../../../support/deliveries/push-stores.ts';
@@ -11,7 +15,13 @@ test('an event that continues a stream brings the stream with it, what begins or
   await append('transaction-2', confirmed(2));
   const [begins, ends] = (await store.readStream('transaction-1')) as [RecordedEvent, RecordedEvent];
   const [other] = (await store.readStream('transaction-2')) as [RecordedEvent];
-  const erased = { ...other, stream: 'transaction-3', type: STREAM_ERASED, revision: 5, data: null };
+  const erased = {
+    ...other,
+    stream: 'transaction-3',
+    type: STREAM_ERASED,
+    revision: ERASED_REVISION,
+    data: null,
+  };
   expect(await changesOfWholeStreams(store, [other, erased])).toEqual([other, erased].map(projectEvent));
   expect(await changesOfWholeStreams(store, [ends])).toEqual([begins, ends].map(projectEvent));
 });
