@@ -35,7 +35,7 @@ import { storeNew } from './enqueue.ts';
 import { SqliteLanes } from './lanes.ts';
 import { SqliteLogCopy } from './log-copy.ts';
 import { SqliteDeliveryReader } from './reader.ts';
-import { attemptValues, type ProgressRow, type Row, toClaimed } from './rows.ts';
+import { attemptValues, type ProgressRow, toClaimed } from './rows.ts';
 import { deliveryMigrations } from './schema.ts';
 import { prepareStatements, type Statements } from './statements.ts';
 
@@ -77,9 +77,7 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
   }
 
   async logId(): Promise<{ readonly id: string; readonly startedAtMs: number }> {
-    this.#db.assertOpen();
-    const row = this.#statements.log.get() as Row;
-    return { id: row.id as string, startedAtMs: row.started_at as number };
+    return this.copy().logId();
   }
 
   /** The same log as `fuel store copy` reads and writes it; closed with the queue. */
@@ -287,16 +285,15 @@ export class SqliteDeliveryQueue implements DeliveryQueue {
 
   /** Carries out a change by the table; `undefined` where it changes nothing. The lane is refreshed by the caller. */
   #change(row: ProgressRow, change: DeliveryChange, nowMs: number): NextState | undefined {
-    const { seq } = row;
     const next = nextState(row, change, nowMs);
     if (next === undefined) return undefined;
     const { state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken } = next.progress;
     const values = [state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken];
-    this.#statements.update.run(...values, seq);
+    this.#statements.update.run(...values, row.seq);
     if (next.attempt !== undefined) {
       const kept = keptAttempt(next.attempt, row.isErased === 1);
-      this.#statements.insertAttempt.run(seq, ...attemptValues(kept));
-      this.#statements.dropOldAttempts.run(seq);
+      this.#statements.insertAttempt.run(row.seq, ...attemptValues(kept));
+      this.#statements.dropOldAttempts.run(row.seq);
     }
     return next;
   }
