@@ -9,8 +9,9 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.ts';
+import { assertOwn } from '../config/own-files.ts';
 import type { Ciphertext } from '../domain/account-events.ts';
 import { FuelError } from '../errors.ts';
 
@@ -172,6 +173,7 @@ function toKey(text: string, dataDir: string): Buffer {
 /** Of several processes at once one creates it, and all read what that one wrote: never half a file. */
 function create(dataDir: string, path: string): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  assertOwn(dataDir, 'folder');
   const temporary = `${path}.${randomUUID()}`;
   try {
     writeDurably(temporary, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
@@ -183,7 +185,10 @@ function create(dataDir: string, path: string): string {
   return readFileSync(path, 'utf8');
 }
 
+/** Throws `REFUSED` where others may replace it, or look into its folder. */
 function readIfThere(path: string): string | undefined {
+  assertOwn(dirname(path), 'folder');
+  assertOwn(path, 'file');
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {

@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { assertOwn } from '../config/own-files.ts';
 import { FuelError } from '../errors.ts';
 import { backupFile } from '../sqlite/database.ts';
 import { numberedFiles } from '../sqlite/numbered-files.ts';
@@ -24,7 +25,7 @@ export interface BackupManifest {
 /**
  * Copies the embedded files of `dataDir` into `target`, a new or empty folder, while the service runs. The folder can
  * then be used as `FUEL_DATA_DIR`. The manifest is written last: a copy without one is incomplete. Throws `REFUSED`
- * where the target is not empty or there is nothing to copy.
+ * where the target is not empty or not this user's alone, or there is nothing to copy.
  */
 export async function backupDataDir(
   dataDir: string,
@@ -37,7 +38,9 @@ export async function backupDataDir(
       `${dataDir} has no embedded store: set FUEL_DATA_DIR to the service's data directory`,
     );
   }
+  assertOwn(dataDir, 'folder');
   await mkdir(target, { recursive: true, mode: 0o700 });
+  assertOwn(target, 'folder');
   if ((await readdir(target)).length > 0)
     throw new FuelError('REFUSED', `${target} is not empty: name a new folder`);
   const files = await copyView(dataDir, target);
@@ -46,11 +49,15 @@ export async function backupDataDir(
     files.push(name);
   }
   for (const name of PLAIN_FILES.filter((file) => existsSync(join(dataDir, file)))) {
-    await copyFile(join(dataDir, name), join(target, name));
+    assertOwn(join(dataDir, name), 'file');
+    await copyFile(join(dataDir, name), join(target, name), constants.COPYFILE_EXCL);
     files.push(name);
   }
   const manifest: BackupManifest = { made_at: madeAt, files };
-  await writeFile(join(target, 'backup.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  await writeFile(join(target, 'backup.json'), `${JSON.stringify(manifest, null, 2)}\n`, {
+    flag: 'wx',
+    mode: 0o600,
+  });
   await syncFile(target);
   return manifest;
 }
@@ -74,6 +81,7 @@ async function copyDatabase(
   { dataDir, target }: { readonly dataDir: string; readonly target: string },
 ): Promise<void> {
   const partial = join(target, `${name}.partial`);
+  await (await open(partial, 'wx', 0o600)).close(); // never a file, or a link, that somebody put there
   await backupFile(join(dataDir, name), partial);
   await syncFile(partial);
   await rename(partial, join(target, name));

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { MIGRATIONS as SNAPSHOT_MIGRATIONS } from '../accounts/directory/snapshots/sqlite.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import { assertOwn, faultOfOwner } from '../config/own-files.ts';
 import { MIGRATIONS as COORDINATION_MIGRATIONS } from '../coordination/sqlite.ts';
 import { deliveryMigrations } from '../deliveries/queue/sqlite/schema.ts';
 import { eventMigrations } from '../event-store/sqlite/event-migrations.ts';
@@ -46,7 +47,7 @@ export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
 
 /**
  * Of a store before it is opened: opening one that is missing makes it, one of another version updates it, and one that
- * this user may only read leaves files beside it. Opening a damaged one that is recreated puts it aside.
+ * this user may only read leaves files beside it; one that is not this user's alone is refused. Opening a damaged one that is recreated puts it aside.
  */
 export type StoreState = 'missing' | 'of another version' | 'read-only' | 'damaged' | 'current';
 
@@ -78,6 +79,8 @@ export function inspectEmbedded(
 }
 
 export function stateOf(config: Config, name: EmbeddedFile): StoreState {
+  const [first] = numberedFiles(config.FUEL_DATA_DIR, EMBEDDED_FILES[name]);
+  if (first !== undefined && isForeign(config.FUEL_DATA_DIR, EMBEDDED_FILES[name])) return 'read-only';
   const maxCheckedBytes = RECREATED.has(name) ? MAX_READ_THROUGH_BYTES : 0;
   const state = inspectEmbedded(config, name, { maxCheckedBytes });
   if (state === undefined) return 'missing';
@@ -86,8 +89,22 @@ export function stateOf(config: Config, name: EmbeddedFile): StoreState {
   return state.version === state.knownVersion ? 'current' : 'of another version';
 }
 
-/** How an embedded file is opened; its folder is made. */
+/** The paths of a file, or a view's files, with their logs. */
+function partsOf(folder: string, name: string): string[] {
+  const paths = [name, ...numberedFiles(folder, name)].map((file) => join(folder, file));
+  return paths.flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
+}
+
+/** Whether this user may not, or must not, use a file that there is. */
+function isForeign(folder: string, name: string): boolean {
+  if (faultOfOwner(folder, 'folder') !== undefined) return true;
+  return partsOf(folder, name).some((path) => faultOfOwner(path, 'file') !== undefined);
+}
+
+/** How an embedded file is opened; its folder is made. Throws `REFUSED` for what is not this user's alone. */
 export function embeddedFile(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
   mkdirSync(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
+  assertOwn(config.FUEL_DATA_DIR, 'folder');
+  for (const part of partsOf(config.FUEL_DATA_DIR, name)) assertOwn(part, 'file');
   return { path: join(config.FUEL_DATA_DIR, name), clock };
 }

@@ -1,11 +1,11 @@
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import type { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { faultOfOwner, type OwnKind } from '../../config/own-files.ts';
 import { EMBEDDED_FILES, PUT_ASIDE } from '../../data-dir/embedded-files.ts';
 import { MAKE_SPACE, readDisk } from '../../ops/disk.ts';
 import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
-const OTHERS = 0o077;
 const SECRET_FILES = ['master.key', 'tls-key.pem'];
 
 /** One embedded file, as far as it could be looked at. */
@@ -37,9 +37,13 @@ export function checkDataDirectory(
   } catch {
     return wrong(`this user (${process.getuid?.()}) may not use ${path}`, asOwnerOf(path));
   }
-  const open = [path, ...SECRET_FILES.map((name) => join(path, name))].filter(isOpenToOthers);
-  if (open.length > 0)
-    return wrong(`others than its owner may use ${open.join(', ')}`, `chmod go= ${open.join(' ')}`);
+  const kinds = readdirSync(path).map((name) => [name, kindOf(name)] as const);
+  for (const [name, kind] of [['', 'folder'] as const, ...kinds]) {
+    const used = join(path, name);
+    const fault = kind && faultOfOwner(used, kind);
+    if (fault !== undefined)
+      return wrong(fault, fault.includes('chmod') ? `chmod go= ${used}` : asOwnerOf(used));
+  }
   return filesFinding(path, lookAtFiles());
 }
 
@@ -99,7 +103,8 @@ export async function checkDiskSpace(dataDir: string, read?: typeof statfs): Pro
   return isLow ? wrong(text, MAKE_SPACE) : right(text);
 }
 
-function isOpenToOthers(path: string): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found !== undefined && (found.mode & OTHERS) !== 0;
+/** `undefined` for what is none of the service's. */
+function kindOf(name: string): OwnKind | undefined {
+  if (SECRET_FILES.includes(name)) return 'secret';
+  return /\.db(?:-wal|-shm)?$/.test(name) ? 'file' : undefined;
 }
