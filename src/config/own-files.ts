@@ -1,22 +1,20 @@
 import { lstatSync, type Stats, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { FuelError } from '../errors.ts';
 
-/**
- * `folder`: others may neither look into it nor write to it. `file`, in such a folder: others may not write to it.
- * `secret`: nor read it, should the folder be opened one day; that is a matter of doctor's.
- */
-export type OwnKind = 'folder' | 'file' | 'secret';
+/** `folder`, `file`: as the service takes them. `closed folder`, `secret`: as they should be. */
+export type OwnKind = 'folder' | 'closed folder' | 'file' | 'secret';
 
-/** What others must not have, and what a group must not that this process is not in. */
-const CLOSED: Readonly<Record<OwnKind, { readonly others: number; readonly group: number }>> = {
-  folder: { others: 0o007, group: 0o070 },
-  file: { others: 0o002, group: 0o020 },
-  secret: { others: 0o007, group: 0o070 },
-};
+const MAY_WRITE = 0o022;
+const MAY_READ_OR_WRITE = 0o066;
+const MAY_DO_ANYTHING = 0o077;
+const OTHERS = 0o007;
+const MAY_PASS = 0o001;
 
 /**
- * Why it is not to be used, `undefined` where it is this user's (or root's) alone, or not there. A group that this
- * process is in may use it, since a volume in Kubernetes (`fsGroup`) is shared like that.
+ * Why it is not to be used, `undefined` where it is this user's or root's, closed to others, or not there. Others may
+ * look into a folder whose files they may not read. A group that this process is in may use it, since a volume in
+ * Kubernetes (`fsGroup`) is shared like that.
  */
 export function faultOfOwner(path: string, kind: OwnKind): string | undefined {
   const entry = lstatSync(path, { throwIfNoEntry: false });
@@ -24,14 +22,20 @@ export function faultOfOwner(path: string, kind: OwnKind): string | undefined {
   if (entry === undefined || uid === undefined) return undefined;
   const isOthers = (stats: Stats): boolean => stats.uid !== uid && stats.uid !== 0;
   if (isOthers(entry)) return `${path} belongs to user id ${entry.uid}, and this is user id ${uid}`;
-  if (entry.isSymbolicLink() && kind !== 'folder') return `${path} is a symbolic link`;
+  if (entry.isSymbolicLink() && !kind.endsWith('folder')) return `${path} is a symbolic link`;
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return `${path} is a symbolic link to nothing`;
   if (isOthers(found)) return `${path} is a link to what belongs to user id ${found.uid}`;
-  const { others, group } = CLOSED[kind];
   const groups = [process.getegid?.(), ...(process.getgroups?.() ?? [])];
-  const isOpen = (found.mode & others) !== 0 || ((found.mode & group) !== 0 && !groups.includes(found.gid));
+  const counted = groups.includes(found.gid) ? OTHERS : MAY_DO_ANYTHING;
+  const isOpen = (found.mode & forbidden(path, kind) & counted) !== 0;
   return isOpen ? `others than its owner may use ${path} (chmod go= ${path})` : undefined;
+}
+
+function forbidden(path: string, kind: OwnKind): number {
+  if (kind === 'closed folder' || kind === 'secret') return MAY_DO_ANYTHING;
+  const isReachable = kind === 'file' && (statSync(dirname(path)).mode & MAY_PASS) !== 0;
+  return isReachable ? MAY_READ_OR_WRITE : MAY_WRITE;
 }
 
 /** Throws `REFUSED` where `faultOfOwner` finds something. */

@@ -34,14 +34,25 @@ describe('what a user may use', () => {
     expect(faultOfOwner(file, 'secret')).toMatch(/others than its owner may use .*chmod go=/);
   });
 
-  test.each([0o701, 0o704, 0o755, 0o777])('is no folder of mode %o', (mode) => {
+  test.each([0o702, 0o757, 0o777])('is no folder of mode %o', (mode) => {
     chmodSync(folder, mode);
     expect(faultOfOwner(folder, 'folder')).toMatch(/others than its owner/);
+  });
+
+  test('is a folder that others may look into, but no file in it that they may read', () => {
+    chmodSync(folder, 0o755);
+    expect(faultOfOwner(folder, 'folder')).toBeUndefined();
+    expect(faultOfOwner(folder, 'closed folder')).toMatch(/others than its owner/);
+    chmodSync(file, 0o600);
+    expect(faultOfOwner(file, 'file')).toBeUndefined();
+    chmodSync(file, 0o604);
+    expect(faultOfOwner(file, 'file')).toMatch(/others than its owner/);
   });
 
   test('is a folder for a group of its own, as a volume in Kubernetes has it, and for no other', () => {
     chmodSync(folder, 0o2770);
     expect(faultOfOwner(folder, 'folder')).toBeUndefined();
+    expect(faultOfOwner(folder, 'closed folder')).toBeUndefined();
     if (process.geteuid?.() !== 0) return;
     chownSync(folder, 0, OTHER);
     chmodSync(folder, 0o2770);
@@ -76,7 +87,7 @@ describe('commands', () => {
 
   test('refuse a data directory that others may use, and doctor names it', async () => {
     const { fuel, dataDir } = await opened();
-    chmodSync(dataDir, 0o755);
+    chmodSync(dataDir, 0o777);
     for (const args of [open8, ['account', 'list'], ['store', 'backup', `${dataDir}-copy`]]) {
       const { code, stderr } = await fuel(...args);
       expect([args, code, stderr]).toEqual([args, 1, expect.stringContaining(`chmod go= ${dataDir}`)]);

@@ -38,7 +38,7 @@ export function checkDataDirectory(
     return wrong(`this user (${process.getuid?.()}) may not use ${path}`, asOwnerOf(path));
   }
   const kinds = readdirSync(path).map((name) => [name, kindOf(name)] as const);
-  for (const [name, kind] of [['', 'folder'] as const, ...kinds]) {
+  for (const [name, kind] of [['', 'closed folder'] as const, ...kinds]) {
     const used = join(path, name);
     const fault = kind && faultOfOwner(used, kind);
     if (fault !== undefined)
