@@ -8,6 +8,7 @@ import { FuelError } from '../errors.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { readAccountEvent } from './directory/apply-to-directory.ts';
+import { readSkipped } from './directory/skipped-events.ts';
 
 const MAX_ATTEMPTS = 20;
 
@@ -67,8 +68,9 @@ function decideAll(commands: readonly AccountCommand[], before: Account | undefi
 
 async function readAccount(store: EventStore, accountId: number) {
   const recorded = await store.readStream(accountStream(accountId));
+  const skipped = await readSkipped(store);
   const history = recorded.map((event) => {
-    const read = readAccountEvent(event);
+    const read = readAccountEvent(event, skipped);
     if (read.ok) return read;
     throw new FuelError(
       'REFUSED',

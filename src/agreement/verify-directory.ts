@@ -2,6 +2,7 @@ import { Directory } from '../../projections/directory.ts';
 import type { AccountState } from '../../projections/directory-entry.ts';
 import { applyToDirectory } from '../accounts/directory/apply-to-directory.ts';
 import { restoreDirectory } from '../accounts/directory/restore-directory.ts';
+import { readSkipped } from '../accounts/directory/skipped-events.ts';
 import type { SnapshotSource } from '../accounts/directory/snapshots/shared.ts';
 import { DIRECTORY_SNAPSHOT_VERSION } from '../accounts/directory/snapshots/snapshot.ts';
 import type { Clock } from '../clock.ts';
@@ -27,11 +28,12 @@ export async function verifyDirectory(
 ): Promise<DirectoryAgreement> {
   const [started, streams] = [new Directory(), new Directory()];
   const restoring = await restoreDirectory({ directory: started, snapshots, store, clock });
+  const skipped = await readSkipped(store);
   const restoredTo = started.position;
   for await (const { events } of readToEnd(store, { prefixes: [ACCOUNT_STREAMS], after: 0 })) {
     for (const event of events) {
-      applyToDirectory(streams, event);
-      if (event.position > restoredTo) applyToDirectory(started, event);
+      applyToDirectory(streams, event, skipped);
+      if (event.position > restoredTo) applyToDirectory(started, event, skipped);
     }
   }
   const differences =

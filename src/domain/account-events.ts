@@ -66,9 +66,15 @@ export const accountEvents = {
 } as const;
 
 export type AccountEventType = keyof typeof accountEvents;
-export type AccountEvent = {
+type RecordedAccountEvent = {
   [T in AccountEventType]: { readonly type: T; readonly data: Infer<(typeof accountEvents)[T]> };
 }[AccountEventType];
+/** In place of an event that the operator has skipped; it is never recorded. */
+interface SkippedAccountEvent {
+  readonly type: 'EventSkipped';
+  readonly data: { readonly account_id: number };
+}
+export type AccountEvent = RecordedAccountEvent | SkippedAccountEvent;
 export type Ciphertext = Infer<typeof ciphertext>;
 
 export const ACCOUNT_STREAMS = 'account-';

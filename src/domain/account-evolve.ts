@@ -91,6 +91,8 @@ function change(
   atMs: number,
 ): void {
   switch (event.type) {
+    case 'EventSkipped':
+      return;
     case 'AccountContactsSet':
       draft.emails = event.data.emails;
       return;

@@ -1,5 +1,5 @@
 import { array, enums, type Infer, nullable, optional, string, type } from 'superstruct';
-import { dateTime, id, integer } from './values/primitives.ts';
+import { dateTime, id, integer, text } from './values/primitives.ts';
 
 export const operationsEvents = {
   /** The first event of the stream: which store this is. Checkpoints carry the same id. */
@@ -19,6 +19,8 @@ export const operationsEvents = {
   ViewRebuilt: type({ view: string(), reason: string() }),
   AgreementRepaired: type({ what: string(), repaired: integer }),
   ParkedRetried: type({ projection: string(), positions: array(integer) }),
+  /** An event that can never be applied is judged as if it were not there. */
+  ParkedSkipped: type({ position: integer, stream: string(), revision: integer, reason: text }),
   StoreCopied: type({ from_store_id: string(), events: integer, deliveries: integer }),
   /** The store was copied to these addresses, and is not to be used any more. */
   StoreMoved: type({ to: array(string()) }),

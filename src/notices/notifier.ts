@@ -1,5 +1,6 @@
 import { NOTICE_MAX_AGE_MS, type Notice, needsNotice, noticesFor } from '../../projections/notices.ts';
 import { type ReadAccountEvent, readAccountEvent } from '../accounts/directory/apply-to-directory.ts';
+import { readSkipped } from '../accounts/directory/skipped-events.ts';
 import type { Clock } from '../clock.ts';
 import type { Account } from '../domain/account.ts';
 import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
@@ -107,7 +108,8 @@ class Notifier {
   }
 
   async #handle(handed: GroupEvent): Promise<void> {
-    const read = readAccountEvent(handed.event);
+    let read = readAccountEvent(handed.event);
+    if (!read.ok) read = readAccountEvent(handed.event, await readSkipped(this.#options.store));
     if (!read.ok) {
       // The directory logs it: an account that can't be read is closed until it is repaired.
       await this.#consumer.park(handed, read.reason);
@@ -174,8 +176,10 @@ class Notifier {
 
   /** The account now, and at the event; `undefined` where an event of it can't be read. */
   async #account(at: RecordedEvent): Promise<{ now: Account; atEvent: Account | undefined } | undefined> {
-    const events = await this.#options.store.readStream(at.stream);
-    const history = events.map(readAccountEvent);
+    const { store } = this.#options;
+    const skipped = await readSkipped(store);
+    const events = await store.readStream(at.stream);
+    const history = events.map((event) => readAccountEvent(event, skipped));
     const readable = history.filter((read) => read.ok);
     const now = readable.length < history.length ? undefined : foldAccount(readable);
     const until = events.findIndex(({ revision }) => revision === at.revision) + 1;

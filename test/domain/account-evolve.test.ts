@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { type AccountCommand, decide } from '../../src/domain/account-commands.ts';
-import { type AccountEvent, accountEvents } from '../../src/domain/account-events.ts';
+import { type AccountEvent, type AccountEventType, accountEvents } from '../../src/domain/account-events.ts';
 import { EventOrderFault, evolve, foldAccount } from '../../src/domain/account-evolve.ts';
 import {
   corporateAdded,
@@ -212,7 +212,7 @@ test('any sequence of commands gives events that fit their schema, can follow, a
       const decision = decide(command, account);
       if (decision.kind !== 'events') continue;
       for (const event of decision.events) {
-        expect(accountEvents[event.type].is(event.data)).toBe(true);
+        expect(accountEvents[event.type as AccountEventType].is(event.data)).toBe(true);
         account = evolve(account, event, 1_000);
         log.push({ event, atMs: 1_000 });
       }

@@ -9,6 +9,7 @@ import type { Author } from '../../event-store/new-event.ts';
 import { parsedLines } from '../../lines/parsed-lines.ts';
 import { type LineCounts, type LineDecider, recordLines } from '../../lines/record-lines.ts';
 import { readAccountEvent } from '../directory/apply-to-directory.ts';
+import { readSkipped, type SkippedEvents } from '../directory/skipped-events.ts';
 import { parseAccountLine } from './parse-account-line.ts';
 
 /** Of lines, each an account unless the file names one twice. */
@@ -46,13 +47,16 @@ export async function applyAccounts(options: ApplyOptions): Promise<ApplyCounts>
   const { dryRun, store, onApplied } = options;
   // Later lines about the same account are judged by what earlier ones would have made of it.
   const supposed = new Map<string, State>();
+  const skipped = await readSkipped({
+    readStream: async (stream) => (await store.readStreams([stream]))[0] ?? [],
+  });
   const counts = await recordLines<DesiredAccount, DomainEvent>({
     ...options,
     lines: parsedLines(options.input, parseAccountLine),
     store: dryRun ? { readStreams: (streams) => store.readStreams(streams), append: appendNothing } : store,
     batchCharacters: BATCH_CHARACTERS,
     decider(stream, history) {
-      const state = supposed.get(stream) ?? stateOf(history);
+      const state = supposed.get(stream) ?? stateOf(history, skipped);
       return deciderAfter(state, (next) => void (dryRun && supposed.set(stream, next)));
     },
     ...(onApplied && { onRecorded: (_line, events) => onApplied(events) }),
@@ -80,10 +84,10 @@ function deciderAfter(
   };
 }
 
-function stateOf(history: readonly RecordedEvent[]): State {
+function stateOf(history: readonly RecordedEvent[], skipped: SkippedEvents): State {
   const events = [];
   for (const recorded of history) {
-    const read = readAccountEvent(recorded);
+    const read = readAccountEvent(recorded, skipped);
     if (!read.ok) return unreadable(recorded, read.reason);
     events.push(read);
   }

@@ -1,6 +1,7 @@
 import type { Directory } from '../../../projections/directory.ts';
 import { type Clock, sinceBoot } from '../../clock.ts';
-import { ACCOUNT_STREAMS, type AccountEvent } from '../../domain/account-events.ts';
+import { ACCOUNT_STREAMS, type AccountEvent, accountStream } from '../../domain/account-events.ts';
+import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import type { Log } from '../../log.ts';
@@ -8,6 +9,7 @@ import { retryWhileUnavailable } from '../../retry.ts';
 import { applyRead, readAccountEvent } from './apply-to-directory.ts';
 import { LastKeyEvents } from './last-key-events.ts';
 import { restoreDirectory } from './restore-directory.ts';
+import { NONE_SKIPPED, readSkipped, skippedBy, withSkipped } from './skipped-events.ts';
 import { DirectorySnapshotKeeper, type KeeperOptions } from './snapshots/keeper.ts';
 import type { SnapshotSource } from './snapshots/shared.ts';
 import type { PlacedEvent, SnapshotAnchor, SnapshotContent } from './snapshots/snapshot.ts';
@@ -43,6 +45,7 @@ export interface AccountEventPlace {
 export class LiveDirectory {
   readonly #options: LiveDirectoryOptions;
   readonly #keeper: DirectorySnapshotKeeper | undefined;
+  #skipped = NONE_SKIPPED;
   #lastKeyEvents = new LastKeyEvents();
   #anchor: SnapshotAnchor | undefined;
   /** For a snapshot: the directory's own position may be that of a record that the log does not show. */
@@ -103,9 +106,16 @@ export class LiveDirectory {
 
   async #follow(available: () => void): Promise<void> {
     const { store, directory, monotonic = sinceBoot, log, signal, onMoved } = this.#options;
-    const batches = store.subscribe({ prefixes: [ACCOUNT_STREAMS], after: directory.position, signal });
+    const batches = store.subscribe({
+      prefixes: [ACCOUNT_STREAMS, OPERATIONS_STREAM],
+      after: directory.position,
+      signal,
+    });
     for await (const batch of batches) {
-      for (const event of batch.events) this.#apply(event);
+      for (const event of batch.events) {
+        if (event.stream.startsWith(ACCOUNT_STREAMS)) this.#apply(event);
+        else await this.#skip(event);
+      }
       directory.advance(batch.position);
       this.#checkpoint = batch.checkpoint;
       this.#answeredAtMs = monotonic.now();
@@ -122,7 +132,8 @@ export class LiveDirectory {
 
   /** Rejects with `STORE_UNAVAILABLE`, with nothing changed: reading the whole log instead may take too long. */
   async #restore(): Promise<void> {
-    const { snapshots, log, onEvent } = this.#options;
+    const { snapshots, store, log, onEvent } = this.#options;
+    this.#skipped = await readSkipped(store);
     if (snapshots === undefined) return;
     const restoring = await restoreDirectory({ ...this.#options, snapshots });
     if (restoring.kind === 'none') return;
@@ -143,7 +154,7 @@ export class LiveDirectory {
 
   #apply(recorded: RecordedEvent): void {
     const { position, stream, revision, id: eventId } = recorded;
-    const read = readAccountEvent(recorded);
+    const read = readAccountEvent(recorded, this.#skipped);
     const closed = applyRead(this.#options.directory, recorded, read);
     this.#anchor = { position, stream, revision, eventId };
     if (read.ok) this.#report({ event: read.event, position, atMs: read.atMs });
@@ -152,6 +163,23 @@ export class LiveDirectory {
       { account: closed.id, ...closed.unreadable },
       'account closed: an event of it can not be read',
     );
+  }
+
+  /** Folds an account again, without the event that the operator has skipped. */
+  async #skip(operation: RecordedEvent): Promise<void> {
+    const place = skippedBy(operation);
+    if (place === undefined) return;
+    const { store, directory, log } = this.#options;
+    this.#skipped = withSkipped(this.#skipped, place);
+    const account = Iterator.from(directory.accounts()).find(({ id }) => accountStream(id) === place.stream);
+    if (account === undefined || account.unreadable === null) return;
+    const events = (await store.readStream(place.stream))
+      .filter(({ position }) => position <= operation.position)
+      .map((recorded) => ({ ...recorded, decoded: readAccountEvent(recorded, this.#skipped) }));
+    directory.refold(account.id, events);
+    for (const { position, decoded } of events)
+      if (decoded.ok) this.#report({ event: decoded.event, position, atMs: decoded.atMs });
+    log.info({ account: account.id, ...place }, 'an event was skipped: its account is judged without it');
   }
 
   #report(placed: PlacedEvent): void {

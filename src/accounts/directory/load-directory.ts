@@ -7,6 +7,7 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/read-to-end.ts';
 import { applyToDirectory } from './apply-to-directory.ts';
 import { restoreDirectory } from './restore-directory.ts';
+import { readSkipped } from './skipped-events.ts';
 import { mentioning } from './snapshots/mentioning.ts';
 import type { SnapshotSource } from './snapshots/shared.ts';
 
@@ -18,8 +19,9 @@ import type { SnapshotSource } from './snapshots/shared.ts';
 export async function loadDirectory(store: EventStore, snapshots?: SnapshotSource): Promise<Directory> {
   const directory = new Directory();
   if (snapshots !== undefined) await startFromSnapshot(directory, snapshots, store);
+  const skipped = await readSkipped(store);
   for await (const batch of readToEnd(store, { prefixes: [ACCOUNT_STREAMS], after: directory.position })) {
-    for (const event of batch.events) applyToDirectory(directory, event);
+    for (const event of batch.events) applyToDirectory(directory, event, skipped);
     directory.advance(batch.position);
   }
   return directory;
@@ -31,7 +33,9 @@ export async function loadAccount(
   accountId: number,
 ): Promise<DirectoryAccount | undefined> {
   const directory = new Directory();
-  for (const event of await store.readStream(accountStream(accountId))) applyToDirectory(directory, event);
+  const skipped = await readSkipped(store);
+  for (const event of await store.readStream(accountStream(accountId)))
+    applyToDirectory(directory, event, skipped);
   return directory.account(accountId);
 }
 

@@ -7,6 +7,7 @@ import type { EventStore, Position, RecordedEvent } from '../../event-store/even
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import { readAccountEvent } from './apply-to-directory.ts';
 import { LastKeyEvents } from './last-key-events.ts';
+import { NONE_SKIPPED, readSkipped, type SkippedEvents } from './skipped-events.ts';
 import type { SnapshotSource } from './snapshots/shared.ts';
 import {
   DIRECTORY_SNAPSHOT_VERSION,
@@ -88,7 +89,8 @@ async function restoreFrom(
   const lastKeyEvents = new LastKeyEvents();
   for (const placed of events) lastKeyEvents.add(placed);
   directory.restore(accounts, header.position);
-  for (const [id, history] of histories) refold(id, history, { directory, lastKeyEvents });
+  const skipped = histories.size === 0 ? NONE_SKIPPED : await readSkipped(store);
+  for (const [id, history] of histories) refold(id, history, { directory, lastKeyEvents, skipped });
   return { kind: 'restored', header, anchor, lastKeyEvents };
 }
 
@@ -126,9 +128,13 @@ async function historiesOf(
 function refold(
   id: number,
   history: readonly RecordedEvent[],
-  { directory, lastKeyEvents }: { directory: Directory; lastKeyEvents: LastKeyEvents },
+  {
+    directory,
+    lastKeyEvents,
+    skipped,
+  }: { directory: Directory; lastKeyEvents: LastKeyEvents; skipped: SkippedEvents },
 ): void {
-  const events = history.map((recorded) => ({ ...recorded, decoded: readAccountEvent(recorded) }));
+  const events = history.map((recorded) => ({ ...recorded, decoded: readAccountEvent(recorded, skipped) }));
   for (const { position, decoded } of events) {
     if (decoded.ok)
       lastKeyEvents.add({ event: decoded.event, position, atMs: decoded.atMs } satisfies PlacedEvent);

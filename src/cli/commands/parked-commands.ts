@@ -1,16 +1,18 @@
 import { type Command, Option } from 'commander';
+import { skipEvent } from '../../accounts/skip-event.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { FuelError } from '../../errors.ts';
 import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
 import { newEvent } from '../../event-store/new-event.ts';
+import { NOTICES_GROUP } from '../../notices/notifier.ts';
 import { GROUPS, type GroupName } from '../../ops/followers.ts';
 import { printableLine } from '../../printable.ts';
 import type { ParkedTransactionEvent } from '../../transactions/view/checkpoint.ts';
 import { retryParked } from '../../transactions/view/operate.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { addCommand, type Session } from '../command/command.ts';
-import { idOption } from '../command/options.ts';
+import { idOption, nameOption } from '../command/options.ts';
 
 type Follower = typeof VIEW_NAME | GroupName;
 
@@ -56,6 +58,32 @@ export function addParkedCommands(projection: Command): void {
     changes: true,
     work: retry,
   });
+  addCommand<{ readonly reason: string }>(parked, {
+    usage: 'skip <position>',
+    summary: 'judge an account without the event that closed it, which can never be applied',
+    example: 'fuel projection parked skip 1042 --reason "written by hand, without a name"',
+    options: (command) => command.requiredOption('--reason <reason>', 'why, for the auditors', nameOption),
+    changes: true,
+    work: skip,
+  });
+}
+
+/** The notices had parked the event too, where they met it. */
+async function skip(
+  { engines, clock, author, out }: Session,
+  [position = '']: readonly string[],
+  { reason }: { readonly reason: string },
+): Promise<number> {
+  await engines.bind();
+  const isNew = await skipEvent(engines.store(), idOption(position), { author, reason, clock });
+  const subscriptions = engines.subscriptions();
+  if ((await subscriptions.status(NOTICES_GROUP)) !== undefined)
+    await subscriptions.replayParked(NOTICES_GROUP);
+  out.result(
+    { skipped: Number(isNew) },
+    isNew ? 'skipped: its account is judged without it' : 'it was skipped before',
+  );
+  return 0;
 }
 
 function followerOption(command: Command): Command {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Directory } from '../../../projections/directory.ts';
 import { type ReadAccountEvent, readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import { NONE_SKIPPED, readSkipped, type SkippedEvents } from '../../accounts/directory/skipped-events.ts';
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { type AccountDraft, EventOrderFault, evolveDraft } from '../../domain/account-evolve.ts';
@@ -8,6 +9,7 @@ import type { EventStore, Position } from '../../event-store/event-store.ts';
 
 /** Events of account streams kept in memory at most, of all accounts together. */
 const MAX_EVENTS = 100_000;
+const SKIPPED_MAX_AGE_MS = 1_000;
 
 export interface AsOf {
   readonly accountId: number;
@@ -28,6 +30,7 @@ interface StoredEvent {
 /** An account's stream, folded up to the position that was last asked for. */
 interface History {
   readonly events: readonly StoredEvent[];
+  readonly skipped: SkippedEvents;
   /** The stream was read when the log was at least this long. */
   readonly completeTo: Position;
   folded: number;
@@ -44,6 +47,8 @@ interface History {
 export class AccountHistory {
   readonly #store: EventStore;
   readonly #directory: Pick<Directory, 'account' | 'position'>;
+  #skipped = NONE_SKIPPED;
+  #readSkippedAtMs = Number.NEGATIVE_INFINITY;
   readonly #histories = new LRUCache<number, History>({
     maxSize: MAX_EVENTS,
     sizeCalculation: ({ events }) => events.length + 1,
@@ -68,8 +73,13 @@ export class AccountHistory {
   async asOf<T>(place: AsOf, judge: (account: Account | undefined) => T): Promise<Judged<T>> {
     const current = this.#fromDirectory(place);
     if (current !== undefined) return { kind: 'known', value: judge(current.account) };
-    const history = await this.#history(place);
+    let history = await this.#history(place);
     foldTo(history, place.position);
+    if (history.fault !== undefined && (await this.#hasSkippedMore(history))) {
+      this.#histories.delete(place.accountId);
+      history = await this.#history(place);
+      foldTo(history, place.position);
+    }
     if (history.fault !== undefined) return { kind: 'unreadable', reason: history.fault };
     return { kind: 'known', value: judge(history.draft) };
   }
@@ -82,6 +92,16 @@ export class AccountHistory {
     return { account: entry.account };
   }
 
+  /** Whether the operator has skipped an event since the history was read. A closed account asks often. */
+  async #hasSkippedMore({ skipped }: History): Promise<boolean> {
+    if (performance.now() >= this.#readSkippedAtMs + SKIPPED_MAX_AGE_MS) {
+      this.#readSkippedAtMs = performance.now();
+      const now = await readSkipped(this.#store);
+      if (now.size !== this.#skipped.size) this.#skipped = now;
+    }
+    return this.#skipped !== skipped;
+  }
+
   async #history({ accountId, position }: AsOf): Promise<History> {
     const known = this.#histories.get(accountId);
     if (known !== undefined && known.completeTo >= position) return known;
@@ -89,10 +109,12 @@ export class AccountHistory {
     const more = await this.#store.readStream(accountStream(accountId), {
       fromRevision: known?.events.length ?? 0,
     });
+    const skipped = this.#skipped;
     const history: History = {
+      skipped,
       events: [
         ...(known?.events ?? []),
-        ...more.map((event) => ({ position: event.position, read: readAccountEvent(event) })),
+        ...more.map((event) => ({ position: event.position, read: readAccountEvent(event, skipped) })),
       ],
       completeTo: Math.max(head, position),
       folded: known?.folded ?? 0,
