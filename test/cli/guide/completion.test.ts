@@ -29,7 +29,7 @@ const TYPED: readonly (readonly [typed: readonly string[], offered: readonly str
   [['completion', 'bash', ''], []],
   [
     ['projection', 'parked', ''],
-    ['show', 'retry'],
+    ['show', 'retry', 'skip'],
   ],
   [['serve', '--role', 'a'], ['api']],
   [
