@@ -1,7 +1,7 @@
 import { write, writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
 import { printable } from './printable.ts';
-import { sharedNumber } from './shared-number.ts';
+import { sharedNumber } from './thread.ts';
 
 export type Log = Logger;
 

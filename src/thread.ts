@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import { Worker } from 'node:worker_threads';
+import { getEnvironmentData, setEnvironmentData, Worker } from 'node:worker_threads';
 import { errorOfThread } from './errors.ts';
 
 /** Of its heap. V8 lets it grow to the limit before it collects. */
@@ -49,4 +49,13 @@ export function startThread<Message = never>(options: ThreadOptions<Message>): T
     });
   }).finally(() => signal?.removeEventListener('abort', stop));
   return { ended, post: (message) => worker.postMessage(message) };
+}
+
+/** One number of this name for the whole process: threads inherit it as environment data. Begins with 0. */
+export function sharedNumber(name: string): Uint32Array {
+  const known = getEnvironmentData(name);
+  if (known instanceof Uint32Array) return known;
+  const made = new Uint32Array(new SharedArrayBuffer(Uint32Array.BYTES_PER_ELEMENT));
+  setEnvironmentData(name, made);
+  return made;
 }

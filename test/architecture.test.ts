@@ -11,6 +11,7 @@ const MAX_FOLDER_FILES = 12;
 /** From bottom to top. A layer imports from the layers below it, and from its own folder. */
 const LAYERS = [
   ['src', 'src/domain'],
+  ['src/disk'],
   ['projections', 'src/config', 'src/sqlite', 'src/mongodb', 'src/targets'],
   ['src/backup', 'src/coordination', 'src/images'],
   ['src/event-store'],

@@ -12,10 +12,10 @@ import {
   RECREATED,
   readThroughSoon,
 } from '../data-dir/embedded-files.ts';
+import { readDisk } from '../disk/disk.ts';
 import { generatedCertificate } from '../http/server/certificate.ts';
 import { configuredPhotoStore } from '../images/presign.ts';
 import { verifyMailServer } from '../notices/mailer.ts';
-import { readDisk } from '../ops/disk.ts';
 import { EVENT_STORE } from '../ops/engine-health.ts';
 import type { FollowerStatus } from '../ops/followers.ts';
 import { MAX_BACKLOG_COUNTED } from '../ops/shared-figures.ts';

@@ -1,5 +1,5 @@
 import type { LiveDirectory } from '../accounts/directory/live-directory.ts';
-import type { DiskState } from './disk.ts';
+import type { DiskState } from '../disk/disk.ts';
 import { type EngineHealth, EVENT_STORE } from './engine-health.ts';
 import type { Readiness } from './ops-server.ts';
 import type { Standing } from './standing.ts';

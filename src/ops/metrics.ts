@@ -1,10 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { DiskState } from '../disk/disk.ts';
 import { isUnavailable } from '../errors.ts';
 import { droppedLogLines } from '../log.ts';
 import { aborted } from '../pause.ts';
 import { apiMetrics } from './api-metrics.ts';
 import { deliveryMetrics } from './delivery-metrics.ts';
-import type { DiskState } from './disk.ts';
 import { AttemptHistory } from './history.ts';
 import { loopDelayMetric } from './loop-delay.ts';
 import { SHARED, SharedFigures } from './shared-figures.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
+import { writeRefused } from '../disk/refused-writes.ts';
 import { type ErrorCode, FuelError } from '../errors.ts';
-import { writeRefused } from './refused-writes.ts';
 
 const SQLITE_BUSY = 5;
 /** An extended code. */

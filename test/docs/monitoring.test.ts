@@ -5,7 +5,7 @@ import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import { readDisk } from '../../src/ops/disk.ts';
+import { readDisk } from '../../src/disk/disk.ts';
 import { addDiskMetrics, addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
 import { SHARED } from '../../src/ops/shared-figures.ts';
 import { anchorsOf, readDocument } from '../support/documents.ts';

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { showConfig, unknownSettings } from '../../src/config/config.ts';
 import type { DeliveryState, FailureKind } from '../../src/deliveries/queue/delivery-queue.ts';
+import { readDisk } from '../../src/disk/disk.ts';
 import { errorCodes } from '../../src/errors.ts';
 import { type RefusalCode, refusalAnswer, refusals } from '../../src/http/answers.ts';
 import { readParameters } from '../../src/http/parameters.ts';
-import { readDisk } from '../../src/ops/disk.ts';
 import { addDiskMetrics, addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
 import { documents, inlineCodeOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
 

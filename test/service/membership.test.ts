@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../src/errors.ts';
 import { Standing } from '../../src/ops/standing.ts';
-import { isMember, Membership } from '../../src/service/membership.ts';
+import { isMember } from '../../src/service/api/is-member.ts';
+import { Membership } from '../../src/service/membership.ts';
 import { memoryLog } from '../support/service/api.ts';
 import { until } from '../support/waiting.ts';
 

@@ -3,7 +3,7 @@ import type { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { faultOfOwner, type OwnKind } from '../../config/own-files.ts';
 import { EMBEDDED_FILES, PUT_ASIDE } from '../../data-dir/embedded-files.ts';
-import { MAKE_SPACE, readDisk } from '../../ops/disk.ts';
+import { MAKE_SPACE, readDisk } from '../../disk/disk.ts';
 import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
 const SECRET_FILES = ['master.key', 'tls-key.pem'];

@@ -11,9 +11,9 @@ import { ApiMeter, type ApiReport } from '../../ops/api-meter.ts';
 import { accessState } from '../../ops/availability.ts';
 import { watchLoopDelay } from '../../ops/loop-delay.ts';
 import { Standing } from '../../ops/standing.ts';
-import { isMember } from '../membership.ts';
 import { configInThread } from '../roles/config-in-thread.ts';
 import { createApiServer, GRACE_MS, type SharedApi } from './api-server.ts';
+import { isMember } from './is-member.ts';
 
 export interface ApiThreadData {
   readonly config: Config;

@@ -1,8 +1,8 @@
 import type { LaneStreak } from '../../../deliveries/queue/bounded-reads.ts';
+import { MAKE_SPACE } from '../../../disk/disk.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import { VIEW_NAME } from '../../../transactions/view/projector.ts';
-import { MAKE_SPACE } from '../../disk.ts';
 import { EVENT_STORE } from '../../engine-health.ts';
 import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../../followers.ts';
 import type { Known } from './known.ts';

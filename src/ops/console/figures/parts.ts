@@ -3,11 +3,11 @@ import type { Clock } from '../../../clock.ts';
 import type { Coordination } from '../../../coordination/coordination.ts';
 import type { BoundedReads } from '../../../deliveries/queue/bounded-reads.ts';
 import type { DeliveryQueue } from '../../../deliveries/queue/delivery-queue.ts';
+import type { DiskState } from '../../../disk/disk.ts';
 import type { Environment } from '../../../domain/account-events.ts';
 import type { Damage, EventStore, PersistentSubscriptions } from '../../../event-store/event-store.ts';
 import type { TransactionsView } from '../../../transactions/view/transactions-view.ts';
 import type { ViewBuilds } from '../../../transactions/view/view-builds.ts';
-import type { DiskState } from '../../disk.ts';
 import type { AttemptHistory, FigureHistory } from '../../history.ts';
 import type { Readiness } from '../../ops-server.ts';
 

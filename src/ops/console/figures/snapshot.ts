@@ -1,8 +1,8 @@
 import type { LiveProcess } from '../../../coordination/coordination.ts';
 import { PROCESS_MAX_AGE_MS } from '../../../coordination/process-report.ts';
 import type { LaneStreak } from '../../../deliveries/queue/bounded-reads.ts';
+import type { DiskState } from '../../../disk/disk.ts';
 import type { Damage } from '../../../event-store/event-store.ts';
-import type { DiskState } from '../../disk.ts';
 import { type FollowerStatus, followerStatus } from '../../followers.ts';
 import type { Readiness } from '../../ops-server.ts';
 import { MAX_BACKLOG_COUNTED } from '../../shared-figures.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { wasWriteRefusedLately } from '../sqlite/refused-writes.ts';
+import { wasWriteRefusedLately } from './refused-writes.ts';
 
 const MIN_FREE_BYTES = 1e9;
 const MIN_FREE_SHARE = 0.05;

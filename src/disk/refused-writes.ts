@@ -1,4 +1,4 @@
-import { sharedNumber } from '../shared-number.ts';
+import { sharedNumber } from '../thread.ts';
 
 /** Longer than any part that writes waits before it tries again. */
 const RECENT_SECONDS = 15;

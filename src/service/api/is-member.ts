@@ -1,0 +1,23 @@
+import type { Engines } from '../../app.ts';
+import { sinceBoot } from '../../clock.ts';
+import { isUnavailable } from '../../errors.ts';
+import type { Position } from '../../event-store/event-store.ts';
+import type { Standing } from '../../ops/standing.ts';
+
+/**
+ * Whether a directory may be judged by: commands wait for this process, or it has everything that is recorded at this
+ * moment, as the end of an embedded log tells. So a disk that takes no report does not end reading.
+ */
+export function isMember(
+  { standing, engines }: { readonly standing: Standing; readonly engines: Pick<Engines, 'endNow'> },
+  position: Position,
+): boolean {
+  if (standing.isMember(sinceBoot.now(), position)) return true;
+  if (engines.endNow === undefined) return false;
+  try {
+    return position >= engines.endNow();
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    return false;
+  }
+}
