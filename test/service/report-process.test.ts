@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Engines, openEngines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
+import { sinceBoot, systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { silentLog } from '../../src/log.ts';
 import { Standing } from '../../src/ops/standing.ts';
@@ -44,7 +44,7 @@ test('a process is as far as the directory of it that is furthest behind, once a
 
 test('a process becomes a member by its report, and leaves when it stops', async () => {
   const { standing, live, stop } = await start(['main']);
-  await until(async () => standing.isMember(Date.now(), 0), 5_000);
+  await until(async () => standing.isMember(sinceBoot.now(), 0), 5_000);
   expect(await live()).toEqual([null]);
   await stop();
   expect(await live()).toEqual([]);

@@ -43,6 +43,7 @@ test('one that does not stop keeps none of the others from it, and every failure
   expect((failure as AggregateError).errors).toEqual([new Error('in use'), new Error('locked')]);
   expect(lines.map(({ part, level }) => [part, level])).toEqual([
     ['API', 50],
+    ['directory', 20],
     ['stores', 50],
   ]);
 });
