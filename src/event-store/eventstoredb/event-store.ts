@@ -19,8 +19,8 @@ import { EventStoreDbAppends } from './log/append.ts';
 import { inParallel, readBackwards, readHead, readRange } from './log/reads.ts';
 import { subscribe } from './log/subscribe.ts';
 
-/** Streams that `readStreams` reads at the same time. */
-const MAX_READS_AT_ONCE = 64;
+/** Streams that `readStreams` reads at the same time; an event of each may have 16 MiB until it has arrived. */
+const MAX_READS_AT_ONCE = 8;
 const PING_TIMEOUT_MS = 1_500;
 
 export interface EventStoreDbOptions {

@@ -3,9 +3,14 @@ import type { StatementSync } from 'node:sqlite';
 import { FuelError } from '../../errors.ts';
 import type { Database } from '../../sqlite/database.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../batch-bytes.ts';
+import { MAX_BYTES, tooLong } from '../event-bounds.ts';
 import { type Position, type RecordedEvent, Unreadable } from '../event-store.ts';
 
-export const EVENT_COLUMNS = 'position, stream, revision, id, type, recorded_at, data, metadata';
+/** In place of a text that is too long to be parsed stands its length, which SQLite knows without reading it. */
+export const EVENT_COLUMNS =
+  'position, stream, revision, id, type, recorded_at, ' +
+  `iif(octet_length(data) > ${MAX_BYTES.data}, octet_length(data), data) AS data, ` +
+  `iif(octet_length(metadata) > ${MAX_BYTES.metadata}, octet_length(metadata), metadata) AS metadata`;
 /** By stream and revision, with the position: it names the events whose own pages are damaged. */
 export const PLACES = 'events INDEXED BY sqlite_autoindex_events_1';
 
@@ -17,8 +22,8 @@ export interface EventRow {
   readonly id: string;
   readonly type: string;
   readonly recorded_at: number;
-  readonly data: string;
-  readonly metadata: string;
+  readonly data: string | number;
+  readonly metadata: string | number;
 }
 
 /** Where an event is, as the index has it. */
@@ -36,7 +41,7 @@ export class EventRows {
   readonly #bytesAt: StatementSync;
   readonly #placeAt: StatementSync;
   /** The events of one step share their metadata, and nobody changes it: it is parsed once, and one value stands for all. */
-  #lastMetadata: { readonly text: string; readonly value: unknown } | undefined;
+  #lastMetadata: { readonly text: EventRow['metadata']; readonly value: unknown } | undefined;
 
   constructor(db: Database) {
     this.#at = db.prepare(`SELECT ${EVENT_COLUMNS} FROM events WHERE position = ?`);
@@ -121,9 +126,12 @@ export class EventRows {
   }
 
   #parse(row: EventRow, what: 'data' | 'metadata'): unknown {
-    if (!this.#isText(row, what)) return damage(`${what} is not text`);
+    const text = row[what];
+    const fault = typeof text === 'number' ? tooLong(what, text) : undefined;
+    if (fault !== undefined) return fault;
+    if (typeof text !== 'string' || !this.#isText(row, what)) return damage(`${what} is not text`);
     try {
-      return JSON.parse(row[what]);
+      return JSON.parse(text);
     } catch {
       return new Unreadable(`${what} is not JSON`); // the error's own message quotes personal data
     }
@@ -143,7 +151,7 @@ const GARBLED = 'it is garbled';
 
 /** Counts the text, which is quicker than `eventBytes`; memory takes ten times that at most. */
 export function textBytes({ data, metadata }: Pick<EventRow, 'data' | 'metadata'>): number {
-  return (data?.length ?? 0) + (metadata?.length ?? 0);
+  return [data, metadata].reduce((sum: number, text) => sum + (typeof text === 'string' ? text.length : 0), 0);
 }
 
 /** What stands for an event of which the index alone is left. */

@@ -5,6 +5,7 @@ import { Signal } from '../../signal.ts';
 import { CommitWatch } from '../../sqlite/commit-watch.ts';
 import { Database } from '../../sqlite/database.ts';
 import { isRepeated } from '../../sqlite/errors.ts';
+import { assertStorable } from '../event-bounds.ts';
 import type {
   Append,
   AppendResult,
@@ -280,10 +281,9 @@ interface EventText {
 }
 
 function textsOf(metadataText: (metadata: object) => string): (event: NewEvent) => EventText {
-  return ({ id, type, data, metadata }) => ({
-    id,
-    type,
-    data: jsonText(data),
-    metadata: metadataText(metadata),
-  });
+  return ({ id, type, ...event }) => {
+    const [data, metadata] = [jsonText(event.data), metadataText(event.metadata)];
+    assertStorable({ type, dataBytes: Buffer.byteLength(data), metadataBytes: Buffer.byteLength(metadata) });
+    return { id, type, data, metadata };
+  };
 }

@@ -120,9 +120,11 @@ function scanned(prefixes: readonly string[]): number {
   return leavesOutTransactions(prefixes) ? MAX_SCANNED_BY_INDEX : MAX_SCANNED;
 }
 
+type Columns = [number, string, number, string, string, number, EventRow['data'], EventRow['metadata']];
+
 /** From rows that are arrays, in the order of `EVENT_COLUMNS`. */
 function* rowsOf(arrays: Iterable<unknown>): Generator<EventRow, void> {
-  for (const values of arrays as Iterable<[number, string, number, string, string, number, string, string]>) {
+  for (const values of arrays as Iterable<Columns>) {
     const [position, stream, revision, id, type, recorded_at, data, metadata] = values;
     yield { position, stream, revision, id, type, recorded_at, data, metadata };
   }

@@ -1,5 +1,6 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { refusedConnectionString } from '../../../errors.ts';
+import { keepStoredContent } from './stored-content.ts';
 
 /** The driver pings every 10 s: a node that does not answer within this time is replaced by another one. */
 const PING_TIMEOUT_MS = 3_000;
@@ -29,7 +30,7 @@ export function newClient(url: string): EventStoreDBClient {
   const fault = faultOfOptions(url);
   if (fault !== undefined) throw refused(url, fault);
   try {
-    return EventStoreDBClient.connectionString(withPing(withoutVerify(url)));
+    return keepStoredContent(EventStoreDBClient.connectionString(withPing(withoutVerify(url))));
   } catch (error) {
     throw refused(url, error);
   }

@@ -1,9 +1,4 @@
-import {
-  type AllStreamResolvedEvent,
-  type Filter,
-  type RecordedEvent as StoredEvent,
-  streamNameFilter,
-} from '@eventstore/db-client';
+import { type Filter, type RecordedEvent as StoredEvent, streamNameFilter } from '@eventstore/db-client';
 import {
   ERASED_REVISION,
   type Position,
@@ -11,6 +6,7 @@ import {
   STREAM_ERASED,
   Unreadable,
 } from '../../event-store.ts';
+import { StoredContent } from './stored-content.ts';
 
 /** Every stream but the server's own. */
 const USER_STREAMS = '^[^\\$]';
@@ -42,12 +38,18 @@ export function isWanted(stream: string, prefixes: readonly string[]): boolean {
 }
 
 /** Undefined for a link whose event is gone: the server sends the link alone. */
-export function recordedOf({ event }: Pick<AllStreamResolvedEvent, 'event'>): RecordedEvent | undefined {
+export function recordedOf({
+  event,
+}: {
+  readonly event?: StoredEvent | undefined;
+}): RecordedEvent | undefined {
   return event === undefined ? undefined : toRecorded(event);
 }
 
 export function toRecorded(event: StoredEvent): RecordedEvent {
-  const { type, streamId: stream, id, position } = event;
+  const { type, streamId: stream, id, position, data: content } = event;
+  if (!(content instanceof StoredContent)) throw new TypeError(`the content of ${stream} was parsed already`);
+  const { faults, metadata } = content;
   // The server marks an erasure beyond all revisions that it gives to what is appended.
   const erasure = type === STREAM_ERASED && event.revision > BigInt(ERASED_REVISION);
   return {
@@ -56,8 +58,8 @@ export function toRecorded(event: StoredEvent): RecordedEvent {
     revision: erasure ? ERASED_REVISION : toSafe(event.revision),
     id,
     type,
-    data: erasure ? null : readable(event),
-    metadata: erasure ? null : readableMetadata(event.metadata),
+    data: erasure ? null : (faults.data ?? dataIn(content)),
+    metadata: erasure ? null : (faults.metadata ?? metadataIn(metadata)),
     recordedAtMs: event.created.getTime(),
   };
 }
@@ -73,18 +75,22 @@ export function toSafe(value: bigint | string): number {
   return number;
 }
 
-/**
- * The driver returns bytes for what was not appended as JSON, and the text itself where it can not be parsed. Data of
- * this service's events is always an object.
- */
-function readable({ isJson, data }: StoredEvent): unknown {
-  if (!isJson) return new Unreadable('data is not JSON: it was appended as bytes');
-  if (typeof data === 'string') return new Unreadable('data is not JSON, or nothing but a text');
-  return data;
+/** Data of this service's events is always an object. */
+function dataIn(content: StoredContent): unknown {
+  if (!content.isJson) return new Unreadable('data is not JSON: it was appended as bytes');
+  return parse(content, 'data');
 }
 
-function readableMetadata(metadata: unknown): unknown {
-  return metadata instanceof Uint8Array ? new Unreadable('metadata is not JSON') : (metadata ?? null);
+function metadataIn(bytes: Uint8Array): unknown {
+  return bytes.length === 0 ? null : parse(bytes, 'metadata');
+}
+
+function parse(bytes: Uint8Array, what: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+  } catch {
+    return new Unreadable(`${what} is not JSON`); // the error's own message quotes personal data
+  }
 }
 
 /** The stream in which the server keeps a group's checkpoint, or links to what it has parked. */

@@ -1,8 +1,9 @@
 import type { ResolvedEvent } from '@eventstore/db-client';
+import { membersOf } from '../../codec.ts';
 import type { ParkedEvent } from '../../event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
-import { groupStream, toRecorded, toSafe } from '../driver/events.ts';
-import { collect, readEnd, unlessErased } from '../log/reads.ts';
+import { groupStream, toRecorded } from '../driver/events.ts';
+import { readEnd, readStream } from '../log/reads.ts';
 
 /** The server puts this before the reason that a consumer gives. */
 const REASON_PREFIX = "Client explicitly NAK'ed message.\n";
@@ -11,15 +12,11 @@ const REASON_PREFIX = "Client explicitly NAK'ed message.\n";
 export async function readParked(
   connection: EventStoreDbConnection,
   group: string,
-  limit = Number.MAX_SAFE_INTEGER,
+  limit?: number,
 ): Promise<ParkedEvent[]> {
-  const stream = groupStream(group, 'parked');
-  const links = await unlessErased(() =>
-    connection.use((client, cancelled) =>
-      collect(client.readStream(stream, { resolveLinkTos: true, maxCount: limit }), cancelled),
-    ),
-  );
-  return links === 'erased' ? [] : links.flatMap(parkedOf);
+  const range = { resolveLinkTos: true, ...(limit === undefined ? {} : { maxCount: limit }) };
+  const parked = await readStream(connection, groupStream(group, 'parked'), parkedOf, range);
+  return parked === 'erased' ? [] : parked;
 }
 
 /**
@@ -33,17 +30,15 @@ export async function parkedLinkAt(
 ): Promise<number | undefined> {
   const stream = groupStream(group, 'parked');
   const link = await connection.use((client, cancelled) => readEnd(client, { stream, end }, cancelled));
-  return link === undefined ? undefined : toSafe(link.revision);
+  return link?.revision;
 }
 
-function parkedOf({ event, link }: ResolvedEvent): ParkedEvent[] {
-  if (event === undefined || link === undefined) return [];
-  const { reason = '' } = (link.metadata ?? {}) as { readonly reason?: string };
-  return [
-    {
-      event: toRecorded(event),
-      reason: reason.startsWith(REASON_PREFIX) ? reason.slice(REASON_PREFIX.length) : reason,
-      parkedAtMs: link.created.getTime(),
-    },
-  ];
+function parkedOf({ event, link }: ResolvedEvent): ParkedEvent | undefined {
+  if (event === undefined || link === undefined) return undefined;
+  const { reason = '' } = membersOf(toRecorded(link).metadata) as { readonly reason?: string };
+  return {
+    event: toRecorded(event),
+    reason: reason.startsWith(REASON_PREFIX) ? reason.slice(REASON_PREFIX.length) : reason,
+    parkedAtMs: link.created.getTime(),
+  };
 }

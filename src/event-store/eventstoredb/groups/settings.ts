@@ -6,12 +6,16 @@ import {
   type PersistentSubscriptionToAllSettings,
   ROUND_ROBIN,
   START,
-  type RecordedEvent as StoredEvent,
   UNBOUNDED,
 } from '@eventstore/db-client';
 import { FuelError } from '../../../errors.ts';
 import { pause } from '../../../pause.ts';
-import { type GroupSettings, type GroupStatus, MAX_PARKED_LOOKED_AT } from '../../event-store.ts';
+import {
+  type GroupSettings,
+  type GroupStatus,
+  MAX_PARKED_LOOKED_AT,
+  type RecordedEvent,
+} from '../../event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { groupStream, toSafe } from '../driver/events.ts';
 import { readEnd } from '../log/reads.ts';
@@ -173,7 +177,7 @@ async function replace(
   group: string,
   wanted: PersistentSubscriptionToAllSettings,
 ): Promise<void> {
-  const checkpoint = (): Promise<StoredEvent | undefined> =>
+  const checkpoint = (): Promise<RecordedEvent | undefined> =>
     connection.use((client, cancelled) =>
       readEnd(client, { stream: groupStream(group, 'checkpoint'), end: 'last' }, cancelled),
     );

@@ -1,3 +1,4 @@
+import { assertStorable } from '../../event-bounds.ts';
 import type { Append, AppendResult } from '../../event-store.ts';
 import { jsonText, repeatingJson } from '../../json-text.ts';
 import { type BatchAnswer, type BatchAppend, EventStoreDbBatchAppend } from '../driver/batch-append.ts';
@@ -91,12 +92,12 @@ function toBytes(metadataText: (metadata: object) => string): (append: Append) =
     return {
       stream,
       expected,
-      events: events.map(({ id, type, data, metadata }) => ({
-        id,
-        type,
-        data: Buffer.from(jsonText(data)),
-        metadata: Buffer.from(metadataText(metadata)),
-      })),
+      events: events.map(({ id, type, ...event }) => {
+        const data = Buffer.from(jsonText(event.data));
+        const metadata = Buffer.from(metadataText(event.metadata));
+        assertStorable({ type, dataBytes: data.length, metadataBytes: metadata.length });
+        return { id, type, data, metadata };
+      }),
     };
   };
 }

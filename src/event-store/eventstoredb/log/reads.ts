@@ -3,15 +3,18 @@ import {
   END,
   type EventStoreDBClient,
   FORWARDS,
+  type ResolvedEvent,
   START,
   type RecordedEvent as StoredEvent,
   StreamDeletedError,
   type StreamingRead,
   StreamNotFoundError,
 } from '@eventstore/db-client';
+import { MAX_BATCH_BYTES } from '../../batch-bytes.ts';
 import type { BackwardsBatch, EventStore, Position, RecordedEvent } from '../../event-store.ts';
 import type { EventStoreDbConnection, UseOptions } from '../driver/connection.ts';
-import { isWanted, recordedOf, toPosition, toRecorded } from '../driver/events.ts';
+import { isWanted, recordedOf, toPosition } from '../driver/events.ts';
+import { StoredContent } from '../driver/stored-content.ts';
 
 /** Records of one step backwards: an unfiltered read holds them all in memory. */
 const MAX_BACKWARDS = 500;
@@ -21,26 +24,52 @@ export interface StreamRange {
   readonly fromRevision?: number;
   /** All unless given. */
   readonly maxCount?: number;
+  /** Whether links are read with what they link to. */
+  readonly resolveLinkTos?: boolean;
 }
 
 /** The stream's events in order; `erased` where it takes no more. Nothing for a stream that does not exist. */
 export async function readRange(
   connection: EventStoreDbConnection,
   stream: string,
-  { fromRevision = 0, maxCount }: StreamRange = {},
+  range?: StreamRange,
   options?: UseOptions,
 ): Promise<RecordedEvent[] | 'erased'> {
-  const range = {
-    direction: FORWARDS,
-    fromRevision: fromRevision === 0 ? START : BigInt(fromRevision),
-    ...(maxCount === undefined ? {} : { maxCount }),
-  } as const;
-  return await unlessErased(() =>
-    connection.use(async (client, cancelled) => {
-      const events = await collect(client.readStream(stream, range), cancelled);
-      return events.flatMap(({ event }) => (event === undefined ? [] : [toRecorded(event)]));
-    }, options),
-  );
+  return await readStream(connection, stream, (resolved) => recordedOf(resolved), { ...range, ...options });
+}
+
+/** As `readRange`, what `toItem` makes of each event. In pages: large events take longer than one try may. */
+export async function readStream<T>(
+  connection: EventStoreDbConnection,
+  stream: string,
+  toItem: (resolved: ResolvedEvent) => T | undefined,
+  { fromRevision = 0, maxCount = Infinity, resolveLinkTos = false, ...options }: StreamRange & UseOptions,
+): Promise<T[] | 'erased'> {
+  const items: T[] = [];
+  let count = 0;
+  for (let from = BigInt(fromRevision); ; ) {
+    const range = {
+      fromRevision: from === 0n ? (START as typeof START) : from,
+      resolveLinkTos,
+      ...(maxCount === Infinity ? {} : { maxCount: maxCount - count }),
+    };
+    const page = await unlessErased(() =>
+      connection.use(
+        (client, cancelled) => collectPage(client.readStream(stream, range), cancelled),
+        options,
+      ),
+    );
+    if (page === 'erased') return page;
+    for (const resolved of page.found) {
+      const item = toItem(resolved);
+      if (item !== undefined) items.push(item);
+    }
+    count += page.found.length;
+    const last = page.found.at(-1);
+    if (!page.isFull || last === undefined || count >= maxCount) return items;
+    from = (last.link ?? last.event)?.revision ?? from;
+    from += 1n;
+  }
 }
 
 /** The position of the last event in `$all`, including those of the server; 0 where there is none. */
@@ -59,14 +88,14 @@ export async function readBackwards(
 ): Promise<BackwardsBatch> {
   const fromPosition = before === undefined ? END : { commit: BigInt(before), prepare: BigInt(before) };
   const maxCount = Math.max(1, Math.min(limit, MAX_BACKWARDS));
-  const found = await connection.use((client, cancelled) =>
-    collect(client.readAll({ direction: BACKWARDS, fromPosition, maxCount }), cancelled),
+  const { found, isFull } = await connection.use((client, cancelled) =>
+    collectPage(client.readAll({ direction: BACKWARDS, fromPosition, maxCount }), cancelled),
   );
   const records = found.flatMap((resolved) => recordedOf(resolved) ?? []);
   return {
     events: records.filter(({ stream }) => isWanted(stream, prefixes)).slice(0, limit),
     position: records.at(-1)?.position ?? 0,
-    atStart: found.length < maxCount,
+    atStart: found.length < maxCount && !isFull,
   };
 }
 
@@ -95,36 +124,70 @@ export async function readEnd(
   client: EventStoreDBClient,
   { stream, end }: { readonly stream: string; readonly end: 'first' | 'last' },
   cancelled: AbortSignal,
-): Promise<StoredEvent | undefined> {
+): Promise<RecordedEvent | undefined> {
   const from =
     end === 'first'
       ? ({ direction: FORWARDS, fromRevision: START } as const)
       : ({ direction: BACKWARDS, fromRevision: END } as const);
-  const found = await unlessErased(() =>
-    collect(client.readStream(stream, { ...from, maxCount: 1 }), cancelled),
+  const page = await unlessErased(() =>
+    collectPage(client.readStream(stream, { ...from, maxCount: 1 }), cancelled),
   );
-  return found === 'erased' ? undefined : found[0]?.event;
+  return page === 'erased' ? undefined : page.found.map(recordedOf)[0];
 }
 
 /** All that a read returns. */
-export function collect<E>(read: StreamingRead<E>, cancelled: AbortSignal): Promise<E[]> {
+export async function collect<E extends Resolved>(
+  read: StreamingRead<E>,
+  cancelled: AbortSignal,
+): Promise<E[]> {
+  return (await collectPage(read, cancelled, Infinity)).found;
+}
+
+/** What a read returns first: `isFull` where that is `maxBytes`, and there may be more. */
+export function collectPage<E extends Resolved>(
+  read: StreamingRead<E>,
+  cancelled: AbortSignal,
+  maxBytes = MAX_BATCH_BYTES,
+): Promise<Page<E>> {
   return new Promise((resolve, reject) => {
     const found: E[] = [];
-    read.on('data', (event) => found.push(event));
-    read.on('end', () => resolve(found));
-    read.on('error', reject);
-    cancelled.addEventListener('abort', () => {
+    let bytes = 0;
+    const cancel = (): void => {
       read.cancel().catch(reject);
-    });
+    };
+    const receive = (resolved: E): void => {
+      found.push(resolved);
+      const content = resolved.event?.data;
+      bytes += content instanceof StoredContent ? content.receivedBytes : 0;
+      if (bytes < maxBytes) return;
+      read.off('data', receive).resume(); // what it still brings is thrown away
+      cancel();
+      resolve({ found, isFull: true });
+    };
+    read.on('data', receive);
+    read.on('end', () => resolve({ found, isFull: false }));
+    read.on('error', reject);
+    cancelled.addEventListener('abort', cancel);
   });
 }
 
-/** `[]` for a stream that does not exist, `erased` for one that was erased. */
-export async function unlessErased<T>(read: () => Promise<T[]>): Promise<T[] | 'erased'> {
+interface Resolved {
+  readonly event?: StoredEvent;
+}
+
+interface Page<E> {
+  readonly found: E[];
+  readonly isFull: boolean;
+}
+
+/** Nothing for a stream that does not exist, `erased` for one that was erased. */
+async function unlessErased(
+  read: () => Promise<Page<ResolvedEvent>>,
+): Promise<Page<ResolvedEvent> | 'erased'> {
   try {
     return await read();
   } catch (error) {
-    if (error instanceof StreamNotFoundError) return [];
+    if (error instanceof StreamNotFoundError) return { found: [], isFull: false };
     if (error instanceof StreamDeletedError) return 'erased';
     throw error;
   }

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Append, NewEvent } from '../../../../src/event-store/event-store.ts';
 import {
@@ -23,9 +24,13 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** An event in the embedded store. */
+/** An event in the embedded store; its content is beside that, in a file of its id, where the store would not take it. */
 interface Envelope {
   readonly is_json: boolean;
+  readonly content?: Content;
+}
+
+interface Content {
   readonly data: string;
   readonly metadata: string;
 }
@@ -40,6 +45,7 @@ const METADATA: NewEvent['metadata'] = {
   causation_id: 'none',
 };
 const PAGE = 1_000;
+const MAX_CONTENT_BYTES = 256 * 1024;
 /** Positions look like byte offsets, so that nobody relies on counting them. */
 const BYTES_PER_EVENT = 1_000;
 const FIRST_BYTE = 2_137;
@@ -47,6 +53,7 @@ const FIRST_BYTE = 2_137;
 /** The log on an embedded event store with no other writer; all of it is in memory too. */
 export class DoubleLog {
   readonly index = new StreamIndex();
+  readonly #folder: string;
   readonly #store: SqliteEventStore;
   readonly #clock: { nowMs: number };
   readonly #listeners = new Set<() => void>();
@@ -56,7 +63,8 @@ export class DoubleLog {
   #committing: Promise<void> | undefined;
   #isClosed = false;
 
-  private constructor(store: SqliteEventStore, clock: { nowMs: number }) {
+  private constructor(folder: string, store: SqliteEventStore, clock: { nowMs: number }) {
+    this.#folder = folder;
     this.#store = store;
     this.#clock = clock;
   }
@@ -67,7 +75,7 @@ export class DoubleLog {
       path: join(folder, 'events.db'),
       clock: { now: () => clock.nowMs },
     });
-    const log = new DoubleLog(store, clock);
+    const log = new DoubleLog(folder, store, clock);
     log.#load();
     return log;
   }
@@ -112,8 +120,9 @@ export class DoubleLog {
     for (let after = 0, caughtUp = false; !caughtUp; ) {
       const batch = this.#store.readAll({ prefixes: [], after, limit: PAGE });
       for (const { position, stream, id, type, data, recordedAtMs } of batch.events) {
-        const { is_json, data: bytes, metadata } = data as Envelope;
-        const event = { id, type, isJson: is_json, data: fromBase64(bytes), metadata: fromBase64(metadata) };
+        const { is_json, content = this.#contentBeside(id) } = data as Envelope;
+        const bytes = { data: fromBase64(content.data), metadata: fromBase64(content.metadata) };
+        const event = { id, type, isJson: is_json, ...bytes };
         this.#add(event, { stream, sequence: position, createdMs: recordedAtMs, isRecent: false });
       }
       after = batch.position;
@@ -142,7 +151,11 @@ export class DoubleLog {
     const appends: Append[] = [];
     const record = (stream: string, events: readonly ProposedRecord[]): LogRecord | undefined => {
       const count = this.index.all(stream).length;
-      appends.push({ stream, expected: count === 0 ? 'none' : count - 1, events: events.map(toStored) });
+      appends.push({
+        stream,
+        expected: count === 0 ? 'none' : count - 1,
+        events: events.map((event) => this.#toStored(event)),
+      });
       const place = { stream, createdMs: this.#clock.nowMs, isRecent: true };
       return events.map((event) => this.#add(event, { ...place, sequence: ++this.#sequence })).at(-1);
     };
@@ -172,6 +185,18 @@ export class DoubleLog {
     }
   }
 
+  #toStored({ id, type, isJson, data, metadata }: ProposedRecord): NewEvent {
+    const content: Content = { data: toBase64(data), metadata: toBase64(metadata) };
+    const isSmall = data.length + metadata.length <= MAX_CONTENT_BYTES;
+    if (!isSmall) writeFileSync(join(this.#folder, id), JSON.stringify(content));
+    const envelope: Envelope = { is_json: isJson, ...(isSmall && { content }) };
+    return { id, type, data: envelope, metadata: METADATA };
+  }
+
+  #contentBeside(id: string): Content {
+    return JSON.parse(readFileSync(join(this.#folder, id), 'utf8'));
+  }
+
   #add(event: ProposedRecord, place: PlaceInLog): LogRecord {
     const { stream, sequence, createdMs, isRecent } = place;
     // A writer's event of this type has a revision as any other.
@@ -191,11 +216,6 @@ interface PlaceInLog {
   readonly sequence: number;
   readonly createdMs: number;
   readonly isRecent: boolean;
-}
-
-function toStored({ id, type, isJson, data, metadata }: ProposedRecord): NewEvent {
-  const envelope: Envelope = { is_json: isJson, data: toBase64(data), metadata: toBase64(metadata) };
-  return { id, type, data: envelope, metadata: METADATA };
 }
 
 function toBase64(bytes: Uint8Array): string {

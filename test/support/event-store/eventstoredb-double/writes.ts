@@ -23,7 +23,7 @@ interface AppendContext {
 
 /** The server answers an append without an event neither with success nor with an error worth copying. */
 const NO_EVENTS = 'an append without events';
-/** Data and metadata of one append, by the server's default. */
+/** The data of one append, by the server's default; metadata is not counted. */
 const MAX_APPEND_BYTES = 1024 * 1024;
 const EXPECTED_NUMBERS = { any: -2n, no_stream: -1n, stream_exists: -4n } as const;
 
@@ -101,7 +101,7 @@ async function answerBatch(
   const identifier = options.getStreamIdentifier();
   const expected = expectedOf(options);
   const answer = new streams.BatchAppendResp().setCorrelationId(correlation).setStreamIdentifier(identifier);
-  const bytes = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+  const bytes = events.reduce((sum, { data }) => sum + data.length, 0);
   const fault = nextFault();
   if (events.length === 0) {
     answer.setError(toStatus(new shared.BadRequest().setMessage(NO_EVENTS), 'BadRequest'));

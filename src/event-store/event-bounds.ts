@@ -1,0 +1,27 @@
+import { FuelError } from '../errors.ts';
+import { Unreadable } from './event-store.ts';
+
+/**
+ * Bytes of an event that are parsed: a value may take twenty times the memory of its text. EventStoreDB takes a MiB in one
+ * append by default, and does not limit metadata, which may have 16 MiB; that of this service has some 300 bytes.
+ */
+export const MAX_BYTES = { data: 1024 * 1024, metadata: 64 * 1024 } as const;
+
+/** In place of what is too long to be parsed. */
+export function tooLong(what: keyof typeof MAX_BYTES, bytes: number): Unreadable | undefined {
+  if (bytes <= MAX_BYTES[what]) return undefined;
+  return new Unreadable(`${what} has ${bytes} bytes, more than ${MAX_BYTES[what]}`);
+}
+
+/** Throws `ITEM_REFUSED` for an event that could not be read again, and for one without a type, which drivers fail on. */
+export function assertStorable(event: {
+  readonly type: string;
+  readonly dataBytes: number;
+  readonly metadataBytes: number;
+}): void {
+  const { type, dataBytes, metadataBytes } = event;
+  const fault = tooLong('data', dataBytes) ?? tooLong('metadata', metadataBytes);
+  const reason = type === '' ? 'it has no type' : fault?.reason;
+  if (reason !== undefined)
+    throw new FuelError('ITEM_REFUSED', `the event store does not take an event: ${reason}`);
+}
