@@ -7,8 +7,8 @@ import { evolve, foldAccount } from '../domain/account-evolve.ts';
 import { FuelError } from '../errors.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
+import { readSkipped } from '../event-store/skipped-events.ts';
 import { readAccountEvent } from './directory/apply-to-directory.ts';
-import { readSkipped } from './directory/skipped-events.ts';
 
 const MAX_ATTEMPTS = 20;
 

@@ -5,44 +5,67 @@ import { FuelError } from '../errors.ts';
 import { RESTORE_EVENTS } from '../event-store/damage.ts';
 import { type EventStore, isDamaged } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
+import { isSkipped, type Place, readSkipped, skippedBy } from '../event-store/skipped-events.ts';
 import { loadDirectory } from './directory/load-directory.ts';
-import { skippedBy } from './directory/skipped-events.ts';
 
 /**
- * Has an account judged without the event that closed it. Returns whether that is new: an event is skipped once. Rejects
- * with `REFUSED` where no account is closed by an event at this position, or its bytes are damaged.
+ * Has an account judged without the event that closed it, or nobody bothered again by an event that is parked: `parked`,
+ * if one is at this position. Returns whether that is new: an event is skipped once. Rejects with `REFUSED` where there
+ * is neither, or its bytes are damaged.
  */
 export async function skipEvent(
   store: EventStore,
   position: number,
-  { author, reason, clock }: { readonly author: Author; readonly reason: string; readonly clock: Clock },
+  {
+    author,
+    reason,
+    clock,
+    parked,
+  }: {
+    readonly author: Author;
+    readonly reason: string;
+    readonly clock: Clock;
+    readonly parked?: Place | undefined;
+  },
 ): Promise<boolean> {
-  const operations = await store.readStream(OPERATIONS_STREAM);
-  const isKnown = operations.some(
-    (event) => skippedBy(event) !== undefined && (event.data as { position: unknown }).position === position,
-  );
-  if (isKnown) return false;
-  const directory = await loadDirectory(store);
-  const account = Iterator.from(directory.accounts()).find(
-    ({ unreadable }) => unreadable?.position === position,
-  );
-  const stream = account && accountStream(account.id);
-  const event = stream && (await store.readStream(stream)).find((each) => each.position === position);
-  if (event === undefined || event === '') {
+  const place = parked ?? (await closingEvent(store, position));
+  const wasSkipped =
+    place === undefined ? await isOfSkipped(store, position) : isSkipped(await readSkipped(store), place);
+  if (wasSkipped) return false;
+  if (place === undefined) {
     throw new FuelError(
       'REFUSED',
-      `no account is closed by an event at position ${position}: fuel account show names the position. A parked event ` +
-        'of a transaction has no effect, and needs not be skipped',
+      `no account is closed by an event at position ${position}, and none of a transaction is parked there: fuel ` +
+        'account show and fuel projection parked name the positions',
     );
   }
-  if (isDamaged(event)) {
+  const { stream, revision } = place;
+  const [event] = await store.readStream(stream, { fromRevision: revision });
+  if (event !== undefined && isDamaged(event)) {
     throw new FuelError(
       'REFUSED',
       `its bytes are damaged, and it may have switched something off: ${RESTORE_EVENTS}`,
     );
   }
-  const data = { position, stream: event.stream, revision: event.revision, reason };
+  const data = { position, stream, revision, reason };
   const skipped = newEvent({ type: 'ParkedSkipped', data }, author, clock.now());
   await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [skipped] }]);
   return true;
+}
+
+async function closingEvent(store: EventStore, position: number): Promise<Place | undefined> {
+  const directory = await loadDirectory(store);
+  const account = Iterator.from(directory.accounts()).find(
+    ({ unreadable }) => unreadable?.position === position,
+  );
+  const events = account === undefined ? [] : await store.readStream(accountStream(account.id));
+  return events.find((event) => event.position === position);
+}
+
+/** An account that was closed by it is open again. */
+async function isOfSkipped(store: EventStore, position: number): Promise<boolean> {
+  const operations = await store.readStream(OPERATIONS_STREAM);
+  return operations.some(
+    (event) => skippedBy(event) !== undefined && (event.data as { position: unknown }).position === position,
+  );
 }

@@ -2,7 +2,6 @@ import { Directory } from '../../projections/directory.ts';
 import type { AccountState } from '../../projections/directory-entry.ts';
 import { applyToDirectory } from '../accounts/directory/apply-to-directory.ts';
 import { restoreDirectory } from '../accounts/directory/restore-directory.ts';
-import { readSkipped } from '../accounts/directory/skipped-events.ts';
 import type { SnapshotSource } from '../accounts/directory/snapshots/shared.ts';
 import { DIRECTORY_SNAPSHOT_VERSION } from '../accounts/directory/snapshots/snapshot.ts';
 import type { Clock } from '../clock.ts';
@@ -10,6 +9,7 @@ import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
 import { sameJson } from '../domain/values/same-json.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
+import { readSkipped } from '../event-store/skipped-events.ts';
 
 export interface DirectoryAgreement {
   /** Accounts. */

@@ -49,9 +49,13 @@ export class FoundStores {
       view: (await this.find('view')) ?? {
         checkpoint: async () => undefined,
         countParked: async () => 0,
+        parked: async () => [],
         builds: { current: async () => undefined },
       },
-      subscriptions: (await this.find('subscriptions')) ?? { status: async () => undefined },
+      subscriptions: (await this.find('subscriptions')) ?? {
+        status: async () => undefined,
+        parked: async () => [],
+      },
       coordination: (await this.find('coordination')) ?? {
         holder: async () => undefined,
         live: async () => [],

@@ -19,7 +19,7 @@ export const operationsEvents = {
   ViewRebuilt: type({ view: string(), reason: string() }),
   AgreementRepaired: type({ what: string(), repaired: integer }),
   ParkedRetried: type({ projection: string(), positions: array(integer) }),
-  /** An event that can never be applied is judged as if it were not there. */
+  /** An event that can never be applied is done without. */
   ParkedSkipped: type({ position: integer, stream: string(), revision: integer, reason: text }),
   StoreCopied: type({ from_store_id: string(), events: integer, deliveries: integer }),
   /** The store was copied to these addresses, and is not to be used any more. */

@@ -1,6 +1,5 @@
 import { NOTICE_MAX_AGE_MS, type Notice, needsNotice, noticesFor } from '../../projections/notices.ts';
 import { type ReadAccountEvent, readAccountEvent } from '../accounts/directory/apply-to-directory.ts';
-import { readSkipped } from '../accounts/directory/skipped-events.ts';
 import type { Clock } from '../clock.ts';
 import type { Account } from '../domain/account.ts';
 import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
@@ -16,6 +15,7 @@ import type {
   RecordedEvent,
 } from '../event-store/event-store.ts';
 import { newEvent } from '../event-store/new-event.ts';
+import { readSkipped } from '../event-store/skipped-events.ts';
 import type { Log } from '../log.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import type { Mailer } from './mailer.ts';

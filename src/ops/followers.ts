@@ -6,9 +6,11 @@ import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
 import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
 import type { EventStore, PersistentSubscriptions, Position } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/read-to-end.ts';
+import { countParkedByGroup } from '../event-store/skipped-events.ts';
 import { NOTICES_GROUP } from '../notices/notifier.ts';
 import { type BuildProgress, buildProgress } from '../transactions/view/build/progress.ts';
 import { isBuildLed } from '../transactions/view/build/rebuild.ts';
+import { countParkedByView } from '../transactions/view/operate.ts';
 import { PROJECTOR_LEASE, VIEW_NAME } from '../transactions/view/projector.ts';
 import type { TransactionsView } from '../transactions/view/transactions-view.ts';
 import type { ViewBuilds } from '../transactions/view/view-builds.ts';
@@ -43,11 +45,11 @@ export interface FollowerStatus {
 }
 
 export interface FollowerParts {
-  readonly store: Pick<EventStore, 'head' | 'subscribe'>;
-  readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked'> & {
+  readonly store: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>;
+  readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked' | 'parked'> & {
     readonly builds: Pick<ViewBuilds, 'current'>;
   };
-  readonly subscriptions: Pick<PersistentSubscriptions, 'status'>;
+  readonly subscriptions: Pick<PersistentSubscriptions, 'status' | 'parked'>;
   readonly coordination: Pick<Coordination, 'holder' | 'live'>;
   readonly clock: Clock;
 }
@@ -98,7 +100,7 @@ export async function projectionStatus(
     name: VIEW_NAME,
     position,
     ...(await lagOf({ store, clock }, [TRANSACTION_STREAMS], position)),
-    parked: await view.countParked(),
+    parked: await countParkedByView(store, view),
     holder: (await coordination.holder(PROJECTOR_LEASE))?.holder ?? null,
     ...(progress && (isLed ? { rebuild: progress } : { unfinished_rebuild_percent: progress.percent })),
   };
@@ -110,14 +112,14 @@ async function groupStatus(
   { name, prefixes, role }: (typeof GROUPS)[number],
   lagOf: typeof lagAfter,
 ): Promise<FollowerStatus> {
-  const { position, parked } = (await subscriptions.status(name)) ?? { position: 0, parked: 0 };
+  const { position, parked: counted } = (await subscriptions.status(name)) ?? { position: 0, parked: 0 };
   const live = await coordination.live(PROCESS_MAX_AGE_MS);
   const holders = live.filter(({ roles }) => roles.includes(role)).map(({ id }) => id);
   return {
     name,
     position,
     ...(await lagOf({ store, clock }, prefixes, position)),
-    parked,
+    parked: await countParkedByGroup(store, subscriptions, { group: name, counted }),
     holder: holders.length === 0 ? null : holders.join(', '),
   };
 }

@@ -3,8 +3,10 @@ import type { Directory } from '../../projections/directory.ts';
 import type { DeliveryQueue } from '../deliveries/queue/delivery-queue.ts';
 import { TRANSACTION_STREAMS } from '../domain/transaction-events.ts';
 import { errorKind } from '../errors.ts';
+import { countParkedByGroup } from '../event-store/skipped-events.ts';
 import type { Log } from '../log.ts';
 import { aborted, pause } from '../pause.ts';
+import { countParkedByView } from '../transactions/view/operate.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
 import { type FollowerParts, GROUPS, secondsBehind } from './followers.ts';
 import { FigureHistory } from './history.ts';
@@ -92,10 +94,10 @@ export class SharedFigures {
   }
 
   async #readView(parts: SharedFigureParts, signal: AbortSignal, lag: Record<string, number>): Promise<void> {
-    const { view } = parts;
+    const { store, view } = parts;
     const follower = VIEW_NAME;
     const after = (await view.checkpoint())?.position ?? 0;
-    this.#parked.set({ follower }, await view.countParked());
+    this.#parked.set({ follower }, await countParkedByView(store, view));
     const place = { prefixes: [TRANSACTION_STREAMS], after };
     lag[follower] = await secondsBehind(parts, place, signal);
     this.#lag.set({ follower }, lag[follower]);
@@ -106,8 +108,13 @@ export class SharedFigures {
     { name: follower, prefixes }: (typeof GROUPS)[number],
     { signal, lag }: { readonly signal: AbortSignal; readonly lag: Record<string, number> },
   ): Promise<void> {
-    const { position, parked } = (await parts.subscriptions.status(follower)) ?? { position: 0, parked: 0 };
-    this.#parked.set({ follower }, parked);
+    const { store, subscriptions } = parts;
+    const { position, parked: counted } = (await subscriptions.status(follower)) ?? {
+      position: 0,
+      parked: 0,
+    };
+    const place = { group: follower, counted };
+    this.#parked.set({ follower }, await countParkedByGroup(store, subscriptions, place));
     lag[follower] = await secondsBehind(parts, { prefixes, after: position }, signal);
     this.#lag.set({ follower }, lag[follower]);
   }

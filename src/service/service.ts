@@ -26,6 +26,7 @@ import { Standing } from '../ops/standing.ts';
 import { retryWhileUnavailable } from '../retry.ts';
 import { assertNotMoved } from '../store-copy/moved-store.ts';
 import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
+import { countParkedByView } from '../transactions/view/operate.ts';
 import { VIEW_NAME } from '../transactions/view/projector.ts';
 import { startNightly, verifyInThread } from './agreement/nightly.ts';
 import { ApiThreads, furtherApiThreads } from './api/api-threads.ts';
@@ -277,7 +278,7 @@ async function readProjection(engines: Engines): Promise<ProjectionReading> {
   const [checkpoint, head, parked] = await Promise.all([
     engines.view().checkpoint(),
     engines.store().head(),
-    engines.view().countParked(),
+    countParkedByView(engines.store(), engines.view()),
   ]);
   return { position: checkpoint?.position ?? 0, head, parked };
 }

@@ -74,9 +74,11 @@ describe('an account event that can never be applied', () => {
     onTestFinished(() => damaged.close());
     const [, , event] = await damaged.readStream('account-7');
     const how = { author: { actor: 'test', command: 'test' }, reason: 'x', clock };
-    await expect(skipEvent(damaged, event?.position ?? 0, how)).rejects.toThrow(
-      'restore events.db from a backup',
-    );
+    for (const parked of [undefined, event]) {
+      await expect(skipEvent(damaged, event?.position ?? 0, { ...how, parked })).rejects.toThrow(
+        'restore events.db from a backup',
+      );
+    }
   });
 });
 

@@ -179,7 +179,7 @@ test('at a glance the age of the first event that is not done is the same, and t
   await append('transaction-1', confirmed(1));
   clock.advance(4_600);
   await append('transaction-2', confirmed(2));
-  const parts = { ...stores, clock, subscriptions: { status } };
+  const parts = { ...stores, clock, subscriptions: { status, parked: async () => [] } };
   const counted = await followerStatus(parts);
   expect(counted.map(({ lag_seconds, lag_events }) => [lag_seconds, lag_events])).toEqual([
     [5, 2],

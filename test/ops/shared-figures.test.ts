@@ -12,12 +12,20 @@ import { openProjection } from '../support/transactions/projector.ts';
 
 const { signal } = new AbortController();
 
+const none = { parked: async () => [] };
+
 function opened(overrides: Partial<SharedFigureParts> = {}) {
   const stores = openProjection();
   const metrics = createMetrics();
   const status = async () => ({ position: 0, parked: 4 });
   const queue = stores.openQueue();
-  const parts = { ...stores, queue, directory: new Directory(), log: silentLog, subscriptions: { status } };
+  const parts = {
+    ...stores,
+    queue,
+    directory: new Directory(),
+    log: silentLog,
+    subscriptions: { ...none, status },
+  };
   const figures = async (): Promise<Record<string, number>> => {
     await metrics.shared.read({ ...parts, ...overrides }, signal);
     const lines = (await metrics.registry.metrics()).split('\n');
@@ -48,7 +56,10 @@ describe('the figures that are the same in every process', () => {
 
   test('have no lag where only events of others follow', async () => {
     const { append, clock, store, figures } = opened({
-      subscriptions: { status: async (name) => ({ position: name === 'deliveries' ? 1 : 0, parked: 0 }) },
+      subscriptions: {
+        ...none,
+        status: async (name) => ({ position: name === 'deliveries' ? 1 : 0, parked: 0 }),
+      },
     });
     await append('transaction-1', confirmed(1));
     await append('account-7', { type: 'IntegrationEnabled', data: { account_id: 7 } });
@@ -86,7 +97,7 @@ describe('the figures that are the same in every process', () => {
 
   test('are no numbers while they can not be read, and the others are', async () => {
     const status = (): Promise<never> => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
-    const { figures } = opened({ subscriptions: { status } });
+    const { figures } = opened({ subscriptions: { ...none, status } });
     expect(await figures()).toMatchObject({
       'fuel_follower_lag_seconds{follower="notices"}': Number.NaN,
       'fuel_follower_lag_seconds{follower="transactions"}': 0,
@@ -101,10 +112,11 @@ describe('the figures that are the same in every process', () => {
       return value;
     };
     const { figures } = opened({
-      subscriptions: { status: () => away({ position: 0, parked: 4 }) },
+      subscriptions: { ...none, status: () => away({ position: 0, parked: 4 }) },
       view: {
         checkpoint: () => away(undefined),
         countParked: () => away(2),
+        ...none,
         builds: { current: async () => undefined },
       },
       queue: {
@@ -127,7 +139,7 @@ describe('the figures that are the same in every process', () => {
   });
 
   test('are read no longer when the process stops, also while a store does not answer', async () => {
-    const { parts } = opened({ subscriptions: { status: () => new Promise(() => undefined) } });
+    const { parts } = opened({ subscriptions: { ...none, status: () => new Promise(() => undefined) } });
     const stopping = new AbortController();
     const running = createMetrics().shared.run(parts, stopping.signal);
     await new Promise(setImmediate);
@@ -137,7 +149,7 @@ describe('the figures that are the same in every process', () => {
 
   test('are kept for the console, what could not be read as not known', async () => {
     const status = (): Promise<never> => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
-    const { figures, history, clock } = opened({ subscriptions: { status } });
+    const { figures, history, clock } = opened({ subscriptions: { ...none, status } });
     await figures();
     clock.advance(15_000);
     await figures();

@@ -6,10 +6,10 @@ import { type DesiredAccount, decideDesired } from '../../domain/desired-account
 import type { DomainEvent } from '../../domain/events.ts';
 import type { Append, AppendResult, EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
+import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
 import { parsedLines } from '../../lines/parsed-lines.ts';
 import { type LineCounts, type LineDecider, recordLines } from '../../lines/record-lines.ts';
 import { readAccountEvent } from '../directory/apply-to-directory.ts';
-import { readSkipped, type SkippedEvents } from '../directory/skipped-events.ts';
 import { parseAccountLine } from './parse-account-line.ts';
 
 /** Of lines, each an account unless the file names one twice. */

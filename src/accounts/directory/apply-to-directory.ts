@@ -3,7 +3,7 @@ import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { ACCOUNT_STREAMS, type AccountEvent, isAccountEventType } from '../../domain/account-events.ts';
 import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/event-store.ts';
-import { isSkipped, NONE_SKIPPED, type SkippedEvents } from './skipped-events.ts';
+import { isSkipped, NONE_SKIPPED, type SkippedEvents } from '../../event-store/skipped-events.ts';
 
 /** An account's event and when it happened, or why it can't be read. */
 export type ReadAccountEvent =

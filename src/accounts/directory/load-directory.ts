@@ -5,9 +5,9 @@ import { ACCOUNT_STREAMS, accountStream } from '../../domain/account-events.ts';
 import { isUnavailable } from '../../errors.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/read-to-end.ts';
+import { readSkipped } from '../../event-store/skipped-events.ts';
 import { applyToDirectory } from './apply-to-directory.ts';
 import { restoreDirectory } from './restore-directory.ts';
-import { readSkipped } from './skipped-events.ts';
 import { mentioning } from './snapshots/mentioning.ts';
 import type { SnapshotSource } from './snapshots/shared.ts';
 

@@ -4,10 +4,10 @@ import type { Clock } from '../../clock.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { isUnavailable } from '../../errors.ts';
 import type { EventStore, Position, RecordedEvent } from '../../event-store/event-store.ts';
+import { NONE_SKIPPED, readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import { readAccountEvent } from './apply-to-directory.ts';
 import { LastKeyEvents } from './last-key-events.ts';
-import { NONE_SKIPPED, readSkipped, type SkippedEvents } from './skipped-events.ts';
 import type { SnapshotSource } from './snapshots/shared.ts';
 import {
   DIRECTORY_SNAPSHOT_VERSION,

@@ -1,18 +1,21 @@
 import { type Command, Option } from 'commander';
 import { skipEvent } from '../../accounts/skip-event.ts';
+import { DELIVERIES_GROUP } from '../../deliveries/fan-out/run-fan-out.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { FuelError } from '../../errors.ts';
 import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
 import { newEvent } from '../../event-store/new-event.ts';
+import { type Place, parkedByGroup } from '../../event-store/skipped-events.ts';
 import { NOTICES_GROUP } from '../../notices/notifier.ts';
 import { GROUPS, type GroupName } from '../../ops/followers.ts';
 import { printableLine } from '../../printable.ts';
 import type { ParkedTransactionEvent } from '../../transactions/view/checkpoint.ts';
-import { retryParked } from '../../transactions/view/operate.ts';
+import { parkedByView, retryParked } from '../../transactions/view/operate.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { addCommand, type Session } from '../command/command.ts';
 import { idOption, nameOption } from '../command/options.ts';
+import { replayWhereConsumed } from '../command/replay.ts';
 
 type Follower = typeof VIEW_NAME | GroupName;
 
@@ -60,7 +63,7 @@ export function addParkedCommands(projection: Command): void {
   });
   addCommand<{ readonly reason: string }>(parked, {
     usage: 'skip <position>',
-    summary: 'judge an account without the event that closed it, which can never be applied',
+    summary: 'do without an event that can never be applied: one that closed its account, or a parked one',
     example: 'fuel projection parked skip 1042 --reason "written by hand, without a name"',
     options: (command) => command.requiredOption('--reason <reason>', 'why, for the auditors', nameOption),
     changes: true,
@@ -68,22 +71,32 @@ export function addParkedCommands(projection: Command): void {
   });
 }
 
-/** The notices had parked the event too, where they met it. */
+/** The notices had parked an account's event too, where they met it. */
 async function skip(
   { engines, clock, author, out }: Session,
   [position = '']: readonly string[],
   { reason }: { readonly reason: string },
 ): Promise<number> {
   await engines.bind();
-  const isNew = await skipEvent(engines.store(), idOption(position), { author, reason, clock });
-  const subscriptions = engines.subscriptions();
-  if ((await subscriptions.status(NOTICES_GROUP)) !== undefined)
-    await subscriptions.replayParked(NOTICES_GROUP);
-  out.result(
-    { skipped: Number(isNew) },
-    isNew ? 'skipped: its account is judged without it' : 'it was skipped before',
-  );
+  const wanted = idOption(position);
+  const parked = await parkedTransactionEvent(engines, wanted);
+  const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
+  if (parked === undefined) await replayWhereConsumed(engines, NOTICES_GROUP);
+  const done =
+    parked === undefined ? 'skipped: its account is judged without it' : 'skipped: it is listed no more';
+  out.result({ skipped: Number(isNew) }, isNew ? done : 'it was skipped before');
   return 0;
+}
+
+/** A skipped event is still there. */
+async function parkedTransactionEvent(
+  engines: Session['engines'],
+  position: number,
+): Promise<Place | undefined> {
+  const [byView] = await engines.view().parked({ after: position - 1, limit: 1 });
+  if (byView?.position === position) return byView;
+  const parked = await engines.subscriptions().parked(DELIVERIES_GROUP);
+  return parked.find(({ event }) => event.position === position)?.event;
 }
 
 function followerOption(command: Command): Command {
@@ -100,19 +113,16 @@ async function* parkedOf(
   follower: Follower,
 ): AsyncGenerator<ParkedTransactionEvent> {
   if (follower === VIEW_NAME) {
-    const view = engines.view();
-    for (let page = await view.parked(), last = page.at(-1); last !== undefined; last = page.at(-1)) {
-      yield* page;
-      page = await view.parked({ after: last.position });
-    }
+    yield* parkedByView(engines.store(), engines.view());
     return;
   }
-  const parked = await engines.subscriptions().parked(follower);
+  const subscriptions = engines.subscriptions();
+  const parked = await parkedByGroup(engines.store(), subscriptions, { group: follower });
   for (const { event, reason, parkedAtMs } of parked) {
     const { position, stream, revision, type } = event;
     yield { ...{ position, stream, revision, type }, ...{ reason, parkedAtMs } };
   }
-  if (parked.length === MAX_PARKED_READ)
+  if (((await subscriptions.status(follower))?.parked ?? 0) > MAX_PARKED_READ)
     out.note(`${follower} has parked more: only the oldest ${MAX_PARKED_READ} are listed`);
 }
 

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { embeddedFiles } from '../../data-dir/embedded-files.ts';
+import { DELIVERIES_GROUP } from '../../deliveries/fan-out/run-fan-out.ts';
 import { eraseTransaction } from '../../erasure/erase-transaction.ts';
 import { FuelError } from '../../errors.ts';
 import { type ImportCounts, importTransactions } from '../../transactions/import/import-transactions.ts';
@@ -8,6 +9,7 @@ import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/
 import { openInput } from '../command/input-file.ts';
 import { idOption, nameOption } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
+import { replayWhereConsumed } from '../command/replay.ts';
 import { addListCommand } from './transactions/list.ts';
 import { addShowCommand } from './transactions/show.ts';
 
@@ -85,6 +87,7 @@ async function erase(
   };
   const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];
   const remains = await eraseTransaction(id, { store, queue, view, files, clock, author, reason });
+  await replayWhereConsumed(engines, DELIVERIES_GROUP);
   if (config.EVENTSTORE_URL !== undefined) {
     out.note(
       'EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations/customers.md',

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { Directory } from '../../../projections/directory.ts';
 import { type ReadAccountEvent, readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
-import { NONE_SKIPPED, readSkipped, type SkippedEvents } from '../../accounts/directory/skipped-events.ts';
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { type AccountDraft, EventOrderFault, evolveDraft } from '../../domain/account-evolve.ts';
 import type { EventStore, Position } from '../../event-store/event-store.ts';
+import { NONE_SKIPPED, readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
 
 /** Events of account streams kept in memory at most, of all accounts together. */
 const MAX_EVENTS = 100_000;

@@ -1,11 +1,33 @@
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
-import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import { type EventStore, MAX_PARKED_READ, type RecordedEvent } from '../../event-store/event-store.ts';
 import { type Author, newEvent } from '../../event-store/new-event.ts';
+import { countNotSkipped, notSkipped } from '../../event-store/skipped-events.ts';
 import { projectEvent } from '../project-event.ts';
+import type { ParkedTransactionEvent } from './checkpoint.ts';
 import { VIEW_NAME } from './projector.ts';
 import type { TransactionsView } from './transactions-view.ts';
 
-/** Applies parked events again: all of them, or the one at position `only`. Records `ParkedRetried` for each page of them. */
+/** What the view has parked, oldest first, without what was skipped. */
+export async function* parkedByView(
+  store: Pick<EventStore, 'readStream'>,
+  view: Pick<TransactionsView, 'parked'>,
+): AsyncGenerator<ParkedTransactionEvent> {
+  for (let page = await view.parked(), last = page.at(-1); last !== undefined; last = page.at(-1)) {
+    yield* await notSkipped(store, page);
+    page = await view.parked({ after: last.position });
+  }
+}
+
+/** As `countNotSkipped`. */
+export async function countParkedByView(
+  store: Pick<EventStore, 'readStream'>,
+  view: Pick<TransactionsView, 'parked' | 'countParked'>,
+): Promise<number> {
+  const list = () => view.parked();
+  return await countNotSkipped(store, { counted: await view.countParked(), most: MAX_PARKED_READ, list });
+}
+
+/** Applies parked events again, but none that was skipped: all of them, or the one at position `only`. Records `ParkedRetried` for each page of them. */
 export async function retryParked(
   store: EventStore,
   view: TransactionsView,
@@ -19,7 +41,7 @@ export async function retryParked(
     const last = page.at(-1)?.position;
     if (last === undefined || (only !== undefined && last !== only)) return counts;
     const events: RecordedEvent[] = [];
-    for (const { stream, revision } of page) {
+    for (const { stream, revision } of await notSkipped(store, page)) {
       const [event] = await store.readStream(stream, { fromRevision: revision });
       if (event !== undefined) events.push(event); // otherwise its stream was erased: there is nothing to apply
     }

@@ -1,4 +1,8 @@
 import { printableData } from '../../../event-store/codec.ts';
+import { MAX_PARKED_LOOKED_AT } from '../../../event-store/event-store.ts';
+import { parkedByGroup } from '../../../event-store/skipped-events.ts';
+import type { ParkedTransactionEvent } from '../../../transactions/view/checkpoint.ts';
+import { parkedByView } from '../../../transactions/view/operate.ts';
 import { VIEW_NAME } from '../../../transactions/view/projector.ts';
 import { type FollowerStatus, GROUPS } from '../../followers.ts';
 import type { ConsoleParts } from './parts.ts';
@@ -29,8 +33,12 @@ export async function parkedEvents(
   const ofView = has(VIEW_NAME) ? await parkedOfView(parts) : [];
   const ofGroups = await Promise.all(
     groups.map(async (follower) => {
-      const parked = await parts.subscriptions.parked(follower, MAX_PARKED);
-      return parked.map(({ event, reason, parkedAtMs }): ParkedFigure => {
+      const { store, subscriptions } = parts;
+      const parked = await parkedByGroup(store, subscriptions, {
+        group: follower,
+        limit: MAX_PARKED_LOOKED_AT,
+      });
+      return parked.slice(0, MAX_PARKED).map(({ event, reason, parkedAtMs }): ParkedFigure => {
         const { position, stream, revision, type } = event;
         const shown = withoutDriver(reason, printableData(event));
         return { follower, position, stream, revision, type, reason: shown, parkedAtMs };
@@ -44,7 +52,10 @@ async function parkedOfView({
   view,
   store,
 }: Pick<ConsoleParts, 'store' | 'view'>): Promise<readonly ParkedFigure[]> {
-  const parked = await view.parked({ limit: MAX_PARKED });
+  const parked: ParkedTransactionEvent[] = [];
+  for await (const event of parkedByView(store, view)) {
+    if (parked.push(event) === MAX_PARKED) break;
+  }
   const streams = await store.readStreams(parked.map(({ stream }) => stream));
   return parked.map((event, at) => {
     const recorded = streams[at]?.find(({ revision }) => revision === event.revision);
