@@ -40,7 +40,9 @@ const settings = {
   FUEL_EDGE_TOKEN: secret(optional(read.list(read.token))),
   FUEL_DIRECTORY_MAX_AGE: setting('60s', read.duration),
   FUEL_TRUSTED_PROXIES: optional(read.list(read.cidr)),
-  EVENTSTORE_URL: secret(optional(read.startsWith('esdb://', 'esdb+discover://'))),
+  EVENTSTORE_URL: secret(
+    optional(read.startsWith('esdb://', 'esdb+discover://', 'kurrentdb://', 'kurrentdb+discover://')),
+  ),
   MONGODB_URL: secret(optional(read.startsWith('mongodb://', 'mongodb+srv://'))),
   MONGODB_DATABASE: setting('fuel', read.text),
   FUEL_MASTER_KEY: secret(optional(read.list(read.masterKey))),

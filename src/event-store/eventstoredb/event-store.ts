@@ -24,7 +24,7 @@ const MAX_READS_AT_ONCE = 8;
 const PING_TIMEOUT_MS = 1_500;
 
 export interface EventStoreDbOptions {
-  /** `esdb://…` or `esdb+discover://…`; credentials, TLS and the nodes come from it. */
+  /** `esdb://…` or `kurrentdb://…`, with `+discover` too; credentials, TLS and the nodes come from it. */
   readonly url: string;
   /** Decides when retried events of a group are due. The server stamps events by its own clock. */
   readonly clock: Clock;

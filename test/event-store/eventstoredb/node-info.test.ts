@@ -29,14 +29,14 @@ async function secureNode() {
 }
 
 describe('what a node says of itself', () => {
-  test.each(['the double', ...(realUrl === undefined ? [] : [realUrl])])(
+  test.each(['the double', 'the double, as KurrentDB', ...(realUrl === undefined ? [] : [realUrl])])(
     'is its version and its clock: %s',
     async (at) => {
       let url = at;
-      if (at === 'the double') {
+      if (at.startsWith('the double')) {
         const double = await startEventStoreDbDouble();
         onTestFinished(() => double.stop());
-        url = double.url;
+        url = at.endsWith('KurrentDB') ? double.url.replace('esdb', 'kurrentdb') : double.url;
       }
       const store = eventStoreDbAt(url);
       onTestFinished(() => store.close());

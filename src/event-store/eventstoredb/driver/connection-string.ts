@@ -30,7 +30,7 @@ export function newClient(url: string): EventStoreDBClient {
   const fault = faultOfOptions(url);
   if (fault !== undefined) throw refused(url, fault);
   try {
-    return keepStoredContent(EventStoreDBClient.connectionString(withPing(withoutVerify(url))));
+    return keepStoredContent(EventStoreDBClient.connectionString(withPing(withoutVerify(asEsdb(url)))));
   } catch (error) {
     throw refused(url, error);
   }
@@ -59,6 +59,11 @@ function optionsOf(url: string): [name: string, value: string][] {
 
 function plain(name: string): string {
   return name.trim().toLowerCase().replace(/[_-]/g, '');
+}
+
+/** The driver is older than the name KurrentDB. */
+function asEsdb(url: string): string {
+  return url.replace(/^kurrentdb(?=:|\+discover:)/, 'esdb');
 }
 
 /** Without TLS there is nothing to verify, and the driver would print the string, password included. */

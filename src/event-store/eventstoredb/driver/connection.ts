@@ -31,7 +31,7 @@ export class EventStoreDbConnection {
   /** How the tries that are under way are cancelled. */
   readonly #cancels = new Set<(error: Error) => void>();
 
-  /** `url`: `esdb://…` or `esdb+discover://…`; credentials, TLS and the nodes come from it. Throws `CONFIG_INVALID`. */
+  /** `url`: as `EventStoreDbOptions.url`. Throws `CONFIG_INVALID`. */
   constructor(url: string) {
     this.client = newClient(url);
   }

@@ -33,9 +33,10 @@ interface Parsed {
   readonly credentials: string | undefined;
 }
 
-/** `esdb[+discover]://[user:password@]host[:port][,host…][/]?options`; the names of options are in any case. */
+/** `esdb[+discover]://[user:password@]host[:port][,host…][/]?options`; `kurrentdb` for `esdb` too. */
 function parse(url: string): Parsed {
-  const [, authority = '', query = ''] = /^esdb(?:\+discover)?:\/\/([^/?]*)\/?(?:\?(.*))?$/.exec(url) ?? [];
+  const [, authority = '', query = ''] =
+    /^(?:esdb|kurrentdb)(?:\+discover)?:\/\/([^/?]*)\/?(?:\?(.*))?$/.exec(url) ?? [];
   const at = authority.lastIndexOf('@');
   const options = new URLSearchParams();
   for (const [name, value] of new URLSearchParams(query)) options.set(name.toLowerCase(), value);
