@@ -81,7 +81,7 @@ export function scopedSubscriptions(
     ensureGroup: (group, settings) =>
       subscriptions.ensureGroup(named(group), { ...settings, prefixes: store.prefixes(settings.prefixes) }),
     consume: (group, options) => subscriptions.consume(named(group), options),
-    parked: (group) => subscriptions.parked(named(group)),
+    parked: (group, limit) => subscriptions.parked(named(group), limit),
     status: (group) => subscriptions.status(named(group)),
     replayParked: (group) => subscriptions.replayParked(named(group)),
     close: () => subscriptions.close(),
