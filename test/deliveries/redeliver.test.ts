@@ -2,10 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { Attempt } from '../../src/deliveries/queue/delivery-queue.ts';
 import { type RedeliverOptions, redeliverByIds, redeliverFailed } from '../../src/deliveries/redeliver.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
+import { FuelError } from '../../src/errors.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 import { newDelivery } from '../support/deliveries/deliveries.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { storeWith } from '../support/event-store/store-with.ts';
 import { cancelled, confirmed, voided } from '../support/transactions/e2e-samples.ts';
 
 const ANSWER = { status: 500, headers: {}, body: '' };
@@ -259,4 +261,16 @@ describe('redelivering what failed', () => {
     await account(onKey('WebhookDisabled'));
     await expect(redeliverFailed(ofKey, options)).rejects.toMatchObject({ code: 'REFUSED' });
   });
+});
+
+test('an outage ends a redelivery with its error: it is no refusal', async () => {
+  const { options, refused, ended } = await start();
+  const id = await ended(1, 'failed');
+  const { writer } = options;
+  const store = storeWith(writer.store, {
+    append: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')),
+  });
+  const redelivered = redeliverByIds([id], false, { ...options, writer: { ...writer, store } });
+  await expect(redelivered).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect(refused).toEqual([]);
 });

@@ -9,6 +9,7 @@ import { directoryOf } from '../support/accounts/directory-of.ts';
 import { newDelivery } from '../support/deliveries/deliveries.ts';
 import { confirmed } from '../support/transactions/e2e-samples.ts';
 import { openProjection } from '../support/transactions/projector.ts';
+import { until } from '../support/waiting.ts';
 
 const { signal } = new AbortController();
 
@@ -136,6 +137,22 @@ describe('the figures that are the same in every process', () => {
       ['fuel_webhooks_disabled', 0],
       ['fuel_accounts_closed', 0],
     ]);
+  });
+
+  test('are read also where one store does not answer', async () => {
+    const never = new Promise<never>(() => undefined);
+    const { parts } = opened();
+    const shown = (away: Partial<SharedFigureParts>, line: string): Promise<void> => {
+      const { shared, registry } = createMetrics();
+      void shared.read({ ...parts, ...away }, signal);
+      return until(async () => (await registry.metrics()).includes(line), 5_000);
+    };
+    const view = { ...none, checkpoint: () => never, countParked: () => never };
+    const away = { ...view, builds: { current: () => never } };
+    const subscriptions = { ...none, status: () => never };
+    await shown({ view: away, subscriptions }, 'fuel_deliveries_pending 0');
+    const queue = { backlog: () => never, nextDueAtMs: () => never };
+    await shown({ queue }, 'fuel_follower_parked_events{follower="notices"} 4');
   });
 
   test('are read no longer when the process stops, also while a store does not answer', async () => {

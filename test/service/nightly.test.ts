@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Repaired } from '../../src/agreement/verify-last-days.ts';
+import { openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { openSqliteCoordination } from '../../src/coordination/sqlite.ts';
@@ -138,4 +139,14 @@ test('what was removed behind the back of the service is there again after the n
     { actor: 'system', command: 'nightly verification', data: { what: 'deliveries', repaired: 2 } },
     { actor: 'system', data: { what: 'view', repaired: 1 } },
   ]);
+});
+
+test('a verification in its thread that is stopped says so, and not what the stop broke off', async () => {
+  const config = loadConfig({ FUEL_DATA_DIR: temporaryFolder(), FUEL_LOG_LEVEL: 'fatal' }, 'command');
+  const engines = await openEngines(config, systemClock);
+  await storeIdentity(engines.store(), systemClock);
+  await engines.close();
+  await expect(verifyInThread(config, AbortSignal.abort())).rejects.toThrow(
+    'the nightly verification was stopped',
+  );
 });

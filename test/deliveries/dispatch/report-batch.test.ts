@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ReportBatch } from '../../../src/deliveries/dispatch/report-batch.ts';
 import type { ClaimedDelivery, DeliveryReport } from '../../../src/deliveries/queue/delivery-queue.ts';
 import { FuelError } from '../../../src/errors.ts';
@@ -389,4 +389,18 @@ test('the health of the lanes is passed on, and what the store refuses is logged
     { level: 30, outcomes: 1, msg: 'record of outcomes continues: the store is available again' },
   ]);
   expect(heard).toEqual([health]);
+});
+
+test('a pause while the store is unavailable leaves no listener when it is over', async () => {
+  const added = vi.spyOn(AbortSignal.prototype, 'addEventListener');
+  const removed = vi.spyOn(AbortSignal.prototype, 'removeEventListener');
+  onTestFinished(() => void vi.restoreAllMocks());
+  let tries = 0;
+  const { scheduler, commits, add } = batch(() => (tries++ < 3 ? storeUnavailable() : undefined));
+  add('a');
+  await scheduler.advance(1_000);
+  expect(commits).toEqual([['a']]);
+  const listeners = (calls: typeof added.mock.calls) => calls.map(([, listener]) => listener);
+  expect(added.mock.calls.length).toBeGreaterThanOrEqual(3);
+  expect(listeners(removed.mock.calls)).toEqual(listeners(added.mock.calls));
 });

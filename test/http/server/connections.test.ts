@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import type { RequestListener, ServerResponse } from 'node:http';
+import { createServer as createHttpServer, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
+import { Duplex } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -234,4 +235,13 @@ test('nothing is kept of a connection that ends in its handshake', async () => {
     return sockets.every((socket) => socket.deref() === undefined);
   }, 10_000);
   connections.destroyAll();
+});
+
+test('a connection that opens while the others are closed is closed too', () => {
+  const server = createHttpServer();
+  const connections = new Connections(server);
+  connections.drain();
+  const socket = new Duplex({ read: () => undefined });
+  server.emit('connection', socket);
+  expect(socket.destroyed).toBe(true);
 });
