@@ -45,16 +45,18 @@ describe('an event whose bytes are damaged', () => {
     ['a name in it', (path: string) => flipData(path, 'Ring Road', 4)],
     ['its type', (path: string) => flipData(path, 'TransactionConfirmed', 5)],
     ['its page', (path: string) => flipPage(path, '{"transaction_id":30,')],
-  ])('is named with what to restore, and nothing of it is repaired: %s', async (_, damage) => {
+  ])('is named with what to restore, and nothing of it is repaired: %s', async (what, damage) => {
     const { fuel, all, events } = await start();
     const before = await all();
     damage(events);
-    for (const args of [
+    const each = [
       ['verify'],
       ['verify', '--repair'],
       ['verify', 'view'],
       ['verify', 'deliveries', '--repair'],
-    ]) {
+    ];
+    // A verification waits a second before it names what differs: all four for one kind of damage.
+    for (const args of what === 'its data' ? each : each.slice(1, 2)) {
       const { code, stderr, json } = await fuel(...args, '--json');
       expect(code).toBe(1);
       expect(stderr).toMatch(/damaged: event \d+ of transaction-\d+ \(position \d+\) can not be read: /);
