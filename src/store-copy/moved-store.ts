@@ -54,8 +54,7 @@ export async function markMoved(to: readonly string[], options: MarkOptions): Pr
   const { folder, store, clock } = options;
   const before = await moveInLog(store);
   if (before === undefined) await record({ type: 'StoreMoved', data: { to: [...to] } }, options);
-  const { at } = before ?? { at: formatDateTime(clock.now()) };
-  if (moveInFolder(folder) === undefined) await writeMark(folder, { to, at });
+  await writeMark(folder, before ?? { to, at: formatDateTime(clock.now()) });
 }
 
 /** Takes the mark away: in the log, then in the folder. Throws `REFUSED` where there is none. */

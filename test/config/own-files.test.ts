@@ -2,13 +2,14 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  lchownSync,
   mkdirSync,
   readdirSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { faultOfOwner } from '../../src/config/own-files.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -74,6 +75,19 @@ describe('what a user may use', () => {
     expect(faultOfOwner(link, 'folder')).toMatch(/is a link to what belongs to user id 65534/);
     chownSync(folder, 0, 0);
     expect(faultOfOwner(link, 'folder')).toBeUndefined();
+    lchownSync(link, OTHER, OTHER); // who can let it lead elsewhere
+    expect(faultOfOwner(link, 'folder')).toMatch(/belongs to user id 65534/);
+  });
+
+  asRoot('is what belongs to root', () => {
+    vi.spyOn(process, 'geteuid').mockReturnValue(OTHER);
+    expect(faultOfOwner(folder, 'folder')).toBeUndefined();
+    vi.restoreAllMocks();
+  });
+
+  test('is no link to nothing', () => {
+    symlinkSync(join(folder, 'missing'), join(folder, 'link'));
+    expect(faultOfOwner(join(folder, 'link'), 'folder')).toMatch(/is a symbolic link to nothing/);
   });
 });
 

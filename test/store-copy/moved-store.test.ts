@@ -1,9 +1,17 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { FuelError } from '../../src/errors.ts';
-import { addressOf, assertNotMoved, markMoved, moveInLog, unmark } from '../../src/store-copy/moved-store.ts';
+import { newEvent } from '../../src/event-store/new-event.ts';
+import {
+  addressOf,
+  assertNotMoved,
+  isMark,
+  markMoved,
+  moveInLog,
+  unmark,
+} from '../../src/store-copy/moved-store.ts';
 import { record } from '../support/event-store/store-events.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { copyFrom, newEnd, operations, sample } from '../support/store-copy/store-copy.ts';
@@ -50,8 +58,9 @@ async function moving() {
 
 describe('a store that was copied', () => {
   test('is marked as moved in its log and its folder, and again by no further run', async () => {
-    const { source, target, folder, copy, isRefused } = await moving();
+    const { source, target, folder, mark, copy, isRefused } = await moving();
     expect(await isRefused()).toBe(false);
+    writeFileSync(join(folder, 'moved.json.partial'), 'of a run that was killed');
     expect(await copy()).toMatchObject({ copiedBefore: false, faults: [] });
     expect(await isRefused()).toBe(true);
     expect(await moveInLog(source.store)).toEqual({ to: TO, at: expect.any(String) });
@@ -59,6 +68,9 @@ describe('a store that was copied', () => {
     expect(await copy()).toMatchObject({ copiedBefore: true, faults: [] });
     expect((await operations(source)).map(({ type }) => type)).toEqual(['StoreNamed', 'StoreMoved']);
     expect(await moveInLog(target.store)).toBeUndefined();
+    const text = readFileSync(join(folder, 'moved.json'), 'utf8');
+    await markMoved(['esdb://another-name-of-it:2113'], mark);
+    expect(readFileSync(join(folder, 'moved.json'), 'utf8')).toBe(text);
   });
 
   test.each(['before the log', 'before the folder'] as const)(
@@ -96,6 +108,19 @@ describe('a store that was copied', () => {
     await expect(assertNotMoved(place, undefined)).rejects.toMatchObject({ code: 'STORE_MOVED' });
   });
 
+  test('is judged by the marks of its own log alone that can be read', async () => {
+    const [source, folder] = [await sample(), temporaryFolder()];
+    const place = { FUEL_DATA_DIR: folder, ...EMBEDDED };
+    const unreadable = newEvent({ type: 'StoreMoved', data: {} as never }, AUTHOR, 0);
+    await source.store.append([{ stream: 'operations', expected: 'any', events: [unreadable] }]);
+    await assertNotMoved(place, source.store);
+    await markMoved(TO, { folder, store: source.store, author: AUTHOR, clock: systemClock });
+    rmSync(join(folder, 'moved.json'));
+    await expect(assertNotMoved(place, source.store)).rejects.toMatchObject(MOVED);
+    await assertNotMoved({ ...place, EVENTSTORE_URL: 'esdb://x' }, source.store); // the log of an engine
+    expect(isMark({ stream: 'transaction-8', type: 'StoreMoved' })).toBe(false);
+  });
+
   test('names what was recorded between the last look at it and its mark', async () => {
     const [source, target] = [await sample(), newEnd()];
     const { faults } = await copyFrom(source, target, {
@@ -109,6 +134,9 @@ describe('a store that was copied', () => {
   test('takes changes again once it is unmarked, whose second run finishes what the first left', async () => {
     const { source, folder, mark, copy, isRefused } = await moving();
     await copy();
+    vi.spyOn(source.store, 'append').mockRejectedValueOnce(new Error('full'));
+    await expect(unmark('not used', mark)).rejects.toThrow('full');
+    expect(existsSync(join(folder, 'moved.json'))).toBe(true);
     await unmark('not used', { ...mark, folder: join(folder, 'gone') }); // ended before the folder
     expect(await isRefused()).toBe(true);
     expect(await unmark('not used', mark)).toMatchObject({ to: TO });

@@ -42,7 +42,6 @@ export class PageTurns {
       this.#taken--;
       return;
     }
-    this.#waiting.delete(next);
     next(true);
   }
 }

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { PageTurns } from '../../../src/ops/console/page-turns.ts';
-import { until } from '../../support/waiting.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 function pages() {
   const turns = new PageTurns();
@@ -10,29 +12,53 @@ function pages() {
     ends.push(end);
     return end.promise.then(() => 'made');
   };
-  return { ends, take: (count: number) => Array.from({ length: count }, () => turns.take(make)) };
+  return {
+    ends,
+    take: (count: number) => Array.from({ length: count }, () => turns.take(make)),
+    /** How many pages were begun, after some time. */
+    begunAfter: async (ms: number) => (await vi.advanceTimersByTimeAsync(ms), ends.length),
+  };
 }
 
-test('few pages are made at once; when one ends, by a failure too, the next begins', async () => {
-  const { ends, take } = pages();
+test('few pages are made at once; somewhat after one has ended, by a failure too, the next begins', async () => {
+  const { ends, take, begunAfter } = pages();
   const [first, second] = take(6);
-  await until(async () => ends.length === 4, 1_000);
+  expect(await begunAfter(0)).toBe(4);
   ends[0]?.resolve();
   expect(await first).toBe('made');
-  expect(ends.length).toBe(4); // its turn ends somewhat later
-  await until(async () => ends.length === 5, 2_000);
+  expect(await begunAfter(199)).toBe(4);
+  expect(await begunAfter(1)).toBe(5);
   ends[1]?.reject(new Error('away'));
   await expect(second).rejects.toThrow('away');
-  await until(async () => ends.length === 6, 2_000);
+  expect(await begunAfter(200)).toBe(6);
+  take(1);
+  expect(await begunAfter(1_000)).toBe(6); // four are being made
 });
 
-test('of very many that ask at once, those who would wait too long get nothing', async () => {
-  const { ends, take } = pages();
+test('of very many that ask at once, those who would wait too long get nothing, and those who left take no turn', async () => {
+  const { ends, take, begunAfter } = pages();
   const asked = take(105);
   expect(await asked[104]).toBeUndefined();
-  expect(await asked[103]).toBeUndefined(); // after the longest wait
+  expect(await begunAfter(3_999)).toBe(4);
+  const later = take(1)[0];
+  expect(await later).toBeUndefined(); // a hundred wait still
+  await begunAfter(1);
+  expect(await Promise.all(asked.slice(4))).toEqual(Array(101).fill(undefined));
+  take(100);
   for (const end of ends) end.resolve();
   expect(await asked[0]).toBe('made');
-  take(1);
-  await until(async () => ends.length === 5, 2_000); // the turns are free again
+  expect(await begunAfter(200)).toBe(8);
+});
+
+test('once nobody waits, all turns are free, and no timer is left', async () => {
+  const { ends, take, begunAfter } = pages();
+  take(5);
+  await begunAfter(0);
+  ends[0]?.resolve();
+  expect(await begunAfter(200)).toBe(5);
+  for (const end of ends) end.resolve();
+  await begunAfter(200);
+  expect(vi.getTimerCount()).toBe(0);
+  take(5);
+  expect(await begunAfter(0)).toBe(9);
 });
