@@ -56,7 +56,8 @@ describe('a disk', () => {
   });
 
   test('is of no concern where servers have all, and says how long pulls are answered where it is full', async () => {
-    const config = (env: object) => loadConfig({ FUEL_ENVIRONMENT: 'staging', FUEL_DATA_DIR: '/', ...env });
+    const config = (engines: object) =>
+      loadConfig({ FUEL_ENVIRONMENT: 'staging', FUEL_DATA_DIR: '/', ...engines }, 'command');
     const [es, mongo] = [{ EVENTSTORE_URL: 'esdb://x' }, { MONGODB_URL: 'mongodb://x/?replicaSet=rs' }];
     expect(storeDisk(config({ ...es, ...mongo }), { endNow: undefined })).toBeUndefined();
     writeRefused();

@@ -1,4 +1,14 @@
-import { closeSync, openSync, readdirSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../src/errors.ts';
@@ -121,11 +131,73 @@ describe('a file that may be recreated', () => {
   test('is put aside once, also where another process was first', () => {
     const id = idOfFile(path);
     overwrite(0);
-    expect(putAside(path, id)).toBeDefined();
+    writeFileSync(`${path}-wal`, 'what the new file must not take for its own');
+    const aside = putAside(path, id) ?? '';
+    expect([existsSync(`${path}-wal`), existsSync(`${aside}-wal`)]).toEqual([false, true]);
     const { names } = recreatable();
     expect(putAside(path, id)).toBeUndefined();
     expect(names()).toEqual([]);
-    expect(asides()).toHaveLength(1);
+    expect([asides(), idOfFile(aside)]).toEqual([[basename(aside)], id]);
+  });
+
+  test('is usable when its replacement is reported, and of the old one nothing stays open', async () => {
+    const isOfFile = (fd: string) => {
+      const target = `/proc/self/fd/${fd}`;
+      return existsSync(target) && readlinkSync(target).startsWith(path);
+    };
+    const openFiles = () => readdirSync('/proc/self/fd').filter(isOfFile).length;
+    let names: unknown;
+    const db: Database = new Database(path, {
+      ...OPTIONS,
+      cacheMiB: 0,
+      onPutAside() {
+        names = db.prepare('SELECT name FROM things').all();
+      },
+    });
+    const [open, version] = [openFiles(), db.dataVersion()];
+    expect([open > 0, version > 0]).toEqual([true, true]);
+    overwrite(PAGE_BYTES);
+    await expect(
+      db.write(() => db.prepare("UPDATE things SET text = '' WHERE text > ''").run()),
+    ).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect([names, db.dataVersion() > 0, openFiles()]).toEqual([[], true, open]);
+    db.close();
+    expect(openFiles()).toBe(0);
+  });
+
+  test('that another process has put aside gets no change any more: each kind of work begins anew', async () => {
+    const { db } = recreatable();
+    const add = db.prepare("INSERT INTO things VALUES ('new', 'x')");
+    const counted = db.prepare('SELECT count(*) AS count FROM things');
+    const works = [
+      () => db.write(() => add.run()),
+      async () => db.writeNow(() => add.run()),
+      async () => db.read(() => counted.get()),
+      async () => counted.get(),
+    ];
+    for (const [replaced, work] of works.entries()) {
+      putAside(path, idOfFile(path));
+      await expect(work()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      expect([db.replacements, counted.get()?.count]).toEqual([replaced + 1, 0]);
+    }
+  });
+
+  test('whose update meets damage is recreated too', () => {
+    overwrite(PAGE_BYTES);
+    const reported: string[] = [];
+    const migrations = [...OPTIONS.migrations, "UPDATE things SET text = ''"];
+    const db = new Database(path, { ...OPTIONS, migrations, onPutAside: (aside) => reported.push(aside) });
+    onTestFinished(() => db.close());
+    expect([db.prepare('SELECT name FROM things').all(), reported.length]).toEqual([[], 1]);
+  });
+
+  test('that is large is not looked through when it is opened', () => {
+    overwrite(PAGE_BYTES);
+    truncateSync(path, 16 * 1024 * 1024);
+    const { reported, names } = recreatable();
+    expect(reported).toEqual([]);
+    expect(names).toThrow(expect.objectContaining({ code: 'STORE_UNAVAILABLE' }));
+    expect(reported).toHaveLength(1);
   });
 
   test('that is whole is neither looked for faults in vain nor put aside', () => {

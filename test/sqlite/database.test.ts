@@ -114,6 +114,8 @@ describe('a write', () => {
     expect(namesIn(db)).toEqual([]);
     await db.write(() => add(db, 'whole'));
     expect(namesIn(db)).toEqual(['whole']);
+    // Readers wait while another process recovers the log after a crash.
+    expect(db.prepare('PRAGMA busy_timeout').get()).toEqual({ timeout: 1_000 });
   });
 
   test('rejects with the error where it can not begin, instead of waiting', async () => {

@@ -16,7 +16,10 @@ function pages() {
     ends,
     take: (count: number) => Array.from({ length: count }, () => turns.take(make)),
     /** How many pages were begun, after some time. */
-    begunAfter: async (ms: number) => (await vi.advanceTimersByTimeAsync(ms), ends.length),
+    async begunAfter(ms: number) {
+      await vi.advanceTimersByTimeAsync(ms);
+      return ends.length;
+    },
   };
 }
 
