@@ -51,6 +51,7 @@ describe('an account event that can never be applied', () => {
     const { store, skip, position } = await closed();
     await expect(skip(position - 1)).rejects.toMatchObject({ code: 'REFUSED' });
     expect([await skip(), await skip()]).toEqual([true, false]);
+    await expect(skip(position - 1)).rejects.toMatchObject({ code: 'REFUSED' });
     const recorded = await store.readStream('operations');
     expect(recorded.map(({ type, data }) => [type, data])).toEqual([
       ['ParkedSkipped', { position, stream: 'account-7', revision: 2, reason: 'written by hand' }],

@@ -1,0 +1,145 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { Directory } from '../../../projections/directory.ts';
+import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
+import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
+import {
+  DIRECTORY_SNAPSHOT_VERSION,
+  snapshotParts,
+} from '../../../src/accounts/directory/snapshots/snapshot.ts';
+import { openSqliteDirectorySnapshots } from '../../../src/accounts/directory/snapshots/sqlite.ts';
+import { skipEvent } from '../../../src/accounts/skip-event.ts';
+import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
+import { silentLog } from '../../../src/log.ts';
+import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
+import { sealKeys } from '../../support/accounts/seal-keys.ts';
+import { openPushStores } from '../../support/deliveries/push-stores.ts';
+import { storeWith } from '../../support/event-store/store-with.ts';
+import { until } from '../../support/waiting.ts';
+
+const INVALID = { type: 'AccountRenamedTwice', data: { account_id: 7 } };
+
+function machine() {
+  const stores = openPushStores();
+  const { store, clock, folder, author } = stores;
+  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db'), keys: sealKeys(1) });
+  onTestFinished(() => snapshots.close());
+  const skip = (position: number) => skipEvent(store, position, { author, reason: 'by hand', clock });
+  const positionOf = async (revision: number): Promise<number> =>
+    (await store.readStream('account-7'))[revision]?.position ?? 0;
+
+  /** Follows the log, or the batches that a test hands over. */
+  function start(on = store as Parameters<typeof storeWith>[0]) {
+    const told: string[] = [];
+    const moved: { position: number; isOpen: boolean }[] = [];
+    const end = new AbortController();
+    const directory = new Directory();
+    const isOpen = () => directory.account(7)?.unreadable === null;
+    const live = new LiveDirectory({
+      ...{ store: on, directory, clock, log: silentLog, signal: end.signal, snapshots },
+      onEvent: ({ type }) => void told.push(type),
+      onMoved: (position) => void moved.push({ position, isOpen: isOpen() }),
+    });
+    const ended = live.run();
+    onTestFinished(() => {
+      end.abort();
+      return ended;
+    });
+    return { live, told, moved, isOpen };
+  }
+
+  return { ...stores, snapshots, skip, positionOf, start };
+}
+
+test('an account that two events close is open once both are skipped, also for who began in between', async () => {
+  const { store, clock, account, append, snapshots, skip, positionOf, start } = machine();
+  const storeId = await storeIdentity(store, clock);
+  await account(opened(), keyIssued());
+  await append('account-7', INVALID, INVALID);
+  await account(onKey('KeySwitchedOff'));
+  const before = start();
+  await before.live.whenCaughtUp;
+  await skip(await positionOf(2));
+  await append('account-9', opened('Nine', 9));
+  const directory = await loadDirectory(store);
+  expect(directory.account(7)?.unreadable).toMatchObject({ position: await positionOf(3) });
+  const [nine] = await store.readStream('account-9');
+  if (nine === undefined) throw new Error('no event');
+  await snapshots.save(
+    {
+      version: DIRECTORY_SNAPSHOT_VERSION,
+      storeId,
+      position: nine.position,
+    },
+    snapshotParts({ anchor: { ...nine, eventId: nine.id }, events: [], accounts: directory.states() }),
+  );
+  const between = start();
+  await between.live.whenCaughtUp;
+  expect(between.isOpen()).toBe(false);
+  await skip(await positionOf(3));
+  for (const each of [before, between]) {
+    await until(async () => each.isOpen(), 5_000);
+    expect(each.told).toContain('EventSkipped');
+    const told = each.told.length;
+    const data = { position: 1, stream: 'account-7', revision: 0, reason: 'in vain' };
+    await append('operations', { type: 'ParkedSkipped', data });
+    const head = await store.head();
+    await until(async () => (each.moved.at(-1)?.position ?? 0) >= head, 5_000);
+    expect([each.isOpen(), each.told.length]).toEqual([true, told]); // an open account stays as it is
+  }
+});
+
+test('who waits for a skipped event waits until its account is open', async () => {
+  const { store, account, append, skip, positionOf, start } = machine();
+  await account(opened());
+  await append('account-7', INVALID);
+  let isAsked = false;
+  let gate: PromiseWithResolvers<void> | undefined;
+  const { live, moved, isOpen } = start(
+    storeWith(store, {
+      async readStream(stream, options) {
+        if (stream === 'account-7') {
+          isAsked = true;
+          await gate?.promise;
+        }
+        return store.readStream(stream, options);
+      },
+    }),
+  );
+  await live.whenCaughtUp;
+  gate = Promise.withResolvers<void>();
+  await skip(await positionOf(1));
+  const head = await store.head();
+  await until(async () => isAsked, 5_000);
+  expect([isOpen(), (moved.at(-1)?.position ?? 0) < head]).toEqual([false, true]);
+  gate.resolve();
+  await until(async () => (moved.at(-1)?.position ?? 0) >= head, 5_000);
+  expect(moved.find(({ position }) => position >= head)?.isOpen).toBe(true);
+});
+
+test('what came after the operation that skips an event is told once, and a snapshot is as old as the log shows', async () => {
+  const { store, account, append, skip, positionOf, start } = machine();
+  await account(opened(), keyIssued());
+  await append('account-7', INVALID);
+  await skip(await positionOf(2));
+  await account(onKey('KeySwitchedOff'));
+  const [created, issued, invalid, off] = await store.readStream('account-7');
+  const operation = (await store.readStream('operations')).at(-1);
+  const batches = [[created, issued, invalid], [operation], [off]] as RecordedEvent[][];
+  const { live, told } = start(
+    storeWith(store, {
+      async *subscribe() {
+        for (const events of batches) {
+          const position = (events.at(-1)?.position ?? 0) + 100;
+          yield { events, position, checkpoint: position - 100, caughtUp: events.includes(off as never) };
+        }
+      },
+      readStream: (stream, options) =>
+        stream === 'operations' ? Promise.resolve([]) : store.readStream(stream, options),
+    }),
+  );
+  await live.whenCaughtUp;
+  expect(told.filter((type) => type === 'KeySwitchedOff')).toHaveLength(1);
+  expect(live.content?.position).toBe(off?.position);
+});
