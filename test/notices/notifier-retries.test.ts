@@ -1,5 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
+import { skipEvent } from '../../src/accounts/skip-event.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
+import { FuelError } from '../../src/errors.ts';
 import { NOTICES_GROUP } from '../../src/notices/notifier.ts';
 import { onKey } from '../support/accounts/account-samples.ts';
 import { unavailable } from '../support/deliveries/push-machine.ts';
@@ -24,7 +26,13 @@ async function withServer() {
   /** Resolves once so many lines of the log say so. */
   const loggedTimes = (text: string, count: number) =>
     vi.waitUntil(() => notifier.lines.filter(({ msg }) => String(msg).includes(text)).length >= count, WAIT);
-  return { smtp, ...notifier, loggedTimes };
+  /** Whether the notifier has acknowledged every event. */
+  const isDone = async () => {
+    const last = (await notifier.store.readStream('account-7')).at(-1);
+    const { position = 0 } = (await notifier.subscriptions.status(NOTICES_GROUP)) ?? {};
+    return last !== undefined && position >= last.position;
+  };
+  return { smtp, ...notifier, loggedTimes, isDone };
 }
 
 const recipients = (mails: readonly { readonly to: readonly string[] }[]) => mails.map(({ to }) => to);
@@ -126,7 +134,7 @@ describe('a notice', () => {
   });
 
   test('of an account that can not be read to its end is parked with the reason', async () => {
-    const { smtp, run, record, subscriptions, lines } = await withServer();
+    const { smtp, run, record, subscriptions, lines, store, clock, loggedTimes, isDone } = await withServer();
     await record(DISABLED, UNKNOWN);
     run();
     await vi.waitUntil(async () => (await subscriptions.parked(NOTICES_GROUP)).length === 2, WAIT);
@@ -137,6 +145,36 @@ describe('a notice', () => {
     ]);
     expect(smtp.mails).toEqual([]);
     expect(lines.filter(({ msg }) => String(msg).includes('given up'))).toEqual([]);
+    // Once the operator has skipped what closed it, and has had the group handle it again:
+    const [, unknown] = parked;
+    const author = { actor: 'test', command: 'test' };
+    await skipEvent(store, unknown?.event.position ?? 0, { author, reason: 'by hand', clock });
+    await subscriptions.replayParked(NOTICES_GROUP);
+    await loggedTimes('notice mailed', 2);
+    await vi.waitUntil(
+      async () => (await isDone()) && (await subscriptions.parked(NOTICES_GROUP)).length === 0,
+      WAIT,
+    );
+  });
+
+  test('is done with once it was sent, and so is the next', async () => {
+    const { run, record, loggedTimes, isDone } = await withServer();
+    run();
+    await record(DISABLED);
+    await loggedTimes('notice mailed', 2);
+    await vi.waitUntil(isDone, WAIT);
+    await record(onKey('WebhookEnabled'));
+    await loggedTimes('notice mailed', 4);
+    await vi.waitUntil(isDone, WAIT);
+  });
+
+  test('is not parked by a notifier whose store is closed', async () => {
+    const { run, record, failOnce, ended, subscriptions } = await withServer();
+    failOnce(new FuelError('STORE_CLOSED', 'closed'));
+    run();
+    await record(DISABLED);
+    await expect(ended()).rejects.toThrow('closed');
+    expect(await subscriptions.parked(NOTICES_GROUP)).toEqual([]);
   });
 
   test('is logged with the number of recipients that the mail server did not take', async () => {

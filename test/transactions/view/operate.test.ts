@@ -31,6 +31,8 @@ describe('retrying what is parked', () => {
     await parked('transaction-2', guessed);
     await parked('transaction-2', two, 1);
     const options = { author, atMs: clock.now() };
+    const beside = await retryParked(store, view, { ...options, only: one - 1 });
+    expect(beside).toEqual({ retried: 0, still_parked: 0 });
     const first = await retryParked(store, view, { ...options, only: two });
     expect(first).toEqual({ retried: 1, still_parked: 0 });
     expect([await view.find(1), typeof (await view.find(2))]).toEqual([undefined, 'object']);
