@@ -7,6 +7,7 @@ import { skipEvent } from '../../src/accounts/skip-event.ts';
 import { AccountHistory } from '../../src/deliveries/fan-out/account-history.ts';
 import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
 import { silentLog } from '../../src/log.ts';
+import { NOTICES_GROUP } from '../../src/notices/notifier.ts';
 import { keyIssued, onKey, opened, PREFIX } from '../support/accounts/account-samples.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
 import { flipData } from '../support/event-store/flip-bytes.ts';
@@ -91,13 +92,34 @@ test('fuel projection parked skip needs a reason, and opens the account for comm
   const skip = ['projection', 'parked', 'skip', String(event?.position)];
   expect((await fuel('account', 'integration', '7', 'on')).code).toBe(1);
   expect((await fuel(...skip)).code).toBe(2);
+  const parked = () => withEngines((engines) => engines.subscriptions().parked(NOTICES_GROUP));
+  await withEngines(async (engines) => {
+    const subscriptions = engines.subscriptions();
+    const settings = { prefixes: ['account-'], ackTimeoutMs: 60_000, maxRetries: 9 };
+    await subscriptions.ensureGroup(NOTICES_GROUP, settings);
+    const { signal } = new AbortController();
+    const consumer = subscriptions.consume(NOTICES_GROUP, { bufferSize: 9, signal });
+    for await (const handed of consumer) {
+      if (handed.event.position !== event?.position) continue;
+      await consumer.park(handed, 'it can not be read');
+      break;
+    }
+  });
   expect(await fuel(...skip, '--reason', 'by hand', '--json')).toMatchObject({
     code: 0,
     json: { skipped: 1 },
   });
+  expect(await parked()).toHaveLength(1); // until a process that mails notices starts
+  await withEngines((engines) =>
+    engines.coordination().report({
+      ...{ id: 'other', roles: ['notices'], pid: 1, host: 'other', directoryPosition: 0 },
+      ...{ startedAtMs: Date.now(), seenAtMs: Date.now() },
+    }),
+  );
   expect(await fuel(...skip, '--reason', 'by hand', '--json')).toMatchObject({
     code: 0,
     json: { skipped: 0 },
   });
+  expect(await parked()).toEqual([]);
   expect((await fuel('account', 'integration', '7', 'on')).code).toBe(0);
 });

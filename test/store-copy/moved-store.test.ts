@@ -88,6 +88,14 @@ describe('a store that was copied', () => {
     },
   );
 
+  test('is not marked by a further run that finds what the copy lacks', async () => {
+    const { source, copy, isRefused } = await moving();
+    await expect(copy('before the log')).rejects.toThrow();
+    await record(source.store, 'transaction-8', 'since then');
+    expect((await copy()).faults).toHaveLength(1);
+    expect(await isRefused()).toBe(false);
+  });
+
   test('is not copied to another target as well', async () => {
     const { source, copy } = await moving();
     await copy();

@@ -64,6 +64,8 @@ async function isSkipped(parts: Parts): Promise<void> {
   const { fuel, done, eventsOf } = parts;
   const { position, lists, recorded } = await parkedIn(parts);
   expect((await lists())[2]).toEqual([1, 1, 0]);
+  const before = String(Number(position) - 1);
+  expect((await fuel('projection', 'parked', 'skip', before, '--reason', 'no such')).code).toBe(1);
   const skip = ['projection', 'parked', 'skip', position, '--reason', 'sent again as 4'];
   expect(await done(...skip)).toEqual({ skipped: 1 });
   expect(await lists()).toEqual(NOTHING);
@@ -87,7 +89,7 @@ describe('a parked event of a transaction that can never be applied', () => {
 
   test('is skipped by its place: one that another follower alone has parked too, and no other position', async () => {
     const parts = commandLine();
-    const { fuel, done, append, withEngines } = parts;
+    const { fuel, done, append, eventsOf, withEngines } = parts;
     await append('transaction-3', [GUESSED]);
     await parkAgain(parts);
     const deliveries = ['--follower', DELIVERIES_GROUP];
@@ -95,6 +97,7 @@ describe('a parked event of a transaction that can never be applied', () => {
     const skip = (at: number) => fuel('projection', 'parked', 'skip', String(at), '--reason', 'sent again');
     expect((await skip(position + 1)).code).toBe(1);
     expect((await skip(position)).code).toBe(0);
+    expect((await eventsOf('operations'))[0]?.type).toBe('StoreNamed'); // no command changes a store without a name
     expect(await done('projection', 'parked', ...deliveries)).toEqual([]);
     expect(await withEngines((engines) => engines.subscriptions().parked(DELIVERIES_GROUP))).toHaveLength(1);
   });
