@@ -73,6 +73,18 @@ test('an empty variable counts as not set', () => {
   expect(faulty({ ...production, FUEL_MASTER_KEY: '' })).toEqual(['FUEL_MASTER_KEY']);
 });
 
+test.each(['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'])(
+  'an event store is named by %s://, and by nothing longer or shorter',
+  (scheme) => {
+    expect(loadConfig({ EVENTSTORE_URL: `${scheme}://a:2113` }, 'command').EVENTSTORE_URL).toBe(
+      `${scheme}://a:2113`,
+    );
+    for (const other of [`${scheme}s://a:2113`, `${scheme}:a:2113`, `${scheme.slice(1)}://a:2113`]) {
+      expect(faulty({ EVENTSTORE_URL: other })).toEqual(['EVENTSTORE_URL']);
+    }
+  },
+);
+
 test('the waits before a retry are two', () => {
   const waits = (text: string) =>
     loadConfig({ FUEL_WEBHOOK_RETRY_DELAYS: text }, 'serve').FUEL_WEBHOOK_RETRY_DELAYS;

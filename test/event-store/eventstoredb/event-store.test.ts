@@ -4,6 +4,7 @@ import {
   type EventStoreDbDouble,
   startEventStoreDbDouble,
 } from '../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
+import { KINDS } from '../../support/event-store/eventstoredb-double/kinds.ts';
 import { groupNoise } from '../../support/event-store/eventstoredb-noise.ts';
 import { eventStoreDbAt, eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
 import { ScopedStore } from '../../support/event-store/scoped-store.ts';
@@ -12,13 +13,13 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const realUrl = inject('eventstoreUrl');
 
-describe('on the double', () => {
+describe.each(KINDS)('on the double of %s', (kind) => {
   const node = { folder: '', running: undefined as EventStoreDbDouble | undefined };
 
   /** A node that starts records that it is the leader. */
   async function start(port?: number): Promise<EventStoreDbDouble> {
     const { folder } = node;
-    node.running = await startEventStoreDbDouble({ folder, ...(port === undefined ? {} : { port }) });
+    node.running = await startEventStoreDbDouble({ kind, folder, ...(port === undefined ? {} : { port }) });
     return node.running;
   }
 
@@ -146,12 +147,12 @@ describe('a subscription that has caught up', () => {
 
   it('stores no position of a record that no stream shows, as those of a node that becomes the leader', async () => {
     const folder = temporaryFolder();
-    const first = await startEventStoreDbDouble({ folder });
+    const first = await startEventStoreDbDouble({ kind: 'KurrentDB', folder });
     const { port, url } = first;
     const store = eventStoreDbAt(url);
     const end = await record(store, 'account-1', 'a');
     await first.stop();
-    const again = await startEventStoreDbDouble({ folder, port });
+    const again = await startEventStoreDbDouble({ kind: 'KurrentDB', folder, port });
     onTestFinished(async () => {
       await store.close();
       await again.stop();

@@ -3,9 +3,10 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { readNodeInfo } from '../../../src/event-store/eventstoredb/driver/node-info.ts';
+import { type NodeInfo, readNodeInfo } from '../../../src/event-store/eventstoredb/driver/node-info.ts';
 import { makeCertificate } from '../../support/certificate.ts';
 import { startEventStoreDbDouble } from '../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
+import { KINDS } from '../../support/event-store/eventstoredb-double/kinds.ts';
 import { eventStoreDbAt } from '../../support/event-store/eventstoredb-under-test.ts';
 import { closedPort } from '../../support/tcp-server.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -28,24 +29,32 @@ async function secureNode() {
   return { node: `localhost:${(server.address() as AddressInfo).port}`, ca, asked };
 }
 
+/** What the node says of itself, on the port that takes its calls. */
+async function described(url: string): Promise<NodeInfo> {
+  const store = eventStoreDbAt(url);
+  onTestFinished(() => store.close());
+  await store.head();
+  const info = await store.describe();
+  expect(Math.abs(info.clockMs - Date.now())).toBeLessThan(3_000);
+  return info;
+}
+
 describe('what a node says of itself', () => {
-  test.each(['the double', 'the double, as KurrentDB', ...(realUrl === undefined ? [] : [realUrl])])(
-    'is its version and its clock: %s',
-    async (at) => {
-      let url = at;
-      if (at.startsWith('the double')) {
-        const double = await startEventStoreDbDouble();
-        onTestFinished(() => double.stop());
-        url = at.endsWith('KurrentDB') ? double.url.replace('esdb', 'kurrentdb') : double.url;
-      }
-      const store = eventStoreDbAt(url);
-      onTestFinished(() => store.close());
-      await store.head(); // on the same port
-      const { version, clockMs } = await store.describe();
-      expect(version).toMatch(/^2\d\.\d+\.\d+/);
-      expect(Math.abs(clockMs - Date.now())).toBeLessThan(3_000);
-    },
-  );
+  test.each(
+    KINDS.flatMap((kind) =>
+      ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'].map((scheme) => [kind, scheme] as const),
+    ),
+  )('is its kind, version and clock: the double of %s, by %s://', async (kind, scheme) => {
+    const double = await startEventStoreDbDouble({ kind });
+    onTestFinished(() => double.stop());
+    const { name, version } = await described(double.url.replace(/^esdb/, scheme));
+    expect([name, version]).toEqual([kind, kind === 'KurrentDB' ? '25.0.0' : '23.10.6.0']);
+  });
+
+  test.runIf(realUrl !== undefined)('is its kind, version and clock: a real node', async () => {
+    const { name, version } = await described(realUrl ?? '');
+    expect(name).toBe(version.startsWith('25.') ? 'KurrentDB' : 'EventStoreDB');
+  });
 
   test('comes by TLS, with the authority and the credentials of the connection string', async () => {
     const { node, ca, asked } = await secureNode();

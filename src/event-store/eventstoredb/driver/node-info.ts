@@ -5,8 +5,11 @@ import { storeUnavailable } from './errors.ts';
 
 const TIMEOUT_MS = 3_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
+const FIRST_KURRENTDB = 25;
 
 export interface NodeInfo {
+  /** What the server is called since its version 25, or was until then. */
+  readonly name: 'EventStoreDB' | 'KurrentDB';
   readonly version: string;
   /** The node's clock, from the answer's `Date`: whole seconds, cut off. */
   readonly clockMs: number;
@@ -85,5 +88,7 @@ function infoOf(status: number | undefined, date: string | undefined, text: stri
   const clockMs = Date.parse(date ?? '');
   if (status !== 200 || Number.isNaN(clockMs)) throw new Error(`/info was answered with ${status}`);
   const { dbVersion, esVersion } = JSON.parse(text) as { dbVersion?: string; esVersion?: string };
-  return { version: dbVersion ?? esVersion ?? 'unknown', clockMs };
+  const version = dbVersion ?? esVersion ?? 'unknown';
+  const name = Number.parseInt(version, 10) >= FIRST_KURRENTDB ? 'KurrentDB' : 'EventStoreDB';
+  return { name, version, clockMs };
 }

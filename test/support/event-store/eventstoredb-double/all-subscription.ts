@@ -76,7 +76,7 @@ function startOf(log: DoubleLog, options: streams.ReadReq.Options.AllOptions | u
   if (options === undefined || options.hasStart()) return 0;
   if (options.hasEnd()) return log.index.records.length;
   const seen = log.index.indexAt(Number(options.getPosition()?.getCommitPosition()));
-  if (seen === undefined) throw fault(status.UNKNOWN, 'Exception was thrown by handler.');
+  if (seen === undefined) throw log.server.invalidSubscription();
   const { records } = log.index;
   for (let next = seen; next < records.length; next++) {
     const record = records[next];

@@ -5,8 +5,9 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../../src/event-store/sqlite/event-store.ts';
+import type { KindOfServer } from './kinds.ts';
 import { type LogRecord, type ProposedRecord, systemRecord, TOMBSTONE_REVISION } from './log-record.ts';
-import { type Decision, type Expected, StreamIndex } from './stream-index.ts';
+import { type Decision, type Expected, type Readable, StreamIndex } from './stream-index.ts';
 
 export interface WriteRequest {
   readonly stream: string;
@@ -53,6 +54,7 @@ const FIRST_BYTE = 2_137;
 /** The log on an embedded event store with no other writer; all of it is in memory too. */
 export class DoubleLog {
   readonly index = new StreamIndex();
+  readonly server: KindOfServer;
   readonly #folder: string;
   readonly #store: SqliteEventStore;
   readonly #clock: { nowMs: number };
@@ -63,19 +65,23 @@ export class DoubleLog {
   #committing: Promise<void> | undefined;
   #isClosed = false;
 
-  private constructor(folder: string, store: SqliteEventStore, clock: { nowMs: number }) {
+  private constructor(
+    server: KindOfServer,
+    { folder, store, clock }: { folder: string; store: SqliteEventStore; clock: { nowMs: number } },
+  ) {
+    this.server = server;
     this.#folder = folder;
     this.#store = store;
     this.#clock = clock;
   }
 
-  static open(folder: string): DoubleLog {
+  static open(folder: string, server: KindOfServer): DoubleLog {
     const clock = { nowMs: Date.now() };
     const store = openSqliteEventStore({
       path: join(folder, 'events.db'),
       clock: { now: () => clock.nowMs },
     });
-    const log = new DoubleLog(folder, store, clock);
+    const log = new DoubleLog(server, { folder, store, clock });
     log.#load();
     return log;
   }
@@ -90,6 +96,12 @@ export class DoubleLog {
       this.#waiting.push({ request, resolve, reject });
       this.#committing ??= this.#commitAll();
     });
+  }
+
+  /** The events that a reader of the stream gets. */
+  readable(stream: string): Readable {
+    const inMemory = this.server.inMemory[stream];
+    return inMemory === undefined ? this.index.readable(stream) : { kind: 'found', records: [inMemory] };
   }
 
   /** Writes the tombstone: the stream takes no event again. Its events stay in the log. */

@@ -9,14 +9,14 @@ import type { ReadCall } from './answers.ts';
 import { CuttablePort } from './cuttable-port.ts';
 import { DoubleLog, type WriteResult } from './double-log.ts';
 import { Groups } from './groups.ts';
-import { type ProposedRecord, systemRecord, UNLISTED } from './log-record.ts';
+import { type Kind, type KindOfServer, SERVERS } from './kinds.ts';
+import { type ProposedRecord, systemRecord } from './log-record.ts';
 import { createGrpcServer } from './services.ts';
 import type { AppendFault } from './writes.ts';
 
-/** A node that becomes the leader writes to these; a single node does so at each start. */
-const EPOCHS = ['$epoch-information', UNLISTED] as const;
-
 export interface DoubleOptions {
+  /** EventStoreDB unless given. */
+  readonly kind?: Kind;
   /** The folder of the log; a temporary one that `stop` removes unless given. */
   readonly folder?: string;
   /** A free one unless given. */
@@ -27,24 +27,22 @@ export interface DoubleOptions {
 
 /** Starts a node. It takes some tens of milliseconds. */
 export async function startEventStoreDbDouble(options: DoubleOptions = {}): Promise<EventStoreDbDouble> {
-  const { port = 0, tickMs = 100 } = options;
+  const { kind = 'EventStoreDB', port = 0, tickMs = 100 } = options;
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'fuel-eventstoredb-double-'));
-  const log = DoubleLog.open(folder);
-  for (const stream of EPOCHS) {
-    await log.write({ stream, expected: 'any', events: [systemRecord(EPOCHS[0], '{}')] });
-  }
+  const log = DoubleLog.open(folder, SERVERS[kind]);
   const groups = new Groups(log, { tickMs });
   const double = new EventStoreDbDouble({
     log,
     groups,
     temporary: options.folder === undefined ? folder : undefined,
   });
+  await double.becomeLeader();
   await double.listen(port);
   return double;
 }
 
 /**
- * Speaks EventStoreDB 23.10's gRPC protocol, as far as the project's adapter uses it, over an embedded event
+ * Speaks the gRPC protocol of EventStoreDB 23.10, or of KurrentDB 25, as far as the project's adapter uses it, over an embedded event
  * store. It answers as the real server does; test/event-store/eventstoredb/double.test.ts runs on both. It has no
  * access control, subscriptions to streams, scavenges or projections.
  */
@@ -86,7 +84,7 @@ export class EventStoreDbDouble {
   async listen(port: number): Promise<void> {
     const bind = promisify(this.#server.bindAsync.bind(this.#server));
     const target = await bind('127.0.0.1:0', ServerCredentials.createInsecure());
-    this.#front = await CuttablePort.open({ port, target, plain: nodeInfo() });
+    this.#front = await CuttablePort.open({ port, target, plain: nodeInfo(this.#log.server) });
   }
 
   /** As a killed node: connections are cut. What was answered is on disk, for the next start in the folder. */
@@ -134,6 +132,13 @@ export class EventStoreDbDouble {
     return this.#followers.size;
   }
 
+  /** Writes what a leader does, which no read of the log shows. */
+  async becomeLeader(): Promise<void> {
+    for (const stream of this.#log.server.epochs) {
+      await this.record(stream, systemRecord('$epoch-information', '{}'));
+    }
+  }
+
   /** Records an event with these bytes, JSON or not, at any revision. */
   record(stream: string, event: Omit<ProposedRecord, 'id'>): Promise<WriteResult> {
     const events = [{ id: crypto.randomUUID(), ...event }];
@@ -142,8 +147,8 @@ export class EventStoreDbDouble {
 }
 
 /** What a node tells of itself by HTTP. */
-function nodeInfo(): HttpServer {
+function nodeInfo({ info }: KindOfServer): HttpServer {
   return createServer((_, response) => {
-    response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ esVersion: '23.10.6.0' }));
+    response.setHeader('Content-Type', 'application/json').end(JSON.stringify(info));
   });
 }

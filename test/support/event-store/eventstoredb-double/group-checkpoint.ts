@@ -44,7 +44,7 @@ export class GroupCheckpoint {
     this.#position = this.#positions.splice(0, ended).at(-1);
     this.#marked += ended;
     this.#markedAtMs = nowMs;
-    const event = systemRecord('SubscriptionCheckpoint', JSON.stringify(positionText(this.#position)));
+    const event = systemRecord(this.#log.server.checkpointType, JSON.stringify(positionText(this.#position)));
     void this.#log.write({ stream: this.#stream, expected: 'any', events: [event] });
   }
 

@@ -1,16 +1,7 @@
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
-import { status } from '@grpc/grpc-js';
 import { followAll, type ReadContext } from './all-subscription.ts';
-import {
-  fault,
-  invalidArgument,
-  nameOf,
-  type ReadCall,
-  send,
-  streamDeleted,
-  toReadEvent,
-} from './answers.ts';
+import { invalidArgument, nameOf, type ReadCall, send, streamDeleted, toReadEvent } from './answers.ts';
 import type { DoubleLog } from './double-log.ts';
 import { eventFilter, filterSettings } from './event-filter.ts';
 import type { LogRecord, Resolved } from './log-record.ts';
@@ -49,7 +40,7 @@ async function readStream(
   limit: Limit,
 ): Promise<void> {
   const name = nameOf(options.getStreamIdentifier());
-  const stream = log.index.readable(name);
+  const stream = log.readable(name);
   if (stream.kind === 'deleted') throw streamDeleted(name);
   if (stream.kind === 'missing') {
     const identifier = new shared.StreamIdentifier().setStreamName(Buffer.from(name));
@@ -76,7 +67,7 @@ function allFrom(
   if (options.hasStart()) return backwards ? [] : records;
   if (options.hasEnd()) return backwards ? records : [];
   const from = log.index.indexAt(Number(options.getPosition()?.getCommitPosition()));
-  if (from === undefined) throw fault(status.UNKNOWN, 'Unexpected ReadAllResult: Error');
+  if (from === undefined) throw log.server.invalidRead();
   return backwards ? records.slice(0, from) : records.slice(from);
 }
 

@@ -22,8 +22,8 @@ const SERVICES: Readonly<Record<string, Readonly<Record<string, readonly string[
   'server_features.serverfeatures': { getsupportedmethods: [] },
 };
 
-/** The features that EventStoreDB 23.10 reports, as far as the double has them. */
-export function supportedMethods(): features.SupportedMethods {
+/** The features that the server reports, as far as the double has them. */
+export function supportedMethods(version: string): features.SupportedMethods {
   const methods = Object.entries(SERVICES).flatMap(([service, byName]) =>
     Object.entries(byName).map(([name, list]) =>
       new features.SupportedMethod()
@@ -32,5 +32,5 @@ export function supportedMethods(): features.SupportedMethods {
         .setFeaturesList([...list]),
     ),
   );
-  return new features.SupportedMethods().setEventStoreServerVersion('23.10.6').setMethodsList(methods);
+  return new features.SupportedMethods().setEventStoreServerVersion(version).setMethodsList(methods);
 }

@@ -61,7 +61,7 @@ export function createGrpcServer(backend: Backend): Server {
   });
   addGroupService(server, groups);
   server.addService(featureService.ServerFeaturesService, {
-    getSupportedMethods: unary(async () => supportedMethods()),
+    getSupportedMethods: unary(async () => supportedMethods(log.server.version)),
   });
   server.addService(gossipService.GossipService, { read: unary(async () => cluster(port())) });
   return server;

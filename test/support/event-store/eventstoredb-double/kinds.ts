@@ -1,0 +1,49 @@
+import { type ServiceError, status } from '@grpc/grpc-js';
+import { fault } from './answers.ts';
+import { type LogRecord, systemRecord, UNLISTED } from './log-record.ts';
+
+export const KINDS = ['EventStoreDB', 'KurrentDB'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** In what EventStoreDB 23.10 and KurrentDB 25 differ for a client; test/…/double-kinds.test.ts runs on real ones too. */
+export interface KindOfServer {
+  /** What `/info` answers. */
+  readonly info: { readonly esVersion: string; readonly dbVersion?: string };
+  /** Its version by gRPC. */
+  readonly version: string;
+  /** The streams that a node writes to when it becomes the leader; a single node does so at each start. */
+  readonly epochs: readonly string[];
+  /** The type of a group's checkpoints. */
+  readonly checkpointType: string;
+  /** Streams that it keeps in memory alone, which `$all` does not have. */
+  readonly inMemory: Readonly<Record<string, LogRecord>>;
+  /** Answers to a position at which no record begins. */
+  readonly invalidRead: () => ServiceError;
+  readonly invalidSubscription: () => ServiceError;
+}
+
+export const SERVERS: Readonly<Record<Kind, KindOfServer>> = {
+  EventStoreDB: {
+    info: { esVersion: '23.10.6.0' },
+    version: '23.10.6',
+    epochs: ['$epoch-information'],
+    checkpointType: 'SubscriptionCheckpoint',
+    inMemory: {},
+    invalidRead: () => fault(status.UNKNOWN, 'Unexpected ReadAllResult: Error'),
+    invalidSubscription: () => fault(status.UNKNOWN, 'Exception was thrown by handler.'),
+  },
+  KurrentDB: {
+    info: { dbVersion: '25.0.0', esVersion: '25.0.0' },
+    version: '25.0.0',
+    epochs: ['$epoch-information', UNLISTED],
+    checkpointType: '$SubscriptionCheckpoint',
+    inMemory: { '$mem-gossip': inMemory('$mem-gossip', systemRecord('$GossipUpdated', '{"Members":[]}')) },
+    invalidRead: () => fault(status.UNKNOWN, 'Unexpected ReadAllResult: InvalidPosition'),
+    invalidSubscription: () => fault(status.INVALID_ARGUMENT, 'Trying to read from an invalid position.'),
+  },
+};
+
+/** Its position is no place in the log. */
+function inMemory(stream: string, event: ReturnType<typeof systemRecord>): LogRecord {
+  return { ...event, stream, position: 0, revision: 0n, createdMs: Date.now() };
+}
