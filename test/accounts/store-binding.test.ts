@@ -2,12 +2,19 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { MasterKeys } from '../../src/accounts/master-key.ts';
-import { assertSecretsReadable, bindStore, trustMasterKey } from '../../src/accounts/store-binding.ts';
-import { loadConfig } from '../../src/config/config.ts';
+import {
+  assertSecretsReadable,
+  bindStore,
+  mayHaveHad,
+  recordedMasterKeys,
+  trustMasterKey,
+} from '../../src/accounts/store-binding.ts';
+import { type Config, loadConfig } from '../../src/config/config.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 import { directoryOf } from '../support/accounts/directory-of.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { storeWith } from '../support/event-store/store-with.ts';
 import { memoryLog } from '../support/service/api.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { confirmed, linesOf } from '../support/transactions/e2e-samples.ts';
@@ -173,6 +180,47 @@ test('a store without a name gets one before a master key is recorded', async ()
   await trustMasterKey(store, config, { author, clock, reason: 'lost' });
   const types = (await store.readStream('operations')).map(({ type }) => type);
   expect(types).toEqual(['StoreNamed', 'MasterKeyAdded']);
+});
+
+test('of two processes that bind a new store at once the second is judged by what the first has recorded', async () => {
+  const { store, clock } = openPushStores();
+  const [staging, production] = ['staging', 'production'].map((environment, at) =>
+    loadConfig({ FUEL_ENVIRONMENT: environment, FUEL_MASTER_KEY: KEYS[at] }, 'command'),
+  ) as [Config, Config];
+  let isFirst = true;
+  const raced = storeWith(store, {
+    async append(appends) {
+      const binds = appends.some(({ events }) => events.some(({ type }) => type === 'EnvironmentSet'));
+      if (binds && isFirst) {
+        isFirst = false;
+        await bindStore(store, production, { clock });
+      }
+      return store.append(appends);
+    },
+  });
+  await expect(bindStore(raced, staging, { clock })).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
+  const types = (await store.readStream('operations')).map(({ type }) => type);
+  expect(types).toEqual(['StoreNamed', 'EnvironmentSet', 'MasterKeyAdded']);
+});
+
+test('a master key may be one of the store’s unless the ids of all those are known, and none is forgotten', async () => {
+  expect(mayHaveHad([], 'a')).toBe(true);
+  expect(mayHaveHad([{ fingerprint: 'x', id: 'b' }], 'a')).toBe(false);
+  expect(
+    mayHaveHad(
+      [
+        { fingerprint: 'x', id: 'b' },
+        { fingerprint: 'y', id: undefined },
+      ],
+      'a',
+    ),
+  ).toBe(true);
+  const { store, append, clock } = openPushStores();
+  await bindStore(store, loadConfig({ FUEL_MASTER_KEY: KEYS[0] }, 'command'), { clock });
+  const recorded = await recordedMasterKeys(store);
+  const data = { fingerprint: recorded[0]?.fingerprint, reason: 'by a former version' };
+  await append('operations', { type: 'MasterKeyAdded', data });
+  expect(await recordedMasterKeys(store)).toEqual(recorded);
 });
 
 describe('a webhook secret that can not be read', () => {

@@ -61,6 +61,27 @@ describe('verifying deliveries', () => {
     });
   });
 
+  test('judges nothing that depends on a damaged event, of the transaction or its account', async () => {
+    const { confirm, verify, repairMissing, queue } = await startVerifying();
+    await confirm(1);
+    await repairMissing();
+    const delivery = await queue.find((await queue.list({}, { limit: 1 }))[0]?.id ?? '');
+    if (delivery === undefined) throw new Error('nothing was stored');
+    await queue.enqueue([{ ...delivery, id: 'surplus', transactionId: 99 }]);
+    await confirm(2);
+    const found = async (stream: string | undefined) => {
+      const event = stream === undefined ? undefined : { stream, revision: 0 };
+      const damage = [{ position: 1, event, reason: 'x', isCertain: true }];
+      const { missing, surplus, notJudged } = await verify({ damage });
+      return [missing.length, surplus.length, notJudged];
+    };
+    expect(await found('transaction-5')).toEqual([1, 1, 0]);
+    expect(await found('transaction-2')).toEqual([0, 1, 1]);
+    expect(await found('transaction-99')).toEqual([1, 0, 0]);
+    expect(await found('account-7')).toEqual([0, 0, 2]);
+    expect(await found(undefined)).toEqual([0, 0, 2]);
+  });
+
   test('reports what is in the log but not owed', async () => {
     const { confirm, verify, repairMissing, queue } = await startVerifying();
     await confirm(1);

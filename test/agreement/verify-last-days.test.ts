@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { verifyLastDays } from '../../src/agreement/verify-last-days.ts';
 import { claimDeliveryLog } from '../../src/deliveries/delivery-log.ts';
+import { Unreadable } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import type { Log } from '../../src/log.ts';
 import { projectEvent } from '../../src/transactions/project-event.ts';
@@ -10,6 +11,7 @@ import { keyIssued, opened, webhookSet } from '../support/accounts/account-sampl
 import { AFTER_URL, DAY_MS } from '../support/agreement/verifying.ts';
 import { newDelivery } from '../support/deliveries/deliveries.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { storeWith } from '../support/event-store/store-with.ts';
 import { confirmed, voided } from '../support/transactions/e2e-samples.ts';
 import { showing } from '../support/transactions/records.ts';
 
@@ -114,6 +116,55 @@ test('what is surplus is not called repaired, and where nothing was repaired no 
   );
   const repairs = (await store.readStream('operations')).filter(({ type }) => type === 'AgreementRepaired');
   expect(repairs.map(({ data }) => data)).toEqual([{ what: 'deliveries', repaired: 2 }]);
+});
+
+test('nothing that depends on a damaged event is repaired, and the damage is told', async () => {
+  const { store, queue, project, verify, view, lines } = await start();
+  await project(1, 2);
+  const { signal } = new AbortController();
+  const event = { stream: 'transaction-3', revision: 0 };
+  const damage = [{ position: 7, event, reason: 'its bytes are damaged', isCertain: true }];
+  const looked: unknown[] = [];
+  const damaged = storeWith(store, {
+    async findDamage(until) {
+      looked.push(until);
+      return damage;
+    },
+  });
+  expect(await verify({ store: damaged, signal })).toEqual({ view: 1, deliveries: 1, damage });
+  expect(looked).toEqual([signal]);
+  expect([await view.find(3), await view.find(4)]).toMatchObject([undefined, { id: 4 }]);
+  expect((await queue.list({}, { limit: 9 })).map(({ transactionId }) => transactionId)).toEqual([4]);
+  expect(lines).toMatchObject([
+    expect.stringMatching(/^error damaged: event 0 of transaction-3 .*restore events.db from a backup/),
+    expect.stringMatching(/^error the last two days differ/),
+  ]);
+});
+
+test('where the days begin is found step by step, can be interrupted, and is no matter of a damaged time', async () => {
+  const { store, project, verify, view } = await start();
+  await project(1, 2);
+  let steps = 0;
+  let stopAt = Infinity;
+  const stopping = new AbortController();
+  const small = storeWith(store, {
+    async readBackwards(options) {
+      if (++steps === stopAt) stopping.abort(new Error('stopped'));
+      const batch = await store.readBackwards({ ...options, limit: 1 });
+      const events = batch.events.map((event) =>
+        event.stream === 'transaction-4'
+          ? { ...event, data: new Unreadable('garbled', { isDamage: true }), recordedAtMs: 0 }
+          : event,
+      );
+      return { ...batch, events };
+    },
+  });
+  stopAt = 2;
+  await expect(verify({ store: small, signal: stopping.signal })).rejects.toThrow('stopped');
+  expect(steps).toBe(2);
+  stopAt = Infinity;
+  await verify({ store: small });
+  expect(await view.find(3)).toMatchObject({ id: 3 });
 });
 
 test('it stops when it is told to', async () => {

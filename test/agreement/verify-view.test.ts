@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { repairView } from '../../src/agreement/repair-view.ts';
+import type { Damage } from '../../src/event-store/event-store.ts';
 import { projectEvent } from '../../src/transactions/project-event.ts';
 import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
 import { type VerifyViewOptions, verifyView } from '../support/agreement/verify.ts';
@@ -47,6 +48,16 @@ describe('verifying the view', () => {
     ]);
     expect(await repairView(differences, repairing)).toEqual([]);
     expect(await verify()).toMatchObject({ checked: 3, differences: [] });
+  });
+
+  test('judges nothing that depends on a damaged event, and nothing where that may be any', async () => {
+    const { view, verify } = await start();
+    await view.replace(1, []);
+    await view.replace(2, []);
+    const damageOf = (event: Damage['event']) => [{ position: 1, event, reason: 'x', isCertain: true }];
+    const one = await verify({ damage: damageOf({ stream: 'transaction-1', revision: 0 }) });
+    expect(one.differences).toEqual([{ transactionId: 2, kind: 'missing' }]);
+    expect((await verify({ damage: damageOf(undefined) })).differences).toEqual([]);
   });
 
   test('reports a row that is hidden though nothing voided it', async () => {

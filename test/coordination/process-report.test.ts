@@ -221,6 +221,25 @@ describe('a process', () => {
     expect(await live()).toEqual([]);
   });
 
+  test('reports one time after the other, however long each takes', async () => {
+    const { promise: taken, resolve } = Promise.withResolvers<void>();
+    let [open, most] = [0, 0];
+    const { report, pass, seen } = await started((coordination) => ({
+      report: async (process) => {
+        most = Math.max(most, ++open);
+        await taken;
+        await coordination.report(process);
+        open--;
+      },
+    }));
+    report.directoryMoved(5);
+    await pass(200);
+    expect(open).toBe(1);
+    resolve();
+    await pass(1);
+    expect([most, (await seen())[0]?.[0]]).toEqual([1, 5]);
+  });
+
   test('that ends while it reports is removed too', async () => {
     const { promise: told, resolve } = Promise.withResolvers<void>();
     const { report, live } = await started((coordination) => ({

@@ -135,6 +135,7 @@ describe('the hourly removal', () => {
     }
     expect(lines).toMatchObject(calls.map(() => ({ removed: 7 })));
     stopping.abort();
+    expect(vi.getTimerCount()).toBe(0); // a timer would keep the process alive
     await pass(3 * HOUR_MS);
     expect(calls).toHaveLength(3);
   });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Directory } from '../../projections/directory.ts';
 import { FuelError } from '../../src/errors.ts';
 import { silentLog } from '../../src/log.ts';
@@ -7,6 +7,8 @@ import type { SharedFigureParts } from '../../src/ops/shared-figures.ts';
 import { opened as opened7 } from '../support/accounts/account-samples.ts';
 import { directoryOf } from '../support/accounts/directory-of.ts';
 import { newDelivery } from '../support/deliveries/deliveries.ts';
+import { storeWith } from '../support/event-store/store-with.ts';
+import { memoryLog } from '../support/service/api.ts';
 import { confirmed } from '../support/transactions/e2e-samples.ts';
 import { openProjection } from '../support/transactions/projector.ts';
 import { until } from '../support/waiting.ts';
@@ -104,6 +106,34 @@ describe('the figures that are the same in every process', () => {
       'fuel_follower_lag_seconds{follower="transactions"}': 0,
       fuel_deliveries_pending: 0,
     });
+  });
+
+  test('are read for a limited time, which is no fault, and an outage has its place in the history', async () => {
+    const late = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(late.signal);
+    onTestFinished(() => timeout.mockRestore());
+    const lines: Record<string, unknown>[] = [];
+    const hanging = opened({ log: memoryLog(lines) });
+    await hanging.append('transaction-1', confirmed(1));
+    const store = storeWith(hanging.store, {
+      subscribe({ signal: until }) {
+        setImmediate(() => late.abort(new DOMException('late', 'TimeoutError')));
+        return {
+          [Symbol.asyncIterator]: () => ({
+            next: () =>
+              new Promise((_, reject) => until.addEventListener('abort', () => reject(until.reason))),
+          }),
+        } as never;
+      },
+    });
+    const queue = { backlog: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')) } as never;
+    const { figures, history } = opened({ store, queue, log: memoryLog(lines) });
+    expect(await figures()).toMatchObject({
+      'fuel_follower_lag_seconds{follower="transactions"}': Number.NaN,
+      fuel_deliveries_pending: Number.NaN,
+    });
+    expect(timeout).toHaveBeenCalledWith(10_000);
+    expect([history.readings().at(-1)?.pending, lines]).toEqual([null, []]);
   });
 
   test('are no numbers either once they can be read no more', async () => {

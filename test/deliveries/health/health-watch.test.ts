@@ -57,6 +57,19 @@ describe('a warning', () => {
     expect(appended).toEqual(['warn aaaaaaaaaa', 'warn bbbbbbbbbb', 'warn aaaaaaaaaa']);
   });
 
+  test('that can not be recorded, nor what came meanwhile, waits for the next failure', async () => {
+    const { watch, store, appended, lines, fail } = watching();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    Object.assign(store, { failing: true, waiting: promise });
+    await fail(25);
+    await fail(26);
+    store.waiting = undefined;
+    resolve();
+    await settle();
+    await watch.whenIdle();
+    expect([appended, lines.length]).toEqual([[], 2]);
+  });
+
   test('that could not be recorded is tried again at the next failure', async () => {
     const { appended, switchOffs, store, fail, lines } = watching();
     store.failing = true;

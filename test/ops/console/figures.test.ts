@@ -63,6 +63,13 @@ describe('what needs attention', () => {
     holder: 'one',
   } as const;
 
+  test('comes with what does not end by itself first', () => {
+    const parked = { ...follower, parked: 1, unfinished_rebuild_percent: 40 };
+    const closed = { webhooks: [], disabled: [], closed: [7] };
+    const found = of({ followers: at([parked]), lists: at(closed as never) });
+    expect(found.map((text) => text.split(':')[0])).toEqual(['bad', 'bad', 'warn']);
+  });
+
   test('is nothing where all is well', () => {
     expect(of({})).toEqual([]);
   });
