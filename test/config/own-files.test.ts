@@ -115,7 +115,8 @@ describe('commands', () => {
 
   asRoot('refuse files and a master key of another user', async () => {
     const { fuel, dataDir } = await opened();
-    for (const name of ['events.db', 'master.key']) {
+    writeFileSync(join(dataDir, 'events.db-wal'), '', { mode: 0o600 });
+    for (const name of ['events.db', 'events.db-wal', 'master.key']) {
       chownSync(join(dataDir, name), OTHER, OTHER);
       const { code, stderr } = await fuel(...open8);
       expect([name, code, stderr]).toEqual([name, 1, expect.stringContaining('belongs to user id 65534')]);

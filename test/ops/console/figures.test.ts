@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { FuelError } from '../../../src/errors.ts';
@@ -308,6 +308,29 @@ describe('what is known', () => {
       unknown: 'the store does not answer',
     });
     await expect(known(() => Promise.reject(new TypeError('broken')), now)).rejects.toThrow('broken');
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    await known(async () => 1, now);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('that fails late leaves what was read since', async () => {
+    const clock = new FakeClock();
+    const reads: PromiseWithResolvers<string>[] = [];
+    const read = () => {
+      const next = Promise.withResolvers<string>();
+      reads.push(next);
+      return next.promise;
+    };
+    const fresh = new Fresh(read, { maxAgeMs: 2_000, now: () => clock.now() });
+    const first = fresh.get();
+    clock.advance(2_000);
+    const second = fresh.get();
+    reads[0]?.reject(new Error('away'));
+    await expect(first).rejects.toThrow('away');
+    expect(fresh.get()).toBe(second);
+    reads[1]?.resolve('read');
+    expect(await second).toBe('read');
   });
 
   test('is read once for all who ask in its time, and again after a failure', async () => {
