@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -40,6 +49,15 @@ async function dataDir(): Promise<{ folder: string; store: SqliteEventStore }> {
 }
 
 describe('a backup', () => {
+  test('follows no link that somebody put in place of a key', async () => {
+    const { folder } = await dataDir();
+    rmSync(join(folder, 'master.key'));
+    symlinkSync(join(folder, 'tls-key.pem'), join(folder, 'master.key'));
+    const target = join(temporaryFolder(), 'backup');
+    await expect(backupDataDir(folder, target, MADE_AT)).rejects.toThrow('is a symbolic link');
+    expect(existsSync(join(target, 'backup.json'))).toBe(false);
+  });
+
   test('copies what was made from the events before the events, then the keys, and no leases', async () => {
     const { folder } = await dataDir();
     const target = join(temporaryFolder(), 'new', 'backup');

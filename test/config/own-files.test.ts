@@ -10,7 +10,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { findMasterKeys } from '../../src/accounts/master-key.ts';
+import { systemClock } from '../../src/clock.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { faultOfOwner } from '../../src/config/own-files.ts';
+import { embeddedFile } from '../../src/data-dir/embedded-files.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -111,6 +115,13 @@ describe('commands', () => {
     expect(lines).toContainEqual(
       expect.objectContaining({ check: 'data-directory', ok: false, do: `chmod go= ${dataDir}` }),
     );
+  });
+
+  test('open no file in such a folder, and take no master key from it', () => {
+    chmodSync(folder, 0o777);
+    const config = loadConfig({ FUEL_DATA_DIR: folder, FUEL_ENVIRONMENT: 'staging' }, 'command');
+    expect(() => embeddedFile(config, systemClock, 'control.db')).toThrow(`chmod go= ${folder}`);
+    expect(() => findMasterKeys(config)).toThrow(`chmod go= ${folder}`);
   });
 
   asRoot('refuse files and a master key of another user', async () => {

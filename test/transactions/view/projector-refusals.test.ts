@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { FuelError } from '../../../src/errors.ts';
+import { aborted } from '../../../src/pause.ts';
 import type { ViewChange } from '../../../src/transactions/project-event.ts';
+import { storeWith } from '../../support/event-store/store-with.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 import { openProjection } from '../../support/transactions/projector.ts';
 
@@ -26,6 +28,35 @@ test('a record that the view can not store is parked with the reason; the others
   expect(lines.filter(({ level }) => level === 50)).toMatchObject([{ stream: 'transaction-3' }]);
   expect((await view.checkpoint())?.position).toBe(await store.head());
   await stop();
+});
+
+test('the checkpoint is never a position that the log does not show, also where a record is refused', async () => {
+  const { append, start, shows, view, store } = openProjection();
+  await append('transaction-1', confirmed(1));
+  await append('transaction-2', confirmed(2));
+  const events = (await store.readStreams(['transaction-1', 'transaction-2'])).flat();
+  const hidden = storeWith(store, {
+    /** Each event, and behind it the position of a record that no read shows. */
+    async *subscribe({ signal }) {
+      for (const [index, event] of events.entries()) {
+        const position = event.position + 100;
+        yield { events: [event], position, checkpoint: event.position, caughtUp: index === 1 };
+      }
+      await aborted(signal);
+    },
+  });
+  const positions: number[] = [];
+  const apply = view.apply.bind(view);
+  view.apply = async (changes, to) => {
+    positions.push(to.position);
+    if (changes.some(isOf(2)) && positions.length < 3) throw new FuelError('ITEM_REFUSED', 'too large');
+    return apply(changes, to);
+  };
+  const { stop } = start({ store: hidden });
+  await shows(2);
+  await stop();
+  const shown = [0, ...events.map(({ position }) => position)];
+  expect(positions.filter((position) => !shown.includes(position))).toEqual([]);
 });
 
 test('while a refused record is isolated the checkpoint stays before the batch', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Coordination } from '../../../src/coordination/coordination.ts';
 import { FuelError } from '../../../src/errors.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { PROJECTOR_LEASE, prepareView } from '../../../src/transactions/view/projector.ts';
@@ -97,6 +98,18 @@ describe('a projector', () => {
     ];
     await until(async () => outages().length === 4, WAIT_MS);
     expect(outages()).toEqual([...one, ...one]);
+  });
+
+  test('on standby too', async () => {
+    const { start, coordination } = openProjection();
+    let failures = 1;
+    const failing = {
+      ...coordination,
+      release: async () => undefined,
+      acquire: async () => (failures-- > 0 ? unavailable() : false),
+    };
+    const { said } = start({ coordination: failing as unknown as Coordination });
+    await until(async () => said('projector continues: the store is available again'), WAIT_MS);
   });
 
   test('ends with any other error', async () => {
