@@ -173,7 +173,7 @@ function checksOfEngines({ remote }: Engines, clock: Clock): Check[] {
     {
       check: 'event-store',
       needs: ['EVENTSTORE_URL'],
-      remedy: 'start EventStoreDB, or correct EVENTSTORE_URL',
+      remedy: 'start EventStoreDB or KurrentDB, or correct EVENTSTORE_URL',
       work: () => engine(eventStore, 'events'),
     },
     {

@@ -16,6 +16,8 @@ export interface RemoteEngine {
 }
 
 export interface EngineDescription {
+  /** What the server calls itself, where one setting is for several kinds. */
+  readonly name?: string;
   readonly version: string;
   /** Its clock, milliseconds; EventStoreDB cuts off to whole seconds. */
   readonly clockMs: number;

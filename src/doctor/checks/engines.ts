@@ -1,14 +1,14 @@
 import { type FuelError, isUnavailable } from '../../errors.ts';
-import type { RemoteEngine } from '../../ops/engine-health.ts';
+import type { EngineDescription, RemoteEngine } from '../../ops/engine-health.ts';
 import { type Finding, right, wrong } from './check.ts';
 
 /** Leases, the time a webhook was set and presigned URLs are judged by several clocks; with NTP these differ by less than 0.1 s. */
 const MAX_SKEW_MS = 2_000;
-/** EventStoreDB tells its time in whole seconds, cut off, and looks at it once a second. */
+/** EventStoreDB and KurrentDB tell their time in whole seconds, cut off, and look at it once a second. */
 const CUT_OFF_MS = 2_000;
 
 const ENGINES = {
-  eventstoredb: { name: 'EventStoreDB', setting: 'EVENTSTORE_URL', oldest: [23, 10] },
+  eventstoredb: { name: 'EventStoreDB or KurrentDB', setting: 'EVENTSTORE_URL', oldest: [23, 10] },
   mongodb: { name: 'MongoDB', setting: 'MONGODB_URL', oldest: [6, 0] },
 } as const;
 
@@ -30,17 +30,18 @@ export async function checkEngine({ name: id, check, describe }: Describe): Prom
     const { message, remedy } = error as FuelError;
     return wrong(message, remedy ?? `start ${name}, or correct ${setting}`);
   }
-  let version: string;
+  let found: EngineDescription;
   try {
-    ({ version } = await describe());
+    found = await describe();
   } catch (error) {
     if (!isUnavailable(error)) throw error;
     return right(`${name} answers, and does not tell its version: ${(error as Error).message}`);
   }
+  const { version } = found;
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor, oldestMinor] = oldest;
   const isOld = major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
-  const detail = `${name} ${version} answers`;
+  const detail = `${found.name ?? name} ${version} answers`;
   return isOld ? wrong(detail, `update it to ${oldest.join('.')} or newer`) : right(detail);
 }
 
@@ -66,11 +67,11 @@ async function skewOf(
   const { name } = ENGINES[id];
   const askedAtMs = now();
   try {
-    const { clockMs } = await describe();
+    const { name: found = name, clockMs } = await describe();
     const earliestMs = clockMs - now();
     const latestMs = clockMs + (id === 'eventstoredb' ? CUT_OFF_MS : 0) - askedAtMs;
     const ms = earliestMs > 0 ? earliestMs : Math.min(0, latestMs);
-    return { name, ms };
+    return { name: found, ms };
   } catch (error) {
     if (!isUnavailable(error)) throw error;
     return { name, ms: undefined };

@@ -8,6 +8,8 @@ const NOW_MS = 1_000_000;
 interface Engine {
   readonly name?: RemoteEngine['name'];
   readonly version?: string;
+  /** What it calls itself. */
+  readonly called?: string;
   readonly clockMs?: number;
   readonly failing?: 'check' | 'describe';
 }
@@ -15,6 +17,7 @@ interface Engine {
 function engine({
   name = 'mongodb',
   version = '7.0.5',
+  called,
   clockMs = NOW_MS,
   failing,
 }: Engine = {}): RemoteEngine {
@@ -26,18 +29,22 @@ function engine({
     },
     describe: async () => {
       if (failing !== undefined) throw away;
-      return { version, clockMs };
+      return { version, clockMs, ...(called === undefined ? {} : { name: called }) };
     },
   };
 }
+
+const eventStore = (version: string, called: string): RemoteEngine =>
+  engine({ name: 'eventstoredb', version, called });
 
 describe('an engine', () => {
   test.each([
     [engine(), true, 'MongoDB 7.0.5 answers'],
     [engine({ version: '6.0.0' }), true, 'MongoDB 6.0.0 answers'],
     [engine({ version: '5.9.9' }), false, 'MongoDB 5.9.9 answers'],
-    [engine({ name: 'eventstoredb', version: '23.10.6.0' }), true, 'EventStoreDB 23.10.6.0 answers'],
-    [engine({ name: 'eventstoredb', version: '23.9.1' }), false, 'EventStoreDB 23.9.1 answers'],
+    [eventStore('23.10.6.0', 'EventStoreDB'), true, 'EventStoreDB 23.10.6.0 answers'],
+    [eventStore('23.9.1', 'EventStoreDB'), false, 'EventStoreDB 23.9.1 answers'],
+    [eventStore('25.0.0', 'KurrentDB'), true, 'KurrentDB 25.0.0 answers'],
     [engine({ failing: 'check' }), false, 'it can not be reached'],
     [engine({ failing: 'describe' }), true, 'does not tell its version'],
   ])('%o is right: %s', async (given, ok, detail) => {
@@ -66,6 +73,18 @@ describe('the clocks', () => {
       ok: false,
       detail: expect.stringContaining('MongoDB -2.6 s'),
       do: expect.stringContaining('timedatectl'),
+    });
+  });
+
+  test('are named as the server that was found', async () => {
+    const found = (called?: string) =>
+      checkClocks(
+        [engine({ name: 'eventstoredb', ...(called === undefined ? {} : { called }) })],
+        () => NOW_MS,
+      );
+    expect(await found('KurrentDB')).toMatchObject({ detail: expect.stringContaining(': KurrentDB 0.0 s') });
+    expect(await found()).toMatchObject({
+      detail: expect.stringContaining('EventStoreDB or KurrentDB 0.0 s'),
     });
   });
 

@@ -100,5 +100,5 @@ export class EventStoreDbConnection {
 }
 
 function closedError(): FuelError {
-  return new FuelError('STORE_CLOSED', 'the connection to EventStoreDB was closed');
+  return new FuelError('STORE_CLOSED', 'the connection to the event store was closed');
 }

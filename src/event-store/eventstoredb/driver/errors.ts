@@ -8,12 +8,14 @@ const UNAVAILABLE_TEXT = /^Failed to discover|Channel has been shut down|Server 
 
 /** No node can do it now. */
 export function storeUnavailable(reason: string, cause?: unknown): FuelError {
-  return new FuelError('STORE_UNAVAILABLE', `EventStoreDB can not be reached: ${reason}`, { cause });
+  return new FuelError('STORE_UNAVAILABLE', `EventStoreDB or KurrentDB can not be reached: ${reason}`, {
+    cause,
+  });
 }
 
 /** The server can not take this event, however often it is given. */
 export function itemRefused(reason: string, cause?: unknown): FuelError {
-  return new FuelError('ITEM_REFUSED', `EventStoreDB does not take it: ${reason}`, { cause });
+  return new FuelError('ITEM_REFUSED', `the event store does not take it: ${reason}`, { cause });
 }
 
 /** Classifies an error of the driver for `errorKind`: unavailable, refused, or the error itself. */

@@ -89,7 +89,7 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
       if (performance.now() > endMs) {
         throw new FuelError(
           'STORE_UNAVAILABLE',
-          `EventStoreDB has not replayed the parked events of ${group} in time`,
+          `the event store has not replayed the parked events of ${group} in time`,
         );
       }
       await pause(REPLAY_POLL_MS, this.#closing.signal);
