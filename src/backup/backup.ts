@@ -72,7 +72,8 @@ async function copyView(dataDir: string, target: string): Promise<string[]> {
       if (names.every((name) => existsSync(join(dataDir, name)))) throw error;
     }
     if (String(numberedFiles(dataDir, VIEW)) === String(names)) return names;
-    for (const name of names) await rm(join(target, name), { force: true });
+    for (const name of names.flatMap((each) => [each, `${each}.partial`]))
+      await rm(join(target, name), { force: true });
   }
 }
 

@@ -132,6 +132,52 @@ describe('a backup', () => {
   });
 });
 
+/** Copies a view, and does this as soon as the copy of `transactions.db` has begun; says how often one began. */
+async function backupDuring(change: (folder: string) => void) {
+  const { folder } = await dataDir();
+  const target = temporaryFolder();
+  let copies = 0;
+  let wasThere = false;
+  let isDone = false;
+  const look = (): void => {
+    const isThere = existsSync(join(target, 'transactions.db.partial'));
+    if (isThere && !wasThere) {
+      copies += 1;
+      if (copies === 1) change(folder);
+    }
+    wasThere = isThere;
+    if (!isDone) setImmediate(look);
+  };
+  look();
+  const { files } = await backupDataDir(folder, target, MADE_AT).finally(() => {
+    isDone = true;
+  });
+  expect(readdirSync(target).sort()).toEqual([...files, 'backup.json'].sort());
+  return { views: files.filter((name) => name.startsWith('transactions')), copies };
+}
+
+describe('the view in a backup', () => {
+  test('is copied once where nothing takes its place', async () => {
+    expect(await backupDuring(() => undefined)).toEqual({ views: ['transactions.db'], copies: 1 });
+  });
+
+  test('is copied again with the one that is begun beside it meanwhile', async () => {
+    const begin = (folder: string) => void database(folder, 'transactions-2.db');
+    expect(await backupDuring(begin)).toEqual({
+      views: ['transactions.db', 'transactions-2.db'],
+      copies: 2,
+    });
+  });
+
+  test('is the one that took its place meanwhile, and nothing of the other is left', async () => {
+    const replace = (folder: string) => {
+      database(folder, 'transactions-2.db');
+      for (const suffix of ['', '-wal', '-shm']) rmSync(join(folder, `transactions.db${suffix}`));
+    };
+    expect(await backupDuring(replace)).toEqual({ views: ['transactions-2.db'], copies: 1 });
+  });
+});
+
 describe('a copied file', () => {
   test('is complete, however often others write to its source meanwhile', async () => {
     const folder = temporaryFolder();

@@ -238,6 +238,28 @@ describe('redelivering what failed', () => {
     expect(await redeliverFailed(ofKey, again)).toEqual({ redelivered: 20, unchanged: 0, refused: 0 });
   });
 
+  test('takes every page, also where all of one are refused', async () => {
+    const { options, failedTogether, stopping, refused, store, author, clock } = await start();
+    await failedTogether(520);
+    await store.append(
+      Array.from({ length: 520 }, (_, index) => ({
+        stream: `transaction-${index + 1}`,
+        expected: 'any' as const,
+        events: [newEvent(voided(index + 1) as unknown as DomainEvent, author, clock.now())],
+      })),
+    );
+    const onRefused = (id: string, reason: string) => {
+      refused.push([id, reason]);
+      if (refused.length > 520) stopping.abort(); // the first page over and over
+    };
+    expect(await redeliverFailed(ofKey, { ...options, onRefused })).toEqual({
+      redelivered: 0,
+      unchanged: 0,
+      refused: 520,
+    });
+    expect(new Set(refused.map(([id]) => id)).size).toBe(520);
+  });
+
   test('is recorded with the time range of the request', async () => {
     const { options, ended, clock, store } = await start();
     await ended(1, 'failed');

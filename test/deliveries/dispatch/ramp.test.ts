@@ -100,3 +100,14 @@ test('of several waiting webhooks the next to continue counts, in whole millisec
   expect(ramps.capacity('early', 37)).toBe(0);
   expect(ramps.nextAtMs(38)).toBe(100);
 });
+
+test('a ramp that is over is kept no longer: a clock that steps back does not bring it back', () => {
+  for (const end of ['capacity', 'consume', 'nextAtMs'] as const) {
+    const ramps = new Ramps();
+    ramps.start('a', 0);
+    ramps.consume('a', 0);
+    if (end === 'nextAtMs') ramps.nextAtMs(10_000);
+    else ramps[end]('a', 10_000);
+    expect(ramps.capacity('a', 0)).toBe(Infinity);
+  }
+});
