@@ -12,7 +12,11 @@ import type { Env } from '../support/service/commands.ts';
 
 /** As in test/e2e-engines: starts a node on a folder and prints `{"url": …, "pid": …}` once it answers. */
 const REAL = process.env.FUEL_TEST_EVENTSTORE ?? '';
+/** Starts a cluster of three instead, or those of its nodes that are dead: `{"url", "pids", "ports", "leader"}`. */
+const CLUSTER = process.env.FUEL_TEST_CLUSTER ?? '';
 const DOUBLE = fileURLToPath(new URL('./double-node.ts', import.meta.url));
+
+const READY_WITHIN_MS = 20_000;
 
 /** A server that is killed while the service works on it. */
 export interface Engine {
@@ -28,6 +32,8 @@ export interface Engines {
   readonly name: string;
   /** The settings that name them. */
   readonly env: Env;
+  /** How soon after the last kill every process must be ready; no limit of its own unless given. */
+  readonly readyWithinMs?: number;
   readonly list: readonly Engine[];
   remove(): Promise<void>;
 }
@@ -35,13 +41,14 @@ export interface Engines {
 export const EMBEDDED: Engines = { name: 'embedded', env: {}, list: [], remove: async () => undefined };
 
 /**
- * EventStoreDB and MongoDB. Where `FUEL_TEST_EVENTSTORE` names a program that starts a real node, that and a replica
- * set of three; else the double of EventStoreDB and a replica set of one. All are processes.
+ * EventStoreDB and MongoDB. Where `FUEL_TEST_CLUSTER` or `FUEL_TEST_EVENTSTORE` names a program that starts real nodes,
+ * those and a replica set of three; else the double of EventStoreDB and a replica set of one. All are processes.
  */
 export async function startEngines(mongodBinary: string): Promise<Engines> {
-  const isReal = REAL !== '';
+  const program = CLUSTER || REAL;
+  const isReal = program !== '';
   const events = new EventStoreProcess(
-    isReal ? [REAL] : [process.execPath, DOUBLE, `${await lastingPort()}`],
+    isReal ? [program] : [process.execPath, DOUBLE, `${await lastingPort()}`],
   );
   const mongodb = isReal
     ? new MongodSet(mongodBinary)
@@ -56,7 +63,8 @@ export async function startEngines(mongodBinary: string): Promise<Engines> {
     },
   ];
   return {
-    name: isReal ? 'real engines' : 'the double and mongod',
+    name: CLUSTER ? 'a cluster of three' : isReal ? 'real engines' : 'the double and mongod',
+    ...(CLUSTER && { readyWithinMs: READY_WITHIN_MS }),
     env: { EVENTSTORE_URL: events.url, MONGODB_URL: mongodb.url },
     list,
     async remove() {
@@ -66,13 +74,24 @@ export async function startEngines(mongodBinary: string): Promise<Engines> {
   };
 }
 
-/** A node of an event store in a separate process, which a program starts. */
+/** What the program prints: of one node, or of a cluster, whose leader it names by its port. */
+interface Printed {
+  readonly url: string;
+  readonly pid?: number;
+  readonly pids?: readonly number[];
+  readonly ports?: readonly number[];
+  readonly leader?: number;
+}
+
+/** An event store in separate processes, which a program starts. Of a cluster the leader is killed every second time. */
 class EventStoreProcess implements Engine {
-  readonly name = 'EventStoreDB';
+  name = 'EventStoreDB';
   readonly #command: readonly string[];
   readonly #folder = mkdtempSync(join(tmpdir(), 'fuel-crash-events-'));
   #child: ChildProcess | undefined;
-  #pid = 0;
+  /** The leader is the first. */
+  #pids: readonly number[] = [];
+  #kills = 0;
   url = '';
 
   /** The program; the folder is its last argument. */
@@ -88,19 +107,35 @@ class EventStoreProcess implements Engine {
       once(createInterface({ input: child.stdout }), 'line'),
       once(child, 'close').then(() => Promise.reject(new Error('the event store did not start'))),
     ]);
-    ({ url: this.url, pid: this.#pid } = JSON.parse(line));
+    const { url, pid = 0, pids = [pid], ports = [], leader = 0 }: Printed = JSON.parse(line);
+    this.url = url;
+    const leads = (of: number): boolean => ports[pids.indexOf(of)] === leader;
+    this.#pids = pids.toSorted((a, b) => Number(leads(b)) - Number(leads(a)));
   }
 
   async kill(): Promise<void> {
+    if (this.#pids.length > 1) await this.#chooseNode();
+    await this.#killNode(this.#pids[0]);
+  }
+
+  /** Puts the node that is to be killed first. */
+  async #chooseNode(): Promise<void> {
+    await this.start(); // it may have another leader by now
+    const isLeader = this.#kills++ % 2 === 0;
+    this.name = isLeader ? 'EventStoreDB, the leader' : 'EventStoreDB, a follower';
+    if (!isLeader) this.#pids = this.#pids.slice(1);
+  }
+
+  async #killNode(pid = 0): Promise<void> {
     const child = this.#child;
-    process.kill(this.#pid, 'SIGKILL');
+    process.kill(pid, 'SIGKILL');
     // A program may have detached the node: then it is not our child, and can not be waited for.
-    if (child?.pid === this.#pid && child.exitCode === null && child.signalCode === null)
-      await once(child, 'exit');
+    if (child?.pid === pid && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   }
 
   async remove(): Promise<void> {
-    await this.kill().catch(() => undefined); // it may be dead
+    if (this.#kills > 0) await this.start(); // it names all of the nodes
+    for (const pid of this.#pids) await this.#killNode(pid).catch(() => undefined); // it may be dead
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

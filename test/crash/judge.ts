@@ -23,6 +23,8 @@ const REDELIVERY_ROUNDS = 8;
 
 /** The results of a run, besides its faults. */
 export interface Figures {
+  /** From the last kill until every process was ready. */
+  readonly readyMs: number;
   readonly transactions: number;
   readonly deliveries: number;
   /** Requests without a recorded attempt. */
@@ -36,7 +38,7 @@ export interface Figures {
  */
 export async function judge(stage: Stage, workload: Workload): Promise<Figures> {
   stage.doing = 'waiting for every process';
-  await stage.ready();
+  const readyMs = await stage.readyAfterKills();
   const engines = await openEngines(stage.operator.config, systemClock);
   try {
     await applied(engines);
@@ -59,7 +61,8 @@ export async function judge(stage: Stage, workload: Workload): Promise<Figures> 
     await judgeParked(stage, engines);
     await judgeByCommand(stage);
     judgeErasedBytes(stage, workload.erased());
-    return { transactions: model.transactions.size, deliveries: deliveries.length, repeats, redelivered };
+    const counts = { transactions: model.transactions.size, deliveries: deliveries.length };
+    return { readyMs, ...counts, repeats, redelivered };
   } finally {
     await engines.close();
   }

@@ -101,17 +101,20 @@ export class Member {
     return this.#fetch(`https://127.0.0.1:${this.#ports?.api}${BASE_PATH}${path}`, { 'X-API-Key': key });
   }
 
-  /** Waits until it is ready; a life that ends meanwhile is followed by another. */
-  async ready(withinMs: number): Promise<void> {
+  /** Waits until it is ready, and returns what it said before; a life that ends meanwhile is followed by another. */
+  async ready(withinMs: number): Promise<string> {
     let said = '';
+    let before = '';
     const isReady = async (): Promise<boolean> => {
       const answer = await this.#fetch(`http://127.0.0.1:${this.#ports?.ops}/readyz`, {});
+      before = said;
       said = answer?.text ?? 'nothing';
       return answer?.status === 200;
     };
     await until(isReady, withinMs).catch((cause) => {
       throw new Error(`${this.name} is not ready and says ${said}\n${this.#tail()}`, { cause });
     });
+    return before;
   }
 
   #end(how: 'kill' | 'stop'): void {

@@ -50,10 +50,10 @@ async function round(
   console.log(`crash run on ${engines.name}: ${again}`);
   try {
     const run = await crashRun({ engines, ...options, seed, seconds });
-    const { faults, kills, transactions, deliveries, repeats, redelivered } = run;
+    const { faults, kills, readyMs, transactions, deliveries, repeats, redelivered } = run;
     console.log(
       `seed ${seed}: ${kills.length} kills, ${transactions} transactions, ${deliveries} deliveries, ` +
-        `${repeats} requests repeated, ${redelivered} deliveries redelivered, ${faults.length} faults`,
+        `${repeats} requests repeated, ${redelivered} deliveries redelivered, ${faults.length} faults, ready ${readyMs} ms after the last kill`,
     );
     if (faults.length > 0) {
       const file = keep(`${engines.name}-${seed}`, [...faults, ...kills.map((kill) => JSON.stringify(kill))]);

@@ -170,6 +170,21 @@ export class Stage {
     for (const member of this.members) await member.ready(READY_WITHIN_MS);
   }
 
+  /** As `ready`, after the last kill; a fault where that takes longer than the engines allow. Returns how long it took. */
+  async readyAfterKills(): Promise<number> {
+    const lastMs = Math.max(...this.kills.map(({ untilMs }) => untilMs));
+    const took = await Promise.all(
+      this.members.map(async (member) => {
+        const before = await member.ready(READY_WITHIN_MS);
+        const ms = Date.now() - lastMs;
+        if (ms > (this.engines.readyWithinMs ?? Infinity))
+          this.fault(`${member.name} was ready ${ms} ms after the last kill, and said before: ${before}`);
+        return ms;
+      }),
+    );
+    return Math.max(...took);
+  }
+
   #member(name: string): Member {
     return new Member({
       name,

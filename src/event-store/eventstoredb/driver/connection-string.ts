@@ -30,10 +30,20 @@ export function newClient(url: string): EventStoreDBClient {
   const fault = faultOfOptions(url);
   if (fault !== undefined) throw refused(url, fault);
   try {
-    return keepStoredContent(EventStoreDBClient.connectionString(withPing(withoutVerify(asEsdb(url)))));
+    const client = EventStoreDBClient.connectionString(withPing(withoutVerify(asEsdb(url))));
+    return withoutQuestions(keepStoredContent(client));
   } catch (error) {
     throw refused(url, error);
   }
+}
+
+/**
+ * Before it uses a group, the driver (6.2.1) asks each node what it supports: without a deadline, and where that fails
+ * during an election, it rejects every later use of groups with that failure until another call breaks. All servers
+ * from 23.10 on support what is used here.
+ */
+function withoutQuestions(client: EventStoreDBClient): EventStoreDBClient {
+  return Object.assign(client, { supports: async () => true });
 }
 
 function refused(url: string, reason: unknown): Error {

@@ -5,7 +5,7 @@ import { Retry } from '../../../retry.ts';
 import { Signal } from '../../../signal.ts';
 import { type GroupConsumer, type GroupEvent, isErasure, type RecordedEvent } from '../../event-store.ts';
 import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from '../driver/connection.ts';
-import { storeUnavailable, toKnownError } from '../driver/errors.ts';
+import { toKnownError } from '../driver/errors.ts';
 import { isWanted, recordedOf } from '../driver/events.ts';
 import { readRange } from '../log/reads.ts';
 import { EventStoreDbGroupSource } from './group-source.ts';
@@ -14,7 +14,6 @@ import { limitsOf, notEnsured } from './settings.ts';
 
 /** Events that wait at one consumer for their retry, besides those in its buffer; further ones are parked. */
 const MAX_DELAYED = 1_000;
-const CONFIRMATION_TIMEOUT_MS = 5_000;
 /** The clock may not run with real time: it is read this often at least. */
 const MAX_WAIT_MS = 1_000;
 
@@ -110,7 +109,6 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
       changed: this.#changed,
     });
     this.#source = source;
-    const confirmUntilMs = performance.now() + CONFIRMATION_TIMEOUT_MS;
     try {
       while (!this.#ended.aborted) {
         this.#changed.reset();
@@ -122,8 +120,6 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
         } else if (source.error !== undefined) {
           throw source.error;
         } else {
-          if (!source.isConfirmed && performance.now() > confirmUntilMs)
-            throw storeUnavailable(`no answer within ${CONFIRMATION_TIMEOUT_MS} ms`);
           await this.#changed.wait(Math.min(this.#inFlight.idleMs(clock.now()), MAX_WAIT_MS));
         }
       }

@@ -1,6 +1,6 @@
 import type { PersistentSubscriptionToAll } from '@eventstore/db-client';
 import type { Signal } from '../../../signal.ts';
-import type { EventStoreDbConnection } from '../driver/connection.ts';
+import { type EventStoreDbConnection, endUnconfirmed } from '../driver/connection.ts';
 import { storeUnavailable } from '../driver/errors.ts';
 import type { Message, ToPark } from './in-flight-events.ts';
 
@@ -25,6 +25,7 @@ export class EventStoreDbGroupSource {
   #isConfirmed = false;
   #sentAtMs = Number.NEGATIVE_INFINITY;
   #error: Error | undefined;
+  readonly #stopWaiting: () => void;
 
   constructor({ client }: EventStoreDbConnection, { group, bufferSize, changed }: GroupSourceOptions) {
     this.#subscription = client.subscribeToPersistentSubscriptionToAll(
@@ -37,6 +38,7 @@ export class EventStoreDbGroupSource {
       this.#broken.resolve();
       changed.notify();
     };
+    this.#stopWaiting = endUnconfirmed(this.#subscription, end);
     this.#subscription.on('confirmation', () => {
       this.#isConfirmed = true;
       changed.notify();
@@ -72,6 +74,7 @@ export class EventStoreDbGroupSource {
   }
 
   close(): void {
+    this.#stopWaiting();
     this.#broken.resolve();
     const unsubscribe = (): void => {
       this.#subscription.unsubscribe().catch(() => undefined); // rejects where there is no connection to end it on

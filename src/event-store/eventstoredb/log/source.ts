@@ -4,7 +4,7 @@ import { type AllStreamResolvedEvent, type AllStreamSubscription, START } from '
 import type { Signal } from '../../../signal.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../batch-bytes.ts';
 import type { Position, RecordedEvent, SubscriptionBatch } from '../../event-store.ts';
-import type { EventStoreDbConnection } from '../driver/connection.ts';
+import { type EventStoreDbConnection, endUnconfirmed } from '../driver/connection.ts';
 import { storeUnavailable } from '../driver/errors.ts';
 import { filterOf, recordedOf } from '../driver/events.ts';
 
@@ -44,6 +44,7 @@ export class EventStoreDbSource {
   #fetchedBytes = 0;
   #live = false;
   #error: Error | undefined;
+  readonly #stopWaiting: () => void;
 
   constructor({ client }: EventStoreDbConnection, { prefixes, after, phase, changed }: SourceOptions) {
     const mark = (marker: Marker['marker']): void => {
@@ -60,6 +61,7 @@ export class EventStoreDbSource {
       this.#error ??= error;
       changed.notify();
     };
+    this.#stopWaiting = endUnconfirmed(this.#subscription, end);
     this.#subscription.on('caughtUp', () => mark('caughtUp'));
     this.#subscription.on('readable', () => {
       this.#fetch();
@@ -139,6 +141,7 @@ export class EventStoreDbSource {
   }
 
   close(): void {
+    this.#stopWaiting();
     this.#subscription.unsubscribe().catch(() => undefined); // rejects where there is no connection to end it on
   }
 }

@@ -1,18 +1,21 @@
 import { persistentSubscriptionToAllSettingsFromDefaults, streamNameFilter } from '@eventstore/db-client';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import type { GroupEvent } from '../../../../src/event-store/event-store.ts';
 import { persistentSubscriptionsContract } from '../../../contracts/persistent-subscriptions.contract.ts';
 import { persistentSubscriptionsBufferContract } from '../../../contracts/persistent-subscriptions-buffer.contract.ts';
+import { fault, groupFault, notLeader } from '../../../support/event-store/eventstoredb-double/answers.ts';
 import { openClient } from '../../../support/event-store/eventstoredb-double/engines-under-test.ts';
 import { startEventStoreDbDouble } from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import {
   eventStoreDbAt,
   groupsAt,
   groupsOnDouble,
+  restartableNode,
 } from '../../../support/event-store/eventstoredb-under-test.ts';
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
-import { until } from '../../../support/waiting.ts';
+import { until, within } from '../../../support/waiting.ts';
 
 const realUrl = inject('eventstoreUrl');
 
@@ -62,6 +65,38 @@ describe('a group on EventStoreDB', () => {
     let event = await coming;
     while (nameOf(event.event) === 'a') event = await next(); // its acknowledgement may be lost
     expect(nameOf(event.event)).toBe('b');
+  });
+
+  const LATE = fault(status.DEADLINE_EXCEEDED, 'Operation timed out');
+  const CUT = fault(status.INTERNAL, 'Received RST_STREAM with code 2 (Internal server error)');
+  const cases: [string, (port: number) => ServiceError][] = [
+    ['is not the leader', notLeader],
+    ['does not answer in time', () => LATE],
+    ['is not ready', () => fault(status.UNAVAILABLE, 'Server Is Not Ready')],
+    ['drops its consumers', () => groupFault('persistent-subscription-dropped', 'g')],
+  ];
+  test.each(cases)('is joined again within two seconds of a node that %s', async (_, refusal) => {
+    const { running, store, next } = await opened();
+    const { double } = running;
+    const error = refusal(double.port);
+    double.refuse('join', error, error, error);
+    double.refuse('info', error, error);
+    await record(store, 'transaction-1', 'a');
+    expect(nameOf((await within(next(), 2_000, 'it was not joined')).event)).toBe('a');
+  });
+
+  test('is used after a node broke while it was asked what it supports', async () => {
+    const { double, store } = await restartableNode();
+    double.refuse('features', CUT);
+    const subscriptions = store.subscriptions();
+    await subscriptions.ensureGroup('g', SETTINGS);
+    expect(await subscriptions.status('g')).toMatchObject({ parked: 0 });
+  });
+
+  test('fails its reader with a fault of the program, without a retry', async () => {
+    const { running, next } = await opened();
+    running.double.refuse('join', fault(status.PERMISSION_DENIED, 'Access Denied'));
+    await expect(next()).rejects.toThrow('Access Denied');
   });
 
   test('delays an event for longer than its time-out, hands it out once, and hands out the others meanwhile', async () => {

@@ -50,6 +50,15 @@ export function noGroups(): ServiceError {
   return fault(status.NOT_FOUND, 'Subscription group  on stream $all does not exist.');
 }
 
+/** As the node at the port says it, which follows a leader. */
+export function notLeader(leaderPort: number): ServiceError {
+  return fault(status.NOT_FOUND, 'Leader info available', {
+    exception: 'not-leader',
+    'leader-endpoint-host': '127.0.0.1',
+    'leader-endpoint-port': `${leaderPort}`,
+  });
+}
+
 export function invalidArgument(what: string): ServiceError {
   return fault(status.INVALID_ARGUMENT, what);
 }

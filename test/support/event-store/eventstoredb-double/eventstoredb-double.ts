@@ -3,7 +3,7 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Server, ServerCredentials } from '@grpc/grpc-js';
+import { type Server, ServerCredentials, type ServiceError } from '@grpc/grpc-js';
 import { dropAsTooSlow } from './all-subscription.ts';
 import type { ReadCall } from './answers.ts';
 import { CuttablePort } from './cuttable-port.ts';
@@ -11,7 +11,7 @@ import { DoubleLog, type WriteResult } from './double-log.ts';
 import { Groups } from './groups.ts';
 import { type Kind, type KindOfServer, SERVERS } from './kinds.ts';
 import { type ProposedRecord, systemRecord } from './log-record.ts';
-import { createGrpcServer } from './services.ts';
+import { createGrpcServer, type RefusedCall } from './services.ts';
 import type { AppendFault } from './writes.ts';
 
 export interface DoubleOptions {
@@ -55,6 +55,7 @@ export class EventStoreDbDouble {
   readonly #atEndOfLog: (() => Promise<unknown>)[] = [];
   #front: CuttablePort | undefined;
   readonly #faults: AppendFault[] = [];
+  readonly #refusals: { readonly call: RefusedCall; readonly error: ServiceError }[] = [];
 
   constructor(parts: {
     readonly log: DoubleLog;
@@ -69,7 +70,12 @@ export class EventStoreDbDouble {
     const atEndOfLog = async (): Promise<void> => {
       await this.#atEndOfLog.shift()?.();
     };
-    this.#server = createGrpcServer({ ...parts, followers: this.#followers, atEndOfLog, nextFault, port });
+    const nextRefusal = (wanted: RefusedCall): ServiceError | undefined => {
+      const at = this.#refusals.findIndex(({ call }) => call === wanted);
+      return at === -1 ? undefined : this.#refusals.splice(at, 1)[0]?.error;
+    };
+    const asked = { atEndOfLog, nextFault, nextRefusal, port };
+    this.#server = createGrpcServer({ ...parts, followers: this.#followers, ...asked });
   }
 
   get port(): number {
@@ -113,6 +119,11 @@ export class EventStoreDbDouble {
   /** The faults of the next appends, one after the other. */
   failAppends(...faults: readonly AppendFault[]): void {
     this.#faults.push(...faults);
+  }
+
+  /** The next calls of this kind are refused, one with each error. */
+  refuse(call: RefusedCall, ...errors: readonly ServiceError[]): void {
+    this.#refusals.push(...errors.map((error) => ({ call, error })));
   }
 
   /** One is run for each subscription that has read the log to its end and does not listen yet. */

@@ -12,6 +12,7 @@ import {
   type ServerReadableStream,
   type ServerUnaryCall,
   type ServerWritableStream,
+  type ServiceError,
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import type { ReadContext } from './all-subscription.ts';
@@ -21,9 +22,14 @@ import { read } from './reads.ts';
 import { supportedMethods } from './server-features.ts';
 import { type AppendFault, append, batchAppend, remove } from './writes.ts';
 
+/** Calls that can be refused: to read a group's settings, to join it, and to ask what the server supports. */
+export type RefusedCall = 'info' | 'join' | 'features';
+
 export interface Backend extends ReadContext {
   readonly groups: Groups;
   readonly nextFault: () => AppendFault | undefined;
+  /** With what the call is refused. */
+  readonly nextRefusal: (call: RefusedCall) => ServiceError | undefined;
   /** The address that the node reports. */
   readonly port: () => number;
 }
@@ -32,7 +38,7 @@ const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 
 /** The gRPC server with the services that the client calls. */
 export function createGrpcServer(backend: Backend): Server {
-  const { log, groups, nextFault, port } = backend;
+  const { log, nextFault, nextRefusal, port } = backend;
   const server = new Server({ 'grpc.max_receive_message_length': MAX_MESSAGE_BYTES });
   const writes = { log, nextFault };
   server.addService(streamService.StreamsService, {
@@ -59,15 +65,19 @@ export function createGrpcServer(backend: Backend): Server {
       return new streams.DeleteResp().setPosition(place);
     }),
   });
-  addGroupService(server, groups);
+  addGroupService(server, backend);
   server.addService(featureService.ServerFeaturesService, {
-    getSupportedMethods: unary(async () => supportedMethods(log.server.version)),
+    getSupportedMethods: unary(async () => {
+      const refusal = nextRefusal('features');
+      if (refusal !== undefined) throw refusal;
+      return supportedMethods(log.server.version);
+    }),
   });
   server.addService(gossipService.GossipService, { read: unary(async () => cluster(port())) });
   return server;
 }
 
-function addGroupService(server: Server, groups: Groups): void {
+function addGroupService(server: Server, { groups, nextRefusal }: Backend): void {
   server.addService(groupService.PersistentSubscriptionsService, {
     create: unary(async (request: persistent.CreateReq) => {
       await groups.create(request.getOptions());
@@ -85,11 +95,17 @@ function addGroupService(server: Server, groups: Groups): void {
       await groups.replayParked(request.getOptions());
       return new persistent.ReplayParkedResp();
     }),
-    getInfo: unary(async (request: persistent.GetInfoReq) =>
-      new persistent.GetInfoResp().setSubscriptionInfo(groups.info(request.getOptions())),
-    ),
+    getInfo: unary(async (request: persistent.GetInfoReq) => {
+      const refusal = nextRefusal('info');
+      if (refusal !== undefined) throw refusal;
+      return new persistent.GetInfoResp().setSubscriptionInfo(groups.info(request.getOptions()));
+    }),
     list: unary(async () => new persistent.ListResp().setSubscriptionsList(groups.list())),
-    read: (call: SubscriptionCall) => groups.read(call),
+    read: (call: SubscriptionCall) => {
+      const refusal = nextRefusal('join');
+      if (refusal === undefined) groups.read(call);
+      else call.emit('error', refusal);
+    },
     restartSubsystem: unary(async () => new shared.Empty()),
   });
 }
