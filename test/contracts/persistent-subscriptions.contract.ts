@@ -118,15 +118,17 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
     });
 
     test('hands out again, to another consumer, an event that was not answered in time', async () => {
-      const { store, pass, unitMs, ackTimeoutMs, consume } = await opened();
+      const { store, pass, unitMs, lagMs, ackTimeoutMs, consume } = await opened();
       await record(store, 'transaction-1', 'a');
       const dead = consume();
       await dead.next();
       const other = consume();
-      await pass(ackTimeoutMs - unitMs);
+      // A server hands it to a consumer that is still there when the time is over, and a busy machine is late.
+      const early = lagMs > 0 ? unitMs : ackTimeoutMs - unitMs;
+      await pass(early);
       expect(await other.isQuiet()).toBe(true);
       await dead.stop(); // it never acknowledged
-      await pass(unitMs);
+      await pass(ackTimeoutMs - early);
       expect(await other.next()).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
     });
 

@@ -17,6 +17,7 @@ import {
   streamNameFilter,
 } from '@eventstore/db-client';
 import { expect, onTestFinished, test } from 'vitest';
+import { readNodeInfo } from '../../../src/event-store/eventstoredb/driver/node-info.ts';
 import {
   describeBoth,
   type OpenClient,
@@ -263,8 +264,11 @@ describeBoth('a persistent subscription', (open) => {
     await consumer.take(2);
     expect(await group.parked()).toMatchObject([{ name: undefined, revision: 0n }]);
     await group.client.replayParkedMessagesToAll(group.name);
-    await consumer.take(3);
-    expect(consumer.handed).toEqual(['a 0', '$streamDeleted 0', 'gone 0']);
+    const handed = ['a 0', '$streamDeleted 0'];
+    if ((await readNodeInfo(open.url)).name === 'EventStoreDB') handed.push('gone 0'); // KurrentDB leaves it out
+    await expect.poll(() => group.parked()).toEqual([]);
+    await consumer.take(handed.length);
+    expect(consumer.handed).toEqual(handed);
   });
 
   test('drops its consumers when it is updated, and keeps its filter and its checkpoint', async () => {

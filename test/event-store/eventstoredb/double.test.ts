@@ -13,6 +13,7 @@ import {
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
+import { readNodeInfo } from '../../../src/event-store/eventstoredb/driver/node-info.ts';
 import { describeBoth, unique } from '../../support/event-store/eventstoredb-double/engines-under-test.ts';
 
 type Name = 'a' | 'b' | 'c' | 'd';
@@ -236,13 +237,17 @@ describeBoth('a subscription to the log', (client) => {
     const places = (await read(engine.readStream(other))).map(placeOf);
     const { said, end } = follow(engine, { from, prefix });
     await expect.poll(() => said.at(-1)).toBe('caught up');
-    // Pages of ten: b and nine others, then ten others each; every second page reports where it began.
+    // Pages of ten; every second one reports where it began. KurrentDB's first one has the event of the position too,
+    // and it reports the end.
+    const isKurrent = (await readNodeInfo(client.url)).name === 'KurrentDB';
+    const [c] = await read(engine.readStream(`${prefix}-3`));
     expect(said).toEqual([
       'confirmed',
       'b',
-      `checkpoint ${places[9]}`,
-      `checkpoint ${places[29]}`,
+      `checkpoint ${places[isKurrent ? 8 : 9]}`,
+      `checkpoint ${places[isKurrent ? 28 : 29]}`,
       'c',
+      ...(isKurrent && c !== undefined ? [`checkpoint ${placeOf(c)}`] : []),
       'caught up',
     ]);
     await append(engine, `${prefix}-4`, ['d']);
@@ -255,13 +260,14 @@ describeBoth('a subscription to the log', (client) => {
     await append(engine, `${prefix}-1`, ['a']);
     const [from] = await read(engine.readStream(`${prefix}-1`));
     const { said, end } = follow(engine, { from, prefix });
-    await expect.poll(() => said).toEqual(['confirmed', 'caught up']);
+    await expect.poll(() => said.at(-1)).toBe('caught up');
+    const before = said.length;
     const others = (length: number): ReturnType<typeof jsonEvent>[] =>
       Array.from({ length }, () => jsonEvent({ type: 'Other', data: {} }));
     await engine.appendToStream(other, others(10));
     await append(engine, `${prefix}-2`, ['b']);
     await expect.poll(() => said.at(-1)).toBe('b');
-    expect(said).toHaveLength(3);
+    expect(said).toHaveLength(before + 1);
     await engine.appendToStream(other, others(20));
     await expect.poll(() => said.at(-1)).toMatch(/^checkpoint/);
     await end();

@@ -145,6 +145,30 @@ describe('a subscription that has caught up', () => {
     expect(names).toEqual(['a', 'b', 'c']);
   });
 
+  it.each(KINDS)(
+    'misses nothing that begins where the log ended when it was reported, on %s',
+    async (kind) => {
+      const double = await startEventStoreDbDouble({ kind });
+      const store = eventStoreDbAt(double.url);
+      const ending = new AbortController();
+      onTestFinished(async () => {
+        ending.abort();
+        await store.close();
+        await double.stop();
+      });
+      await record(store, 'account-1', 'a');
+      const nothing = async (): Promise<void> => undefined;
+      double.beforeListening(nothing, async () => {
+        for (let turn = 0; turn < 5; turn++) await store.head(); // the report has arrived
+        await record(store, 'account-2', 'b', 'c', 'd');
+      });
+      const { signal } = ending;
+      const subscription = store.subscribe({ prefixes: ['account-'], after: 0, batchSize: 1, signal });
+      const { names } = await collect(subscription[Symbol.asyncIterator](), (all) => all.includes('d'));
+      expect(names).toEqual(['a', 'b', 'c', 'd']);
+    },
+  );
+
   it('stores no position of a record that no stream shows, as those of a node that becomes the leader', async () => {
     const folder = temporaryFolder();
     const first = await startEventStoreDbDouble({ kind: 'KurrentDB', folder });

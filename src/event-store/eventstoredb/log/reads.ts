@@ -110,12 +110,25 @@ export async function lastShownUpTo(
   options?: UseOptions,
 ): Promise<Position> {
   if (position === 0) return 0;
+  if ((await eventAt(connection, position, options)) !== undefined) return position;
+  const at = { fromPosition: { commit: BigInt(position), prepare: BigInt(position) }, maxCount: 1 };
+  return connection.use(async (client, cancelled) => {
+    const [before] = await collect(client.readAll({ ...at, direction: BACKWARDS }), cancelled);
+    return before?.event === undefined ? 0 : toPosition(before.event.position.commit);
+  }, options);
+}
+
+/** The event at this position, where a record begins or the log ends; undefined where `$all` shows none. */
+export function eventAt(
+  connection: EventStoreDbConnection,
+  position: Position,
+  options?: UseOptions,
+): Promise<RecordedEvent | undefined> {
   const at = { fromPosition: { commit: BigInt(position), prepare: BigInt(position) }, maxCount: 1 };
   return connection.use(async (client, cancelled) => {
     const [found] = await collect(client.readAll({ ...at, direction: FORWARDS }), cancelled);
-    if (found?.event !== undefined && toPosition(found.event.position.commit) === position) return position;
-    const [before] = await collect(client.readAll({ ...at, direction: BACKWARDS }), cancelled);
-    return before?.event === undefined ? 0 : toPosition(before.event.position.commit);
+    const event = found === undefined ? undefined : recordedOf(found);
+    return event?.position === position ? event : undefined;
   }, options);
 }
 

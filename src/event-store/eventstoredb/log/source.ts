@@ -41,6 +41,7 @@ export class EventStoreDbSource {
   readonly #subscription: AllStreamSubscription;
   /** Taken from the driver, in its order; at most one batch by its bytes. */
   readonly #fetched: (Fetched | Marker)[] = [];
+  #reported: Position = 0;
   #fetchedBytes = 0;
   #live = false;
   #error: Error | undefined;
@@ -74,6 +75,14 @@ export class EventStoreDbSource {
   /** Set once it has broken; what arrived before can still be taken. */
   get error(): Error | undefined {
     return this.#error;
+  }
+
+  /**
+   * What was reported last before it was live, which `take` leaves out: on KurrentDB it is the end of the log, and the
+   * next event begins there (0049).
+   */
+  get reported(): Position {
+    return this.#reported;
   }
 
   /** Whether all that was stored when the subscription began has been taken. */
@@ -111,7 +120,11 @@ export class EventStoreDbSource {
       taken++;
       if ('marker' in next) {
         if (next.marker === 'caughtUp') this.#live = true;
-        else position = Math.max(position, next.marker);
+        else if (this.#live) position = Math.max(position, next.marker);
+        else {
+          position = Math.max(position, this.#reported);
+          this.#reported = next.marker;
+        }
       } else {
         events.push(next.event);
         position = next.event.position;

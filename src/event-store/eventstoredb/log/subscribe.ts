@@ -5,7 +5,8 @@ import { Signal } from '../../../signal.ts';
 import type { Position, SubscribeOptions, SubscriptionBatch } from '../../event-store.ts';
 import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from '../driver/connection.ts';
 import { toKnownError } from '../driver/errors.ts';
-import { lastShownUpTo, readHead } from './reads.ts';
+import { isWanted } from '../driver/events.ts';
+import { eventAt, lastShownUpTo, readHead } from './reads.ts';
 import { EventStoreDbSource } from './source.ts';
 
 const BATCH_SIZE = 500;
@@ -57,6 +58,8 @@ export async function* subscribe(
   }
 }
 
+type Taken = Pick<SubscriptionBatch, 'events' | 'position' | 'caughtUp'>;
+
 /**
  * Follows the log by two server subscriptions, one after the other: one that reads what is stored, and, once that has
  * caught up, one that reports its position with each event of the log, also where nothing matches (0044).
@@ -88,8 +91,10 @@ class CatchUp {
       this.#connection.assertOpen();
       this.#changed.reset();
       await source.gather(batchSize);
-      const batch = source.take(batchSize, position);
-      if (batch !== undefined) {
+      const wasLive = source.isLive;
+      const taken = source.take(batchSize, position);
+      if (taken !== undefined) {
+        const batch = wasLive || !source.isLive ? taken : await this.#toReported(taken, source.reported);
         const caughtUp = batch.caughtUp && this.#phase === 'live';
         await this.#moveCheckpoint(batch);
         if (batch.position > position || caughtUp) yield { ...batch, checkpoint: this.#checkpoint, caughtUp };
@@ -117,6 +122,14 @@ class CatchUp {
 
   close(): void {
     this.#source?.close();
+  }
+
+  /** Moves the batch on to the reported position where the log shows an event there that is not for this subscriber. */
+  async #toReported(batch: Taken, reported: Position): Promise<Taken> {
+    if (this.#phase === 'stored' || reported <= batch.position) return batch;
+    const { prefixes, signal } = this.#options;
+    const event = await eventAt(this.#connection, reported, { retryForMs: 0, signal });
+    return event === undefined || isWanted(event.stream, prefixes) ? batch : { ...batch, position: reported };
   }
 
   /** To the last event of the batch; to a position that was reported without one, brought back, once a second. */

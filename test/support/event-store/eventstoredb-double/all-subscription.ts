@@ -29,12 +29,16 @@ export async function followAll(
   const filter = options.getFilter();
   const window = filter?.hasMax() === true ? filter.getMax() : PAGE;
   const checkpointEvery = filter === undefined ? Infinity : window * filter.getCheckpointintervalmultiplier();
-  const passes = eventFilter(filterSettings(filter));
+  const wanted = eventFilter(filterSettings(filter));
   const sendEvent = (record: LogRecord): Promise<boolean> => {
     const event = toReadEvent(log.index.resolved(record, options.getResolveLinks()));
     return send(call, new streams.ReadResp().setEvent(event));
   };
   let next = startOf(log, options.getAll());
+  const { server } = log;
+  const after = server.skipsFirst ? -1 : Number(options.getAll()?.getPosition()?.getCommitPosition() ?? -1);
+  const passes: EventFilter = (record) => record.position > after && wanted(record);
+  let sent = -1;
   const confirmation = new streams.ReadResp.SubscriptionConfirmation();
   confirmation.setSubscriptionId(crypto.randomUUID());
   await send(call, new streams.ReadResp().setConfirmation(confirmation));
@@ -43,12 +47,16 @@ export async function followAll(
   for (let isEnd = false; !isEnd && !call.cancelled; ) {
     const page = readPage(log.index.records, { from: next, window, passes });
     for (const record of page.events) if (!(await sendEvent(record))) return;
+    sent = page.events.at(-1)?.position ?? sent;
     looked += page.looked;
     isEnd = page.isEnd;
     if (!isEnd && looked >= checkpointEvery) {
       looked %= checkpointEvery;
       const at = page.events.at(-1) ?? log.index.records[next];
       if (at !== undefined) await sendCheckpoint(call, at);
+    } else if (isEnd && filter !== undefined && server.reportsEnd) {
+      const position = Math.max(sent, log.index.records[next]?.position ?? log.end);
+      await sendCheckpoint(call, { position });
     }
     next += page.looked;
   }
@@ -78,6 +86,7 @@ function startOf(log: DoubleLog, options: streams.ReadReq.Options.AllOptions | u
   const seen = log.index.indexAt(Number(options.getPosition()?.getCommitPosition()));
   if (seen === undefined) throw log.server.invalidSubscription();
   const { records } = log.index;
+  if (!log.server.skipsFirst) return seen;
   for (let next = seen; next < records.length; next++) {
     const record = records[next];
     if (record !== undefined && !isHidden(record)) return next + 1;
@@ -135,7 +144,7 @@ async function* liveFrom(log: DoubleLog, call: ReadCall, from: number): AsyncGen
   }
 }
 
-async function sendCheckpoint(call: ReadCall, { position }: LogRecord): Promise<void> {
+async function sendCheckpoint(call: ReadCall, { position }: Pick<LogRecord, 'position'>): Promise<void> {
   const checkpoint = new streams.ReadResp.Checkpoint();
   checkpoint.setCommitPosition(`${position}`);
   checkpoint.setPreparePosition(`${position}`);

@@ -122,6 +122,11 @@ export class DoubleLog {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Where the next event will begin. */
+  get end(): number {
+    return FIRST_BYTE + (this.#sequence + 1) * BYTES_PER_EVENT;
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#committing;

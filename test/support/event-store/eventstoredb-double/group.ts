@@ -97,6 +97,7 @@ export class Group {
   async replayParked(stopAt: bigint | undefined): Promise<void> {
     const replayed = await this.#parked.takeAll(stopAt);
     for (const resolved of replayed) {
+      if (resolved.event === undefined && !this.#log.server.replaysGone) continue;
       const id = resolved.link?.id ?? '';
       const fresh = { id, resolved, retryCount: 0, sequence: undefined, sentTo: undefined, expiresMs: 0 };
       this.#retry.push(fresh);

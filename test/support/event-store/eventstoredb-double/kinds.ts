@@ -17,6 +17,12 @@ export interface KindOfServer {
   readonly checkpointType: string;
   /** Streams that it keeps in memory alone, which `$all` does not have. */
   readonly inMemory: Readonly<Record<string, LogRecord>>;
+  /** Whether a subscription takes the first event from its position on for the one that was seen, and skips it. */
+  readonly skipsFirst: boolean;
+  /** Whether a subscription with a filter reports, before it is live, the end: where the next event will begin. */
+  readonly reportsEnd: boolean;
+  /** Whether a replay hands out links whose event was erased. */
+  readonly replaysGone: boolean;
   /** Answers to a position at which no record begins. */
   readonly invalidRead: () => ServiceError;
   readonly invalidSubscription: () => ServiceError;
@@ -29,6 +35,9 @@ export const SERVERS: Readonly<Record<Kind, KindOfServer>> = {
     epochs: ['$epoch-information'],
     checkpointType: 'SubscriptionCheckpoint',
     inMemory: {},
+    skipsFirst: true,
+    reportsEnd: false,
+    replaysGone: true,
     invalidRead: () => fault(status.UNKNOWN, 'Unexpected ReadAllResult: Error'),
     invalidSubscription: () => fault(status.UNKNOWN, 'Exception was thrown by handler.'),
   },
@@ -38,6 +47,9 @@ export const SERVERS: Readonly<Record<Kind, KindOfServer>> = {
     epochs: ['$epoch-information', UNLISTED],
     checkpointType: '$SubscriptionCheckpoint',
     inMemory: { '$mem-gossip': inMemory('$mem-gossip', systemRecord('$GossipUpdated', '{"Members":[]}')) },
+    skipsFirst: false,
+    reportsEnd: true,
+    replaysGone: false,
     invalidRead: () => fault(status.UNKNOWN, 'Unexpected ReadAllResult: InvalidPosition'),
     invalidSubscription: () => fault(status.INVALID_ARGUMENT, 'Trying to read from an invalid position.'),
   },
