@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import type { Worker } from 'node:worker_threads';
+import { expect, onTestFinished, test } from 'vitest';
 import { readLog } from '../../src/agreement/read-log.ts';
 import { DeliveryJudge } from '../../src/agreement/verify-deliveries.ts';
 import { ViewJudge } from '../../src/agreement/verify-view.ts';
@@ -75,4 +76,28 @@ test('a short log is left to one thread, and an error of a thread is reported', 
   };
   const options = { ...data, logStartedAtMs: undefined, head: 10, onProgress: () => undefined };
   await expect(judgeInThreads({ view: undefined, deliveries: undefined }, options)).rejects.toThrow();
+});
+
+test('of two threads of which one fails the other gets no further part, and has ended when the error is reported', async () => {
+  const { append } = commandLine({ FUEL_LOG_LEVEL: 'fatal' });
+  const config = loadConfig(process.env, 'command');
+  for (const id of [1, 2, 3]) await append(`transaction-${id}`, [confirmed(id)]);
+  const running = new Set<Worker>();
+  const begun = (worker: Worker): void => {
+    if (running.size === 0) worker.once('online', () => void worker.terminate());
+    running.add(worker);
+    worker.once('exit', () => running.delete(worker));
+  };
+  process.on('worker', begun);
+  onTestFinished(() => void process.off('worker', begun));
+  let judged = 0;
+  const onProgress = (events: number): void => {
+    judged = events;
+  };
+  const data = { config, scope: {}, withView: true, damage: [], logStartedAtMs: undefined };
+  const none = { view: undefined, deliveries: undefined };
+  const judging = judgeInThreads(none, { ...data, head: 3, partEvents: 1, onProgress });
+  await expect(judging).rejects.toThrow('a thread of the verification ended with code 1');
+  expect(running.size).toBe(0);
+  expect(judged).toBe(0);
 });

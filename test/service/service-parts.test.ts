@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Worker } from 'node:worker_threads';
+import { getTasks } from 'node-cron';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bindStore } from '../../src/accounts/store-binding.ts';
 import { openEngines } from '../../src/app.ts';
@@ -119,6 +121,28 @@ describe('a service', () => {
     db.close();
     const service = await start(['projector']);
     await expect(service.failed).rejects.toMatchObject({ code: 'STORE_NEWER' });
+  });
+
+  test('of which a further API thread is gone fails', async () => {
+    const { start } = await machine();
+    const workers: Worker[] = [];
+    const keep = (worker: Worker): void => void workers.push(worker);
+    process.on('worker', keep);
+    onTestFinished(() => void process.off('worker', keep));
+    const service = await start(['api']);
+    await workers[0]?.terminate();
+    await expect(service.failed).rejects.toThrow('the thread of the role api ended with code 1');
+  });
+
+  test('shows the proof of its last night', async () => {
+    const { start } = await machine();
+    const others = new Set(getTasks().keys());
+    const service = await start(['projector']);
+    const page = async () => (await fetch(`${service.opsUrl}/projections`)).text();
+    expect(await page()).toContain('this process has verified none since it started');
+    const [night] = [...getTasks().values()].filter(({ id }) => !others.has(id));
+    await night?.execute();
+    await until(async () => (await page()).includes('they agreed'), SOON_MS);
   });
 
   test('whose webhooks can not be signed fails with what is missing', async () => {

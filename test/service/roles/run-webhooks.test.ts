@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import { getTasks } from 'node-cron';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { DirectoryReach } from '../../../src/accounts/directory/reach.ts';
 import { bindStore, trustMasterKey } from '../../../src/accounts/store-binding.ts';
 import { type Engines, openEngines } from '../../../src/app.ts';
 import { systemClock } from '../../../src/clock.ts';
@@ -14,7 +16,10 @@ import type {
 } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { silentLog } from '../../../src/log.ts';
+import type { AttemptReport } from '../../../src/ops/delivery-metrics.ts';
+import { EVENT_STORE } from '../../../src/ops/engine-health.ts';
 import { AttemptMeter } from '../../../src/service/roles/attempt-meter.ts';
+import { startWebhooks } from '../../../src/service/roles/role-threads.ts';
 import { runWebhooks } from '../../../src/service/roles/run-webhooks.ts';
 import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { answerWith, WebhookReceiver } from '../../support/deliveries/webhook-receiver.ts';
@@ -269,25 +274,79 @@ describe('the webhooks role', () => {
     await until(async () => sockets.length === 1 && sockets[0]?.closed === true, 2_000);
   });
 
-  test('has ended when it takes no event any more', async () => {
-    const m = await machine();
-    const subscriptions = m.engines.subscriptions();
-    let isTaking = true;
+  /** Engines whose subscription takes a tenth of a second to end. */
+  function endingSlowly(engines: Engines) {
+    const subscriptions = engines.subscriptions();
+    const state = { isTaking: true };
     const slow = replacing(subscriptions, {
       consume(group, options) {
         const consumer = subscriptions.consume(group, options);
         async function* events() {
           yield* consumer;
           await new Promise((resolve) => setTimeout(resolve, 100));
-          isTaking = false;
+          state.isTaking = false;
         }
         return replacing(consumer, { [Symbol.asyncIterator]: events });
       },
     });
-    const run = m.start({ ...m.engines, subscriptions: () => slow });
+    return { state, engines: { ...engines, subscriptions: () => slow } };
+  }
+
+  test('has ended when it takes no event any more', async () => {
+    const m = await machine();
+    const { state, engines } = endingSlowly(m.engines);
+    const run = m.start(engines);
     await run.connected;
     await run.stop();
-    expect(isTaking).toBe(false);
+    expect(state.isTaking).toBe(false);
+  });
+
+  test('that ends with an error takes no event any more either, and removes no old delivery', async () => {
+    const m = await machine();
+    const { state, engines } = endingSlowly(m.engines);
+    const broken = replacing(engines.queue(), {
+      nextDueAtMs: () => Promise.reject(new TypeError('a fault')),
+    });
+    const tasks = getTasks().size;
+    await expect(m.start({ ...engines, queue: () => broken }).ended).rejects.toThrow('a fault');
+    expect(state.isTaking).toBe(false);
+    await until(async () => getTasks().size === tasks, 2_000);
+  });
+
+  test('says what it attempted until its end, where it runs in a thread', async () => {
+    const m = await machine();
+    const [asked, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    m.receiver.answer(PATH, async (response) => {
+      asked.resolve();
+      await answering.promise;
+      response.writeHead(200).end();
+    });
+    await m.provision();
+    await m.record(501);
+    const reports: AttemptReport[] = [];
+    const webhooks = startWebhooks(
+      { config: { ...m.config, FUEL_LOG_LEVEL: 'fatal' }, holder: 'this', snapshot: undefined },
+      () => undefined,
+      { deliveries: { add: (report) => void reports.push(report) }, loopDelay: () => undefined },
+    );
+    onTestFinished(() => webhooks.stop());
+    await asked.promise;
+    const stopped = webhooks.stop();
+    answering.resolve();
+    await stopped;
+    const attempts = reports.flatMap((report) => report.attempts);
+    expect(attempts).toEqual([{ outcome: 'delivered', kind: '', count: 1 }]);
+  });
+
+  test('on a remote event store waits for its own directory, and so tells how far that is', async () => {
+    const m = await machine();
+    await m.provision();
+    const moved = vi.spyOn(DirectoryReach.prototype, 'moved');
+    onTestFinished(() => moved.mockRestore());
+    const remote = [{ name: EVENT_STORE, check: async () => undefined }] as unknown as Engines['remote'];
+    const run = m.start({ ...m.engines, remote });
+    await run.connected;
+    expect(moved.mock.calls.flat()).toEqual(run.moved);
   });
 
   test.each([
