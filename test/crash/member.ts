@@ -84,7 +84,7 @@ export class Member {
   async stop(): Promise<void> {
     this.#isOver = true;
     this.#end('stop');
-    const late = () => `${this.name} does not end when asked to\n${this.#tail()}`;
+    const late = () => `${this.name} does not end when asked to\n${this.tail}`;
     await within(this.#living, ENDED_WITHIN_MS, late);
   }
 
@@ -112,7 +112,7 @@ export class Member {
       return answer?.status === 200;
     };
     await until(isReady, withinMs).catch((cause) => {
-      throw new Error(`${this.name} is not ready and says ${said}\n${this.#tail()}`, { cause });
+      throw new Error(`${this.name} is not ready and says ${said}\n${this.tail}`, { cause });
     });
     return before;
   }
@@ -163,7 +163,8 @@ export class Member {
     if (stderr !== '') this.#options.onFault(`${this.name} wrote to standard error: ${stderr}`);
   }
 
-  #tail(): string {
+  /** The end of what its present life has printed. */
+  get tail(): string {
     return tail(this.#life?.command.stdout() ?? '');
   }
 
