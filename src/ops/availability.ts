@@ -28,8 +28,8 @@ function accessChecks({ live, maxAgeMs, isMember, standing }: AccessConditions) 
 
 export interface AvailabilityOptions extends AccessConditions {
   readonly engines: EngineHealth;
-  /** In a process with the role `webhooks`: whether its subscription is connected. The API does not depend on it. */
-  readonly isSubscribed?: () => boolean;
+  /** In a process with the role `webhooks`: what its subscription waits for, if anything. The API does not depend on it. */
+  readonly webhooksWaitFor?: () => string | undefined;
   /** In a process with further API threads: whether each of them can judge access. */
   readonly areThreadsReady?: () => boolean;
   /** Where a part of the store is on this machine. */
@@ -62,18 +62,23 @@ export class Availability {
    * serve until then. A process that only answers pulls stays ready without a disk that takes commits.
    */
   async readiness(): Promise<Readiness> {
-    const { isSubscribed, areThreadsReady, disk } = this.#options;
+    const { webhooksWaitFor, areThreadsReady, disk } = this.#options;
+    const waitsFor = webhooksWaitFor?.();
     const refusal = (await disk?.read())?.refusal;
     const checks = {
       ...accessChecks(this.#options),
       ...(areThreadsReady && { api_threads_ready: areThreadsReady() }),
-      ...(isSubscribed && { subscription_connected: isSubscribed() }),
+      ...(webhooksWaitFor && { subscription_connected: waitsFor === undefined }),
       ...(disk && { disk: refusal === undefined }),
       ...(await this.#options.engines.state()),
     };
     const { [EVENT_STORE]: _, ...deciding }: Record<string, boolean> = checks;
     if (disk?.isNeeded === false) delete deciding.disk;
     const ready = Object.values(deciding).every(Boolean);
-    return refusal === undefined ? { ready, checks } : { ready, checks, reasons: { disk: refusal } };
+    const reasons = {
+      ...(refusal !== undefined && { disk: refusal }),
+      ...(waitsFor !== undefined && { subscription_connected: waitsFor }),
+    };
+    return Object.keys(reasons).length === 0 ? { ready, checks } : { ready, checks, reasons };
   }
 }

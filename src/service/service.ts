@@ -186,12 +186,12 @@ async function startParts(
       stopping,
     );
   }
-  let isSubscribed: (() => boolean) | undefined;
+  let webhooksWaitFor: (() => string | undefined) | undefined;
   if (roles.includes('webhooks')) {
     const onMoved = (position: number): void => reported.moved('webhooks', position);
     const webhooks = startWebhooks({ config, holder: name, snapshot }, onMoved, metrics);
     parts.add({ name: 'webhooks', failed: webhooks.failed, stop: () => webhooks.stop() });
-    isSubscribed = () => webhooks.isConnected;
+    webhooksWaitFor = () => webhooks.waitsFor;
   }
   const threads =
     apiThreads.length === 0
@@ -206,7 +206,7 @@ async function startParts(
     ...(operations.disk && {
       disk: { read: operations.disk, isNeeded: roles.some((role) => role !== 'api') },
     }),
-    ...(isSubscribed && { isSubscribed }),
+    ...(webhooksWaitFor && { webhooksWaitFor }),
     ...(threads && { areThreadsReady: () => threads.areReady }),
   });
   const api = roles.includes('api')

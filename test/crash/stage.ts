@@ -178,7 +178,9 @@ export class Stage {
         const before = await member.ready(READY_WITHIN_MS);
         const ms = Date.now() - lastMs;
         if (ms > (this.engines.readyWithinMs ?? Infinity))
-          this.fault(`${member.name} was ready ${ms} ms after the last kill, and said before: ${before}\n${member.tail}`);
+          this.fault(
+            `${member.name} was ready ${ms} ms after the last kill, and said before: ${before}\n${member.tail}`,
+          );
         return ms;
       }),
     );

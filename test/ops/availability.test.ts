@@ -25,7 +25,7 @@ const CAUGHT_UP = {
 function process(
   options: {
     readonly away?: readonly CheckedEngine['name'][];
-    isSubscribed?: () => boolean;
+    webhooksWaitFor?: () => string | undefined;
     isMember?: () => boolean;
     disk?: { readonly isNeeded: boolean; readonly refusal: string | undefined };
   } = {},
@@ -60,14 +60,14 @@ function process(
       if (options.away?.includes(name)) throw new FuelError('STORE_UNAVAILABLE', name);
     },
   });
-  const { isSubscribed, disk } = options;
+  const { webhooksWaitFor, disk } = options;
   const availability = new Availability({
     live,
     maxAgeMs: MAX_AGE_MS,
     standing: new Standing(),
     engines: new EngineHealth([engine(EVENT_STORE), engine('mongodb')], clock),
     isMember: options.isMember ?? (() => true),
-    ...(isSubscribed && { isSubscribed }),
+    ...(webhooksWaitFor && { webhooksWaitFor }),
     ...(disk && { disk: { isNeeded: disk.isNeeded, read: async () => disk } }),
   });
   return { clock, availability, catchUp };
@@ -163,15 +163,16 @@ describe('readiness', () => {
   });
 
   test('needs the subscription where webhooks are delivered, on which requests do not depend', async () => {
-    let subscribed = false;
-    const { availability, catchUp } = process({ isSubscribed: () => subscribed });
+    let waitsFor: string | undefined = 'the group';
+    const { availability, catchUp } = process({ webhooksWaitFor: () => waitsFor });
     await catchUp();
     expect(await availability.readiness()).toMatchObject({
       ready: false,
       checks: { ...CAUGHT_UP, subscription_connected: false },
+      reasons: { subscription_connected: 'the group' },
     });
     expect(availability.state()).toBe('ready');
-    subscribed = true;
+    waitsFor = undefined;
     expect(await availability.readiness()).toMatchObject({
       ready: true,
       checks: { ...CAUGHT_UP, subscription_connected: true },

@@ -78,8 +78,8 @@ export function startProjector(
 }
 
 export interface RunningWebhooks extends RoleThread {
-  /** Whether the subscription is connected and the thread's directory has caught up. */
-  readonly isConnected: boolean;
+  /** What it waits for before its subscription is connected; `undefined` once that is. */
+  readonly waitsFor: string | undefined;
 }
 
 /**
@@ -91,7 +91,8 @@ export function startWebhooks(
   onMoved: (position: number) => void,
   { deliveries, loopDelay }: Pick<Metrics, 'deliveries' | 'loopDelay'>,
 ): RunningWebhooks {
-  let connected = false;
+  let waitsFor: string | undefined =
+    'the accounts of the thread that sends webhooks: it reads them from the log';
   const thread = startRoleThread<WebhooksThreadMessage>({
     role: 'webhooks',
     entry: new URL('./webhooks-thread.ts', import.meta.url),
@@ -99,7 +100,10 @@ export function startWebhooks(
     heapMb: DIRECTORY_HEAP_MB,
     youngMb: YOUNG_WEBHOOKS_MB,
     onMessage: (message) => {
-      if (message.kind === 'connected') connected = true;
+      if (message.kind === 'caught up')
+        waitsFor =
+          'the persistent subscription that webhooks are made from: the event store has not let it join';
+      if (message.kind === 'connected') waitsFor = undefined;
       if (message.kind === 'moved') onMoved(message.position);
       if (message.kind === 'counted') {
         deliveries.add(message.attempts);
@@ -109,8 +113,8 @@ export function startWebhooks(
   });
   return {
     ...thread,
-    get isConnected() {
-      return connected;
+    get waitsFor() {
+      return waitsFor;
     },
   };
 }

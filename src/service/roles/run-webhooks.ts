@@ -34,6 +34,7 @@ export interface WebhooksRun {
   readonly signal: AbortSignal;
   /** What the main thread's directory has started from, if anything. */
   readonly snapshot: SharedSnapshot | undefined;
+  readonly onCaughtUp: () => void;
   /** Called when the subscription is connected and the directory has caught up. */
   readonly onConnected: () => void;
   readonly onMoved: (position: number) => void;
@@ -51,11 +52,12 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
   const following = new AbortController(); // ends last: attempts are judged by the directory until their end
   const parts = createParts(run, { sender, following: following.signal });
   const { directory, masterKeys, dispatcher, live, fanOut } = parts;
-  const { config, engines, log, onConnected } = run;
+  const { config, engines, log, onCaughtUp, onConnected } = run;
   const directoryEnded = live.run();
   try {
     await Promise.race([live.whenCaughtUp, directoryEnded, aborted(until)]);
     if (!until.aborted) {
+      onCaughtUp();
       await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
       dispatcher.start();
       const retentionMs = config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS;

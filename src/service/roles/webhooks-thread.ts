@@ -19,7 +19,7 @@ export interface WebhooksThreadData {
 
 /** What the thread reports to the main thread. */
 export type WebhooksThreadMessage =
-  | { readonly kind: 'connected' }
+  | { readonly kind: 'caught up' | 'connected' }
   | { readonly kind: 'moved'; readonly position: number }
   /** Every second. */
   | { readonly kind: 'counted'; readonly attempts: AttemptReport; readonly loopDelayMs: number };
@@ -43,6 +43,7 @@ try {
     holder,
     snapshot,
     signal: stopping.signal,
+    onCaughtUp: () => post({ kind: 'caught up' }),
     onConnected: () => post({ kind: 'connected' }),
     onMoved: (position) => post({ kind: 'moved', position }),
     meter,

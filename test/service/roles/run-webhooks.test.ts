@@ -111,6 +111,7 @@ async function machine() {
       holder: 'this',
       snapshot: undefined,
       signal: stopping.signal,
+      onCaughtUp: () => undefined,
       onConnected: () => {
         connectedAfter = moved.at(-1);
         resolve();
