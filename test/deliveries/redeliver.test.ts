@@ -3,6 +3,7 @@ import type { Attempt } from '../../src/deliveries/queue/delivery-queue.ts';
 import { type RedeliverOptions, redeliverByIds, redeliverFailed } from '../../src/deliveries/redeliver.ts';
 import type { DomainEvent } from '../../src/domain/events.ts';
 import { FuelError } from '../../src/errors.ts';
+import { Unreadable } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 import { newDelivery } from '../support/deliveries/deliveries.ts';
@@ -122,6 +123,25 @@ describe('redelivering by id', () => {
       d2: expect.stringContaining('erased'),
       d4: expect.stringContaining('no such delivery'),
     });
+  });
+
+  test('refuses a transaction of which an event can not be read: it may be a void', async () => {
+    const { options, ended, refused, append, store } = await start();
+    const ids = [await ended(1, 'failed'), await ended(2, 'failed')];
+    await append('transaction-1', voided(1));
+    const unreadable = storeWith(store, {
+      readStreams: async (streams) =>
+        (await store.readStreams(streams)).map((events) =>
+          events.map((event) => {
+            const isDamage = event.stream === 'transaction-1';
+            if (isDamage && event.revision === 0) return event;
+            return { ...event, type: 'Garbled', data: new Unreadable('garbled', { isDamage }) };
+          }),
+        ),
+    });
+    const writer = { ...options.writer, store: unreadable };
+    expect(await redeliverByIds(ids, true, { ...options, writer })).toMatchObject({ refused: 2 });
+    for (const [, reason] of refused) expect(reason).toContain('an event of its transaction can not be read');
   });
 
   test('refuses a cancelled transaction as it refuses a voided one', async () => {
