@@ -1,79 +1,55 @@
 import type { Argument, Command, Option } from 'commander';
 
-export interface Word {
-  readonly name: string;
+/** In place of words: the names of files. */
+export const FILE = '<file>';
+
+/** A word that a shell may offer. */
+export interface Offer {
+  /** Names of commands after `fuel` that were typed before: `account apply`. */
+  readonly path: string;
+  /**
+   * Where: `command` of the path; an `option`, or a `valued` one; the value of the option of this name; an argument by its
+   * place, `1`, or `1+` for that and all further ones.
+   */
+  readonly slot: string;
+  readonly word: string;
   readonly summary: string;
 }
 
-/** What may follow at one place: these words, a file, or something that a shell can't know. */
-export interface Values {
-  readonly words: readonly string[];
-  readonly isFile: boolean;
+/** Every word that may follow the program's name. */
+export function offersOf(program: Command): Offer[] {
+  const offers = offersAt(program, '').filter(({ path }) => path !== 'help');
+  const helped = offers.filter(({ slot }) => slot === 'command');
+  return [...offers, ...helped.map((offer) => ({ ...offer, path: joined('help', offer.path) }))];
 }
 
-export interface CompletedOption extends Word {
-  /** `null`: it takes no value. */
-  readonly values: Values | null;
-}
-
-/** One command as a shell completes it. */
-export interface CompletedCommand {
-  /** Its names after `fuel`: `account apply`. */
-  readonly path: string;
-  readonly commands: readonly Word[];
-  readonly options: readonly CompletedOption[];
-  /** By place. The last one stands for all further places if `repeatsLast`. */
-  readonly args: readonly Values[];
-  readonly repeatsLast: boolean;
-}
-
-const HELP = { name: '--help', summary: 'print the help', values: null } as const;
-
-/** The program and all its commands, each before its own. */
-export function commandTree(program: Command): CompletedCommand[] {
-  const commands = completed(program, '');
-  const helped = commands.map(({ path, commands: names }) => ({
-    path: joined('help', path),
-    commands: names,
-    options: [],
-    args: [],
-    repeatsLast: false,
-  }));
+function offersAt(command: Command, path: string): Offer[] {
+  const offer = (slot: string, word: string, summary = ''): Offer => ({ path, slot, word, summary });
+  const { commands, registeredArguments: args } = command;
+  const last = args.length - 1;
   return [
-    ...commands.filter(({ path }) => path !== 'help'),
-    ...helped.filter(({ commands: { length } }) => length > 0),
+    ...commands.map((sub) => offer('command', sub.name(), sub.description())),
+    ...command.options.flatMap((option) => {
+      const name = option.long ?? option.flags;
+      const kind = option.required || option.optional ? 'valued' : 'option';
+      return [offer(kind, name, option.description), ...wordsOf(option).map((word) => offer(name, word))];
+    }),
+    offer('option', '--help', 'print the help'),
+    ...args.flatMap((argument, place) => {
+      const slot = `${place}${place === last && argument.variadic ? '+' : ''}`;
+      return wordsOf(argument).map((word) => offer(slot, word));
+    }),
+    ...commands.flatMap((sub) => offersAt(sub, joined(path, sub.name()))),
   ];
-}
-
-function completed(command: Command, path: string): CompletedCommand[] {
-  const own = {
-    path,
-    commands: command.commands.map((sub) => ({ name: sub.name(), summary: sub.description() })),
-    options: [...command.options.filter(({ long }) => long !== null).map(optionOf), HELP],
-    args: command.registeredArguments.map(valuesOf),
-    repeatsLast: command.registeredArguments.at(-1)?.variadic === true,
-  };
-  return [own, ...command.commands.flatMap((sub) => completed(sub, joined(path, sub.name())))];
 }
 
 function joined(path: string, name: string): string {
   return [path, name].filter((part) => part !== '').join(' ');
 }
 
-function optionOf(option: Option): CompletedOption {
-  const takesValue = option.required || option.optional;
-  return {
-    name: option.long ?? option.flags,
-    summary: option.description,
-    values: takesValue ? { words: option.argChoices ?? [], isFile: false } : null,
-  };
-}
-
 /** `<on|off>` names the words, `<file>` and `<dir>` are files. */
-function valuesOf(argument: Argument): Values {
-  const name = argument.name();
-  return {
-    words: argument.argChoices ?? (name.includes('|') ? name.split('|') : []),
-    isFile: name === 'file' || name === 'dir',
-  };
+function wordsOf(of: Argument | Option): readonly string[] {
+  const name = of.name();
+  if ('required' in of && 'variadic' in of && (name === 'file' || name === 'dir')) return [FILE];
+  return of.argChoices ?? (name.includes('|') ? name.split('|') : []);
 }

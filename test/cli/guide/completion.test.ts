@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { commandTree } from '../../../src/cli/guide/command-tree.ts';
+import { offersOf } from '../../../src/cli/guide/command-tree.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 import { folder } from '../../support/service/commands.ts';
 import { runInProcess } from '../../support/service/in-process.ts';
@@ -141,22 +141,8 @@ if (!missing.includes('zsh'))
 
 describe('the scripts', () => {
   test('name every command and option', () => {
-    for (const { path, commands, options } of commandTree(createProgram())) {
-      for (const { name } of [...commands, ...options]) {
-        expect([path, scripts.zsh?.includes(`'${name}:`)]).toEqual([path, true]);
-        const word = name.startsWith('--') ? `-l ${name.slice(2)}` : `-a ${name}`;
-        expect([
-          path,
-          scripts.fish?.includes(`"${path}" 0' ${word}`) || scripts.fish?.includes(`"${path}" 0+' ${word}`),
-        ]).toEqual([path, true]);
-      }
-    }
-  });
-
-  test('have no option that takes a value in one command and none in another, which fish could not tell', () => {
-    const all = commandTree(createProgram()).flatMap(({ options }) => options);
-    const valued = new Set(all.filter(({ values }) => values !== null).map(({ name }) => name));
-    expect(all.filter(({ name, values }) => values === null && valued.has(name))).toEqual([]);
+    for (const { path, slot, word } of offersOf(createProgram()))
+      for (const script of Object.values(scripts)) expect(script).toContain(`${path}\t${slot}\t${word}\t`);
   });
 
   test('are not there for another shell', async () => {
