@@ -1,3 +1,4 @@
+import type { Account } from '../domain/account.ts';
 import type { AccountCommand } from '../domain/account-commands.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { type AccountWriter, changeAccount } from './change-account.ts';
@@ -19,6 +20,7 @@ export interface KeyRequest {
 export interface IssuedKey {
   readonly key: string;
   readonly prefix: string;
+  readonly account: Account;
   readonly webhookSecret: string | null;
   /** What the operator should know about the webhook's URL. */
   readonly warning: string | null;
@@ -46,5 +48,5 @@ export async function issueKey(writer: AccountWriter, request: KeyRequest): Prom
   if (plan !== null) commands.push(plan.command);
   const { account } = await changeAccount(writer, accountId, commands);
   const webhookSecret = plan?.newSecretOf(account) ?? null;
-  return { key, prefix, webhookSecret, warning: plan?.warning ?? null };
+  return { key, prefix, account, webhookSecret, warning: plan?.warning ?? null };
 }

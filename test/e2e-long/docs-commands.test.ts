@@ -134,7 +134,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
     const made = await shell.paste(withFolders(blockWith(section, 'fuel store backup')));
     expect(made).toMatch(/copied .*events\.db.* to \S+\/backups\/2026-09-03\n/);
     expect(made).toContain('"made_at"');
-    const place = (text: string): string | undefined => /position \d+, up to date/.exec(text)?.[0];
+    const place = (text: string): string | undefined => /^transactions +up to date +\d+/m.exec(text)?.[0];
     const before = place(await shell.paste('fuel projection status\n'));
     expect(before).toBeDefined();
 

@@ -42,7 +42,7 @@ describe.skipIf(onServers)('the README', () => {
     expect(sent).toContain('recorded 1, unchanged 0, refused 0');
     expect(text).toContain('`transaction.confirmed 503`');
     await second.shows('transaction.confirmed 503 delivery ');
-    expect(await second.paste('bin/fuel delivery list\n')).toContain('transaction.confirmed 503');
+    expect(await second.paste('bin/fuel delivery list\n')).toMatch(/ 503 +transaction\.confirmed/);
     const synced = await second.paste(sync);
     expect(synced).toContain('3 transactions pulled: 2 new, 0 changed, 0 removed; fuel.db holds 3');
     expect(synced).toContain('"number_plate":"XYZ 9"');

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { type ApplyCounts, applyAccounts } from '../../accounts/desired/apply-accounts.ts';
+import { applyAccounts } from '../../accounts/desired/apply-accounts.ts';
 import type { DomainEvent } from '../../domain/events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import { abortOnInterrupt, addCommand, type Session } from '../command/command.ts';
+import { addCommand, type Session } from '../command/command.ts';
 import { hasStore } from '../command/command-engines.ts';
 import { openInput } from '../command/input-file.ts';
-import { progressLine } from '../command/progress.ts';
+import { longWork } from '../command/long-work.ts';
 
 interface ApplyOptions {
   readonly dryRun?: true;
@@ -28,42 +28,34 @@ export function addApplyCommand(account: Command): void {
   });
 }
 
-async function apply(
-  session: Session,
-  [file = '']: readonly string[],
-  options: ApplyOptions,
-): Promise<number> {
+function apply(session: Session, [file = '']: readonly string[], options: ApplyOptions): Promise<number> {
   const { clock, author, out } = session;
   const dryRun = options.dryRun === true;
-  const interrupted = abortOnInterrupt();
-  const input = await openInput(file, interrupted);
-  const progress = progressLine();
-  const show = async (events: readonly DomainEvent[]): Promise<void> => {
-    progress.end();
-    for (const event of events) {
-      // With --json there is one document on standard output: the counts.
-      if (out.json) out.note(eventText(event));
-      else await out.line(undefined, eventText(event));
-    }
-  };
-  const counts = await applyAccounts({
-    store: dryRun ? supposedStore(session) : session.engines.store(),
-    input,
-    author,
-    clock,
-    dryRun,
-    ...(dryRun && { onApplied: show }),
-    onRefused: (lineNumber, reason) => {
-      progress.end();
-      out.note(`line ${lineNumber}: ${reason}`);
+  return longWork(
+    out,
+    { again: 'apply the same file again', names: dryRun ? { applied: 'would apply' } : {} },
+    async ({ onRefused, endLine, ...parts }) => {
+      const input = await openInput(file, parts.signal);
+      const show = async (events: readonly DomainEvent[]): Promise<void> => {
+        endLine();
+        for (const event of events) {
+          // With --json there is one document on standard output: the counts.
+          if (out.json) out.note(eventText(event));
+          else await out.line(undefined, eventText(event));
+        }
+      };
+      return applyAccounts({
+        store: dryRun ? supposedStore(session) : session.engines.store(),
+        input,
+        author,
+        clock,
+        dryRun,
+        ...(dryRun && { onApplied: show }),
+        onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
+        ...parts,
+      });
     },
-    onProgress: (soFar) => progress.show(text(soFar, dryRun)),
-    signal: interrupted,
-  });
-  progress.end();
-  out.result(counts, text(counts, dryRun));
-  if (interrupted.aborted) out.note('interrupted: apply the same file again to continue');
-  return counts.refused > 0 || interrupted.aborted ? 1 : 0;
+  );
 }
 
 /** What a dry run reads: where there is no store yet everything is new, and none is made. */
@@ -79,8 +71,4 @@ function supposedStore({ config, engines, out }: Session): Pick<EventStore, 'rea
 function eventText({ type, data }: DomainEvent): string {
   const { account_id: id, ...rest } = data as Readonly<Record<string, unknown>>;
   return `account ${id}  ${type}  ${JSON.stringify(rest)}`;
-}
-
-function text({ applied, unchanged, refused }: ApplyCounts, dryRun: boolean): string {
-  return `${dryRun ? 'would apply' : 'applied'} ${applied}, unchanged ${unchanged}, refused ${refused}`;
 }

@@ -3,9 +3,11 @@ import type { Directory } from '../../../projections/directory.ts';
 import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { bytesOf, linesOf } from '../../accounts/desired/export-account.ts';
 import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { unknownAccount } from '../../answers/names.ts';
+import { FuelError } from '../../errors.ts';
 import { MAX_LINE_BYTES } from '../../lines/lines.ts';
 import { addCommand, type Session } from '../command/command.ts';
-import { sortedAccounts, unknownAccount } from '../command/known-names.ts';
+import { sortedAccounts } from '../command/known-names.ts';
 import { idOption } from '../command/options.ts';
 
 export function addExportCommand(account: Command): void {
@@ -45,6 +47,7 @@ async function exportAccounts({ engines, out }: Session, ids: readonly string[])
 
 /** Sorted by id. Throws `REFUSED` before anything is printed if one is not known. */
 function accountsOf(directory: Directory, ids: readonly number[]): DirectoryAccount[] {
-  for (const id of ids) if (directory.account(id) === undefined) throw unknownAccount(id);
+  for (const id of ids)
+    if (directory.account(id) === undefined) throw new FuelError('REFUSED', unknownAccount(id));
   return sortedAccounts(directory).filter(({ id }) => ids.length === 0 || ids.includes(id));
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
+import { type Column, headsText, rowText, type Section, sectionsText } from '../../answers/columns.ts';
 import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import { type Config, loadConfig } from '../../config/config.ts';
@@ -31,8 +32,12 @@ export interface Output {
    * written; `lost` says what is lost and what to do.
    */
   secret(document: unknown, text: string, lost: string): Promise<void>;
+  /** Prints one document as `result`, or what is shown about it. */
+  answer(document: unknown, sections: readonly Section[]): void;
   /** Prints one line of a list on standard output, as `result`; resolves when the reader can take more. */
   line(document: unknown, text: string): Promise<void>;
+  /** As `line`, with a document's columns below the heads of the first one. */
+  row<D>(columns: readonly Column<D>[], document: D): Promise<void>;
   /** One line on standard error: notes and faults, never part of the result. */
   note(line: string): void;
 }
@@ -46,7 +51,7 @@ export interface CommandOptions {
 /** A command's work. Returns the exit code where it is not 0. Throws `FuelError` to end with 1. */
 export type Work<O> = (session: Session, args: readonly string[], options: O) => Promise<number>;
 
-interface Definition<O> {
+export interface Definition<O> {
   /** Name and arguments in commander's form: `open <id>`. */
   readonly usage: string;
   readonly summary: string;
@@ -140,13 +145,22 @@ async function wait({ engines, out }: Session): Promise<void> {
 export function output(json: boolean): Output {
   const textOf = (document: unknown, text: string): string =>
     `${printable(json ? JSON.stringify(document) : text)}\n`;
+  const result = (document: unknown, text: string): void => void process.stdout.write(textOf(document, text));
+  const line = async (document: unknown, text: string): Promise<void> => {
+    const shown = printableLine(json ? JSON.stringify(document) : text);
+    if (!process.stdout.write(`${shown}\n`)) await once(process.stdout, 'drain');
+  };
+  let hasHeads = json;
   return {
     json,
-    result: (document, text) => void process.stdout.write(textOf(document, text)),
+    result,
     secret: (document, text, lost) => writeSecret(textOf(document, text), lost),
-    async line(document, text) {
-      const line = printableLine(json ? JSON.stringify(document) : text);
-      if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
+    answer: (document, sections) => result(document, json ? '' : sectionsText(sections)),
+    line,
+    async row(columns, document) {
+      if (!hasHeads) await line(undefined, headsText(columns));
+      hasHeads = true;
+      await line(document, json ? '' : rowText(columns, document));
     },
     note: (line) => void process.stderr.write(`${printableLine(withoutKeys(line))}\n`),
   };

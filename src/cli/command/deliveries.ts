@@ -1,7 +1,4 @@
 import { loadAccount } from '../../accounts/directory/load-directory.ts';
-import { withHeldReason } from '../../deliveries/describe-delivery.ts';
-import type { DeliverySummary } from '../../deliveries/queue/delivery-queue.ts';
-import type { Account } from '../../domain/account.ts';
 import type { Session } from './command.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -17,15 +14,7 @@ export function deliveryContext({ config, engines, clock }: Session) {
   };
 }
 
-/** The deliveries, those that are held with the reason. */
-export async function withHeldReasons<T extends DeliverySummary>(
-  { engines, clock }: Session,
-  deliveries: readonly T[],
-): Promise<T[]> {
-  const held = new Map<number, Account | undefined>();
-  for (const { state, accountId } of deliveries) {
-    if (state !== 'held' || held.has(accountId)) continue;
-    held.set(accountId, (await loadAccount(engines.store(), accountId))?.account);
-  }
-  return deliveries.map((delivery) => withHeldReason(delivery, (id) => held.get(id), clock.now()));
+/** Each account as its stream says. */
+export function accountOf({ engines }: Session) {
+  return (accountId: number) => loadAccount(engines.store(), accountId);
 }

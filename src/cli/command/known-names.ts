@@ -2,16 +2,14 @@ import type { Directory, DirectoryKey } from '../../../projections/directory.ts'
 import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
 import { loadAccount, loadKey } from '../../accounts/directory/load-directory.ts';
+import { type Names, requirePrefix, unknownAccount, unknownKey, unknownName } from '../../answers/names.ts';
 import type { Engines } from '../../app.ts';
 import { audit } from '../../audit/audit.ts';
 import type { Account, AccountKey } from '../../domain/account.ts';
-import { transactionStream } from '../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../domain/values/date-time.ts';
 import { FuelError } from '../../errors.ts';
 import { isComplete } from '../../transactions/view/checkpoint.ts';
 import type { PageQuery } from '../../transactions/view/transactions-view.ts';
-
-const PREFIX = /^[a-z0-9]{10}$/;
 
 type DirectoryEngines = Pick<Engines, 'store' | 'snapshots'>;
 type NamingEngines = DirectoryEngines & Pick<Engines, 'view'>;
@@ -20,8 +18,19 @@ type NamingEngines = DirectoryEngines & Pick<Engines, 'view'>;
 export async function findKey(engines: DirectoryEngines, prefix: string): Promise<DirectoryKey> {
   requirePrefix(prefix);
   const found = await loadKey(engines.store(), engines.snapshots(), prefix);
-  if (found === undefined) throw unknownKey(prefix);
+  if (found === undefined) throw new FuelError('REFUSED', unknownKey(prefix));
   return found;
+}
+
+/** The account; `undefined` where it was never opened, but transactions of it are shown. Throws `REFUSED` otherwise. */
+export async function findAccount(
+  engines: Pick<Engines, 'store' | 'view'>,
+  accountId: number,
+): Promise<DirectoryAccount | undefined> {
+  const entry = await loadAccount(engines.store(), accountId);
+  if (entry === undefined && !(await isShown(engines, { accountId })))
+    throw new FuelError('REFUSED', unknownAccount(accountId));
+  return entry;
 }
 
 /** Every account by its id. */
@@ -37,52 +46,26 @@ export function keyOf(account: Account, prefix: string): AccountKey {
 }
 
 /**
- * Throws `USAGE` for what can't be a prefix, without repeating the text: it may be a whole key or its secret, and
- * messages end up in logs and on other people's screens.
- */
-export function requirePrefix(text: string): void {
-  if (PREFIX.test(text)) return;
-  throw new FuelError(
-    'USAGE',
-    'a prefix is wanted, not a whole key: the 10 characters of [a-z0-9] between svc_live_ or svc_test_ and the next _, ' +
-      'such as a1b2c3d4e5; fuel key list shows them all',
-  );
-}
-
-interface KnownNames {
-  readonly account?: number | undefined;
-  readonly key?: string;
-  readonly transaction?: number;
-}
-
-/**
- * Throws `REFUSED` for an account, a key or a transaction that was never recorded, and for a key of another account than
- * the one that is named too: an empty list would look like an answer. An account that was never opened is known if the
- * view shows transactions of it, or with `inLog` if any event names it, which takes as long as to read the log.
+ * Throws `REFUSED` where `unknownName` says so. An account that was never opened is known if the view shows transactions
+ * of it, or with `inLog` if any event names it, which takes as long as to read the log.
  */
 export async function requireKnown(
   engines: NamingEngines,
-  names: KnownNames,
+  { key, ...names }: Names,
   { inLog = false } = {},
 ): Promise<void> {
-  const { account, key, transaction } = names;
-  const entry = account === undefined ? undefined : await loadAccount(engines.store(), account);
-  if (account !== undefined && entry === undefined) {
-    const isNamed = inLog ? isNamedInLog(engines, account) : isShown(engines, { accountId: account });
-    if (!(await isNamed)) throw unknownAccount(account);
-  }
-  if (key !== undefined && !entry?.account?.keys.has(key)) {
-    const { id } = (await findKey(engines, key)).entry;
-    if (account !== undefined && account !== id) {
-      throw new FuelError('REFUSED', `the key ${key} is of account ${id}, not of account ${account}`);
-    }
-  }
-  if (transaction === undefined) return;
-  const stream = transactionStream(transaction);
-  const [first] = await engines.store().readStream(stream);
-  if (first === undefined && !(await engines.store().isErased(stream))) {
-    throw new FuelError('REFUSED', `transaction ${transaction} is not known`);
-  }
+  if (key !== undefined) requirePrefix(key);
+  const store = engines.store();
+  const fault = await unknownName(
+    { ...names, key },
+    {
+      store,
+      accountOf: (id) => loadAccount(store, id),
+      ownerOf: async (prefix) => (await loadKey(store, engines.snapshots(), prefix))?.entry.id,
+      isNamed: (accountId) => (inLog ? isNamedInLog(engines, accountId) : isShown(engines, { accountId })),
+    },
+  );
+  if (fault !== undefined) throw new FuelError('REFUSED', fault);
 }
 
 /** Whether the view shows any transaction of the account, or of one of these corporates of it. */
@@ -100,12 +83,4 @@ async function isNamedInLog({ store }: Pick<Engines, 'store'>, accountId: number
   const { signal } = new AbortController();
   for await (const _ of audit(store(), { accountId }, { follow: false, signal })) return true;
   return false;
-}
-
-export function unknownAccount(account: number): FuelError {
-  return new FuelError('REFUSED', `account ${account} is not known: fuel account list`);
-}
-
-function unknownKey(prefix: string): FuelError {
-  return new FuelError('REFUSED', `no key has the prefix ${prefix}: fuel key list shows them all`);
 }

@@ -1,38 +1,26 @@
 import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError } from 'commander';
+import { readId, readTime } from '../../answers/filters.ts';
 import { type DomainEventType, eventTypes } from '../../domain/events.ts';
 import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../../domain/values/bounds.ts';
-import { formatDateTime, parseDateTime } from '../../domain/values/date-time.ts';
 import { isEmail } from '../../domain/values/primitives.ts';
+import { FuelError } from '../../errors.ts';
 
 /** Readers of arguments and options for commander. They throw `InvalidArgumentError`: wrong usage, exit 2. */
 
-export function idOption(text: string): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) {
-    throw new InvalidArgumentError('It must be an integer from 0 to 2^53-1.');
-  }
-  return value;
-}
-
+export const idOption = asOption(readId);
 /** Milliseconds since the epoch. */
-export function dateTimeOption(text: string): number {
-  const ms = parseDateTime(text);
-  if (ms === undefined) {
-    throw new InvalidArgumentError(
-      'It must be an ISO 8601 date-time with Z or an offset, such as 2026-09-01T00:00:00Z.',
-    );
-  }
-  return ms;
-}
+export const dateTimeOption = asOption(readTime);
 
-/** Throws if the range ends before it begins: it would always give an empty answer. */
-export function requireRange({ since, until }: { readonly since?: number; readonly until?: number }): void {
-  if (since !== undefined && until !== undefined && since > until) {
-    throw new InvalidArgumentError(
-      `--since ${formatDateTime(since)} is after --until ${formatDateTime(until)}: nothing can be between them.`,
-    );
-  }
+/** Of a reader that throws `USAGE`. */
+function asOption<T>(read: (text: string) => T): (text: string) => T {
+  return (text) => {
+    try {
+      return read(text);
+    } catch (error) {
+      throw error instanceof FuelError ? new InvalidArgumentError(error.message) : error;
+    }
+  };
 }
 
 export function eventTypesOption(text: string): DomainEventType[] {

@@ -1,18 +1,12 @@
 import type { Command } from 'commander';
+import { requireRange } from '../../answers/filters.ts';
 import type { Engines } from '../../app.ts';
 import { type AuditLine, audit } from '../../audit/audit.ts';
 import type { DomainEventType } from '../../domain/events.ts';
 import { FuelError } from '../../errors.ts';
 import { abortOnInterrupt, addCommand } from '../command/command.ts';
 import { requireKnown } from '../command/known-names.ts';
-import {
-  countOption,
-  dateTimeOption,
-  eventTypesOption,
-  idOption,
-  nameOption,
-  requireRange,
-} from '../command/options.ts';
+import { countOption, dateTimeOption, eventTypesOption, idOption, nameOption } from '../command/options.ts';
 
 interface AuditOptions {
   readonly account?: number;

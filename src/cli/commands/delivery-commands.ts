@@ -1,25 +1,28 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { facts, table } from '../../answers/columns.ts';
+import {
+  ATTEMPT_COLUMNS,
+  attemptAnswer,
+  BODY_COLUMN,
+  DELIVERY_COLUMNS,
+  deliveryAnswer,
+  withHeldReasons,
+} from '../../answers/delivery.ts';
+import { deliveryFilter, requireRange } from '../../answers/filters.ts';
 import { DeliveryChanges } from '../../deliveries/delivery-changes.ts';
-import { attemptJson, attemptText, deliveryJson, deliveryText } from '../../deliveries/describe-delivery.ts';
 import {
   DELIVERY_STATES,
-  type DeliveryFilter,
   type DeliveryState,
   type DeliverySummary,
 } from '../../deliveries/queue/delivery-queue.ts';
-import {
-  type RedeliverCounts,
-  type RedeliverOptions,
-  redeliverByIds,
-  redeliverFailed,
-} from '../../deliveries/redeliver.ts';
+import { redeliverByIds, redeliverFailed } from '../../deliveries/redeliver.ts';
 import { FuelError } from '../../errors.ts';
 import { pause } from '../../pause.ts';
 import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
-import { withHeldReasons } from '../command/deliveries.ts';
-import { findKey, requireKnown, requirePrefix } from '../command/known-names.ts';
-import { countOption, dateTimeOption, idOption, requireRange } from '../command/options.ts';
-import { progressLine } from '../command/progress.ts';
+import { accountOf } from '../command/deliveries.ts';
+import { findKey, requireKnown } from '../command/known-names.ts';
+import { longWork } from '../command/long-work.ts';
+import { countOption, dateTimeOption, idOption } from '../command/options.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LISTED = 1_000;
@@ -92,16 +95,7 @@ export function addDeliveryCommands(program: Command): void {
 
 async function list(session: Session, _: readonly string[], options: ListOptions): Promise<number> {
   const { engines } = session;
-  requireRange(options);
-  const filter: DeliveryFilter = {
-    prefix: options.key,
-    accountId: options.account,
-    transactionId: options.transaction,
-    state: options.state,
-    sinceMs: options.since,
-    untilMs: options.until,
-  };
-  if (options.key !== undefined) requirePrefix(options.key);
+  const filter = deliveryFilter(options);
   if (options.follow && options.after !== undefined) {
     throw new FuelError('USAGE', '--follow shows the newest: leave --after out');
   }
@@ -135,19 +129,27 @@ async function follow(
 }
 
 async function print(session: Session, deliveries: readonly DeliverySummary[]): Promise<void> {
-  for (const delivery of await withHeldReasons(session, deliveries))
-    await session.out.line(deliveryJson(delivery), deliveryText(delivery));
+  for (const delivery of await withReasons(session, deliveries))
+    await session.out.row(DELIVERY_COLUMNS, deliveryAnswer(delivery));
+}
+
+function withReasons<T extends DeliverySummary>(session: Session, deliveries: readonly T[]): Promise<T[]> {
+  return withHeldReasons(deliveries, accountOf(session), session.clock.now());
 }
 
 async function show(session: Session, [id = '']: readonly string[]): Promise<number> {
   const { engines, out } = session;
   const found = await engines.queue().find(id);
-  const [delivery] = await withHeldReasons(session, found === undefined ? [] : [found]);
+  const [delivery] = await withReasons(session, found === undefined ? [] : [found]);
   if (delivery === undefined) {
     throw new FuelError('REFUSED', `there is no delivery ${id}: fuel delivery list shows them`);
   }
-  const document = { ...deliveryJson(delivery), attempts: delivery.attempts.map(attemptJson) };
-  out.result(document, [deliveryText(delivery), ...delivery.attempts.map(attemptText)].join('\n'));
+  const attempts = delivery.attempts.map(attemptAnswer);
+  const document = { ...deliveryAnswer(delivery), attempts };
+  out.answer(document, [
+    facts(DELIVERY_COLUMNS, document),
+    table('Attempts', [...ATTEMPT_COLUMNS, BODY_COLUMN], { of: attempts, empty: 'None was recorded.' }),
+  ]);
   return 0;
 }
 
@@ -163,44 +165,27 @@ async function redeliver(
     throw new FuelError('USAGE', 'name deliveries (with --force where needed), or --failed with --key');
   }
   requireRange(options);
-  const interrupted = abortOnInterrupt();
-  const progress = progressLine();
   const { engines, clock, author, out } = session;
   await engines.bind();
-  const work: RedeliverOptions = {
-    writer: { store: engines.store(), clock, author },
-    queue: engines.queue(),
-    onRefused(id, reason) {
-      progress.end();
-      out.note(`${id}: ${reason}`);
+  const lane =
+    key === undefined ? undefined : { accountId: (await findKey(engines, key)).entry.id, prefix: key };
+  return longWork(
+    out,
+    { again: 'run the same command again', names: { unchanged: 'already pending' } },
+    ({ endLine: _, ...parts }) => {
+      const work = {
+        writer: { store: engines.store(), clock, author },
+        queue: engines.queue(),
+        ...parts,
+      };
+      if (lane === undefined) return redeliverByIds(ids, force === true, work);
+      return redeliverFailed({ ...lane, sinceMs: since ?? null, untilMs: until ?? null }, work);
     },
-    onProgress: (counts) => progress.show(text(counts)),
-    signal: interrupted,
-  };
-  const counts =
-    key === undefined
-      ? await redeliverByIds(ids, force === true, work)
-      : await redeliverFailed(
-          {
-            accountId: (await findKey(engines, key)).entry.id,
-            prefix: key,
-            sinceMs: since ?? null,
-            untilMs: until ?? null,
-          },
-          work,
-        );
-  progress.end();
-  out.result(counts, text(counts));
-  if (interrupted.aborted) out.note('interrupted: run the same command again to continue');
-  return counts.refused > 0 || interrupted.aborted ? 1 : 0;
+  );
 }
 
 function limitOption(value: string): number {
   const limit = countOption(value);
   if (limit > MAX_LISTED) throw new InvalidArgumentError(`It must be at most ${MAX_LISTED}.`);
   return limit;
-}
-
-function text({ redelivered, unchanged, refused }: RedeliverCounts): string {
-  return `redelivered ${redelivered}, already pending ${unchanged}, refused ${refused}`;
 }

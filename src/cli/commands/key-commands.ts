@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
-import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
-import { webhookState } from '../../accounts/account-state.ts';
-import { changeAccount } from '../../accounts/change-account.ts';
-import { loadAccount, loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { issueKey } from '../../accounts/issue-key.ts';
-import type { AccountKey } from '../../domain/account.ts';
-import type { AccountCommand } from '../../domain/account-commands.ts';
+import { facts } from '../../answers/columns.ts';
+import { edgeKeyAnswer, KEY_COLUMNS, keyAnswer } from '../../answers/key.ts';
 import { addRewrapCommand } from '../accounts/rewrap-command.ts';
+import { addKeyChange } from '../command/change.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
-import { findKey, isShown, requirePrefix, sortedAccounts, unknownAccount } from '../command/known-names.ts';
+import { findAccount, findKey, keyOf, sortedAccounts } from '../command/known-names.ts';
 import { allowListOption, countOption, idOption, onOff, reasonOption } from '../command/options.ts';
 import { webhookOptions } from './webhook-commands.ts';
 
@@ -75,15 +73,8 @@ async function issue(
   );
   const document = {
     key: issued.key,
-    prefix: issued.prefix,
     webhook_secret: issued.webhookSecret,
-    account: accountId,
-    environment: config.FUEL_ENVIRONMENT,
-    label: options.label ?? null,
-    allow_list: options.allow ?? [],
-    rate_limit: options.rateLimit,
-    driver_mobile: options.driverMobile === true,
-    webhook_url: webhookUrl ?? null,
+    ...keyAnswer(accountId, keyOf(issued.account, issued.prefix)),
   };
   if (issued.warning !== null) out.note(issued.warning);
   const secret = issued.webhookSecret === null ? '' : `\nwebhook secret: ${issued.webhookSecret}`;
@@ -113,8 +104,8 @@ function addShowingCommands(key: Command): void {
     example: 'fuel key show a1b2c3d4e5',
     async work({ engines, out }, [prefix = '']) {
       const { entry, key: found } = await findKey(engines, prefix);
-      const document = keyJson(entry.id, found);
-      out.result(document, JSON.stringify(document, null, 2));
+      const document = keyAnswer(entry.id, found);
+      out.answer(document, [facts(KEY_COLUMNS, document)]);
       return 0;
     },
   });
@@ -129,142 +120,53 @@ interface ListOptions {
 async function list(
   { engines, out }: Session,
   _args: readonly string[],
-  options: ListOptions,
+  { account: wanted, edge }: ListOptions,
 ): Promise<number> {
-  for (const { id, account, unreadable } of await accountsOf(engines, options.account)) {
+  const entries =
+    wanted === undefined
+      ? sortedAccounts(await loadDirectory(engines.store(), engines.snapshots()))
+      : [await findAccount(engines, wanted)].filter((entry) => entry !== undefined);
+  for (const { id, account, unreadable } of entries) {
     if (unreadable !== null)
       out.note(`account ${id} can't be read, and its keys are not listed: ${unreadable.reason}`);
     for (const key of account?.keys.values() ?? []) {
-      await out.line(options.edge ? edgeKeyJson(key) : keyJson(id, key), keyText(id, key));
+      if (edge && out.json) await out.line(edgeKeyAnswer(key), '');
+      else await out.row(KEY_COLUMNS, keyAnswer(id, key));
     }
   }
   return 0;
 }
 
-async function accountsOf(
-  engines: Session['engines'],
-  accountId: number | undefined,
-): Promise<readonly DirectoryAccount[]> {
-  if (accountId === undefined)
-    return sortedAccounts(await loadDirectory(engines.store(), engines.snapshots()));
-  const account = await loadAccount(engines.store(), accountId);
-  if (account === undefined && !(await isShown(engines, { accountId }))) throw unknownAccount(accountId);
-  return account === undefined ? [] : [account];
-}
-
-function keyText(
-  accountId: number,
-  { prefix, label, active, rateLimit, allowList, webhook }: AccountKey,
-): string {
-  const { state, reason, since } = webhookState(webhook);
-  const disabled = state === 'disabled' ? ` since ${since} (${reason})` : '';
-  const shown = webhook === null ? 'no webhook' : `webhook ${webhook.url} ${state}${disabled}`;
-  return [
-    prefix,
-    `account ${accountId}`,
-    label ?? '(no label)',
-    active ? 'on' : 'off',
-    `${rateLimit}/60 s`,
-    allowList.join(',') || 'any address',
-    shown,
-  ].join('  ');
-}
-
 function addChangingCommands(key: Command): void {
-  addKeyChange(key, {
+  addKeyChange<{ reason?: string }>(key, {
     usage: 'off <prefix>',
     summary: 'switch a key off at once: it answers 401 from then on',
     example: 'fuel key off a1b2c3d4e5 --reason "leaked in a public repository" --wait',
-    takesReason: true,
-    command: (ref, _, reason) => ({ type: 'SwitchKeyOff', ...ref, reason }),
+    options: reasonOption,
+    change: (_, { reason }) => ({ type: 'SwitchKeyOff', reason }),
   });
   addKeyChange(key, {
     usage: 'on <prefix>',
     summary: 'switch a key on again',
     example: 'fuel key on a1b2c3d4e5',
-    command: (ref) => ({ type: 'SwitchKeyOn', ...ref }),
+    change: () => ({ type: 'SwitchKeyOn' }),
   });
   addKeyChange(key, {
     usage: 'allow <prefix> <cidrs>',
     summary: 'replace the addresses a key may be used from',
     example: 'fuel key allow a1b2c3d4e5 203.0.113.0/24,198.51.100.7',
-    command: (ref, cidrs) => ({ type: 'SetKeyAllowList', ...ref, allowList: allowListOption(cidrs) }),
+    change: ([cidrs = '']) => ({ type: 'SetKeyAllowList', allowList: allowListOption(cidrs) }),
   });
   addKeyChange(key, {
     usage: 'rate-limit <prefix> <n>',
     summary: 'set how many requests a key may make in 60 seconds',
     example: 'fuel key rate-limit a1b2c3d4e5 300',
-    command: (ref, limit) => ({ type: 'SetKeyRateLimit', ...ref, rateLimit: countOption(limit) }),
+    change: ([limit = '']) => ({ type: 'SetKeyRateLimit', rateLimit: countOption(limit) }),
   });
   addKeyChange(key, {
     usage: 'driver-mobile <prefix> <on|off>',
     summary: "show or leave out the drivers' mobile numbers",
     example: 'fuel key driver-mobile a1b2c3d4e5 on',
-    command: (ref, state) => ({ type: 'SetKeyDriverMobile', ...ref, enabled: onOff(state) }),
+    change: ([state = '']) => ({ type: 'SetKeyDriverMobile', enabled: onOff(state) }),
   });
-}
-
-interface KeyChange {
-  readonly usage: string;
-  readonly summary: string;
-  readonly example: string;
-  readonly takesReason?: true;
-  readonly command: (
-    ref: { accountId: number; prefix: string },
-    value: string,
-    reason: string | undefined,
-  ) => AccountCommand;
-}
-
-function addKeyChange(key: Command, { usage, summary, example, takesReason, command }: KeyChange): void {
-  addCommand<{ reason?: string }>(key, {
-    usage,
-    summary,
-    example,
-    ...(takesReason && { options: reasonOption }),
-    changes: true,
-    async work({ engines, clock, author, out }, [prefix = '', value = ''], { reason }) {
-      const store = engines.store();
-      requirePrefix(prefix);
-      command({ accountId: 0, prefix }, value, reason); // a wrong value is wrong usage, whether the key exists or not
-      const accountId = (await findKey(engines, prefix)).entry.id;
-      const { changed, account } = await changeAccount({ store, clock, author }, accountId, [
-        command({ accountId, prefix }, value, reason),
-      ]);
-      const changedKey = account.keys.get(prefix);
-      const document = { changed, ...(changedKey && keyJson(accountId, changedKey)) };
-      out.result(document, changed ? 'done' : 'nothing to change: it is so already');
-      return 0;
-    },
-  });
-}
-
-/** A key as an operator may see it: no hash, no secret. */
-export function keyJson(accountId: number, key: AccountKey) {
-  const { state, reason, since } = webhookState(key.webhook);
-  return {
-    account: accountId,
-    prefix: key.prefix,
-    environment: key.environment,
-    label: key.label,
-    active: key.active,
-    allow_list: key.allowList,
-    rate_limit: key.rateLimit,
-    driver_mobile: key.driverMobile,
-    webhook_url: key.webhook?.url ?? null,
-    webhook_state: state,
-    webhook_reason: reason,
-    webhook_since: since,
-  };
-}
-
-/** A key as an external gateway needs it for checks 1 and 2. */
-function edgeKeyJson(key: AccountKey) {
-  return {
-    prefix: key.prefix,
-    environment: key.environment,
-    allow_list: key.allowList,
-    rate_limit: key.rateLimit,
-    active: key.active,
-  };
 }

@@ -1,17 +1,16 @@
 import { type Command, Option } from 'commander';
 import { skipEvent } from '../../accounts/skip-event.ts';
+import { facts } from '../../answers/columns.ts';
+import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
 import { DELIVERIES_GROUP } from '../../deliveries/fan-out/run-fan-out.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
 import { FuelError } from '../../errors.ts';
 import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
 import { newEvent } from '../../event-store/new-event.ts';
-import { type Place, parkedByGroup } from '../../event-store/skipped-events.ts';
+import type { Place } from '../../event-store/skipped-events.ts';
 import { NOTICES_GROUP } from '../../notices/notifier.ts';
 import { GROUPS, type GroupName } from '../../ops/followers.ts';
-import { printableLine } from '../../printable.ts';
-import type { ParkedTransactionEvent } from '../../transactions/view/checkpoint.ts';
-import { parkedByView, retryParked } from '../../transactions/view/operate.ts';
+import { retryParked } from '../../transactions/view/operate.ts';
 import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { addCommand, type Session } from '../command/command.ts';
 import { idOption, nameOption } from '../command/options.ts';
@@ -41,7 +40,7 @@ export function addParkedCommands(projection: Command): void {
     options: followerOption,
     async work(session, _, { follower }) {
       for await (const event of parkedOf(session, follower)) {
-        await session.out.line(parkedJson(event), parkedText(event));
+        await session.out.row(PARKED_COLUMNS, event);
       }
       return 0;
     },
@@ -108,20 +107,11 @@ function followerOption(command: Command): Command {
   );
 }
 
-async function* parkedOf(
-  { engines, out }: Session,
-  follower: Follower,
-): AsyncGenerator<ParkedTransactionEvent> {
-  if (follower === VIEW_NAME) {
-    yield* parkedByView(engines.store(), engines.view());
-    return;
-  }
+async function* parkedOf({ engines, out }: Session, follower: Follower): AsyncGenerator<ParkedAnswer> {
   const subscriptions = engines.subscriptions();
-  const parked = await parkedByGroup(engines.store(), subscriptions, { group: follower });
-  for (const { event, reason, parkedAtMs } of parked) {
-    const { position, stream, revision, type } = event;
-    yield { ...{ position, stream, revision, type }, ...{ reason, parkedAtMs } };
-  }
+  const parts = { store: engines.store(), view: engines.view(), subscriptions };
+  for await (const event of parkedBy(follower, parts)) yield parkedAnswer(follower, event);
+  if (follower === VIEW_NAME) return;
   if (((await subscriptions.status(follower))?.parked ?? 0) > MAX_PARKED_READ)
     out.note(`${follower} has parked more: only the oldest ${MAX_PARKED_READ} are listed`);
 }
@@ -133,14 +123,14 @@ async function show(
 ): Promise<number> {
   const { engines, out } = session;
   const wanted = idOption(position);
-  let event: ParkedTransactionEvent | undefined;
+  let event: ParkedAnswer | undefined;
   for await (const candidate of parkedOf(session, follower)) {
     if (candidate.position === wanted) event = candidate;
   }
   if (event === undefined) throw notParked(wanted);
   const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
   const data = recorded?.data ?? null;
-  out.result({ ...parkedJson(event), data }, `${parkedText(event)}\n${JSON.stringify(data, null, 2)}`);
+  out.answer({ ...event, data }, [facts(PARKED_COLUMNS, event), { facts: [['Data', JSON.stringify(data)]] }]);
   return 0;
 }
 
@@ -185,15 +175,5 @@ function notParked(position: number): FuelError {
   return new FuelError(
     'REFUSED',
     `no event is parked at position ${position}: fuel projection parked lists them all`,
-  );
-}
-
-function parkedJson({ parkedAtMs, ...event }: ParkedTransactionEvent) {
-  return { ...event, parked_at: formatDateTime(parkedAtMs) };
-}
-
-function parkedText(event: ParkedTransactionEvent): string {
-  return printableLine(
-    `${event.position}  ${event.stream}@${event.revision}  ${event.type}  ${event.reason}`,
   );
 }

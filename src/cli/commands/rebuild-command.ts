@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
+import { progressText } from '../../answers/follower.ts';
 import { FuelError } from '../../errors.ts';
 import { silentLog } from '../../log.ts';
 import { runRebuildWorkers } from '../../service/rebuild/rebuild-workers.ts';
 import { applySegments } from '../../transactions/view/build/apply-segments.ts';
 import type { RowDifference } from '../../transactions/view/build/compare.ts';
-import type { BuildProgress } from '../../transactions/view/build/progress.ts';
 import {
   isBuildLed,
   type RebuildResult,
@@ -124,11 +124,6 @@ function partsOf({ engines, clock }: Session) {
     holder: `rebuild-${randomUUID()}`,
     signal: abortOnInterrupt(),
   };
-}
-
-export function progressText({ percent, rate, seconds_left }: BuildProgress): string {
-  const left = seconds_left === null ? '' : `, ${seconds_left} s left`;
-  return `rebuilding: ${percent} %, ${rate} events/s${left}`;
 }
 
 function differenceText({ transactionId, accountId, kind }: RowDifference): string {

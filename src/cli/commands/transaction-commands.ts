@@ -4,11 +4,11 @@ import { embeddedFiles } from '../../data-dir/embedded-files.ts';
 import { DELIVERIES_GROUP } from '../../deliveries/fan-out/run-fan-out.ts';
 import { eraseTransaction } from '../../erasure/erase-transaction.ts';
 import { FuelError } from '../../errors.ts';
-import { type ImportCounts, importTransactions } from '../../transactions/import/import-transactions.ts';
-import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
+import { importTransactions } from '../../transactions/import/import-transactions.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { openInput } from '../command/input-file.ts';
+import { longWork } from '../command/long-work.ts';
 import { idOption, nameOption } from '../command/options.ts';
-import { progressLine } from '../command/progress.ts';
 import { replayWhereConsumed } from '../command/replay.ts';
 import { addListCommand } from './transactions/list.ts';
 import { addShowCommand } from './transactions/show.ts';
@@ -48,27 +48,18 @@ export function addTransactionCommands(program: Command): void {
   });
 }
 
-async function importFile(session: Session, [file = '']: readonly string[]): Promise<number> {
+function importFile(session: Session, [file = '']: readonly string[]): Promise<number> {
   const { engines, clock, author, out } = session;
-  const interrupted = abortOnInterrupt();
-  const input = await openInput(file, interrupted);
-  const progress = progressLine();
-  const counts = await importTransactions({
-    store: engines.store(),
-    input,
-    author,
-    clock,
-    onRefused: (lineNumber, reason) => {
-      progress.end();
-      out.note(`line ${lineNumber}: ${reason}`);
-    },
-    onProgress: (soFar) => progress.show(text(soFar)),
-    signal: interrupted,
-  });
-  progress.end();
-  out.result(counts, text(counts));
-  if (interrupted.aborted) out.note('interrupted: import the same file again to continue');
-  return counts.refused > 0 || interrupted.aborted ? 1 : 0;
+  return longWork(out, { again: 'import the same file again' }, async ({ onRefused, ...parts }) =>
+    importTransactions({
+      store: engines.store(),
+      input: await openInput(file, parts.signal),
+      author,
+      clock,
+      onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
+      ...parts,
+    }),
+  );
 }
 
 async function erase(
@@ -115,8 +106,4 @@ async function confirmId(id: number): Promise<void> {
   const answer = await terminal.question(`This is for good. Type the id of the transaction once more: `);
   terminal.close();
   if (answer.trim() !== String(id)) throw new FuelError('REFUSED', 'not erased: that is another id');
-}
-
-function text(counts: ImportCounts): string {
-  return `recorded ${counts.recorded}, unchanged ${counts.unchanged}, refused ${counts.refused}`;
 }

@@ -6,6 +6,7 @@ import type { VerifyScope } from '../../agreement/scope.ts';
 import { type DeliveryAgreement, DeliveryJudge } from '../../agreement/verify-deliveries.ts';
 import { verifyDirectory } from '../../agreement/verify-directory.ts';
 import { ViewJudge } from '../../agreement/verify-view.ts';
+import { requireRange } from '../../answers/filters.ts';
 import { readStartedLog } from '../../deliveries/delivery-log.ts';
 import { FuelError } from '../../errors.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
@@ -18,7 +19,7 @@ import { VIEW_NAME } from '../../transactions/view/projector.ts';
 import { addCommand, type Session } from '../command/command.ts';
 import { deliveryContext } from '../command/deliveries.ts';
 import { requireKnown } from '../command/known-names.ts';
-import { dateTimeOption, idOption, requireRange } from '../command/options.ts';
+import { dateTimeOption, idOption } from '../command/options.ts';
 import { progressLine } from '../command/progress.ts';
 
 interface VerifyOptions {

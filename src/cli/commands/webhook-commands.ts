@@ -1,18 +1,17 @@
 import type { Command } from 'commander';
-import { webhookState } from '../../accounts/account-state.ts';
-import { changeAccount } from '../../accounts/change-account.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import { setWebhook, type WebhookOptions } from '../../accounts/set-webhook.ts';
+import { facts } from '../../answers/columns.ts';
+import { outcomeAnswer, outcomeText } from '../../answers/delivery.ts';
+import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhook.ts';
 import type { Clock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
-import { outcomeJson, outcomeText } from '../../deliveries/describe-delivery.ts';
-import type { WebhookHealth } from '../../deliveries/queue/delivery-queue.ts';
 import { testWebhook } from '../../deliveries/test-webhook.ts';
 import type { AccountKey } from '../../domain/account.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
-import type { WebhookCommand } from '../../domain/webhook-commands.ts';
+import { printableLine } from '../../printable.ts';
 import { createNameLookup } from '../../targets/name-lookup.ts';
 import { resolveName } from '../../targets/resolve-name.ts';
+import { addKeyChange } from '../command/change.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { findKey, keyOf } from '../command/known-names.ts';
 import { reasonOption } from '../command/options.ts';
@@ -46,78 +45,46 @@ export function addWebhookCommands(program: Command): void {
     example: 'fuel webhook show a1b2c3d4e5',
     async work({ engines, out }, [prefix = '']) {
       const { entry, key } = await findKey(engines, prefix);
-      const document = webhookJson(entry.id, key, await engines.queue().health(prefix));
-      out.result(document, JSON.stringify(document, null, 2));
+      const document = webhookAnswer(entry.id, key, await engines.queue().health(prefix));
+      out.answer(document, [facts([...WEBHOOK_FACTS, ...HEALTH_FACTS], document)]);
       return 0;
     },
   });
 }
 
 function addStateCommands(webhook: Command): void {
-  addStateCommand(webhook, {
+  addKeyChange<{ reason?: string }>(webhook, {
     usage: 'remove <prefix>',
     summary: 'remove the URL: nothing is sent any more, what was pending ends as failed',
     example: 'fuel webhook remove a1b2c3d4e5',
-    takesReason: true,
-    command: (ref, { reason }) => ({ type: 'RemoveWebhook', ...ref, reason }),
+    options: reasonOption,
+    change: (_, { reason }) => ({ type: 'RemoveWebhook', reason }),
+    answer,
   });
-  addStateCommand(webhook, {
+  addKeyChange(webhook, {
     usage: 'enable <prefix>',
     summary: 'switch a disabled webhook on again; its count of failures is reset',
     example: 'fuel webhook enable a1b2c3d4e5',
-    command: (ref) => ({ type: 'EnableWebhook', ...ref }),
+    change: () => ({ type: 'EnableWebhook' }),
     afterwards: ({ engines }, prefix) => engines.queue().resetHealth(prefix),
+    answer,
   });
-  addStateCommand(webhook, {
+  addKeyChange<{ reason?: string }>(webhook, {
     usage: 'disable <prefix>',
     summary: 'switch a webhook off: nothing is queued for it until it is enabled',
     example: 'fuel webhook disable a1b2c3d4e5 --reason "receiver is being moved"',
-    takesReason: true,
-    command: (ref, { reason = BY_OPERATOR, evidence }) => ({
+    options: reasonOption,
+    change: async (_, { reason = BY_OPERATOR }, { session, prefix }) => ({
       type: 'DisableWebhook',
-      ...ref,
       reason,
-      evidence,
+      evidence: await session.engines.queue().health(prefix),
     }),
+    answer,
   });
 }
 
-interface StateCommand {
-  readonly usage: string;
-  readonly summary: string;
-  readonly example: string;
-  readonly takesReason?: true;
-  readonly command: (
-    ref: { accountId: number; prefix: string },
-    given: { readonly reason: string | undefined; readonly evidence: WebhookHealth },
-  ) => WebhookCommand;
-  /** Done by the command too, so that it holds when the command returns, even if no dispatcher runs. */
-  readonly afterwards?: (session: Session, prefix: string) => Promise<unknown>;
-}
-
-function addStateCommand(
-  webhook: Command,
-  { usage, summary, example, takesReason, command, afterwards }: StateCommand,
-): void {
-  addCommand<{ reason?: string }>(webhook, {
-    usage,
-    summary,
-    example,
-    ...(takesReason && { options: reasonOption }),
-    changes: true,
-    async work(session, [prefix = ''], { reason }) {
-      const { engines, clock, author, out } = session;
-      const store = engines.store();
-      const queue = engines.queue();
-      const accountId = (await findKey(engines, prefix)).entry.id;
-      const change = command({ accountId, prefix }, { reason, evidence: await queue.health(prefix) });
-      const { changed, account } = await changeAccount({ store, clock, author }, accountId, [change]);
-      if (changed) await afterwards?.(session, prefix);
-      const document = webhookJson(accountId, keyOf(account, prefix), await queue.health(prefix));
-      out.result({ changed, ...document }, changed ? 'done' : 'nothing to change: it is so already');
-      return 0;
-    },
-  });
+async function answer(accountId: number, key: AccountKey, { engines }: Session) {
+  return webhookAnswer(accountId, key, await engines.queue().health(key.prefix));
 }
 
 async function set(session: Session, [prefix = '', url = '']: readonly string[]): Promise<number> {
@@ -131,7 +98,7 @@ async function set(session: Session, [prefix = '', url = '']: readonly string[])
     ref,
     webhookOptions(config, clock, url),
   );
-  const document = webhookJson(accountId, keyOf(account, prefix), await engines.queue().health(prefix));
+  const document = await answer(accountId, keyOf(account, prefix), session);
   if (warning !== null) out.note(warning);
   const done = changed ? `set to ${document.url}` : 'nothing to change: it is so already';
   const secret =
@@ -154,9 +121,13 @@ async function test(session: Session, [prefix = '']: readonly string[]): Promise
     const parts = { writer: { store, clock, author }, masterKeys: openMasterKeys(config), sender };
     const { deliveryId, url, outcome, durationMs } = await testWebhook(parts, { accountId, prefix });
     const duration = Math.round(durationMs);
-    const document = { delivery_id: deliveryId, url, ...outcomeJson(outcome), duration_ms: duration };
+    const answer = outcomeAnswer(outcome);
+    const document = { delivery_id: deliveryId, url, ...answer, duration_ms: duration };
     const verdict = outcome.ok ? 'the test succeeded' : 'the test failed';
-    out.result(document, `${verdict} after ${duration} ms: ${url} ${outcomeText(outcome)}`);
+    out.result(
+      document,
+      `${verdict} after ${duration} ms: ${url} ${outcomeText(answer)}${answer.body ? `\n  ${printableLine(answer.body)}` : ''}`,
+    );
     return outcome.ok ? 0 : 1;
   } finally {
     await sender.close();
@@ -179,19 +150,4 @@ function lostSecret(prefix: string, accountId: number): string {
     `key's secret is made once: switch the key off (fuel key off ${prefix}) and issue another ` +
     `(fuel key issue ${accountId} --webhook-url …)`
   );
-}
-
-function webhookJson(accountId: number, { prefix, webhook }: AccountKey, health: WebhookHealth) {
-  return {
-    prefix,
-    account: accountId,
-    ...webhookState(webhook),
-    url: webhook?.url ?? null,
-    set_at: webhook === null ? null : formatDateTime(webhook.setAtMs),
-    health: {
-      failed_in_a_row: health.failedInARow,
-      failing_since: health.failingSinceMs === null ? null : formatDateTime(health.failingSinceMs),
-      last_answers: health.lastAnswers,
-    },
-  };
 }

@@ -1,12 +1,12 @@
-import type { Page } from './html/layout.ts';
+import { DELIVERY_FIELDS } from '../../answers/filters.ts';
+import type { Page, PageContext } from './html/layout.ts';
 import { accountPage } from './pages/account.ts';
 import { accountsPage } from './pages/accounts.ts';
-import { deliveriesPage, FIELDS } from './pages/deliveries.ts';
+import { deliveriesPage } from './pages/deliveries.ts';
 import { deliveryPage } from './pages/delivery.ts';
 import { findPage } from './pages/find.ts';
 import { keyPage } from './pages/key.ts';
 import { overviewPage } from './pages/overview.ts';
-import type { PageContext } from './pages/page-context.ts';
 import { projectionsPage } from './pages/projections.ts';
 import { transactionPage } from './pages/transaction.ts';
 import { webhookPage } from './pages/webhook.ts';
@@ -25,7 +25,7 @@ export interface Route {
 const PAGES: Readonly<Record<string, Omit<Route, 'name'>>> = {
   '': { make: overviewPage, parameters: [] },
   webhooks: { make: webhooksPage, parameters: ['state', 'after'] },
-  deliveries: { make: deliveriesPage, parameters: [...FIELDS, 'after'] },
+  deliveries: { make: deliveriesPage, parameters: [...DELIVERY_FIELDS, 'after'] },
   transactions: { make: transactionPage, parameters: ['id'] },
   accounts: { make: accountsPage, parameters: ['q', 'after'] },
   projections: { make: projectionsPage, parameters: [] },

@@ -10,7 +10,7 @@ import {
   profileSet,
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
-import { commandLine } from '../../support/service/command-line.ts';
+import { cellsOf, commandLine } from '../../support/service/command-line.ts';
 
 const DAY_MS = 86_400_000;
 const daysFromNow = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
@@ -59,10 +59,11 @@ describe('fuel account list and show', () => {
         unreadable: null,
       },
     ]);
-    expect((await fuel('account', 'list')).stdout).toBe(
-      `7  Harbour Freight  integration on  access until ${ends}  2 keys  no webhooks\n` +
-        '8  Eight  integration off  no access: the integration is off  0 keys  no webhooks\n',
-    );
+    expect(cellsOf((await fuel('account', 'list')).stdout)).toEqual([
+      ['Id', 'Name', 'Integration', 'Access', 'Until, or why not', 'Keys', 'Webhooks, the worst'],
+      ['7', 'Harbour Freight', 'on', 'access', ends, '2', '0'],
+      ['8', 'Eight', 'off', 'no access', 'the integration is off', '0', '0'],
+    ]);
   });
 
   test('say why there is no access, and how the webhooks of the keys that are on are', async () => {
@@ -135,17 +136,18 @@ describe('fuel account list and show', () => {
       unreadable,
     };
     expect(await done('account', 'list')).toEqual(line);
-    expect((await fuel('account', 'list')).stdout).toBe(
-      '7  (unreadable)  unknown event type AccountGuessed\n',
+    expect(cellsOf((await fuel('account', 'list')).stdout)[1]?.join(' ')).toBe(
+      '7 unknown unreadable unknown event type AccountGuessed unknown',
     );
+    expect((await fuel('account', 'show', '7')).stdout).toContain('unknown event type AccountGuessed');
     expect(await done('account', 'show', '7')).toEqual({
       id: 7,
       unreadable: { position: expect.any(Number), reason: unreadable },
     });
   });
 
-  test('show an account with all that belongs to it', async () => {
-    const { done, account } = commandLine();
+  test('show an account with all that belongs to it, as text unless told otherwise', async () => {
+    const { fuel, done, account } = commandLine();
     await account(opened(), groupAdded(), corporateAdded(3), keyIssued(), webhookSet());
     await account({ type: 'AccountContactsSet', data: { account_id: 7, emails: ['a@b.example'] } });
     await account(profileSet('2026-01-01T00:00:00Z', null));
@@ -175,6 +177,32 @@ describe('fuel account list and show', () => {
       ],
       unreadable: null,
     });
+    const { stdout } = await fuel('account', 'show', '7');
+    expect(stdout.replaceAll(/ {2,}/g, '  ')).toBe(
+      [
+        'Account  7',
+        'Name  Harbour Freight',
+        'Integration  off',
+        'Contacts  a@b.example',
+        '',
+        'Charging profiles',
+        '  Profile  From  To',
+        '  standard  2026-01-01T00:00:00.000Z  open-ended',
+        '',
+        'Keys',
+        '  Key  Account  Label  State  Environment  Addresses  In 60 s  Mobile numbers  Webhook',
+        `  ${PREFIX}  7  –  on  staging  any address  60  left out  active ${PREFIX} https://example.com/hook`,
+        '',
+        'Corporate groups',
+        '  Id  Name',
+        '  3  Depots',
+        '',
+        'Corporates',
+        '  Id  Name  Group',
+        '  31  North Depot  3 Depots',
+        '',
+      ].join('\n'),
+    );
   });
 });
 
@@ -237,8 +265,8 @@ describe('fuel key', () => {
       label: null,
       allow_list: [],
       rate_limit: 60,
-      driver_mobile: false,
-      webhook_url: null,
+      ...{ driver_mobile: false, active: true },
+      ...{ webhook_url: null, webhook_state: 'none', webhook_reason: null, webhook_since: null },
     });
     const { stdout } = await fuel('key', 'issue', '7', '--webhook-url', 'https://203.0.114.5/hook');
     expect(stdout).toMatch(/^key: svc_test_\S+\nwebhook secret: [A-Za-z0-9]{43}\nKeep them now/);
@@ -254,15 +282,16 @@ describe('fuel key', () => {
       keyIssued({ account_id: 9, prefix: 'uuuuuuuuuu' }),
       guessed,
     ]);
-    const seven = `${PREFIX}  account 7  (no label)  off  60/60 s  203.0.113.0/24,::1  no webhook\n`;
-    const eight = `${other}  account 8  ERP  on  5/60 s  any address  no webhook\n`;
-    expect(await fuel('key', 'list')).toMatchObject({
-      code: 0,
-      stdout: seven + eight,
-      stderr: "account 9 can't be read, and its keys are not listed: unknown event type AccountGuessed\n",
-    });
-    expect((await fuel('key', 'list', '--account', '7')).stdout).toBe(seven);
-    expect((await fuel('key', 'list', '--account', '8')).stdout).toBe(eight);
+    const seven = [PREFIX, '7', '–', 'off', 'staging', '203.0.113.0/24,::1', '60', 'left out', 'none'];
+    const eight = [other, '8', 'ERP', 'on', 'staging', 'any address', '5', 'left out', 'none'];
+    const all = await fuel('key', 'list');
+    expect([all.code, all.stderr]).toEqual([
+      0,
+      "account 9 can't be read, and its keys are not listed: unknown event type AccountGuessed\n",
+    ]);
+    expect(cellsOf(all.stdout).slice(1)).toEqual([seven, eight]);
+    expect(cellsOf((await fuel('key', 'list', '--account', '7')).stdout).slice(1)).toEqual([seven]);
+    expect(cellsOf((await fuel('key', 'list', '--account', '8')).stdout).slice(1)).toEqual([eight]);
     expect(await done('key', 'list', '--account', '8', '--edge')).toEqual({
       prefix: other,
       environment: 'staging',
@@ -302,7 +331,7 @@ describe('fuel key', () => {
     };
     expect(lines[1]).toMatchObject(disabled);
     expect((await fuel('key', 'list')).stdout).toMatch(
-      /webhook https:\/\/example\.com\/hook disabled since 20\S+Z \(50 failed\)\n/,
+      /disabled \S+ https:\/\/example\.com\/hook since 20\S+Z \(50 failed\)\n/,
     );
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { outcomeJson, outcomeText } from '../../../src/deliveries/describe-delivery.ts';
+import { outcomeAnswer, outcomeText } from '../../../src/answers/delivery.ts';
 import type { AttemptOutcome, DeliveryQueue } from '../../../src/deliveries/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import {
@@ -13,7 +13,7 @@ import {
   TIMEOUT,
   UNAVAILABLE,
 } from '../../support/deliveries/deliveries.ts';
-import { commandLine } from '../../support/service/command-line.ts';
+import { cellsOf, commandLine } from '../../support/service/command-line.ts';
 
 const NOBODY = '00000000-0000-5000-8000-000000000000';
 const other = 'klmnopqrst';
@@ -102,12 +102,12 @@ describe('fuel delivery list', () => {
     const { fuel, withEngines } = commandLine();
     await withEngines((engines) => fill(engines.queue()));
     const { stdout } = await fuel('delivery', 'list', '--key', PREFIX, '--limit', '3');
-    const type = `key ${PREFIX}  transaction.confirmed`;
-    expect(stdout.split('\n')).toEqual([
-      `${at(4)}  ${idOf(4)}  failed  (status 503)  ${type} 4`,
-      `${at(3)}  ${idOf(3)}  pending  ${type} 3  next attempt ${at(3)}`,
-      `${at(2)}  ${idOf(2)}  failed  (status 503)  ${type} 2`,
-      '',
+    const type = 'transaction.confirmed';
+    expect(cellsOf(stdout)).toEqual([
+      ['Created', 'Delivery', 'State', 'Key', 'Account', 'Transaction', 'Type', 'Next attempt', 'Why'],
+      [at(4), idOf(4), 'failed', PREFIX, '7', '4', type, '–', 'status 503'],
+      [at(3), idOf(3), 'pending', PREFIX, '7', '3', type, at(3)],
+      [at(2), idOf(2), 'failed', PREFIX, '7', '2', type, '–', 'status 503'],
     ]);
     const [, pending] = (await fuel('delivery', 'list', '--key', PREFIX, '--json')).lines;
     expect(pending).toEqual({
@@ -172,12 +172,12 @@ describe('fuel delivery show', () => {
         ...{ body: '', error: null },
       },
     ]);
-    expect((await fuel('delivery', 'show', idOf(1))).stdout.split('\n').slice(1)).toEqual([
-      `${at(10)}  attempt 1, 250 ms: timeout: no answer in 500 ms`,
-      `${at(11)}  attempt 2, 250 ms: answered 503`,
-      '  busy',
-      `${at(20)}  redelivery 1, attempt 1, 13 ms: answered 204`,
-      '',
+    expect(cellsOf((await fuel('delivery', 'show', idOf(1))).stdout).slice(10)).toEqual([
+      ['Attempts'],
+      ['At', 'Took, ms', 'Attempt', 'Result', 'Answer', 'Body'],
+      [at(10), '250', 'attempt 1', 'failed', 'timeout: no answer in 500 ms'],
+      [at(11), '250', 'attempt 2', 'failed', 'answered 503', 'busy'],
+      [at(20), '13', 'redelivery 1, attempt 1', 'delivered', 'answered 204'],
     ]);
   });
 
@@ -198,11 +198,14 @@ describe('what a receiver answered', () => {
   };
 
   test('is shown with the fault that ended the attempt, where there was one', () => {
-    expect(outcomeText(SUCCESS)).toBe('answered 204');
-    expect(outcomeText(UNAVAILABLE)).toBe('answered 503\n  busy');
-    expect(outcomeText(TIMEOUT)).toBe('timeout: no answer in 500 ms');
-    expect(outcomeText(cut)).toBe('answered 204, cut: the connection was closed');
-    expect(outcomeJson(cut)).toEqual({
+    const text = (outcome: AttemptOutcome) => outcomeText(outcomeAnswer(outcome));
+    expect([SUCCESS, UNAVAILABLE, TIMEOUT, cut].map(text)).toEqual([
+      'answered 204',
+      'answered 503',
+      'timeout: no answer in 500 ms',
+      'answered 204, cut: the connection was closed',
+    ]);
+    expect(outcomeAnswer(cut)).toEqual({
       ok: false,
       status: 204,
       headers: { server: 'x' },

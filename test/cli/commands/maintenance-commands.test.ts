@@ -5,7 +5,7 @@ import { projectTransaction } from '../../../projections/transactions.ts';
 import type { GroupConsumer, GroupEvent } from '../../../src/event-store/event-store.ts';
 import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
-import { commandLine } from '../../support/service/command-line.ts';
+import { cellsOf, commandLine } from '../../support/service/command-line.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 import { until } from '../../support/waiting.ts';
 
@@ -25,20 +25,18 @@ describe('fuel projection', () => {
     });
     expect(deliveries).toMatchObject({ name: 'deliveries', position: 0, lag_events: 1, holder: null });
     expect(notices).toMatchObject({ name: 'notices', position: 0, lag_events: 0 });
-    expect((await fuel('projection', 'status')).stdout.split('\n')).toEqual([
-      `transactions: position ${upToDate.position}, up to date, 0 parked, no projector works`,
-      expect.stringMatching(
-        /^deliveries: position 0, 1 events, \d+ s behind, 0 parked, no process consumes it$/,
-      ),
-      'notices: position 0, up to date, 0 parked, no process consumes it',
-      '',
+    expect(cellsOf((await fuel('projection', 'status')).stdout)).toEqual([
+      ['Follower', 'Behind', 'Position', 'Parked', 'Worked on by'],
+      ['transactions', 'up to date', `${upToDate.position}`, '0', 'no projector works'],
+      ['deliveries', expect.stringMatching(/^1 events, \d+ s$/), '0', '0', 'no process consumes it'],
+      ['notices', 'up to date', '0', '0', 'no process consumes it'],
     ]);
     await append('transaction-3', [guessed]);
     await append('transaction-2', [confirmed(2), voided(2)]);
     await withEngines((engines) => engines.coordination().acquire('projector-transactions', 'me', 60_000));
     expect((await done('projection', 'status'))[0]).toMatchObject({ lag_events: 3, holder: 'me' });
     expect((await fuel('projection', 'status')).stdout).toMatch(
-      /^transactions: position \d+, 3 events, \d+ s behind, 0 parked, projector me\n/,
+      /\ntransactions +3 events, \d+ s +\d+ +0 +me\n/,
     );
   });
 
@@ -73,8 +71,17 @@ describe('fuel projection', () => {
       { stream: 'transaction-3', revision: 0, type: 'TransactionGuessed', parked_at: expect.any(String) },
       { stream: 'transaction-4', revision: 0 },
     ]);
-    const line = `${first.position}  transaction-3@0  TransactionGuessed  ${first.reason}\n`;
-    expect((await fuel('projection', 'parked')).stdout).toMatch(line);
+    const { position, reason, parked_at } = first;
+    expect(cellsOf((await fuel('projection', 'parked')).stdout)[1]).toEqual([
+      parked_at,
+      'transactions',
+      String(position),
+      'transaction-3@0',
+      'TransactionGuessed',
+      reason,
+    ]);
+    const shown = (await fuel('projection', 'parked', 'show', String(position))).stdout;
+    expect(shown).toMatch(/^Data {2}\{"transaction_id":3\}$/m);
     expect(await done('projection', 'parked', 'show', String(first.position))).toEqual({
       ...first,
       data: { transaction_id: 3 },

@@ -9,7 +9,7 @@ import {
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
 import { claimOptions, delivered, newDelivery, retryAt } from '../../support/deliveries/deliveries.ts';
-import { commandLine } from '../../support/service/command-line.ts';
+import { cellsOf, commandLine } from '../../support/service/command-line.ts';
 import { cancelled, confirmed, external, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
 import { confirmedData, showing } from '../../support/transactions/records.ts';
 
@@ -73,14 +73,26 @@ describe('fuel transaction show', () => {
     await done('projection', 'rebuild', 'transactions');
     expect(await done('transaction', 'show', '1')).toEqual({ ...shown, visible: true });
     expect((await fuel('transaction', 'show', '1')).stdout).toBe(
-      `transaction 1: visible to the customer\n${at}  TransactionConfirmed  shown  ${JSON.stringify(event?.data)}\n`,
+      [
+        'Transaction  1',
+        'Customers    visible',
+        'The view     every event of it was applied',
+        'Events       1',
+        '',
+        'Timeline',
+        '  Time                      What   Key  Details',
+        `  ${at}  event       TransactionConfirmed shown`,
+        '',
+        `TransactionConfirmed@0  ${JSON.stringify(event?.data)}`,
+        '',
+      ].join('\n'),
     );
     expect(await done('transaction', 'show', '2')).toMatchObject({
       visible: false,
       events: [{}, { revision: 1 }],
     });
     expect((await fuel('transaction', 'show', '2')).stdout).toMatch(
-      /^transaction 2: not visible to the customer\n/,
+      /^Transaction {2}2\nCustomers +not visible\n/,
     );
   });
 
@@ -101,7 +113,7 @@ describe('fuel transaction show', () => {
       record: expect.stringContaining('"id":99'),
     });
     const text = await fuel('transaction', 'show', '99');
-    expect(text.stdout).toMatch(/^transaction 99: visible to the customer\n\{"id":99/);
+    expect(text.stdout).toMatch(/^Transaction {2}99\nCustomers {4}visible\n[^{]*\nRecord {2}\{"id":99/);
     await withEngines((engines) => engines.queue().enqueue([newDelivery(98)]));
     const delivery = await fuel('transaction', 'show', '98', '--json');
     expect([delivery.code, delivery.json.deliveries]).toMatchObject([0, [{ transaction_id: 98 }]]);
@@ -112,10 +124,13 @@ describe('fuel transaction show', () => {
     const { fuel, done, account, append, withEngines } = commandLine();
     await append('transaction-1', [confirmed(1)], 1_000);
     await done('projection', 'rebuild', 'transactions');
-    const shown = async () => (await fuel('transaction', 'show', '1')).stdout.split('\n')[0];
-    expect(await shown()).toMatch(/^transaction 1: not visible.*: the account was never opened$/);
+    const shown = async () =>
+      (await fuel('transaction', 'show', '1')).stdout.split('\n').slice(1, 3).join(' ');
+    expect(await shown()).toMatch(
+      /^Customers +not visible Requests .*refused: the account was never opened$/,
+    );
     await account(opened());
-    expect(await shown()).toMatch(/^transaction 1: not visible.*: the integration is off$/);
+    expect(await shown()).toMatch(/^Customers +not visible .*refused: the integration is off$/);
     await account(ACCESS[0]);
     await withEngines((engines) => engines.queue().enqueue([newDelivery(1, { prefix: PREFIX })]));
     await withEngines(async (engines) => {
@@ -128,10 +143,10 @@ describe('fuel transaction show', () => {
       ...{ visible: false, no_access: why },
       deliveries: [{ state: 'held', reason: why }],
     });
-    expect((await fuel('transaction', 'show', '1')).stdout).toContain(`now held (${why})`);
-    expect((await fuel('delivery', 'list')).stdout).toContain(`held  (${why})`);
+    expect((await fuel('transaction', 'show', '1')).stdout).toContain(`now held ${why}`);
+    expect(cellsOf((await fuel('delivery', 'list')).stdout)[1]).toMatchObject({ 2: 'held', 8: why });
     await account(ACCESS[1]);
-    expect(await shown()).toBe('transaction 1: visible to the customer');
+    expect(await shown()).toMatch(/^Customers +visible /);
     const [held] = deliveries;
     expect(await done('delivery', 'show', held.id)).toMatchObject({
       reason: 'the account has access again: it is about to be sent',
@@ -156,14 +171,17 @@ describe('fuel transaction show', () => {
       { key: 'klmnopqrst', reason: 'the key is switched off' },
       { key: 'uuuuuuuuuu', reason: 'it is owed and not queued yet' },
     ]);
-    const [, ...lines] = (await fuel('transaction', 'show', '1')).stdout.split('\n');
+    const lines = cellsOf((await fuel('transaction', 'show', '1')).stdout).slice(5, -2);
+    const [delivery] = deliveries;
+    const time = expect.stringMatching(/^(1970|20\d\d)-.*Z$/);
     expect(lines).toEqual([
-      expect.stringMatching(`^1970-.* delivery .* to key ${PREFIX}, now delivered$`),
-      `1970-01-01T00:00:10.000Z  key ${PREFIX}: attempt 1, 250 ms: answered 204`,
-      expect.stringContaining('  TransactionConfirmed  shown  {'),
-      expect.stringMatching(/^20.*Z {2}not sent to key klmnopqrst: the key is switched off$/),
-      expect.stringMatching(/^20.*Z {2}not sent to key uuuuuuuuuu: it is owed and not queued yet$/),
-      '',
+      ['Timeline'],
+      ['Time', 'What', 'Key', 'Details'],
+      [time, 'delivery made', PREFIX, `${delivery.id} now delivered`],
+      [time, 'attempt', PREFIX, `delivered attempt 1: answered 204 after 250 ms, of ${delivery.id}`],
+      [time, 'event', 'TransactionConfirmed shown'],
+      [time, 'not sent', 'klmnopqrst', 'the key is switched off'],
+      [time, 'not sent', 'uuuuuuuuuu', 'it is owed and not queued yet'],
     ]);
   });
 

@@ -67,3 +67,9 @@ export function commandLine(env: Env = {}, { hasStore = true } = {}) {
     },
   };
 }
+
+/** The cells of each line of a list that a command prints as text. */
+export function cellsOf(stdout: string): string[][] {
+  const lines = stdout.trimEnd().split('\n');
+  return lines.map((line) => line.trim().split(/ {2,}/));
+}

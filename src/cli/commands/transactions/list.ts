@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../projections/transactions.ts';
-import { loadAccount } from '../../../accounts/directory/load-directory.ts';
-import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
+import { RECORD_COLUMNS, recordAnswer } from '../../../answers/transaction.ts';
+import { EARLIEST_MS, LATEST_MS } from '../../../domain/values/date-time.ts';
 import { FuelError } from '../../../errors.ts';
-import { hasPlate, type ListedRecord, listRecords } from '../../../transactions/view/list-records.ts';
+import { hasPlate, listRecords } from '../../../transactions/view/list-records.ts';
 import type { Place } from '../../../transactions/view/transactions-view.ts';
 import { addCommand, type Session } from '../../command/command.ts';
-import { isShown, unknownAccount } from '../../command/known-names.ts';
+import { findAccount, isShown } from '../../command/known-names.ts';
 import { countOption, dateTimeOption, idOption, nameOption } from '../../command/options.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -72,7 +72,7 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
   for await (const record of listRecords(view, query, plate === undefined ? limit : undefined)) {
     read += 1;
     if (plate === undefined || hasPlate(record, plate)) {
-      await out.line(recordJson(account, record), recordLine(account, record));
+      await out.row(RECORD_COLUMNS, recordAnswer(account, record));
       printed += 1;
     }
     if (printed >= limit) return 0;
@@ -106,31 +106,13 @@ async function requireKnownTo(
   engines: Session['engines'],
   { account, corporate }: ListOptions,
 ): Promise<void> {
-  const entry = await loadAccount(engines.store(), account);
-  if (entry === undefined && !(await isShown(engines, { accountId: account }))) throw unknownAccount(account);
+  const entry = await findAccount(engines, account);
   if (corporate === undefined || entry?.account?.corporates.has(corporate)) return;
   if (await isShown(engines, { accountId: account, corporateIds: [corporate] })) return;
   throw new FuelError(
     'REFUSED',
     `account ${account} has no corporate ${corporate}: fuel account show ${account}`,
   );
-}
-
-function recordJson(account: number, record: ListedRecord) {
-  return {
-    id: record.id,
-    account,
-    status: record.status,
-    created_at: formatDateTime(record.createdAtMs),
-    corporate: record.corporateId,
-    number_plate: record.numberPlate,
-    total_amount: record.totalAmount,
-  };
-}
-
-function recordLine(account: number, record: ListedRecord): string {
-  const { id, status, created_at, corporate, number_plate, total_amount } = recordJson(account, record);
-  return `${created_at}  ${id}  ${status}  corporate ${corporate}  ${number_plate ?? 'no plate'}  ${total_amount}`;
 }
 
 function statusOption(text: string): VisibleStatus {

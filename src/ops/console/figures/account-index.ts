@@ -128,15 +128,3 @@ function listsOf(accounts: readonly IndexedAccount[]): AccountLists {
     disabled: disabled.sort((a, b) => (b.disabledAtMs ?? 0) - (a.disabledAtMs ?? 0)),
   };
 }
-
-/** Where a sorted list continues after an item: the place of the first one that `isAfter`. */
-export function firstAfter<T>(list: readonly T[], isAfter: (item: T) => boolean): number {
-  let [low, high] = [0, list.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const item = list[middle];
-    if (item !== undefined && isAfter(item)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}

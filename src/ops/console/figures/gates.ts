@@ -1,8 +1,8 @@
 import { noAccessReason } from '../../../accounts/account-state.ts';
 import { type Account, type AccountKey, activeProfile } from '../../../domain/account.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
-import type { AccountEntry } from './account-tail.ts';
 import type { ConsoleParts, GateCode } from './parts.ts';
+import type { LoggedEvent } from './tails.ts';
 
 /** One access check as it stands now. */
 export interface Gate {
@@ -20,7 +20,7 @@ export interface GateOptions {
   readonly statusOf: ConsoleParts['statusOf'];
   readonly nowMs: number;
   /** The newest events of the account, newest first: they say since when. */
-  readonly events: readonly AccountEntry[];
+  readonly events: readonly LoggedEvent[];
 }
 
 /** Access checks 3 to 5: the key, if one is asked about, then the integration and the charging profile. */

@@ -8,8 +8,8 @@ import type { Readiness } from '../../ops-server.ts';
 import { MAX_BACKLOG_COUNTED } from '../../shared-figures.ts';
 import { AccountIndex, type AccountLists } from './account-index.ts';
 import { Fresh, type Known, known } from './known.ts';
-import { type Operation, OperationsTail } from './operations-tail.ts';
 import type { ConsoleParts } from './parts.ts';
+import { type Operation, OperationsTail } from './tails.ts';
 
 /** However many look, the stores are asked this often. */
 const MAX_AGE_MS = 2_000;
@@ -28,8 +28,11 @@ export interface BacklogFigures {
 }
 
 /** The state of the whole service, each part with when it was read. */
-export interface Snapshot {
+export interface Snapshot extends Figures {
   readonly atMs: number;
+}
+
+interface Figures {
   readonly followers: Known<readonly FollowerStatus[]>;
   readonly backlog: Known<BacklogFigures>;
   /** Webhooks with a failure streak, the longest first, at most `MAX_FAILING`. */
@@ -47,7 +50,7 @@ export interface Snapshot {
 export class Snapshots {
   readonly accounts: AccountIndex;
   readonly #now: () => number;
-  readonly #read: () => Promise<Omit<Snapshot, 'atMs' | 'lists'>>;
+  readonly #read: { readonly [Name in keyof Figures]: () => Promise<Figures[Name]> };
 
   constructor(parts: ConsoleParts) {
     const { reads, coordination, readiness, certificateEndsAtMs, disk, clock } = parts;
@@ -57,7 +60,9 @@ export class Snapshots {
       return () => held.get();
     };
     const tail = new OperationsTail(parts.store);
-    const read = {
+    this.accounts = new AccountIndex(parts);
+    this.#now = now;
+    this.#read = {
       followers: fresh(() => followerStatus(parts, { glance: true })),
       backlog: fresh(() => readBacklog(parts)),
       failing: fresh(() => reads.failingLanes(MAX_FAILING)),
@@ -66,35 +71,15 @@ export class Snapshots {
       operations: fresh(() => tail.read()),
       certificateEndsAtMs: fresh(certificateEndsAtMs, CERTIFICATE_MAX_AGE_MS),
       disk: fresh(disk),
+      lists: () => this.accounts.listsSoon(),
       damage: fresh(parts.damage, DAMAGE_MAX_AGE_MS),
-    };
-    this.accounts = new AccountIndex(parts);
-    this.#now = now;
-    this.#read = async () => {
-      const [followers, backlog, failing, processes, ready, operations, certificate, space, damage] =
-        await Promise.all([
-          read.followers(),
-          read.backlog(),
-          read.failing(),
-          read.processes(),
-          read.readiness(),
-          read.operations(),
-          read.certificateEndsAtMs(),
-          read.disk(),
-          read.damage(),
-        ]);
-      return {
-        ...{ followers, backlog, failing, processes, operations, damage },
-        readiness: ready,
-        disk: space,
-        certificateEndsAtMs: certificate,
-      };
     };
   }
 
   async get(): Promise<Snapshot> {
-    const [read, lists] = await Promise.all([this.#read(), this.accounts.listsSoon()]);
-    return { ...read, lists, atMs: this.#now() };
+    const reads = Object.entries(this.#read).map(async ([name, read]) => [name, await read()] as const);
+    const figures = Object.fromEntries(await Promise.all(reads)) as unknown as Figures;
+    return { ...figures, atMs: this.#now() };
   }
 }
 

@@ -11,7 +11,7 @@ const HEIGHT = 56;
 /** Points of one line that can be told apart on a screen. */
 const MAX_ROWS = 60;
 
-interface Chart {
+interface Figure {
   /** Of the page: what is open stays open. */
   readonly id: string;
   readonly title: string;
@@ -19,63 +19,68 @@ interface Chart {
   readonly note: string;
 }
 
-export interface Bars extends Chart {
-  /** What stands on each other, from below: its name and its class. */
-  readonly parts: readonly { readonly name: string; readonly tone: 'good' | 'bad' }[];
-  readonly points: readonly { readonly atMs: number; readonly values: readonly number[] }[];
-}
-
-/** Bars of the last sixty minutes, one for each, with a table of the same figures. */
-export function barChart({ parts, points, ...chart }: Bars): VNode {
-  const sums = points.map(({ values }) => values.reduce((sum, value) => sum + value, 0));
-  const max = sums.reduce((a, b) => Math.max(a, b), 0);
-  const step = WIDTH / MINUTES;
-  const firstAt = MINUTES - points.length;
-  const bars = points.map(({ values }, at) => {
-    let below = 0;
-    return values.map((value, part) => {
-      const height = max === 0 ? 0 : (value / max) * HEIGHT;
-      below += height;
-      if (value === 0) return null;
-      return html`<rect x=${round((firstAt + at) * step)} y=${round(HEIGHT - below)} width=${round(step * 0.8)} height=${round(Math.max(height, 1))} class=${parts[part]?.tone} />`;
-    });
-  });
-  const rows = points.map(({ atMs, values }) => [minute(atMs), ...values]);
-  return figure(chart, { drawing: bars, max, columns: ['Time', ...parts.map(({ name }) => name)], rows });
-}
-
-export interface Lines extends Chart {
-  readonly lines: readonly { readonly name: string; readonly tone: 'first' | 'second' | 'third' }[];
+export interface Chart<Tone extends string> extends Figure {
+  /** Names and classes, in the order of the values. */
+  readonly series: readonly { readonly name: string; readonly tone: Tone }[];
   readonly points: readonly { readonly atMs: number; readonly values: readonly (number | null)[] }[];
 }
 
+/** Bars of the last sixty minutes that stand on each other, one for each, with a table of the same figures. */
+export function barChart({ series, points, ...of }: Chart<'good' | 'bad'>): VNode {
+  const sums = points.map(({ values }) => values.reduce((sum: number, value) => sum + (value ?? 0), 0));
+  const max = sums.reduce((a, b) => Math.max(a, b), 0);
+  const step = WIDTH / MINUTES;
+  const firstAt = MINUTES - points.length;
+  const drawing = points.map(({ values }, at) => {
+    let below = 0;
+    return values.map((value, part) => {
+      const height = max === 0 ? 0 : ((value ?? 0) / max) * HEIGHT;
+      below += height;
+      if (height === 0) return null;
+      return html`<rect x=${round((firstAt + at) * step)} y=${round(HEIGHT - below)} width=${round(step * 0.8)} height=${round(Math.max(height, 1))} class=${series[part]?.tone} />`;
+    });
+  });
+  return figureOfTime({ ...of, series, points, drawing, max });
+}
+
 /** Lines over the last hour, interrupted where a figure is not known, with a table of the same figures. */
-export function lineChart({ lines, points, ...chart }: Lines): VNode {
+export function lineChart({ series, points, ...of }: Chart<'first' | 'second' | 'third'>): VNode {
   const max = points.flatMap(({ values }) => values).reduce((a: number, b) => Math.max(a, b ?? 0), 0);
   const lastMs = points.at(-1)?.atMs ?? 0;
-  const x = (atMs: number): number => WIDTH * (1 - (lastMs - atMs) / SPAN_MS);
-  const y = (value: number): number => HEIGHT - (max === 0 ? 0 : (value / max) * (HEIGHT - 2)) - 1;
-  const drawing = lines.map(({ tone }, at) => {
+  const drawing = series.map(({ tone }, at) => {
     let path = '';
     let isDrawing = false;
     for (const { atMs, values } of points) {
-      const value = values[at];
-      if (value !== null && value !== undefined) {
-        const place = `${round(x(atMs))} ${round(y(value))}`;
-        path += isDrawing ? `L${place}` : `M${place}h.1`;
+      const value = values[at] ?? null;
+      if (value !== null) {
+        const x = WIDTH * (1 - (lastMs - atMs) / SPAN_MS);
+        const y = HEIGHT - (max === 0 ? 0 : (value / max) * (HEIGHT - 2)) - 1;
+        path += isDrawing ? `L${round(x)} ${round(y)}` : `M${round(x)} ${round(y)}h.1`;
       }
-      isDrawing = value !== null && value !== undefined;
+      isDrawing = value !== null;
     }
     return html`<path d=${path} class=${`line ${tone}`} />`;
   });
   const every = Math.max(1, Math.ceil(points.length / MAX_ROWS));
-  const rows = points
-    .filter((_, at) => (points.length - 1 - at) % every === 0)
-    .map(({ atMs, values }) => [minute(atMs), ...values.map((value) => value ?? 'unknown')]);
-  return figure(chart, { drawing, max, columns: ['Time', ...lines.map(({ name }) => name)], rows });
+  const shown = points.filter((_, at) => (points.length - 1 - at) % every === 0);
+  return figureOfTime({ ...of, series, points: shown, drawing, max });
 }
 
-export interface Dots extends Chart {
+function figureOfTime({
+  series,
+  points,
+  drawing,
+  max,
+  ...of
+}: Chart<string> & { readonly drawing: unknown; readonly max: number }): VNode {
+  const rows = points.map(({ atMs, values }) => [
+    `${formatDateTime(atMs).slice(11, 16)}Z`,
+    ...values.map((value) => value ?? 'unknown'),
+  ]);
+  return figure(of, { drawing, max, columns: ['Time', ...series.map(({ name }) => name)], rows });
+}
+
+export interface Dots extends Figure {
   readonly points: readonly {
     readonly atMs: number;
     readonly value: number;
@@ -99,7 +104,7 @@ export function dotChart({ points, valueName, ...chart }: Dots): VNode {
 }
 
 function figure(
-  { id, title, note }: Chart,
+  { id, title, note }: Figure,
   options: {
     readonly drawing: unknown;
     readonly max: number;
@@ -127,10 +132,6 @@ function figure(
       })}
     </details>
   </figure>`;
-}
-
-function minute(atMs: number): string {
-  return `${formatDateTime(atMs).slice(11, 16)}Z`;
 }
 
 function round(value: number): number {

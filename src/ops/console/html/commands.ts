@@ -22,11 +22,21 @@ function octalsOf(character: string): string {
   return [...Buffer.from(character)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 }
 
-export interface Command {
-  /** What it does. */
-  readonly what: string;
-  /** Its words after `fuel`. */
-  readonly words: readonly string[];
+/** What a command does, and its words after `fuel`. */
+export type Command = readonly [what: string, words: readonly string[]];
+
+/** The command is given after `fuel`; each value in it is one word, or a list of them. */
+export function cmd(what: string) {
+  return (
+    literals: TemplateStringsArray,
+    ...values: readonly (string | number | readonly string[])[]
+  ): Command => {
+    const words = literals.flatMap((text, at) => [
+      ...text.split(' ').filter((word) => word !== ''),
+      ...[values[at] ?? []].flat().map(String),
+    ]);
+    return [what, words];
+  };
 }
 
 /** Commands to copy: a page changes nothing itself. */
@@ -34,7 +44,7 @@ export function commands(list: readonly Command[]): VNode {
   return html`<section class="commands" aria-label="Commands">
     <h2>Commands</h2>
     <dl>
-      ${list.map(({ what, words }) => html`<div><dt>${what}</dt><dd>${copied(words)}</dd></div>`)}
+      ${list.map(([what, words]) => html`<div><dt>${what}</dt><dd>${copied(words)}</dd></div>`)}
     </dl>
   </section>`;
 }

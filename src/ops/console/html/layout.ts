@@ -1,6 +1,18 @@
 import type { VNode } from 'preact';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
+import type { ConsoleParts } from '../figures/parts.ts';
+import type { Snapshots } from '../figures/snapshot.ts';
 import { html, line, render } from './html.ts';
+
+/** What a page is made from. */
+export interface PageContext {
+  readonly parts: ConsoleParts;
+  readonly snapshots: Snapshots;
+  /** The parameters of the query, each once, as they came. */
+  readonly query: Readonly<Record<string, string>>;
+  /** The last part of the path, for a page about one thing. */
+  readonly name: string;
+}
 
 export interface Page {
   /** Of the document, after which the name of the console follows. */

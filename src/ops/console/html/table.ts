@@ -1,7 +1,12 @@
 import type { VNode } from 'preact';
+import type { Cell, Section, Table } from '../../../answers/columns.ts';
 import { html } from './html.ts';
+import { shown } from './values.ts';
 
-export interface Column {
+/** Rows of an answer that one page shows. */
+const MAX_ROWS = 100;
+
+export interface Head {
   readonly head: string;
   /** Numbers stand below each other. */
   readonly number?: true;
@@ -16,14 +21,14 @@ export interface TableRow {
 /** A table that its caption names; `empty` is said where there is no row. */
 export function table(options: {
   readonly caption: string;
-  readonly columns: readonly (string | Column)[];
+  readonly columns: readonly (string | Head)[];
   readonly rows: readonly TableRow[];
   readonly empty: string;
   readonly hidesCaption?: boolean;
 }): VNode {
   const { caption, rows, empty, hidesCaption = false } = options;
   const columns = options.columns.map(
-    (column): Column => (typeof column === 'string' ? { head: column } : column),
+    (column): Head => (typeof column === 'string' ? { head: column } : column),
   );
   const classOf = (at: number): string | undefined => (columns[at]?.number ? 'number' : undefined);
   const body =
@@ -40,6 +45,24 @@ export function table(options: {
       <tbody>${body}</tbody>
     </table>
   </div>`;
+}
+
+/** A part of an answer, by the columns that the command line shows too. */
+export function sectionOf(section: Section): VNode {
+  return 'facts' in section ? factsOf(section.facts) : tableOf(section);
+}
+
+export function factsOf(list: readonly (readonly [string, Cell])[]): VNode {
+  return facts(list.map(([name, value]) => [name, shown(value)] as const));
+}
+
+export function tableOf({ caption, columns, count, rows, empty }: Table): VNode {
+  const first = rows(MAX_ROWS).map(({ id, cells }) => ({ id, cells: cells.map((cell) => shown(cell)) }));
+  return html`${table({ caption, columns, rows: first, empty })}${
+    count > MAX_ROWS
+      ? html`<p class="note">The first ${MAX_ROWS} of ${count.toLocaleString('en-US')}.</p>`
+      : null
+  }`;
 }
 
 /** Names and what they are, in two columns. */

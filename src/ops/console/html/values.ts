@@ -1,30 +1,39 @@
 import type { VNode } from 'preact';
-import { formatDateTime } from '../../../domain/values/date-time.ts';
+import * as answers from '../../../answers/columns.ts';
 import type { Known } from '../figures/known.ts';
-import { html } from './html.ts';
+import { html, line } from './html.ts';
+
+const MAX_TEXT = 1_000;
+
+/** A value of an answer: text, a time, a badge or a link. */
+export function shown(cell: answers.Cell): VNode | string | number {
+  if (typeof cell === 'number') return cell;
+  if (typeof cell === 'string') return line(cell, MAX_TEXT);
+  if ('state' in cell) return badge(cell.state, cell.tone);
+  if ('noun' in cell) return linkTo(cell);
+  if (!('time' in cell)) return html`${cell.map((part) => html`${shown(part)} `)}`;
+  const iso = cell.time;
+  if (cell.exact) return html`<time datetime=${iso}>${iso.replace('T', ' ')}</time>`;
+  return html`<time datetime=${iso} title=${iso}>${iso.slice(0, 19).replace('T', ' ')}Z</time>`;
+}
+
+const PATHS = {
+  account: '/accounts',
+  key: '/keys',
+  webhook: '/webhooks',
+  delivery: '/deliveries',
+  transaction: '/transactions',
+} as const satisfies Record<answers.Noun, string>;
+
+function linkTo({ noun, id, text }: answers.Link): VNode {
+  const href = `${PATHS[noun]}/${encodeURIComponent(String(id).toWellFormed())}`;
+  const name = noun === 'delivery' ? `${text.slice(0, 8)}…` : line(text);
+  return html`<a href=${href}>${typeof id === 'number' ? name : html`<code>${name}</code>`}</a>`;
+}
 
 /** To the second, as tables show it; exact where the pointer rests. */
-export function time(ms: number | null | undefined): VNode | string {
-  if (ms === null || ms === undefined) return '–';
-  const exact = formatDateTime(ms);
-  return html`<time datetime=${exact} title=${exact}>${exact.slice(0, 19).replace('T', ' ')}Z</time>`;
-}
-
-/** To the millisecond, for what happens within seconds. */
-export function exactTime(ms: number): VNode {
-  const exact = formatDateTime(ms);
-  return html`<time datetime=${exact}>${exact.replace('T', ' ')}</time>`;
-}
-
-const DAY = 86_400;
-
-/** `45 s`, `12 min`, `3 h 5 min`, `2 days`. */
-export function duration(seconds: number): string {
-  const whole = Math.round(seconds);
-  if (whole < 120) return `${whole} s`;
-  if (whole < 3_600) return `${Math.floor(whole / 60)} min`;
-  if (whole < 2 * DAY) return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} min`;
-  return `${Math.floor(whole / DAY)} days`;
+export function time(at: Parameters<typeof answers.time>[0]): ReturnType<typeof shown> {
+  return shown(answers.time(at));
 }
 
 /** A number with its thousands apart; one that was counted up to a limit says so. */
@@ -36,27 +45,13 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${value.toLocaleString('en-US')} ${value === 1 ? one : many}`;
 }
 
-export type Tone = 'good' | 'bad' | 'warn' | 'quiet';
-
 /** A state in a word; its colour says nothing that the word does not. */
-export function badge(text: string, tone: Tone): VNode {
+export function badge(text: string, tone: answers.Tone): VNode {
   return html`<span class=${`badge ${tone}`}>${text}</span>`;
 }
 
-const STATE_TONES: Readonly<Record<string, Tone>> = {
-  delivered: 'good',
-  active: 'good',
-  on: 'good',
-  failed: 'bad',
-  disabled: 'bad',
-  failing: 'warn',
-  held: 'warn',
-  off: 'quiet',
-  withdrawn: 'quiet',
-};
-
-export function state(name: string): VNode {
-  return badge(name, STATE_TONES[name] ?? 'quiet');
+export function state(name: string): ReturnType<typeof shown> {
+  return shown(answers.state(name));
 }
 
 const NEW_MS = 4_000;
@@ -76,13 +71,6 @@ export function unknown(reason: string): VNode {
   return html`<span class="unknown" title=${reason}>unknown</span>`;
 }
 
-export const links = {
-  account: (id: number): VNode => html`<a href=${`/accounts/${id}`}>${id}</a>`,
-  key: (prefix: string): VNode =>
-    html`<a href=${`/keys/${encodeURIComponent(prefix.toWellFormed())}`}><code>${prefix}</code></a>`,
-  webhook: (prefix: string): VNode =>
-    html`<a href=${`/webhooks/${encodeURIComponent(prefix.toWellFormed())}`}><code>${prefix}</code></a>`,
-  delivery: (id: string): VNode =>
-    html`<a href=${`/deliveries/${encodeURIComponent(id.toWellFormed())}`}><code>${id.slice(0, 8)}…</code></a>`,
-  transaction: (id: number): VNode => html`<a href=${`/transactions/${id}`}>${id}</a>`,
-};
+export function link(noun: answers.Noun, id: string | number): VNode {
+  return linkTo(answers.link(noun, id));
+}

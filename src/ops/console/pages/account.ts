@@ -1,20 +1,18 @@
 import type { VNode } from 'preact';
-import { noAccessReason, webhookState } from '../../../accounts/account-state.ts';
-import type { Account, AccountKey } from '../../../domain/account.ts';
+import { noAccessReason } from '../../../accounts/account-state.ts';
+import { accountAnswer, accountSections } from '../../../answers/account.ts';
+import { type Column, state, table, time } from '../../../answers/columns.ts';
 import type { AccountEvent } from '../../../domain/account-events.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
-import { type AccountEntry, accountTail } from '../figures/account-tail.ts';
-import { gatesOf } from '../figures/gates.ts';
-import { commands } from '../html/commands.ts';
+import { type Gate, type GateOptions, gatesOf } from '../figures/gates.ts';
+import { accountTail, type LoggedEvent } from '../figures/tails.ts';
+import { cmd, commands } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import type { Page, PageContext } from '../html/layout.ts';
 import { notFound } from '../html/problems.ts';
-import { table } from '../html/table.ts';
-import { badge, links, plural, state, time } from '../html/values.ts';
-import type { PageContext } from './page-context.ts';
+import { sectionOf, tableOf } from '../html/table.ts';
+import { shown } from '../html/values.ts';
 
-/** Of corporates and keys that one page shows. */
-const MAX_ROWS = 100;
 const MAX_EVENTS = 50;
 
 export async function accountPage({ parts, name }: PageContext): Promise<Page> {
@@ -22,113 +20,64 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
   const entry = /^\d{1,16}$/.test(name) ? parts.directory.account(id) : undefined;
   if (entry === undefined) {
     return notFound(`Account ${name}`, 'No account with this id was opened.', [
-      { what: 'Every account', words: ['account', 'list'] },
+      cmd('Every account')`account list`,
     ]);
   }
   const events = await accountTail(parts.store, entry);
-  const { account, unreadable } = entry;
+  const { account } = entry;
   const nowMs = parts.clock.now();
+  const access =
+    account === undefined
+      ? 'unreadable'
+      : noAccessReason(account, nowMs) === undefined
+        ? 'access'
+        : 'no access';
+  const profile = [...(account?.profiles.keys() ?? [])].at(-1) ?? 'NAME';
+  const [first, ...others] = accountSections(accountAnswer(entry)).map(sectionOf);
   return {
     title: `Account ${id}`,
-    main: html`<h1>Account ${id} ${account === undefined ? badge('closed', 'bad') : html`${line(account.name)} ${accessBadge(account, nowMs)}`}</h1>
-      ${unreadable === null ? null : html`<section class="problem"><p>Nothing of it is served, since the event at ${unreadable.position} can not be read: ${line(unreadable.reason, 1_000)}</p></section>`}
-      <section>${gatesTable(gatesOf({ account, statusOf: parts.statusOf, nowMs, events }))}</section>
+    main: html`<h1>Account ${id} ${line(account?.name ?? '')} ${shown(state(access))}</h1>
+      <section class=${account === undefined ? 'problem' : undefined}>${first}</section>
+      <section>${gatesTable({ account, statusOf: parts.statusOf, nowMs, events })}</section>
       <p><a href=${`/deliveries?account=${id}`}>Its deliveries</a>, <a href=${`/deliveries?account=${id}&state=failed`}>those that failed</a></p>
-      ${account === undefined ? null : contents(account)}
+      ${others.map((section) => html`<section>${section}</section>`)}
       <section>${eventsTable(events)}</section>
       ${commands([
-        { what: 'The same on the command line', words: ['account', 'show', String(id)] },
+        cmd('The same on the command line')`account show ${id}`,
         account?.integrationEnabled === false
-          ? { what: 'Switch the integration on', words: ['account', 'integration', String(id), 'on'] }
-          : {
-              what: 'Switch the integration off',
-              words: ['account', 'integration', String(id), 'off', '--reason', 'WHY'],
-            },
-        {
-          what: 'Renew or set a charging profile',
-          words: [
-            'account',
-            'profile',
-            String(id),
-            '--profile',
-            [...(account?.profiles.keys() ?? [])].at(-1) ?? 'NAME',
-            '--from',
-            formatDateTime(nowMs - (nowMs % 86_400_000)),
-          ],
-        },
-        { what: 'Issue a key', words: ['key', 'issue', String(id), '--label', 'LABEL'] },
-        { what: 'Everything that happened to it', words: ['audit', '--account', String(id), '--newest'] },
+          ? cmd('Switch the integration on')`account integration ${id} on`
+          : cmd('Switch the integration off')`account integration ${id} off --reason WHY`,
+        cmd(
+          'Renew or set a charging profile',
+        )`account profile ${id} --profile ${profile} --from ${formatDateTime(nowMs - (nowMs % 86_400_000))}`,
+        cmd('Issue a key')`key issue ${id} --label LABEL`,
+        cmd('Everything that happened to it')`audit --account ${id} --newest`,
       ])}`,
   };
 }
 
-function accessBadge(account: Account, nowMs: number): VNode {
-  return noAccessReason(account, nowMs) === undefined ? badge('access', 'good') : badge('no access', 'warn');
-}
+const GATES: readonly Column<Gate>[] = [
+  { head: 'Check', cell: ({ check }) => check },
+  {
+    head: 'Now',
+    cell: ({ answer }) => (answer === undefined ? state('passes', 'good') : state('refuses', 'bad')),
+  },
+  {
+    head: 'Requests get',
+    cell: ({ answer }) => (answer === undefined ? 'passes' : `answers ${answer}`),
+  },
+  { head: 'Since', cell: ({ sinceMs }) => (sinceMs === undefined ? 'unknown' : time(sinceMs)) },
+  { head: 'Why', cell: ({ why }) => why },
+];
 
-export function gatesTable(gates: ReturnType<typeof gatesOf>): VNode {
-  return table({
-    caption: 'Access as it stands now',
-    columns: ['Check', 'Now', 'Requests get', 'Since', 'Why'],
-    rows: gates.map(({ check, answer, sinceMs, why }) => ({
-      id: `gate-${check}`,
-      cells: [
-        check,
-        answer === undefined ? badge('passes', 'good') : badge('refuses', 'bad'),
-        answer === undefined ? 'passes' : `answers ${answer}`,
-        sinceMs === undefined ? 'unknown' : time(sinceMs),
-        line(why),
-      ],
-    })),
-    empty: 'none',
-  });
-}
-
-function contents({ profiles, keys, corporates, groups }: Account): VNode {
-  const cut = (total: number): VNode | null =>
-    total > MAX_ROWS
-      ? html`<p class="note">The first ${MAX_ROWS} of ${total.toLocaleString('en-US')}.</p>`
-      : null;
-  return html`<div class="grid">
-      <section>${table({
-        caption: 'Charging profiles',
-        columns: ['Profile', 'From', 'To'],
-        rows: [...profiles].slice(0, MAX_ROWS).map(([profile, { fromMs, toMs }]) => ({
-          cells: [line(profile), time(fromMs), toMs === null ? 'open-ended' : time(toMs)],
-        })),
-        empty: 'It has no charging profile.',
-      })}${cut(profiles.size)}</section>
-      <section>${keysTable([...keys.values()].slice(0, MAX_ROWS))}${cut(keys.size)}</section>
-    </div>
-    <section>${table({
-      caption: plural(corporates.size, 'corporate'),
-      columns: ['Id', 'Name', 'Group'],
-      rows: [...corporates].slice(0, MAX_ROWS).map(([id, { name, groupId }]) => ({
-        cells: [
-          id,
-          line(name),
-          groupId === null ? 'none' : `${groupId} ${line(groups.get(groupId)?.name ?? '')}`,
-        ],
-      })),
-      empty: 'It has no corporate.',
-    })}${cut(corporates.size)}</section>`;
-}
-
-function keysTable(keys: readonly AccountKey[]): VNode {
-  return table({
-    caption: 'Keys',
-    columns: ['Key', 'Label', 'State', 'Webhook'],
-    rows: keys.map(({ prefix, label, active, webhook }) => ({
-      id: `key-${prefix}`,
-      cells: [
-        links.key(prefix),
-        line(label ?? ''),
-        state(active ? 'on' : 'off'),
-        webhook === null ? 'none' : html`${state(webhookState(webhook).state)} ${links.webhook(prefix)}`,
-      ],
-    })),
-    empty: 'It has no key.',
-  });
+export function gatesTable(options: GateOptions): VNode {
+  return tableOf(
+    table('Access as it stands now', GATES, {
+      of: gatesOf(options),
+      idOf: ({ check }) => check,
+      empty: 'none',
+    }),
+  );
 }
 
 type DataMember<E> = E extends { readonly data: infer Data } ? keyof Data : never;
@@ -146,26 +95,29 @@ const SHOWN: readonly DataMember<AccountEvent>[] = [
   'corporate_group_id',
   'failed_in_a_row',
 ];
+const EVENTS: readonly Column<LoggedEvent>[] = [
+  { head: 'Time', cell: ({ atMs }) => time(atMs) },
+  { head: 'Event', cell: ({ type }) => type },
+  { head: 'By', cell: ({ actor }) => actor ?? 'unknown' },
+  { head: 'Command', cell: ({ command }) => command ?? 'unknown' },
+  { head: 'Details', cell: ({ data }) => detailsOf(data, SHOWN) },
+];
 
-export function eventsTable(events: readonly AccountEntry[]): VNode {
-  return table({
-    caption: `Its newest events, at most ${MAX_EVENTS}`,
-    columns: ['Time', 'Event', 'By', 'Command', 'Details'],
-    rows: events.slice(0, MAX_EVENTS).map(({ revision, atMs, type, actor, command, data }) => ({
-      id: `event-${revision}`,
-      cells: [
-        time(atMs),
-        line(type),
-        line(actor ?? 'unknown'),
-        line(command ?? 'unknown'),
-        SHOWN.flatMap((name) => {
-          const value = data[name];
-          return typeof value === 'string' || typeof value === 'number'
-            ? [html`<span>${name.replaceAll('_', ' ')} ${line(String(value), 120)} </span>`]
-            : [];
-        }),
-      ],
-    })),
-    empty: 'None.',
-  });
+/** Text and numbers of an event's data by their names. */
+export function detailsOf(
+  data: Readonly<Record<string, unknown>>,
+  names: readonly string[] = Object.keys(data),
+): string[] {
+  const simple = names.filter((name) => ['string', 'number'].includes(typeof data[name]));
+  return simple.map((name) => `${name.replaceAll('_', ' ')} ${line(String(data[name]), 120)}`);
+}
+
+export function eventsTable(events: readonly LoggedEvent[]): VNode {
+  return tableOf(
+    table(`Its newest events, at most ${MAX_EVENTS}`, EVENTS, {
+      of: events.slice(0, MAX_EVENTS),
+      idOf: ({ revision }) => revision,
+      empty: 'None.',
+    }),
+  );
 }

@@ -1,12 +1,12 @@
 import type { VNode } from 'preact';
-import { noAccessReason, webhookState } from '../../../accounts/account-state.ts';
-import { type AccountLists, firstAfter } from '../figures/account-index.ts';
-import { commands } from '../html/commands.ts';
-import { html, line } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
-import { type TableRow, table } from '../html/table.ts';
-import { badge, count, links, state } from '../html/values.ts';
-import type { PageContext } from './page-context.ts';
+import { ACCOUNT_COLUMNS, accountLine } from '../../../answers/account.ts';
+import { table } from '../../../answers/columns.ts';
+import type { AccountLists } from '../figures/account-index.ts';
+import { cmd, commands } from '../html/commands.ts';
+import { html } from '../html/html.ts';
+import type { Page, PageContext } from '../html/layout.ts';
+import { tableOf } from '../html/table.ts';
+import { count, link } from '../html/values.ts';
 
 const ON_A_PAGE = 50;
 
@@ -27,17 +27,21 @@ export async function accountsPage({ parts, snapshots, query }: PageContext): Pr
       </form>
       ${keyFound(parts, text)}
       <section>
-        ${table({
-          caption: 'Accounts',
-          columns: ['Id', 'Name', 'Access', 'Why not', { head: 'Keys', number: true }, 'Webhooks'],
-          rows: found.map((id) => rowOf(parts, id, nowMs)),
-          empty: text === '' ? 'No account was opened yet.' : 'No account has this id, or this in its name.',
-        })}
+        ${tableOf(
+          table('Accounts', ACCOUNT_COLUMNS, {
+            of: found
+              .flatMap((id) => parts.directory.account(id) ?? [])
+              .map((entry) => accountLine(entry, nowMs)),
+            idOf: ({ id }) => id,
+            empty:
+              text === '' ? 'No account was opened yet.' : 'No account has this id, or this in its name.',
+          }),
+        )}
         ${more === null ? null : html`<p class="pages"><a href=${`/accounts?${more}`}>Next ${ON_A_PAGE}</a></p>`}
       </section>
       ${commands([
-        { what: 'Every account', words: ['account', 'list'] },
-        { what: 'Open another one', words: ['account', 'open', 'ID', '--name', 'NAME'] },
+        cmd('Every account')`account list`,
+        cmd('Open another one')`account open ID --name NAME`,
       ])}`,
   };
 }
@@ -50,51 +54,17 @@ function search(
 ): { readonly found: readonly number[]; readonly next: number | undefined } {
   const wanted = text.toLowerCase();
   const wantedId = /^\d{1,16}$/.test(text) ? Number(text) : undefined;
-  const afterId = Number(after ?? Number.NaN);
-  const found: number[] = [];
-  for (
-    let at = Number.isNaN(afterId) ? 0 : firstAfter(accounts, ({ id }) => id > afterId);
-    at < accounts.length;
-    at++
-  ) {
-    const account = accounts[at];
-    if (account === undefined) break;
-    if (account.id !== wantedId && !account.name.includes(wanted)) continue;
-    if (found.length === ON_A_PAGE) return { found, next: found.at(-1) };
-    found.push(account.id);
-  }
-  return { found, next: undefined };
+  const afterId = Number(after) >= 0 ? Number(after) : -1;
+  const found = accounts
+    .filter(({ id, name }) => id > afterId && (id === wantedId || name.includes(wanted)))
+    .map(({ id }) => id);
+  const next = found.length > ON_A_PAGE ? found[ON_A_PAGE - 1] : undefined;
+  return { found: found.slice(0, ON_A_PAGE), next };
 }
 
 function keyFound({ directory }: PageContext['parts'], text: string): VNode | null {
   const key = directory.key(text);
   return key === undefined
     ? null
-    : html`<section>Key ${links.key(text)} is of account ${links.account(key.entry.id)}.</section>`;
-}
-
-function rowOf({ directory }: PageContext['parts'], id: number, nowMs: number): TableRow {
-  const entry = directory.account(id);
-  const account = entry?.account;
-  if (account === undefined) {
-    const why = entry?.unreadable?.reason ?? 'it can not be read';
-    return {
-      id: `account-${id}`,
-      cells: [links.account(id), '', badge('closed', 'bad'), line(why), 'unknown', 'unknown'],
-    };
-  }
-  const reason = noAccessReason(account, nowMs);
-  const keys = [...account.keys.values()];
-  const states = keys.filter(({ active }) => active).map(({ webhook }) => webhookState(webhook).state);
-  return {
-    id: `account-${id}`,
-    cells: [
-      links.account(id),
-      line(account.name),
-      reason === undefined ? badge('access', 'good') : badge('no access', 'warn'),
-      reason ?? '',
-      keys.length,
-      states.filter((name) => name !== 'none').map((name) => html`${state(name)} `),
-    ],
-  };
+    : html`<section>Key ${link('key', text)} is of account ${link('account', key.entry.id)}.</section>`;
 }

@@ -1,16 +1,17 @@
 import type { VNode } from 'preact';
-import type { FollowerStatus } from '../../followers.ts';
+import * as answers from '../../../answers/columns.ts';
+import { duration, FOLLOWER_COLUMNS } from '../../../answers/follower.ts';
+import type { LiveProcess } from '../../../coordination/coordination.ts';
 import type { AttemptMinute, Reading } from '../../history.ts';
 import { MAX_BACKLOG_COUNTED } from '../../shared-figures.ts';
 import { type Attention, attentionOf, failingWebhooks } from '../figures/attention.ts';
 import type { Snapshot } from '../figures/snapshot.ts';
 import { barChart, lineChart } from '../html/charts.ts';
-import { commands, copied } from '../html/commands.ts';
+import { cmd, commands, copied } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
-import { facts, table } from '../html/table.ts';
-import { asOf, badge, count, duration, orUnknown, plural, time, unknown } from '../html/values.ts';
-import type { PageContext } from './page-context.ts';
+import type { Page, PageContext } from '../html/layout.ts';
+import { facts, tableOf } from '../html/table.ts';
+import { asOf, badge, count, orUnknown, plural, time, unknown } from '../html/values.ts';
 
 export async function overviewPage({ parts, snapshots }: PageContext): Promise<Page> {
   const snapshot = await snapshots.get();
@@ -30,10 +31,10 @@ export async function overviewPage({ parts, snapshots }: PageContext): Promise<P
       </div>
       <section>${processTable(snapshot, parts.id)}</section>
       ${commands([
-        { what: 'Look at everything that the service depends on', words: ['doctor'] },
-        { what: 'How far each follower is', words: ['projection', 'status'] },
-        { what: 'What failed lately', words: ['delivery', 'list', '--state', 'failed'] },
-        { what: 'Compare view and deliveries with the events', words: ['verify', '--explain'] },
+        cmd('Look at everything that the service depends on')`doctor`,
+        cmd('How far each follower is')`projection status`,
+        cmd('What failed lately')`delivery list --state failed`,
+        cmd('Compare view and deliveries with the events')`verify --explain`,
       ])}`,
   };
 }
@@ -56,35 +57,13 @@ function attentionList(found: readonly Attention[]): VNode {
 export function followersTable({ followers }: Pick<Snapshot, 'followers'>): VNode {
   if ('unknown' in followers)
     return html`<h2>Followers of the events</h2><p>${unknown(followers.unknown)}</p>`;
-  return table({
-    caption: 'Followers of the events',
-    columns: [
-      'Follower',
-      { head: 'Behind', number: true },
-      { head: 'Position', number: true },
-      { head: 'Parked', number: true },
-      'Worked on by',
-    ],
-    rows: followers.value.map((follower) => ({
-      id: `follower-${follower.name}`,
-      cells: [
-        html`<a href="/projections">${follower.name}</a>`,
-        follower.lag_events === 0 ? 'up to date' : duration(follower.lag_seconds),
-        count(follower.position),
-        follower.parked === 0 ? 0 : badge(String(follower.parked), 'bad'),
-        holderOf(follower),
-      ],
-    })),
-    empty: 'none',
-  });
-}
-
-function holderOf({ holder, rebuild }: FollowerStatus): VNode {
-  const by =
-    holder === null
-      ? badge('nobody', 'warn')
-      : holder.split(', ').map((id) => html`<code>${line(id)}</code> `);
-  return html`${by}${rebuild === undefined ? null : html` rebuilding: ${rebuild.percent} %`}`;
+  return tableOf(
+    answers.table('Followers of the events', FOLLOWER_COLUMNS, {
+      of: followers.value,
+      idOf: ({ name }) => name,
+      empty: 'none',
+    }),
+  );
 }
 
 function deliveryFacts(snapshot: Snapshot, parts: PageContext['parts']): VNode {
@@ -136,7 +115,7 @@ function attemptCharts(minutes: readonly AttemptMinute[], roles: readonly string
     id: 'chart-attempts',
     title: 'Attempts a minute',
     note,
-    parts: [
+    series: [
       { name: 'delivered', tone: 'good' },
       { name: 'failed', tone: 'bad' },
     ],
@@ -146,7 +125,7 @@ function attemptCharts(minutes: readonly AttemptMinute[], roles: readonly string
     id: 'chart-latency',
     title: 'Receivers’ time to answer, ms',
     note: `${note}; the dashed line is the 95th percentile`,
-    lines: [
+    series: [
       { name: 'median', tone: 'first' },
       { name: '95th percentile', tone: 'second' },
     ],
@@ -160,7 +139,7 @@ function historyCharts(readings: readonly Reading[]): VNode {
     id: 'chart-lag',
     title: 'Followers behind, s',
     note: `${note}; transactions, deliveries dashed, notices dotted`,
-    lines: [
+    series: [
       { name: 'transactions', tone: 'first' },
       { name: 'deliveries', tone: 'second' },
       { name: 'notices', tone: 'third' },
@@ -174,34 +153,33 @@ function historyCharts(readings: readonly Reading[]): VNode {
     id: 'chart-pending',
     title: 'Deliveries pending',
     note: `${note}, counted up to ${MAX_BACKLOG_COUNTED.toLocaleString('en-US')}`,
-    lines: [{ name: 'pending', tone: 'first' }],
+    series: [{ name: 'pending', tone: 'first' }],
     points: readings.map(({ atMs, pending }) => ({ atMs, values: [pending] })),
   })}`;
 }
 
 function processTable({ processes }: Snapshot, self: string): VNode {
   if ('unknown' in processes) return html`<h2>Processes alive</h2><p>${unknown(processes.unknown)}</p>`;
-  return table({
-    caption: 'Processes alive',
-    columns: [
-      'Process',
-      'Host',
-      { head: 'Pid', number: true },
-      'Roles',
-      'Since',
-      { head: 'Accounts applied to', number: true },
-    ],
-    rows: processes.value.map(({ id, host, pid, roles, startedAtMs, directoryPosition }) => ({
-      id: `process-${id}`,
-      cells: [
-        html`<code>${line(id)}</code>${id === self ? ' (this one)' : ''}`,
-        line(host),
-        pid,
-        roles.join(', '),
-        time(startedAtMs),
-        directoryPosition === null ? 'not caught up' : count(directoryPosition),
-      ],
-    })),
-    empty: 'None has reported itself in the last six seconds.',
-  });
+  return tableOf(
+    answers.table('Processes alive', processColumns(self), {
+      of: processes.value,
+      idOf: ({ id }) => id,
+      empty: 'None has reported itself in the last six seconds.',
+    }),
+  );
+}
+
+function processColumns(self: string): readonly answers.Column<LiveProcess>[] {
+  return [
+    { head: 'Process', cell: ({ id }) => [id, id === self ? '(this one)' : ''] },
+    { head: 'Host', cell: ({ host }) => host },
+    { head: 'Pid', number: true, cell: ({ pid }) => pid },
+    { head: 'Roles', cell: ({ roles }) => roles.join(', ') },
+    { head: 'Since', cell: ({ startedAtMs }) => answers.time(startedAtMs) },
+    {
+      head: 'Accounts applied to',
+      number: true,
+      cell: ({ directoryPosition }) => directoryPosition ?? 'not caught up',
+    },
+  ];
 }

@@ -1,16 +1,19 @@
 import type { VNode } from 'preact';
-import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
+import { type Column, time as cellOfTime, table } from '../../../answers/columns.ts';
+import { duration } from '../../../answers/follower.ts';
+import { PARKED_COLUMNS, type ParkedAnswer } from '../../../answers/parked.ts';
 import type { FollowerStatus } from '../../followers.ts';
 import { known } from '../figures/known.ts';
-import { type ParkedFigure, parkedEvents } from '../figures/parked-events.ts';
+import { parkedEvents } from '../figures/parked-events.ts';
 import type { Snapshot } from '../figures/snapshot.ts';
-import { type Command, commands } from '../html/commands.ts';
+import type { Operation } from '../figures/tails.ts';
+import { type Command, cmd, commands } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
-import { facts, table } from '../html/table.ts';
-import { asOf, badge, count, duration, orUnknown, time, unknown } from '../html/values.ts';
+import type { Page, PageContext } from '../html/layout.ts';
+import { facts, tableOf } from '../html/table.ts';
+import { asOf, badge, count, orUnknown, time, unknown } from '../html/values.ts';
+import { detailsOf } from './account.ts';
 import { followersTable } from './overview.ts';
-import type { PageContext } from './page-context.ts';
 
 const MAX_OPERATIONS = 20;
 
@@ -87,70 +90,49 @@ function readiness({ readiness: found }: Snapshot): unknown {
   );
 }
 
-function parkedTable(parked: readonly ParkedFigure[]): VNode {
-  return table({
-    caption: 'Parked events, oldest first',
-    columns: ['Parked', 'Follower', { head: 'Position', number: true }, 'Stream', 'Event', 'Why'],
-    rows: parked.map(({ follower, position, stream, revision, type, reason, parkedAtMs }) => ({
-      id: `parked-${follower}-${position}`,
-      cells: [
-        time(parkedAtMs),
-        follower,
-        position,
-        html`${streamLink(stream)}@${revision}`,
-        line(type),
-        line(reason, 1_000),
-      ],
-    })),
-    empty: 'None.',
-  });
+function parkedTable(parked: readonly ParkedAnswer[]): VNode {
+  return tableOf(
+    table('Parked events, oldest first', PARKED_COLUMNS, {
+      of: parked,
+      idOf: ({ follower, position }) => `${follower}-${position}`,
+      empty: 'None.',
+    }),
+  );
 }
 
-function streamLink(stream: string): VNode | string {
-  const [, id] = new RegExp(`^${TRANSACTION_STREAMS}(\\d+)$`).exec(stream) ?? [];
-  return id === undefined ? line(stream) : html`<a href=${`/transactions/${id}`}>${stream}</a>`;
-}
+const OPERATIONS: readonly Column<Operation>[] = [
+  { head: 'Time', cell: ({ atMs }) => cellOfTime(atMs) },
+  { head: 'Operation', cell: ({ type }) => type },
+  { head: 'By', cell: ({ actor }) => actor ?? 'unknown' },
+  { head: 'Details', cell: ({ data }) => detailsOf(data).join(', ') },
+];
 
 function operationsTable({ operations }: Snapshot): VNode {
   if ('unknown' in operations) return html`<h2>Operations</h2><p>${unknown(operations.unknown)}</p>`;
-  return table({
-    caption: 'Newest operations on the stores',
-    columns: ['Time', 'Operation', 'By', 'Details'],
-    rows: operations.value.slice(0, MAX_OPERATIONS).map(({ atMs, type, actor, data }) => ({
-      cells: [time(atMs), line(type), line(actor ?? 'unknown'), line(detailsOf(data), 160)],
-    })),
-    empty: 'None.',
-  });
+  const of = operations.value.slice(0, MAX_OPERATIONS);
+  return tableOf(table('Newest operations on the stores', OPERATIONS, { of, empty: 'None.' }));
 }
 
-function detailsOf(data: Readonly<Record<string, unknown>>): string {
-  const shown = Object.entries(data).filter(([, value]) => ['string', 'number'].includes(typeof value));
-  return shown.map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`).join(', ');
-}
-
-function commandsOf(followers: readonly FollowerStatus[], events: readonly ParkedFigure[]): Command[] {
+function commandsOf(followers: readonly FollowerStatus[], events: readonly ParkedAnswer[]): Command[] {
   const parked = followers.filter((follower) => follower.parked > 0);
   return [
     ...parked.flatMap(({ name }): Command[] => {
       const of = name === 'transactions' ? [] : ['--follower', name];
       return [
-        { what: `What ${name} parked, all of it`, words: ['projection', 'parked', ...of] },
+        cmd(`What ${name} parked, all of it`)`projection parked ${of}`,
         ...events
           .filter(({ follower }) => follower === name)
           .slice(0, 1)
-          .map(({ position }) => ({
-            what: 'The first of them with its data',
-            words: ['projection', 'parked', 'show', String(position), ...of],
-          })),
-        {
-          what: `Try the parked events of ${name} again`,
-          words: ['projection', 'parked', 'retry', '--all', ...of],
-        },
+          .map(
+            ({ position }) =>
+              cmd('The first of them with its data')`projection parked show ${position} ${of}`,
+          ),
+        cmd(`Try the parked events of ${name} again`)`projection parked retry --all ${of}`,
       ];
     }),
-    { what: 'How far each follower is', words: ['projection', 'status'] },
-    { what: 'Build the view again beside the served one', words: ['projection', 'rebuild', 'transactions'] },
-    { what: 'Compare view and deliveries with the events', words: ['verify', '--explain'] },
-    { what: 'Repair what differs', words: ['verify', '--repair'] },
+    cmd('How far each follower is')`projection status`,
+    cmd('Build the view again beside the served one')`projection rebuild transactions`,
+    cmd('Compare view and deliveries with the events')`verify --explain`,
+    cmd('Repair what differs')`verify --repair`,
   ];
 }

@@ -1,16 +1,23 @@
 import type { VNode } from 'preact';
-import { noAccessReason, webhookState } from '../../../accounts/account-state.ts';
+import { noAccessReason } from '../../../accounts/account-state.ts';
+import {
+  table as answerTable,
+  type Column,
+  facts as cells,
+  link,
+  state as stateCell,
+  time as timeCell,
+} from '../../../answers/columns.ts';
+import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../../answers/webhook.ts';
 import type { LaneAttempt, LaneBacklog } from '../../../deliveries/queue/bounded-reads.ts';
-import type { WebhookHealth } from '../../../deliveries/queue/delivery-queue.ts';
-import { type AccountEntry, accountTail } from '../figures/account-tail.ts';
+import { accountTail, type LoggedEvent } from '../figures/tails.ts';
 import { dotChart } from '../html/charts.ts';
-import { type Command, commands } from '../html/commands.ts';
+import { type Command, cmd, commands } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import type { Page, PageContext } from '../html/layout.ts';
 import { notFound } from '../html/problems.ts';
-import { facts, table } from '../html/table.ts';
-import { count, links, plural, state, time } from '../html/values.ts';
-import type { PageContext } from './page-context.ts';
+import { factsOf, table, tableOf } from '../html/table.ts';
+import { count, plural, state, time } from '../html/values.ts';
 
 /** Of how many deliveries attempts are shown, and among how many of the newest they are looked for. */
 const SHOWN = { deliveries: 60, maxRead: 2_000 };
@@ -21,9 +28,7 @@ const MIN_IN_PART = 5;
 export async function webhookPage({ parts, name: prefix }: PageContext): Promise<Page> {
   const found = parts.directory.key(prefix);
   if (found === undefined) {
-    return notFound(`Webhook ${prefix}`, 'No key has this prefix.', [
-      { what: 'Every key', words: ['key', 'list'] },
-    ]);
+    return notFound(`Webhook ${prefix}`, 'No key has this prefix.', [cmd('Every key')`key list`]);
   }
   const { key, entry } = found;
   const [health, backlog, attempts, events] = await Promise.all([
@@ -33,7 +38,8 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
     accountTail(parts.store, entry),
   ]);
   const nowMs = parts.clock.now();
-  const { state: name } = webhookState(key.webhook);
+  const answer = webhookAnswer(entry.id, key, health);
+  const { state: name } = answer;
   const isFailing = name === 'active' && health.failedInARow > 0;
   const noAccess = noAccessReason(entry.account, nowMs);
   const evidence = events.find(({ type, data }) => type === 'WebhookDisabled' && data.prefix === prefix);
@@ -42,16 +48,15 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
     main: html`<h1>Webhook of key <code>${line(prefix)}</code> ${state(isFailing ? 'failing' : name)}</h1>
       <div class="grid">
         <section><h2>Webhook</h2>
-          ${facts([
-            ['URL', key.webhook === null ? 'none' : line(key.webhook.url, 1_000)],
-            ['set at', time(key.webhook?.setAtMs)],
-            ['key', html`${links.key(prefix)} ${line(key.label ?? '')} ${state(key.active ? 'on' : 'off')}`],
-            ['account', html`${links.account(entry.id)} ${line(entry.account?.name ?? 'unreadable')}`],
+          ${factsOf([
+            ...cells(WEBHOOK_FACTS, answer).facts,
+            ['Its key is', [stateCell(key.active ? 'on' : 'off'), key.label ?? '']],
+            ['Its account is', entry.account?.name ?? 'unreadable'],
           ])}
         </section>
-        <section><h2>Health</h2>${healthFacts(health, backlog, noAccess)}</section>
+        <section><h2>Health</h2>${factsOf([...cells(HEALTH_FACTS, answer).facts, ...backlogFacts(backlog, noAccess)])}</section>
       </div>
-      ${key.webhook?.disabled == null ? null : switchedOff(key.webhook.disabled, evidence)}
+      ${name === 'disabled' ? switchedOff(evidence) : null}
       <div class="charts">${attemptCharts(attempts)}</div>
       <section>${answersTable(attempts)}</section>
       <p><a href=${`/deliveries?key=${encodeURIComponent(prefix.toWellFormed())}`}>All deliveries to this key</a>, <a href=${`/deliveries?key=${encodeURIComponent(prefix.toWellFormed())}&state=failed`}>those that failed</a></p>
@@ -59,52 +64,25 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
   };
 }
 
-function healthFacts(health: WebhookHealth, backlog: LaneBacklog, noAccess: string | undefined): VNode {
-  const { pending, held, nextDueAtMs } = backlog;
-  return facts([
-    ['failed in a row', health.failedInARow],
-    ['failing since', time(health.failingSinceMs)],
-    [
-      'last failures',
-      health.lastAnswers.length === 0
-        ? 'none'
-        : health.lastAnswers.map((answer) => html`<div>${line(answer)}</div>`),
-    ],
-    ['pending', count(pending, MAX_COUNTED)],
-    ['next due', nextDueAtMs === undefined ? 'nothing' : time(nextDueAtMs)],
-    [
-      'held',
-      held === 0
-        ? '0'
-        : `${count(held, MAX_COUNTED)}: ${noAccess ?? 'the account has access again, they are about to be sent'}`,
-    ],
-  ]);
+function backlogFacts({ pending, held, nextDueAtMs }: LaneBacklog, noAccess: string | undefined) {
+  const why = noAccess ?? 'the account has access again, they are about to be sent';
+  return [
+    ['Pending', count(pending, MAX_COUNTED)],
+    ['Next due', nextDueAtMs === undefined ? 'nothing' : timeCell(nextDueAtMs)],
+    ['Held', held === 0 ? '0' : `${count(held, MAX_COUNTED)}: ${why}`],
+  ] as const;
 }
 
-/** Why it was switched off, and by what evidence. */
-function switchedOff(
-  { reason, sinceMs }: { readonly reason: string; readonly sinceMs: number },
-  event: AccountEntry | undefined,
-): VNode {
+/** By what evidence it was switched off. */
+function switchedOff(event: LoggedEvent | undefined): VNode {
   const { failed_in_a_row: failed, failing_since: since, last_answers: answers } = event?.data ?? {};
+  const by = event && `${event.actor ?? 'unknown'} (${event.command ?? 'unknown'})`;
   return html`<section class="problem"><h2>Switched off</h2>
-    ${facts([
-      ['since', time(sinceMs)],
-      ['reason', line(reason, 1_000)],
-      [
-        'by',
-        event === undefined
-          ? 'unknown'
-          : `${line(event.actor ?? 'unknown')} (${line(event.command ?? 'unknown')})`,
-      ],
-      ['failed in a row', typeof failed === 'number' ? failed : 'unknown'],
-      ['failing since', typeof since === 'string' ? line(since) : '–'],
-      [
-        'last answers',
-        Array.isArray(answers) && answers.length > 0
-          ? answers.map((each) => html`<div>${line(String(each))}</div>`)
-          : '–',
-      ],
+    ${factsOf([
+      ['By', by ?? 'unknown'],
+      ['Failed in a row', typeof failed === 'number' ? failed : 'unknown'],
+      ['Failing since', typeof since === 'string' ? since : '–'],
+      ['Last answers', Array.isArray(answers) && answers.length > 0 ? answers.map(String).join(', ') : '–'],
     ])}
   </section>`;
 }
@@ -159,34 +137,23 @@ function rateTable(attempts: readonly LaneAttempt[]): VNode {
   });
 }
 
+const ANSWERS: readonly Column<readonly LaneAttempt[]>[] = [
+  { head: 'Answer', cell: ([first]) => first?.answer ?? '' },
+  { head: 'Attempts', number: true, cell: ({ length }) => length },
+  { head: 'Mean time, ms', number: true, cell: meanMs },
+  { head: 'Last', cell: (of) => timeCell(of.at(-1)?.startedAtMs) },
+  { head: 'Delivery', cell: (of) => link('delivery', of.at(-1)?.deliveryId ?? '') },
+];
+
 function answersTable(attempts: readonly LaneAttempt[]): VNode {
-  const groups = [...Map.groupBy(attempts, ({ answer }) => answer)].sort(
-    ([, a], [, b]) => b.length - a.length,
-  );
-  return table({
-    caption: 'Last answers by code',
-    columns: [
-      'Answer',
-      { head: 'Attempts', number: true },
-      { head: 'Mean time, ms', number: true },
-      'Last',
-      'Delivery',
-    ],
-    rows: groups.map(([answer, of]) => {
-      const last = of.at(-1);
-      return {
-        id: `answer-${answer}`,
-        cells: [
-          line(answer),
-          of.length,
-          meanMs(of),
-          time(last?.startedAtMs),
-          last && links.delivery(last.deliveryId),
-        ],
-      };
+  const groups = [...Map.groupBy(attempts, ({ answer }) => answer).values()];
+  return tableOf(
+    answerTable('Last answers by code', ANSWERS, {
+      of: groups.sort((a, b) => b.length - a.length),
+      idOf: ([first]) => first?.answer ?? '',
+      empty: 'Nothing was attempted yet.',
     }),
-    empty: 'Nothing was attempted yet.',
-  });
+  );
 }
 
 function meanMs(attempts: readonly LaneAttempt[]): number {
@@ -194,19 +161,10 @@ function meanMs(attempts: readonly LaneAttempt[]): number {
 }
 
 function commandsOf(prefix: string, name: string): Command[] {
-  const test = { what: 'Send one test now', words: ['webhook', 'test', prefix] };
-  const failed = {
-    what: 'Send again everything that failed',
-    words: ['delivery', 'redeliver', '--failed', '--key', prefix],
-  };
-  const show = { what: 'The same on the command line', words: ['webhook', 'show', prefix] };
-  if (name === 'none') return [{ what: 'Set the URL', words: ['webhook', 'set', prefix, 'https://…'] }, show];
-  if (name === 'disabled')
-    return [{ what: 'Switch it on again', words: ['webhook', 'enable', prefix] }, failed, show];
-  return [
-    test,
-    { what: 'Switch it off', words: ['webhook', 'disable', prefix, '--reason', 'WHY'] },
-    failed,
-    show,
-  ];
+  const test = cmd('Send one test now')`webhook test ${prefix}`;
+  const failed = cmd('Send again everything that failed')`delivery redeliver --failed --key ${prefix}`;
+  const show = cmd('The same on the command line')`webhook show ${prefix}`;
+  if (name === 'none') return [cmd('Set the URL')`webhook set ${prefix} https://…`, show];
+  if (name === 'disabled') return [cmd('Switch it on again')`webhook enable ${prefix}`, failed, show];
+  return [test, cmd('Switch it off')`webhook disable ${prefix} --reason WHY`, failed, show];
 }

@@ -1,21 +1,20 @@
 import type { VNode } from 'preact';
+import { type Column, link, state, table, time } from '../../../answers/columns.ts';
 import type { LaneStreak } from '../../../deliveries/queue/bounded-reads.ts';
-import { type AccountLists, firstAfter, type WebhookRef } from '../figures/account-index.ts';
+import type { AccountLists, WebhookRef } from '../figures/account-index.ts';
 import { failingWebhooks } from '../figures/attention.ts';
 import { MAX_FAILING } from '../figures/snapshot.ts';
-import { commands } from '../html/commands.ts';
-import { html, line } from '../html/html.ts';
-import type { Page } from '../html/layout.ts';
+import { cmd, commands } from '../html/commands.ts';
+import { html } from '../html/html.ts';
+import type { Page, PageContext } from '../html/layout.ts';
 import { malformed } from '../html/problems.ts';
-import { type TableRow, table } from '../html/table.ts';
-import { count, links, state, time, unknown } from '../html/values.ts';
-import type { PageContext } from './page-context.ts';
+import { tableOf } from '../html/table.ts';
+import { count, unknown } from '../html/values.ts';
 
 const ON_A_PAGE = 50;
 /** Of those that need attention, before all others on the first page. */
 const WORST_SHOWN = 25;
 const STATES = ['disabled', 'failing', 'active'] as const;
-const COLUMNS = ['Key', 'State', 'Since', 'Why', 'Account', 'URL'];
 
 /** All webhooks: those that are switched off, those that fail, then the others by account. */
 export async function webhooksPage({ parts, snapshots, query }: PageContext): Promise<Page> {
@@ -33,12 +32,14 @@ export async function webhooksPage({ parts, snapshots, query }: PageContext): Pr
   }));
   const apart = new Set([...lists.disabled, ...failingRefs].map(({ prefix }) => prefix));
   const { after } = query;
-  const pages = {
-    disabled: () => pageOf(lists.disabled, after),
-    failing: () => pageOf(failingRefs, after),
-    active: () => othersOf(lists.webhooks, { after, apart }),
-  };
-  const page = pages[wanted ?? 'active']();
+  const page =
+    wanted === 'disabled' || wanted === 'failing'
+      ? pageOf(wanted === 'disabled' ? lists.disabled : failingRefs, after)
+      : pageOf(
+          lists.webhooks.filter(({ prefix }) => !apart.has(prefix)),
+          after,
+          true,
+        );
   const first = wanted === undefined && after === undefined ? [lists.disabled, failingRefs] : [];
   const worst = first.flatMap((refs) => refs.slice(0, WORST_SHOWN));
   const more = first.some((refs) => refs.length > WORST_SHOWN);
@@ -47,37 +48,39 @@ export async function webhooksPage({ parts, snapshots, query }: PageContext): Pr
     main: html`<h1>Webhooks</h1>
       ${filters(wanted, lists, 'unknown' in failing ? unknown(failing.unknown) : count(fails.length, MAX_FAILING))}
       <section>
-        ${table({
-          caption: 'Webhooks of active keys',
-          columns: COLUMNS,
-          rows: [...worst, ...page.shown].map((ref) => rowOf(parts, ref, streaks.get(ref.prefix))),
-          empty: 'No webhook is in this state.',
-        })}
+        ${tableOf(
+          table('Webhooks of active keys', COLUMNS, {
+            of: [...worst, ...page.shown].map((ref) => listedOf(parts, ref, streaks.get(ref.prefix))),
+            idOf: ({ ref }) => ref.prefix,
+            empty: 'No webhook is in this state.',
+          }),
+        )}
         ${more ? html`<p class="note">Of those that are switched off, and of those that fail, the first ${WORST_SHOWN}: the links above show all.</p>` : null}
         ${page.next === undefined ? null : html`<p class="pages"><a href=${`/webhooks?${wanted === undefined ? '' : `state=${wanted}&`}after=${page.next}`}>Next ${ON_A_PAGE}</a></p>`}
       </section>
       ${commands([
-        { what: 'Every key with its webhook', words: ['key', 'list'] },
-        { what: 'Accounts with the worst state of their webhooks', words: ['account', 'list'] },
+        cmd('Every key with its webhook')`key list`,
+        cmd('Accounts with the worst state of their webhooks')`account list`,
       ])}`,
   };
 }
 
-interface ListedPage {
-  readonly shown: readonly WebhookRef[];
-  readonly next: string | undefined;
-}
-
-function pageFrom(shown: readonly WebhookRef[], hasMore: boolean): ListedPage {
+/**
+ * What stands after a webhook. Where that is gone: in a list by account what is of the accounts after its own, in others
+ * the beginning.
+ */
+function pageOf(refs: readonly WebhookRef[], after: string | undefined, isByAccount = false) {
+  const accountId = Number(after?.split('-')[0] ?? -1);
+  const at = refs.findIndex((ref) => nameOf(ref) === after);
+  const next = isByAccount ? refs.findIndex((ref) => ref.accountId > accountId) : 0;
+  const from = at >= 0 ? at + 1 : next >= 0 ? next : refs.length;
+  const shown = refs.slice(from, from + ON_A_PAGE);
   const last = shown.at(-1);
-  return { shown, next: hasMore && last !== undefined ? `${last.accountId}-${last.prefix}` : undefined };
+  return { shown, next: last !== undefined && refs.length > from + ON_A_PAGE ? nameOf(last) : undefined };
 }
 
-/** Of a short list, in its own order; from its beginning where the webhook to continue after is gone. */
-function pageOf(refs: readonly WebhookRef[], after: string | undefined): ListedPage {
-  const from =
-    after === undefined ? 0 : refs.findIndex((ref) => `${ref.accountId}-${ref.prefix}` === after) + 1;
-  return pageFrom(refs.slice(from, from + ON_A_PAGE), refs.length > from + ON_A_PAGE);
+function nameOf({ accountId, prefix }: WebhookRef): string {
+  return `${accountId}-${prefix}`;
 }
 
 function filters(wanted: string | undefined, { webhooks, disabled }: AccountLists, failing: unknown): VNode {
@@ -89,55 +92,36 @@ function filters(wanted: string | undefined, { webhooks, disabled }: AccountList
   </p>`;
 }
 
-/** The others from a place on: neither switched off nor failing. */
-function othersOf(
-  webhooks: readonly WebhookRef[],
-  { after, apart }: { readonly after: string | undefined; readonly apart: ReadonlySet<string> },
-): ListedPage {
-  const shown: WebhookRef[] = [];
-  for (let at = placeAfter(webhooks, after); at < webhooks.length; at++) {
-    const ref = webhooks[at];
-    if (ref === undefined || apart.has(ref.prefix)) continue;
-    if (shown.length === ON_A_PAGE) return pageFrom(shown, true);
-    shown.push(ref);
-  }
-  return pageFrom(shown, false);
+/** What is listed of a webhook: whether it fails is not its account's to know. */
+interface Listed {
+  readonly ref: WebhookRef;
+  readonly account: string;
+  readonly url: string;
+  readonly state: 'disabled' | 'failing' | 'active';
+  readonly sinceMs: number | null | undefined;
+  readonly why: string;
 }
 
-/** Continues with the account that follows where the webhook itself is gone meanwhile. */
-function placeAfter(webhooks: readonly WebhookRef[], after: string | undefined): number {
-  if (after === undefined) return 0;
-  const [id = '', prefix] = after.split('-');
-  const accountId = Number(id);
-  const first = firstAfter(webhooks, (ref) => ref.accountId >= accountId);
-  for (let at = first; webhooks[at]?.accountId === accountId; at++) {
-    if (webhooks[at]?.prefix === prefix) return at + 1;
-  }
-  return firstAfter(webhooks, (ref) => ref.accountId > accountId);
-}
-
-function rowOf(
-  parts: PageContext['parts'],
-  { accountId, prefix }: WebhookRef,
+function listedOf(
+  { directory }: PageContext['parts'],
+  ref: WebhookRef,
   streak: LaneStreak | undefined,
-): TableRow {
-  const found = parts.directory.key(prefix);
-  const webhook = found?.key.webhook ?? null;
-  const off = webhook?.disabled ?? null;
-  const name = off !== null ? 'disabled' : streak === undefined ? 'active' : 'failing';
-  const why =
-    off?.reason ??
-    (streak && `${streak.failedInARow} failed in a row; ${streak.lastAnswers[0] ?? 'unknown'}`) ??
-    '';
-  return {
-    id: `webhook-${prefix}`,
-    cells: [
-      links.webhook(prefix),
-      state(name),
-      time(off?.sinceMs ?? (streak === undefined ? webhook?.setAtMs : streak.failingSinceMs)),
-      line(why),
-      html`${links.account(accountId)} ${line(found?.entry.account?.name ?? '', 60)}`,
-      line(webhook?.url ?? 'none', 120),
-    ],
-  };
+): Listed {
+  const found = directory.key(ref.prefix);
+  const webhook = found?.key.webhook;
+  const of = { ref, account: found?.entry.account?.name ?? '', url: webhook?.url ?? 'none' };
+  const off = webhook?.disabled;
+  if (off != null) return { ...of, state: 'disabled', sinceMs: off.sinceMs, why: off.reason };
+  if (streak === undefined) return { ...of, state: 'active', sinceMs: webhook?.setAtMs, why: '' };
+  const why = `${streak.failedInARow} failed in a row; ${streak.lastAnswers[0] ?? 'unknown'}`;
+  return { ...of, state: 'failing', sinceMs: streak.failingSinceMs, why };
 }
+
+const COLUMNS: readonly Column<Listed>[] = [
+  { head: 'Key', cell: ({ ref }) => link('webhook', ref.prefix) },
+  { head: 'State', cell: ({ state: name }) => state(name) },
+  { head: 'Since', cell: ({ sinceMs }) => time(sinceMs) },
+  { head: 'Why', cell: ({ why }) => why },
+  { head: 'Account', cell: ({ ref, account }) => [link('account', ref.accountId), account] },
+  { head: 'URL', cell: ({ url }) => url },
+];

@@ -4,7 +4,6 @@ import type { ClaimedDelivery } from '../../../../src/deliveries/queue/delivery-
 import {
   endSome,
   purgeSome,
-  purgeWithdrawals,
   redeliver,
   resumeSome,
 } from '../../../../src/deliveries/queue/mongodb/changes.ts';
@@ -139,25 +138,6 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     expect(overtaken.claimed).toEqual([]);
     const [held] = await other.claim(claimOptions(6_000));
     expect(held).toMatchObject({ id: newDelivery(2).id });
-  });
-
-  test('forgets no withdrawal that is made again meanwhile, and takes one of a former version for new', async () => {
-    const connection = mongodb();
-    await openOn(connection).enqueue([one]);
-    await connection.use(async (db) => {
-      const collections = deliveryCollections(db);
-      const { withdrawals } = collections;
-      await withdrawals.insertMany([{ _id: 1, made_at: 100 }, { _id: 2, made_at: 200 }, { _id: 3 }]);
-      const again = () => withdrawals.updateOne({ _id: 1 }, { $set: { made_at: 900 } });
-      const purging = before(collections, 'deleteMany', again, 'withdrawals');
-      const options = { madeBeforeMs: 500, limit: 10, nowMs: 800 };
-      expect(await purgeWithdrawals(purging, options)).toBe(1);
-      const left = await withdrawals.find().sort({ _id: 1 }).toArray();
-      expect(left).toEqual([
-        { _id: 1, made_at: 900 },
-        { _id: 3, made_at: 800 },
-      ]);
-    });
   });
 
   test('changes none of a batch that another process has ended or made due again since it was found', async () => {
@@ -297,23 +277,20 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
 function before(
   collections: DeliveryCollections,
   operation: 'insertMany' | 'updateOne' | 'updateMany' | 'deleteMany',
-  work: () => Promise<unknown>,
-  name: 'deliveries' | 'withdrawals' = 'deliveries',
+  work: () => Promise<void>,
 ): DeliveryCollections {
-  const collection: object = collections[name];
-  const method = Reflect.get(collection, operation).bind(collection) as (
-    ...given: unknown[]
-  ) => Promise<unknown>;
+  const { deliveries } = collections;
+  const method = deliveries[operation].bind(deliveries) as (...given: unknown[]) => Promise<unknown>;
   const raced = async (...given: unknown[]): Promise<unknown> => {
     await work();
     return method(...given);
   };
-  const get = (target: object, member: string | symbol): unknown => {
-    if (member === operation) return raced;
-    const value: unknown = Reflect.get(target, member);
+  const get = (target: typeof deliveries, name: string | symbol): unknown => {
+    if (name === operation) return raced;
+    const value: unknown = Reflect.get(target, name);
     return typeof value === 'function' ? value.bind(target) : value;
   };
-  return { ...collections, [name]: new Proxy(collection, { get }) };
+  return { ...collections, deliveries: new Proxy(deliveries, { get }) };
 }
 
 /** The stages of the winning plan from the top, and the index at its bottom. */

@@ -1,10 +1,10 @@
-import { Directory } from '../../../../projections/directory.ts';
-import { noAccessReason } from '../../../accounts/account-state.ts';
-import { AccountHistory } from '../../../deliveries/fan-out/account-history.ts';
-import { type Account, type AccountKey, activeProfile } from '../../../domain/account.ts';
-import { accountStream, type Environment } from '../../../domain/account-events.ts';
-import { recordedAtMs } from '../../../event-store/codec.ts';
-import type { EventStore } from '../../../event-store/event-store.ts';
+import { Directory } from '../../projections/directory.ts';
+import { noAccessReason } from '../accounts/account-state.ts';
+import { AccountHistory } from '../deliveries/fan-out/account-history.ts';
+import { type Account, type AccountKey, activeProfile } from '../domain/account.ts';
+import { accountStream, type Environment } from '../domain/account-events.ts';
+import { recordedAtMs } from '../event-store/codec.ts';
+import type { EventStore } from '../event-store/event-store.ts';
 
 /** Whether a key could read its account's transactions at a time. */
 export interface KeyAccess {
