@@ -23,7 +23,7 @@ export function accountLine({ id, account, unreadable }: Listed, nowMs: number) 
     access_until: noAccess !== undefined || endsAtMs === null ? null : formatDateTime(endsAtMs),
     no_access_reason: noAccess ?? null,
     keys: account?.keys.size ?? null,
-    /** Of keys that are on. */
+    /** Only those of keys that are on. */
     webhooks: account === undefined ? null : states.filter((name) => name !== 'none').length,
     webhook_state:
       account === undefined ? null : (WORST_FIRST.find((name) => states.includes(name)) ?? 'none'),

@@ -20,7 +20,7 @@ export type Cell = string | number | Mark | readonly Cell[];
 export interface Column<D> {
   readonly head: string;
   readonly cell: (document: D) => Cell;
-  /** Of a number: they stand below each other. */
+  /** Numbers stand below each other. */
   readonly number?: true;
   /** Characters that it gets in a list in a terminal. */
   readonly width?: number;
@@ -108,7 +108,7 @@ export function textOf(cell: Cell): string {
     .join(' ');
 }
 
-/** The heads of a list in a terminal, */
+/** The heads of a list in a terminal. */
 export function headsText(columns: readonly Column<never>[]): string {
   return lineText(
     columns.map(({ head }) => head),
@@ -116,7 +116,7 @@ export function headsText(columns: readonly Column<never>[]): string {
   );
 }
 
-/** and one line of it. */
+/** One line of a list in a terminal. */
 export function rowText<D>(columns: readonly Column<D>[], document: D): string {
   return lineText(
     columns.map(({ cell }) => textOf(cell(document))),

@@ -12,7 +12,7 @@ export const idOption = asOption(readId);
 /** Milliseconds since the epoch. */
 export const dateTimeOption = asOption(readTime);
 
-/** Of a reader that throws `USAGE`. */
+/** Turns a reader that throws `USAGE` into one for commander. */
 function asOption<T>(read: (text: string) => T): (text: string) => T {
   return (text) => {
     try {

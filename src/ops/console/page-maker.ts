@@ -12,9 +12,9 @@ import { type Route, routeOf } from './routes.ts';
 
 /** As often as a page is refreshed: however many look at one, it is made once. */
 const PAGE_MAX_AGE_MS = 2_000;
-/** Of the time, for one page: what takes long to make is made less often, */
+/** The share of the time that one page may take: one that takes long is made less often. */
 const MAX_SHARE = 0.002;
-/** but never less often than this. */
+/** The longest time between two makings of a page that is asked for. */
 const MAX_REST_MS = 5_000;
 const MAX_PAGES_KEPT = 200;
 const MAX_PAGE_MS = 6_000;
@@ -31,7 +31,7 @@ export interface PageMakerOptions {
 
 export interface MadePage {
   readonly outcome: NonNullable<Page['outcome']>;
-  /** Of what it shows, without the time as of which it does. */
+  /** Identifies what it shows, without the time as of which it does. */
   readonly etag: string;
   readonly atMs: number;
   readonly document: () => string;

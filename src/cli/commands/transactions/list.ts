@@ -10,9 +10,9 @@ import { findAccount, isShown } from '../../command/known-names.ts';
 import { countOption, dateTimeOption, idOption, nameOption } from '../../command/options.ts';
 
 const DEFAULT_LIMIT = 50;
-/** Reading more than this of the view is worth a word, */
-const MUCH = 10_000;
-/** and more than this is too much for one command. */
+/** After so many records a note says how to read fewer. */
+const MANY_READ = 10_000;
+/** One command reads no more. */
 const MAX_READ = 200_000;
 
 interface ListOptions {
@@ -76,8 +76,8 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
       printed += 1;
     }
     if (printed >= limit) return 0;
-    if (read === MUCH)
-      out.note(`read ${MUCH} records so far: --from, --to or --corporate leave fewer to read`);
+    if (read === MANY_READ)
+      out.note(`read ${MANY_READ} records so far: --from, --to or --corporate leave fewer to read`);
     if (read >= MAX_READ) {
       out.note(`stopped after ${MAX_READ} records: continue with --after ${record.id}, or ask for less`);
       return 1;

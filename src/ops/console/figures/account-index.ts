@@ -24,12 +24,12 @@ interface OwnWebhook extends WebhookRef {
 
 interface IndexedAccount {
   readonly id: number;
-  /** Of its last event: whether it must be read again. */
+  /** Its last event's: another one means that it must be read again. */
   readonly position: number;
   readonly isClosed: boolean;
   /** In lower case, for the search. */
   readonly name: string;
-  /** Of active keys of this environment, in the order of their issue. */
+  /** Webhooks of active keys of this environment, in the order of their issue. */
   readonly webhooks: readonly OwnWebhook[];
 }
 

@@ -27,9 +27,9 @@ export async function known<T>(
   }
 }
 
-/** What takes long to read is read less often, so that all of it takes at most a twentieth of the time, */
-const REST = 20;
-/** but never less often than this. */
+/** The rest after a read, in times of its own length: what takes long is read less often. */
+const REST_FACTOR = 20;
+/** The longest rest. */
 const MAX_REST_MS = 15_000;
 
 /** Reads again once what it has is older than a time, however many ask meanwhile. */
@@ -53,7 +53,7 @@ export class Fresh<T> {
     this.#held = held;
     const rest = (): void => {
       const tookMs = this.#now() - nowMs;
-      held.untilMs = nowMs + Math.max(this.#maxAgeMs, Math.min(REST * tookMs, MAX_REST_MS));
+      held.untilMs = nowMs + Math.max(this.#maxAgeMs, Math.min(REST_FACTOR * tookMs, MAX_REST_MS));
     };
     value.then(rest, () => {
       if (this.#held === held) this.#held = undefined;

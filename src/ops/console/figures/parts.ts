@@ -32,7 +32,7 @@ export interface ConsoleParts {
   readonly environment: Environment;
   readonly retentionMs: number;
   readonly clock: Clock;
-  /** Of this process. */
+  /** This process's id. */
   readonly id: string;
   readonly roles: readonly string[];
   readonly startedAtMs: number;
@@ -51,7 +51,7 @@ export interface ConsoleParts {
   readonly readiness: () => Readiness | Promise<Readiness>;
   /** When the certificate of the pull API ends; `undefined` where this process has none. */
   readonly certificateEndsAtMs: () => Promise<number | undefined>;
-  /** Of the embedded files; `undefined` where there are none. */
+  /** The disk of the embedded files; `undefined` where there are none. */
   readonly disk: () => Promise<DiskState | undefined>;
   readonly lastProof: () => Proof | undefined;
   /** What of the event store is damaged, as far as that is known. */

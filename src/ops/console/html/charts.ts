@@ -12,7 +12,7 @@ const HEIGHT = 56;
 const MAX_ROWS = 60;
 
 interface Figure {
-  /** Of the page: what is open stays open. */
+  /** The element's id, by which what is open stays open. */
   readonly id: string;
   readonly title: string;
   /** What the figures are of, and their unit. */

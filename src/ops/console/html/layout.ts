@@ -15,7 +15,7 @@ export interface PageContext {
 }
 
 export interface Page {
-  /** Of the document, after which the name of the console follows. */
+  /** The document's title, before the name of the console. */
   readonly title: string;
   readonly main: VNode;
   /** Whether what was asked for exists and can be read; `ok` unless given. */

@@ -19,7 +19,7 @@ import { notFound } from '../html/problems.ts';
 import { factsOf, table, tableOf } from '../html/table.ts';
 import { count, plural, state, time } from '../html/values.ts';
 
-/** Of how many deliveries attempts are shown, and among how many of the newest they are looked for. */
+/** The attempts of so many deliveries are shown, found among so many of the newest. */
 const SHOWN = { deliveries: 60, maxRead: 2_000 };
 const MAX_COUNTED = 10_000;
 const PARTS = 10;

@@ -12,7 +12,7 @@ import { tableOf } from '../html/table.ts';
 import { count, unknown } from '../html/values.ts';
 
 const ON_A_PAGE = 50;
-/** Of those that need attention, before all others on the first page. */
+/** How many that need attention stand before all others on the first page. */
 const WORST_SHOWN = 25;
 const STATES = ['disabled', 'failing', 'active'] as const;
 
