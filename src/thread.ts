@@ -11,7 +11,7 @@ export interface ThreadMemory {
 }
 
 export interface ThreadOptions<Message> {
-  /** Names it in the error of its end: `a thread of the rebuild`. */
+  /** Names it in the error of its end: `the thread of the role projector`. */
   readonly name: string;
   readonly entry: URL;
   readonly data: object;

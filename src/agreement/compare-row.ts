@@ -2,13 +2,7 @@ import type { TransactionRow } from '../../projections/transactions.ts';
 import type { ViewChange } from '../transactions/project-event.ts';
 import { RowFold } from '../transactions/row-fold.ts';
 import type { StoredRow } from '../transactions/view/bulk-reads.ts';
-import { sameRow } from '../transactions/view/same-row.ts';
-
-/**
- * Not shown, though the events call for it; shown, though they do not; or shown with other content, or as of another
- * event than its last: a later one would be taken for one that was applied.
- */
-export type DifferenceKind = 'missing' | 'surplus' | 'differing';
+import { type DifferenceKind, differenceOf } from '../transactions/view/compare-rows.ts';
 
 /** What a transaction's events fold to. */
 export interface FoldedRow {
@@ -17,17 +11,14 @@ export interface FoldedRow {
   readonly row: TransactionRow | undefined;
 }
 
-/** How the view differs from what the events call for; `undefined` where it does not. */
-export function differenceOf(
+/** How the view differs from what the events call for, also where it shows the same as of another event than the last. */
+export function differenceFromEvents(
   expected: FoldedRow | undefined,
   found: StoredRow | undefined,
 ): DifferenceKind | undefined {
   const shown = found === undefined || found.row === 'hidden' ? undefined : found.row;
-  if (expected?.row === undefined) {
-    if (shown !== undefined) return 'surplus';
-  } else if (shown === undefined) return 'missing';
-  else if (!sameRow(expected.row, shown)) return 'differing';
-  if (expected === undefined || found === undefined) return undefined;
+  const kind = differenceOf(expected?.row, shown);
+  if (kind !== undefined || expected === undefined || found === undefined) return kind;
   return expected.revision === found.revision ? undefined : 'differing';
 }
 

@@ -5,7 +5,7 @@ import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { projectEvent } from '../transactions/project-event.ts';
 import type { TransactionsView } from '../transactions/view/transactions-view.ts';
-import { differenceOf, foldRow } from './compare-row.ts';
+import { differenceFromEvents, foldRow } from './compare-row.ts';
 import type { ViewDifference } from './verify-view.ts';
 
 /** The projector may apply an event of the transaction meanwhile, which a replacement then undoes. */
@@ -53,7 +53,7 @@ async function repairRow(
     else await view.replace(transactionId, (await store.readStream(stream)).map(projectEvent));
     const row = (await view.findMany([transactionId])).get(transactionId);
     const expected = foldRow((await store.readStream(stream)).map(projectEvent));
-    if (differenceOf(expected, row) === undefined) return true;
+    if (differenceFromEvents(expected, row) === undefined) return true;
   }
   return false;
 }

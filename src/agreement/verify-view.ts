@@ -7,8 +7,9 @@ import type { Damage, EventStore, Position, RecordedEvent } from '../event-store
 import { readInParts } from '../event-store/read-in-parts.ts';
 import { projectEvent, type ViewChange } from '../transactions/project-event.ts';
 import type { StoredRow } from '../transactions/view/bulk-reads.ts';
+import type { DifferenceKind } from '../transactions/view/compare-rows.ts';
 import type { Place, TransactionsView } from '../transactions/view/transactions-view.ts';
-import { type DifferenceKind, differenceOf, foldRow } from './compare-row.ts';
+import { differenceFromEvents, foldRow } from './compare-row.ts';
 import { IdSet } from './id-set.ts';
 import type { Judge, ProjectedEvent } from './read-log.ts';
 import { isInScope, SETTLE_MS, type VerifyScope } from './scope.ts';
@@ -79,7 +80,7 @@ export class ViewJudge implements Judge {
     const found = await this.#options.view.findMany([...whole.keys()]);
     const doubtful = [...partial];
     for (const [id, changes] of whole) {
-      if (differenceOf(foldRow(changes), found.get(id)) !== undefined) doubtful.push(id);
+      if (differenceFromEvents(foldRow(changes), found.get(id)) !== undefined) doubtful.push(id);
     }
     this.#checked += whole.size;
     const [first] = block;
@@ -167,7 +168,7 @@ export class ViewJudge implements Judge {
       for await (const [, history] of readInParts(store, streams)) {
         const id = part[index++] as number;
         const row = found.get(id);
-        yield { id, history, row, kind: differenceOf(foldRow(history.map(projectEvent)), row) };
+        yield { id, history, row, kind: differenceFromEvents(foldRow(history.map(projectEvent)), row) };
       }
     }
   }

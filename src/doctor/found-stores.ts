@@ -50,7 +50,7 @@ export class FoundStores {
         checkpoint: async () => undefined,
         countParked: async () => 0,
         parked: async () => [],
-        builds: { current: async () => undefined },
+        build: { checkpoint: async () => undefined },
       },
       subscriptions: (await this.find('subscriptions')) ?? {
         status: async () => undefined,

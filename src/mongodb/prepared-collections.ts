@@ -15,6 +15,8 @@ export interface CollectionsPlan {
   readonly name: string;
   readonly version: number;
   readonly collections: Readonly<Record<string, readonly IndexDescription[]>>;
+  /** Those of earlier versions that nothing uses any more: dropped with the first use of this version. */
+  readonly removed?: readonly string[];
 }
 
 /** The collections of one adapter, created with the first use. Closing them leaves the connection open. */
@@ -73,6 +75,9 @@ export async function prepareCollections(db: Db, plan: CollectionsPlan): Promise
       `the collections of ${plan.name} in MongoDB have version ${found.version}, newer than ${plan.version}, ` +
         'which this version of the service writes: run the newer version',
     );
+  }
+  if (found !== null && found.version < plan.version) {
+    for (const name of plan.removed ?? []) await db.collection(name).drop();
   }
   for (const [name, indexes] of Object.entries(plan.collections)) {
     if (indexes.length > 0) await db.collection(name).createIndexes([...indexes]);

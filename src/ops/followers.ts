@@ -9,11 +9,11 @@ import { readToEnd } from '../event-store/read-to-end.ts';
 import { countParkedByGroup } from '../event-store/skipped-events.ts';
 import { NOTICES_GROUP } from '../notices/notifier.ts';
 import { type BuildProgress, buildProgress } from '../transactions/view/build/progress.ts';
-import { isBuildLed } from '../transactions/view/build/rebuild.ts';
+import { isBuilding } from '../transactions/view/build/rebuild.ts';
 import { countParkedByView } from '../transactions/view/operate.ts';
 import { PROJECTOR_LEASE, VIEW_NAME } from '../transactions/view/projector.ts';
 import type { TransactionsView } from '../transactions/view/transactions-view.ts';
-import type { ViewBuilds } from '../transactions/view/view-builds.ts';
+import type { ViewBuild } from '../transactions/view/view-build.ts';
 
 /** To count more takes longer than an operator waits. */
 const MAX_COUNTED = 100_000;
@@ -47,7 +47,7 @@ export interface FollowerStatus {
 export interface FollowerParts {
   readonly store: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>;
   readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked' | 'parked'> & {
-    readonly builds: Pick<ViewBuilds, 'current'>;
+    readonly build: Pick<ViewBuild, 'checkpoint'>;
   };
   readonly subscriptions: Pick<PersistentSubscriptions, 'status' | 'parked'>;
   readonly coordination: Pick<Coordination, 'holder' | 'live'>;
@@ -93,9 +93,9 @@ export async function projectionStatus(
   lagOf = lagAfter,
 ): Promise<FollowerStatus> {
   const position = (await view.checkpoint())?.position ?? 0;
-  const build = await view.builds.current();
-  const progress = build && (await buildProgress(build, clock.now()));
-  const isLed = await isBuildLed(coordination, clock);
+  const build = await view.build.checkpoint();
+  const progress = build && buildProgress(build, clock.now());
+  const isLed = await isBuilding(coordination, clock);
   return {
     name: VIEW_NAME,
     position,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSqliteCoordination } from '../../src/coordination/sqlite.ts';
 import { whileHolding } from '../../src/coordination/while-holding.ts';
@@ -8,89 +9,105 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const TTL_MS = 3_000;
+const unavailable = () => Promise.reject(new Error('unavailable'));
 
 function start() {
   const clock = new FakeClock();
   const coordination = openSqliteCoordination({ path: join(temporaryFolder(), 'control.db'), clock });
   onTestFinished(() => coordination.close());
   const stopping = new AbortController();
-  const held = { coordination, lease: 'projector', holder: 'a', ttlMs: TTL_MS, signal: stopping.signal };
-  return { clock, coordination, stopping, held };
+  const said: string[] = [];
+  const write = (line: string): void => void said.push(JSON.parse(line).msg);
+  const log = pino({ level: 'info' }, { write });
+  const terms = {
+    coordination: {
+      acquire: (...given: Parameters<typeof coordination.acquire>) => coordination.acquire(...given),
+      release: (lease: string, holder: string) => coordination.release(lease, holder),
+    },
+    ...{ lease: 'projector', holder: 'a', ttlMs: TTL_MS },
+  };
+  const work = { component: 'projector', log, signal: stopping.signal };
+  return { clock, coordination, stopping, terms, work, said };
 }
 
-test('a lease is renewed while the work lasts, and the result is the work’s', async () => {
-  const { clock, coordination, held } = start();
-  await coordination.acquire('projector', 'a', TTL_MS);
+test('a lease is renewed while the work lasts and released at its end, and the result is the work’s', async () => {
+  const { clock, coordination, terms, work } = start();
   const expiry = async () => (await coordination.holder('projector'))?.expiresAtMs ?? 0;
-  const before = await expiry();
-  const done = await whileHolding({ ...held, onMissed: () => undefined }, async (until) => {
+  const done = await whileHolding(terms, work, async (until) => {
+    const before = await expiry();
     clock.advance(1_000);
     while ((await expiry()) === before) await pause(20, until);
-    return 'done';
+    return (await expiry()) - before;
   });
-  expect([done, await expiry()]).toEqual(['done', before + 1_000]);
+  expect([done, await coordination.holder('projector')]).toEqual([{ result: 1_000 }, undefined]);
 });
 
-test('a renewal that is refused or fails is reported, and ends the work where that is asked for', async () => {
-  const { coordination, held } = start();
+test('nothing is done while another has the lease, which is left to it', async () => {
+  const { coordination, terms, work } = start();
   await coordination.acquire('projector', 'other', 60_000);
-  const missed: unknown[] = [];
-  const onMissed = (error: unknown, endWork: () => void): void => {
-    missed.push(error);
-    endWork();
-  };
-  await whileHolding({ ...held, onMissed }, (until) => pause(60_000, until));
-  const failing = { acquire: () => Promise.reject(new Error('unavailable')) };
-  await whileHolding({ ...held, coordination: failing, onMissed }, (until) => pause(60_000, until));
-  expect(missed).toEqual([undefined, new Error('unavailable')]);
+  expect(await whileHolding(terms, work, () => Promise.reject(new Error('worked')))).toBeUndefined();
+  expect((await coordination.holder('projector'))?.holder).toBe('other');
 });
 
-test('the signal ends the work, and an error of the work is passed on', async () => {
-  const { stopping, held } = start();
-  const working = whileHolding({ ...held, onMissed: () => undefined }, (until) => pause(60_000, until));
+test('the work ends when another has taken the lease, which is left to it', async () => {
+  const { clock, coordination, terms, work, said } = start();
+  await whileHolding(terms, work, async (until) => {
+    clock.advance(TTL_MS);
+    await coordination.acquire('projector', 'other', 60_000);
+    await pause(60_000, until);
+  });
+  expect((await coordination.holder('projector'))?.holder).toBe('other');
+  expect(said).toEqual(['projector lost its lease: another process has it']);
+});
+
+test('a renewal that fails is logged and retried, and the work continues', async () => {
+  const { terms, work, said } = start();
+  let calls = 0;
+  const acquire = (): Promise<boolean> => {
+    calls += 1;
+    return calls === 2 ? unavailable() : Promise.resolve(true);
+  };
+  const coordination = { ...terms.coordination, acquire };
+  await whileHolding({ ...terms, coordination }, work, (until) => pause(2_200, until));
+  expect([calls, said]).toEqual([3, ['projector could not renew its lease: retrying']]);
+});
+
+test('a release that fails is logged, and hides neither the result nor the error of the work', async () => {
+  const { terms, work, said } = start();
+  const failing = { ...terms, coordination: { ...terms.coordination, release: unavailable } };
+  expect(await whileHolding(failing, work, async () => 'done')).toEqual({ result: 'done' });
+  await expect(whileHolding(failing, work, () => Promise.reject(new Error('burnt')))).rejects.toThrow(
+    'burnt',
+  );
+  const line = 'projector could not release its lease: it expires within seconds';
+  expect(said).toEqual([line, line]);
+});
+
+test('the signal ends the work', async () => {
+  const { stopping, terms, work } = start();
+  const working = whileHolding(terms, work, (until) => pause(60_000, until));
   stopping.abort();
   await working;
-  const failing = whileHolding({ ...held, onMissed: () => undefined }, () =>
-    Promise.reject(new Error('burnt')),
-  );
-  await expect(failing).rejects.toThrow('burnt');
 });
 
-test('it ends after the renewal that is under way, which takes the lease once more, and starts no further one', async () => {
-  const { held } = start();
+test('it is released after the renewal that is under way, and no further one starts', async () => {
+  const { terms, work } = start();
   const begun = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<boolean>();
-  let renewals = 0;
+  const calls: string[] = [];
   const acquire = (): Promise<boolean> => {
-    renewals++;
+    calls.push('acquire');
+    if (calls.length === 1) return Promise.resolve(true);
     begun.resolve();
     return answer.promise;
   };
-  let hasEnded = false;
-  const holding = whileHolding(
-    { ...held, coordination: { acquire }, onMissed: () => undefined },
-    () => begun.promise,
-  ).then(() => {
-    hasEnded = true;
-  });
+  const release = async (): Promise<void> => void calls.push('release');
+  const holding = whileHolding({ ...terms, coordination: { acquire, release } }, work, () => begun.promise);
   await begun.promise;
   await nextTurn();
-  expect(hasEnded).toBe(false);
+  expect(calls).toEqual(['acquire', 'acquire']);
   answer.resolve(true);
   await holding;
   await pause(1_100, new AbortController().signal);
-  expect(renewals).toBe(1);
-});
-
-test('a renewal that failed is not the last one', async () => {
-  const { held } = start();
-  let renewals = 0;
-  const acquire = (): Promise<boolean> => {
-    renewals++;
-    return renewals === 1 ? Promise.reject(new Error('unavailable')) : Promise.resolve(true);
-  };
-  const missed: unknown[] = [];
-  const onMissed = (error: unknown): void => void missed.push(error);
-  await whileHolding({ ...held, coordination: { acquire }, onMissed }, (until) => pause(2_200, until));
-  expect([renewals, missed]).toEqual([2, [new Error('unavailable')]]);
+  expect(calls).toEqual(['acquire', 'acquire', 'release']);
 });

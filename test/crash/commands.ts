@@ -86,8 +86,7 @@ export class Commands {
   }
 
   async #rebuild(): Promise<void> {
-    const workers = String(this.#random.between([1, 2]));
-    const args = ['projection', 'rebuild', 'transactions', '--workers', workers, '--json'];
+    const args = ['projection', 'rebuild', 'transactions', '--json'];
     await this.#done({ args, points: this.#points.rebuild });
   }
 

@@ -49,9 +49,7 @@ const ERASE: readonly Drawn[] = [
 ];
 const REBUILD: readonly Drawn[] = [
   ...bothSides('start-build', 1),
-  ...bothSides('apply-segment', 2),
-  ...bothSides('finish-build', 1),
-  ...bothSides('follow-log', 2),
+  ...bothSides('apply', 5),
   ...bothSides('switch-view', 1),
   ['before', 'append', 1],
 ];

@@ -72,22 +72,12 @@ const ADAPTERS: readonly CrashSite[] = [
   ]),
   ...(
     [
-      ['src/transactions/view/sqlite/view.ts', 'SqliteViewBuilds'],
-      ['src/transactions/view/mongodb/builds.ts', 'MongoViewBuilds'],
+      ['src/transactions/view/sqlite/view.ts', 'SqliteViewBuild'],
+      ['src/transactions/view/mongodb/build.ts', 'MongoViewBuild'],
     ] as const
   ).flatMap(([file, name]) => [
     method('start-build', file, name, 'start'),
-    method('switch-view', file, name, 'switchTo'),
-  ]),
-  ...(
-    [
-      ['src/transactions/view/sqlite/generation.ts', 'SqliteGeneration'],
-      ['src/transactions/view/mongodb/builds.ts', 'MongoViewBuild'],
-    ] as const
-  ).flatMap(([file, name]) => [
-    method('apply-segment', file, name, 'applySegment'),
-    method('finish-build', file, name, 'finish'),
-    method('follow-log', file, name, 'apply'),
+    method('switch-view', file, name, 'serve'),
   ]),
   made('save-snapshot', 'src/accounts/directory/snapshots/sqlite.ts', 'openSqliteDirectorySnapshots', 'save'),
   made('save-snapshot', 'src/accounts/directory/snapshots/mongodb.ts', 'openMongoDirectorySnapshots', 'save'),

@@ -66,12 +66,12 @@ describe('fuel projection rebuild', () => {
     })();
     arriving.catch(() => undefined);
     for (let kill = 1; kill <= KILLS; kill++) {
-      const { child, result } = command('--workers', '2');
+      const { child, result } = command();
       await sleep(700 + 500 * kill);
       child.kill('SIGKILL');
       await result;
     }
-    const { code, stderr, json } = await command('--workers', '2').result;
+    const { code, stderr, json } = await command().result;
     // One walk that began before, and one that continues after the switch: each page is validated, which takes a while.
     await until(async () => walks >= 1, 60_000);
     await sleep(500);
@@ -85,14 +85,14 @@ describe('fuel projection rebuild', () => {
     expect(await status()).not.toHaveProperty('rebuild');
   }, 180_000);
 
-  it('is led by one process and helped by others, which end when every part is applied', async () => {
-    const refused = await command('--join').result;
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('no rebuild is under way')]);
-    const leading = command('--workers', '2');
+  it('is done by one process at a time, and shows how far it is meanwhile', async () => {
+    const first = command();
     await until(async () => 'rebuild' in (await status()), 20_000);
-    const joined = await command('--join').result;
-    expect([joined.code, joined.json]).toEqual([0, { view: 'transactions', joined: true }]);
-    expect((await leading.result).code).toBe(0);
+    const second = await command().result;
+    const refused = 'another process is rebuilding this view';
+    // The first may be done within the ten seconds that the second waits for a lease.
+    if (second.code !== 0) expect(second.stderr).toContain(refused);
+    expect((await first.result).code).toBe(0);
   }, 60_000);
 
   it.skipIf(onServers)(

@@ -7,6 +7,7 @@ import { followerStatus, projectionStatus } from '../../src/ops/followers.ts';
 import { PROJECTOR_LEASE } from '../../src/transactions/view/projector.ts';
 import { confirmed, voided } from '../support/transactions/e2e-samples.ts';
 import { openProjection } from '../support/transactions/projector.ts';
+import { showing } from '../support/transactions/records.ts';
 
 /** An empty view of the store, with what was parked of it. */
 async function started() {
@@ -60,14 +61,13 @@ describe('the status of the transactions view', () => {
     expect(status).toMatchObject({ position: 0, lag_events: 1 });
   });
 
-  test('tells how far a build is: with its rate while a process leads it, and that it stopped afterwards', async () => {
+  test('tells how far a build is: with its rate while a process works on it, and that it stopped afterwards', async () => {
     const { store, view, coordination, clock } = await started();
-    const build = await view.builds.start(await storeIdentity(store, clock), 200);
-    await build.plan([{ after: 0, upTo: 200 }]);
-    await build.resume({ atMs: clock.now(), covered: 0, events: 0 });
+    const { generation } = await view.build.start(await storeIdentity(store, clock), 200);
     await coordination.acquire('view-build', 'one', 60_000);
     clock.advance(10_000);
-    await build.applySegment([], { upTo: 200, position: 50, events: 40 });
+    const changes = Array.from({ length: 40 }, (_, n) => showing({ id: n + 1 }));
+    await view.apply(changes, { generation, position: 50 });
     const status = () => projectionStatus(store, view, coordination, clock);
     expect(await status()).toMatchObject({ rebuild: { percent: 25, rate: 4, seconds_left: 30 } });
     await coordination.release('view-build', 'one');

@@ -148,7 +148,7 @@ describe('the figures that are the same in every process', () => {
         checkpoint: () => away(undefined),
         countParked: () => away(2),
         ...none,
-        builds: { current: async () => undefined },
+        build: { checkpoint: async () => undefined },
       },
       queue: {
         backlog: () => away({ pending: 1, held: 1, failingLanes: 1 }),
@@ -178,7 +178,7 @@ describe('the figures that are the same in every process', () => {
       return until(async () => (await registry.metrics()).includes(line), 5_000);
     };
     const view = { ...none, checkpoint: () => never, countParked: () => never };
-    const away = { ...view, builds: { current: () => never } };
+    const away = { ...view, build: { checkpoint: () => never } };
     const subscriptions = { ...none, status: () => never };
     await shown({ view: away, subscriptions }, 'fuel_deliveries_pending 0');
     const queue = { backlog: () => never, nextDueAtMs: () => never };

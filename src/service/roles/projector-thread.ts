@@ -4,8 +4,9 @@ import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import { createLog } from '../../log.ts';
 import { watchLoopDelay } from '../../ops/loop-delay.ts';
+import { retryWhileUnavailable } from '../../retry.ts';
+import { rebuildTransactions } from '../../transactions/view/build/rebuild.ts';
 import { runProjector } from '../../transactions/view/projector.ts';
-import { runRebuildThread } from '../rebuild/rebuild-workers.ts';
 
 export interface ProjectorThreadData {
   readonly config: Config;
@@ -26,29 +27,41 @@ const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
 
 const log = createLog(config.FUEL_LOG_LEVEL, { role: 'projector' });
-let rebuilding: Promise<void> | undefined;
-
-/** In another thread, so that this one keeps the served view up to date. A failure leaves that view served. */
-function rebuild(): void {
-  const data = { config, holder: `${holder}-rebuild`, task: 'rendering' } as const;
-  rebuilding ??= runRebuildThread(data, stopping.signal).catch((error: unknown) => {
-    log.error({ err: error }, 'the new view could not be built: run fuel projection rebuild transactions');
-  });
-}
-
 const loop = watchLoopDelay((loopDelayMs) => parentPort?.postMessage({ loopDelayMs }));
 const engines = await openEngines(config, systemClock, log);
+const parts = {
+  store: engines.store(),
+  view: engines.view(),
+  coordination: engines.coordination(),
+  clock: systemClock,
+  log,
+  signal: stopping.signal,
+};
+let rebuilding: Promise<void> | undefined;
+
+/** Beside the projector, which keeps the served view up to date. A failure leaves that view served. */
+async function rebuild(): Promise<void> {
+  log.info('records are rendered otherwise now: a new view is built, and this one is served until then');
+  const reason = 'records are rendered otherwise now';
+  const author = { actor: 'system', command: 'fuel serve' };
+  const options = { ...parts, holder: `${holder}-rebuild`, author, reason, accept: true };
+  try {
+    const retry = { log, signal: stopping.signal, component: 'rebuild' };
+    const result = await retryWhileUnavailable(() => rebuildTransactions(options), retry);
+    if (result?.outcome === 'switched') log.info({ position: result.position }, 'the new view is served');
+  } catch (error) {
+    log.error({ err: error }, 'the new view could not be built: run fuel projection rebuild transactions');
+  }
+}
+
 try {
   await runProjector({
-    store: engines.store(),
-    view: engines.view(),
-    coordination: engines.coordination(),
-    clock: systemClock,
-    log,
+    ...parts,
     holder,
-    signal: stopping.signal,
     gatherMs: config.MONGODB_URL === undefined ? 0 : GATHER_MS,
-    onOlderRendering: rebuild,
+    onOlderRendering: () => {
+      rebuilding ??= rebuild();
+    },
   });
 } finally {
   stopping.abort();

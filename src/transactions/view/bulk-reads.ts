@@ -21,3 +21,8 @@ export interface BulkReads {
   rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]>;
   idsAfter(afterId: number, limit: number): Promise<number[]>;
 }
+
+/** What is compared of two generations of the view. */
+export interface ViewRows extends Pick<BulkReads, 'rowsAfter'> {
+  find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined>;
+}

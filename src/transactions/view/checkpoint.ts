@@ -23,6 +23,12 @@ export interface Checkpoint {
   readonly rendering: number;
 }
 
+/** Of a view that is being built. */
+export interface BuildCheckpoint extends Checkpoint {
+  /** When and where a process last began or continued it, and how many events were applied since. */
+  readonly since: { readonly atMs: number; readonly position: Position; readonly events: number };
+}
+
 export function isComplete({ position, servesFrom }: Checkpoint): boolean {
   return position >= servesFrom;
 }

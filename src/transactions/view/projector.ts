@@ -1,25 +1,22 @@
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
 import type { Clock } from '../../clock.ts';
 import type { Coordination } from '../../coordination/coordination.ts';
-import { whileHolding } from '../../coordination/while-holding.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { FuelError } from '../../errors.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
+import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
+import { follow } from '../../event-store/follow.ts';
 import { assertCheckpoint, storeIdentity } from '../../event-store/store-identity.ts';
 import type { Log } from '../../log.ts';
 import { pause } from '../../pause.ts';
-import { retryWhileUnavailable } from '../../retry.ts';
 import { projectEvent } from '../project-event.ts';
 import { applyOrPark } from './apply-or-park.ts';
-import type { Checkpoint } from './checkpoint.ts';
-import { SEGMENT_EVENTS } from './segments.ts';
+import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 import type { TransactionsView } from './transactions-view.ts';
 
 export const PROJECTOR_LEASE = 'projector-transactions';
 export const VIEW_NAME = 'transactions';
 
 const LEASE_MS = 3_000;
-const STANDBY_CHECK_MS = 500;
 
 export interface ProjectorOptions {
   readonly store: EventStore;
@@ -43,76 +40,41 @@ export interface ProjectorOptions {
  * Rejects with `STORE_MISMATCH` when the view was made from another store, and with the stores' other errors.
  */
 export async function runProjector(options: ProjectorOptions): Promise<void> {
-  const { coordination, holder, signal, log } = options;
-  while (!signal.aborted)
-    await retryWhileUnavailable((available) => takeTurn(options, available), {
-      log,
-      signal,
-      component: 'projector',
-    });
-  try {
-    await coordination.release(PROJECTOR_LEASE, holder);
-  } catch (error) {
-    log.warn({ err: error }, 'projector could not release its lease: it expires within seconds');
-  }
-}
-
-/** Works while it holds the lease, or waits a moment on standby. */
-async function takeTurn(options: ProjectorOptions, available: () => void): Promise<void> {
-  const { coordination, holder, signal, log } = options;
-  if (await coordination.acquire(PROJECTOR_LEASE, holder, LEASE_MS)) {
-    log.info({ holder }, 'projector is active');
-    await projectWhileHolding(options, available);
-  } else {
-    available();
-    await pause(STANDBY_CHECK_MS, signal);
-  }
-}
-
-async function projectWhileHolding(options: ProjectorOptions, available: () => void): Promise<void> {
-  const { coordination, holder, signal, log } = options;
-  // Another projector may hold it by then, so this one stops and tries to acquire it again.
-  const onMissed = (error: unknown, endWork: () => void): void => {
-    if (error !== undefined) {
-      log.warn({ err: error }, 'projector could not renew its lease: it stops until it has the lease again');
-    }
-    endWork();
-  };
-  const held = { coordination, lease: PROJECTOR_LEASE, holder, ttlMs: LEASE_MS, signal, onMissed };
-  await whileHolding(held, async (until) => {
-    while (!until.aborted) await project(options, until, available);
+  const { store, view, coordination, holder, log, signal, gatherMs = 0, onOlderRendering } = options;
+  let generation = 0;
+  await follow({
+    ...{ component: 'projector', store, streams: [TRANSACTION_STREAMS], log, signal },
+    lease: { coordination, lease: PROJECTOR_LEASE, holder, ttlMs: LEASE_MS },
+    async checkpoint() {
+      const checkpoint = await prepareView(options);
+      if (checkpoint.rendering < RENDERING_VERSION) onOlderRendering?.();
+      generation = checkpoint.generation;
+      return checkpoint.position;
+    },
+    async handle(batch, until) {
+      const beganAtMs = performance.now();
+      const parked = await applyBatch(view, generation, batch);
+      if (parked === 'reset') return 'restart';
+      for (const { parkedAtMs: _, ...event } of parked) {
+        log.error(event, 'event parked: see fuel projection parked');
+      }
+      const leftMs = beganAtMs + gatherMs - performance.now();
+      if (batch.caughtUp && leftMs > 0) await pause(leftMs, until);
+      return 'next';
+    },
   });
-  if (!signal.aborted) log.warn({ holder }, 'projector lost its lease: on standby');
 }
 
-/** Follows the log from the view's checkpoint; returns when `until` aborts or the view was reset. */
-async function project(options: ProjectorOptions, until: AbortSignal, available: () => void): Promise<void> {
-  const { store, view, gatherMs = 0 } = options;
-  const { generation, position: after, rendering } = await prepareView(options);
-  if (rendering < RENDERING_VERSION) options.onOlderRendering?.();
-  const batches = store.subscribe({ prefixes: [TRANSACTION_STREAMS], after, signal: until });
-  let from = after;
-  let noted = 0;
-  for await (const batch of batches) {
-    const beganAtMs = performance.now();
-    const changes = batch.events.map(projectEvent);
-    const parked = await applyOrPark<'reset'>(changes, (some, isWhole) =>
-      view.apply(some, { generation, position: isWhole ? batch.checkpoint : from }),
-    );
-    available();
-    from = batch.checkpoint;
-    if (parked === 'reset') return;
-    noted += batch.events.length;
-    if (noted >= SEGMENT_EVENTS) {
-      await view.noteBound(batch.checkpoint);
-      noted = 0;
-    }
-    for (const { parkedAtMs: _, ...event } of parked) {
-      options.log.error(event, 'event parked: see fuel projection parked');
-    }
-    const leftMs = beganAtMs + gatherMs - performance.now();
-    if (batch.caughtUp && leftMs > 0) await pause(leftMs, until);
-  }
+/** Applies the next events of the log to a generation of the view. Returns what was parked. */
+export function applyBatch(
+  view: TransactionsView,
+  generation: number,
+  { events, checkpoint }: SubscriptionBatch,
+): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
+  // A position of 0 moves the checkpoint nowhere.
+  return applyOrPark<'reset'>(events.map(projectEvent), (some, isWhole) =>
+    view.apply(some, { generation, position: isWhole ? checkpoint : 0 }),
+  );
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Position } from '../../event-store/event-store.ts';
 import type { ViewChange } from '../project-event.ts';
 import type { BulkReads } from './bulk-reads.ts';
 import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
-import type { ViewBuilds } from './view-builds.ts';
+import type { ViewBuild } from './view-build.ts';
 
 /** The place of a record in the list: newest first by `createdAtMs`, then by `id`. */
 export interface Place {
@@ -45,15 +45,15 @@ export interface ParkedPage {
 }
 
 /**
- * The visible transactions, rendered, and a tombstone for each one that was voided, cancelled or erased. `builds` makes
- * another view beside it, and puts it in its place.
+ * The visible transactions, rendered, and a tombstone for each one that was voided, cancelled or erased. `build` is
+ * another view beside it, which is put in its place.
  *
  * - `page` reads one consistent snapshot of one account, and at most `limit` + 1 index entries for each
  *   corporate and status asked for. Rejects with `STORE_UNAVAILABLE` while the view is not complete enough to
  *   serve (see `Checkpoint.servesFrom`).
  * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. Each
- *   transaction changes atomically, and the checkpoint moves after all of them. Returns what was parked; changes
- *   nothing and returns `reset` where another generation is served.
+ *   transaction changes atomically, and the checkpoint moves after all of them, never back. Returns what was parked;
+ *   changes nothing and returns `reset` where the generation is neither served nor being built.
  * - `reset` puts an empty view in its place: it is at position 0 then, with the next generation.
  * - `replace` replaces what the view has of a transaction with what its events make.
  * - `parked` lists parked events by their position: the first ones, or those after a position.
@@ -62,7 +62,7 @@ export interface ParkedPage {
  * - `erase` counts for a view that is being built too.
  */
 export interface TransactionsView extends BulkReads {
-  readonly builds: ViewBuilds;
+  readonly build: ViewBuild;
   page(query: PageQuery): Promise<ViewPage>;
   find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined>;
   checkpoint(): Promise<Checkpoint | undefined>;
@@ -77,7 +77,5 @@ export interface TransactionsView extends BulkReads {
   retry(changes: readonly ViewChange[]): Promise<void>;
   erase(transactionId: number): Promise<void>;
   replace(transactionId: number, changes: readonly ViewChange[]): Promise<void>;
-  /** Notes a position that a later build may split the log at: one that `subscribe` has returned. */
-  noteBound(position: Position): Promise<void>;
   close(): Promise<void>;
 }

@@ -105,7 +105,7 @@ function parts(): ConsoleParts {
     view: {
       checkpoint: async () => position,
       countParked: async () => 0,
-      builds: { current: async () => undefined },
+      build: { checkpoint: async () => undefined },
     },
     subscriptions: { status: async () => position },
     queue: {

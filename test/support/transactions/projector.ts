@@ -70,7 +70,8 @@ export function beforeCall<T extends EventStore | TransactionsView | Coordinatio
 ): T {
   return new Proxy(target, {
     get(whole, name) {
-      const call = whole[name as keyof T] as (...given: unknown[]) => unknown;
+      const call: unknown = whole[name as keyof T];
+      if (typeof call !== 'function') return call;
       return (...given: unknown[]): unknown => {
         if (name === method) work(...given);
         return call.apply(whole, given);

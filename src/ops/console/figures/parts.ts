@@ -7,7 +7,7 @@ import type { DiskState } from '../../../disk/disk.ts';
 import type { Environment } from '../../../domain/account-events.ts';
 import type { Damage, EventStore, PersistentSubscriptions } from '../../../event-store/event-store.ts';
 import type { TransactionsView } from '../../../transactions/view/transactions-view.ts';
-import type { ViewBuilds } from '../../../transactions/view/view-builds.ts';
+import type { ViewBuild } from '../../../transactions/view/view-build.ts';
 import type { AttemptHistory, FigureHistory } from '../../history.ts';
 import type { Readiness } from '../../ops-server.ts';
 
@@ -38,7 +38,7 @@ export interface ConsoleParts {
   readonly startedAtMs: number;
   readonly store: EventStore;
   readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked' | 'parked' | 'find'> & {
-    readonly builds: Pick<ViewBuilds, 'current'>;
+    readonly build: Pick<ViewBuild, 'checkpoint'>;
   };
   readonly subscriptions: Pick<PersistentSubscriptions, 'status' | 'parked'>;
   readonly queue: DeliveryQueue;

@@ -6,29 +6,25 @@ import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { FuelError } from '../../../errors.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
-import type { EventStore } from '../../../event-store/event-store.ts';
+import type { EventStore, Position } from '../../../event-store/event-store.ts';
+import { type Follower, follow } from '../../../event-store/follow.ts';
 import { type Author, newEvent } from '../../../event-store/new-event.ts';
 import { assertCheckpoint, storeIdentity } from '../../../event-store/store-identity.ts';
 import { pause } from '../../../pause.ts';
-import { retryWhileUnavailable } from '../../../retry.ts';
-import { projectEvent } from '../../project-event.ts';
-import { applyOrPark } from '../apply-or-park.ts';
 import { type Checkpoint, isComplete } from '../checkpoint.ts';
 import { damagedEvents } from '../damaged-events.ts';
-import { type ProjectorOptions, runProjector, VIEW_NAME } from '../projector.ts';
-import type { ViewBuild } from '../view-builds.ts';
-import { applySegments } from './apply-segments.ts';
-import { type RowDifference, ViewComparison } from './compare.ts';
-import { planSegments } from './plan.ts';
-import { type BuildProgress, buildProgress, noteResumed } from './progress.ts';
+import { applyBatch, type ProjectorOptions, runProjector, VIEW_NAME } from '../projector.ts';
+import type { TransactionsView } from '../transactions-view.ts';
+import { ViewComparison } from './compare.ts';
+import { type BuildProgress, buildProgress } from './progress.ts';
 
-/** One process leads a build; others may apply segments of it. */
 const BUILD_LEASE = 'view-build';
 const LEASE_MS = 5_000;
-/** For the lease of a leader that was killed. */
+/** For the lease of a process that was killed. */
 const MAX_LEASE_WAIT_MS = 2 * LEASE_MS;
 const LEASE_CHECK_MS = 200;
-const PROGRESS_EVERY_MS = 250;
+/** Longer than a failover takes: a disk that is full does not become available by waiting. */
+const MAX_UNAVAILABLE_MS = 20_000;
 
 export interface RebuildOptions extends Omit<ProjectorOptions, 'gatherMs' | 'onOlderRendering'> {
   readonly author: Author;
@@ -36,8 +32,6 @@ export interface RebuildOptions extends Omit<ProjectorOptions, 'gatherMs' | 'onO
   readonly reason: string;
   /** Serves the new view also where its records differ from those of the present one. */
   readonly accept: boolean;
-  /** Starts further workers that apply segments, and resolves when they have ended. Without it this process applies all. */
-  readonly helpers?: (signal: AbortSignal) => Promise<void>;
   readonly onProgress?: (progress: BuildProgress) => void;
 }
 
@@ -46,189 +40,135 @@ export interface RebuildResult {
   readonly outcome: 'switched' | 'differs' | 'interrupted';
   readonly position: number;
   /** `undefined` where there was nothing to compare with: an unusable view, or one of an older rendering. */
-  readonly comparison:
-    | { readonly records: number; readonly differing: number; readonly named: readonly RowDifference[] }
-    | undefined;
+  readonly comparison: Pick<ViewComparison, 'records' | 'differing' | 'named'> | undefined;
 }
 
 /**
  * Builds a new view beside the served one, compares the two, and serves the new one in its place. What was built stays:
  * the next call continues there. A view that can't be served (of another store, or ahead of this one) is reset first, and
- * answers 503 until the new one is complete. Rejects with `REFUSED` while another process leads a build.
+ * answers 503 until the new one is complete. Rejects with `REFUSED` while another process rebuilds.
  */
 export async function rebuildTransactions(options: RebuildOptions): Promise<RebuildResult> {
-  const { coordination, holder, log } = options;
-  await takeLead(options);
-  // A build is safe with two leaders, so one that could not renew its lease continues.
-  const onMissed = (error: unknown): void => {
-    if (error !== undefined) log.warn({ err: error }, 'rebuild could not renew its lease: it continues');
-  };
-  const held = {
-    coordination,
-    lease: BUILD_LEASE,
-    holder,
-    ttlMs: LEASE_MS,
-    signal: options.signal,
-    onMissed,
-  };
-  try {
-    return await whileHolding(held, (signal) => new Rebuild({ ...options, signal }).run());
-  } finally {
-    await coordination.release(BUILD_LEASE, holder);
+  const { coordination, holder, log, signal } = options;
+  const lease = { coordination, lease: BUILD_LEASE, holder, ttlMs: LEASE_MS };
+  const deadlineMs = performance.now() + MAX_LEASE_WAIT_MS;
+  for (;;) {
+    const led = await whileHolding(lease, { component: 'rebuild', log, signal }, (until) =>
+      rebuild({ ...options, signal: until }),
+    );
+    if (led !== undefined) return led.result;
+    if (performance.now() > deadlineMs || signal.aborted) {
+      throw new FuelError(
+        'REFUSED',
+        'another process is rebuilding this view: fuel projection status shows how far it is',
+      );
+    }
+    await pause(LEASE_CHECK_MS, signal);
   }
 }
 
-class Rebuild {
-  readonly #options: RebuildOptions;
+async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
+  const { store, view, clock, accept, log, onProgress } = options;
+  const storeId = await storeIdentity(store, clock);
+  const served = await servedView(options, storeId);
+  const begun = await view.build.start(storeId, await store.head());
+  const { generation } = begun;
+  let { events } = begun.since;
+  let comparison: ViewComparison | undefined;
+  let isWhole = served === 'unusable';
+  let outcome = 'interrupted' as RebuildResult['outcome'];
 
-  constructor(options: RebuildOptions) {
-    this.#options = options;
-  }
-
-  async run(): Promise<RebuildResult> {
-    const { store, view, clock, signal } = this.#options;
-    const storeId = await storeIdentity(store, clock);
-    const comparesWith = await this.#servedToCompare(storeId);
-    const build = await view.builds.start(storeId, await store.head());
-    await this.#applySegments(build);
-    if (signal.aborted) return this.#interrupted(build);
-    await build.finish();
-    const comparison = comparesWith && new ViewComparison({ store, served: view, build });
-    const outcome = await this.#whileServedFollows(comparison, (signal) =>
-      this.#followUntilServed(build, comparison, signal),
-    );
-    if (outcome === 'interrupted') return this.#interrupted(build);
-    const position = (await view.checkpoint())?.position ?? 0;
-    if (outcome === 'switched') await this.#record(comparison?.differing ?? 0);
-    return {
-      outcome,
-      position,
-      comparison: comparison && {
-        records: comparison.records,
-        differing: comparison.differing,
-        named: comparison.named,
-      },
-    };
-  }
-
-  /** The checkpoint of a served view whose records must be the same; one that can't be served is reset. */
-  async #servedToCompare(storeId: string): Promise<Checkpoint | undefined> {
-    const { store, view } = this.#options;
-    const served = await view.checkpoint();
-    if (served === undefined || !(await fits(served, { store, storeId }))) {
-      await view.reset(storeId, await store.head());
-      return undefined;
+  const handle: Follower['handle'] = async (batch, until) => {
+    if ((await applyBatch(view, generation, batch)) === 'reset') return 'restart';
+    events += batch.events.length;
+    const progress = { ...begun, position: batch.checkpoint, since: { ...begun.since, events } };
+    onProgress?.(buildProgress(progress, clock.now()));
+    if (!batch.caughtUp || until.aborted) return 'next';
+    if (served === 'comparable') {
+      comparison ??= await compareViews(options, generation);
+      const reached = Math.min((await view.checkpoint())?.position ?? 0, batch.checkpoint);
+      if (!(await comparison.judgeSuspects(reached))) return 'next';
     }
-    if (!isComplete(served)) return undefined;
-    await this.#assertWhole();
-    return served.rendering === RENDERING_VERSION ? served : undefined;
-  }
+    // What the new view shows as the served one does has lost nothing.
+    if (!isWhole && comparison?.differing !== 0) await assertWhole(options);
+    isWhole = true;
+    if (comparison !== undefined && comparison.differing > 0 && !accept) outcome = 'differs';
+    else if (!until.aborted && (await view.build.serve(generation))) outcome = 'switched';
+    else return 'next';
+    return 'done';
+  };
 
-  /** Of a damaged event the served view may be all that is left. */
-  async #assertWhole(): Promise<void> {
-    const { store, view, signal } = this.#options;
-    const [damage] = await damagedEvents(store, () => view, signal);
-    if (damage === undefined) return;
-    throw new FuelError('STORE_DAMAGED', `no view is built: ${describeDamage(damage)}: ${RESTORE_EVENTS}`);
-  }
+  await whileServedFollows(options, served === 'comparable', async (signal) => {
+    const checkpoint = () => positionOf(view, generation);
+    const streams = [TRANSACTION_STREAMS];
+    const how = { component: 'rebuild', log, signal, maxUnavailableMs: MAX_UNAVAILABLE_MS };
+    await follow({ ...how, store, streams, checkpoint, handle });
+    return outcome !== 'interrupted';
+  });
+  if (outcome === 'switched') await record(options, comparison?.differing ?? 0);
+  const position = (await view.checkpoint())?.position ?? 0;
+  return { outcome, position, comparison: outcome === 'interrupted' ? undefined : comparison };
+}
 
-  async #applySegments(build: ViewBuild): Promise<void> {
-    const { helpers, clock, signal, onProgress } = this.#options;
-    const target = (await build.checkpoint())?.servesFrom ?? 0;
-    await noteResumed(build, clock.now());
-    const done = new AbortController();
-    const watching = this.#watch(build, AbortSignal.any([signal, done.signal]));
-    const planning = planSegments({ ...this.#options, build, target, splits: helpers !== undefined });
-    try {
-      const working = helpers === undefined ? applySegments({ ...this.#options, build }) : helpers(signal);
-      await Promise.all([planning, working]);
-    } finally {
-      done.abort();
-      await watching;
-    }
-    const progress = await buildProgress(build, clock.now());
-    if (progress !== undefined) onProgress?.(progress);
+/** A view that can't be served is reset. Only the records of a complete one of the same rendering must be the same. */
+async function servedView(
+  { store, view }: RebuildOptions,
+  storeId: string,
+): Promise<'comparable' | 'rendered otherwise' | 'unusable'> {
+  const served = await view.checkpoint();
+  if (served === undefined || !(await fits(served, { store, storeId }))) {
+    await view.reset(storeId, await store.head());
+    return 'unusable';
   }
+  if (!isComplete(served)) return 'unusable';
+  return served.rendering === RENDERING_VERSION ? 'comparable' : 'rendered otherwise';
+}
 
-  async #watch(build: ViewBuild, signal: AbortSignal): Promise<void> {
-    const { clock, onProgress, log } = this.#options;
-    while (onProgress !== undefined && !signal.aborted) {
-      const progress = await retryWhileUnavailable(() => buildProgress(build, clock.now()), {
-        log,
-        signal,
-        component: 'progress',
-      });
-      if (progress !== undefined) onProgress(progress);
-      await pause(PROGRESS_EVERY_MS, signal);
-    }
-  }
+async function positionOf({ build }: TransactionsView, generation: number): Promise<Position> {
+  const checkpoint = await build.checkpoint();
+  if (checkpoint?.generation === generation) return checkpoint.position;
+  throw new FuelError('REFUSED', 'the view that was being built was dropped, or is served by now');
+}
 
-  /**
-   * The served view must follow the log to be compared: this process takes care of it where no projector works. Its
-   * failure ends the work, unless the new view is served by then.
-   */
-  async #whileServedFollows(
-    comparison: ViewComparison | undefined,
-    work: (signal: AbortSignal) => Promise<RebuildResult['outcome']>,
-  ): Promise<RebuildResult['outcome']> {
-    if (comparison === undefined) return work(this.#options.signal);
-    const ended = new AbortController();
-    const signal = AbortSignal.any([this.#options.signal, ended.signal]);
-    let failure: unknown;
-    const projecting = runProjector({ ...this.#options, signal }).catch((error: unknown) => {
-      failure = error;
-      ended.abort();
-    });
-    try {
-      const outcome = await work(signal);
-      if (outcome === 'interrupted' && failure !== undefined) throw failure;
-      return outcome;
-    } finally {
-      ended.abort();
-      await projecting;
-    }
-  }
+async function compareViews({ store, view }: RebuildOptions, generation: number): Promise<ViewComparison> {
+  const comparison = new ViewComparison(store, { built: view.build.rows(generation), served: view });
+  await comparison.findSuspects();
+  return comparison;
+}
 
-  /** Follows the log until the build is as far as the served view, and serves it if it may be. */
-  async #followUntilServed(
-    build: ViewBuild,
-    comparison: ViewComparison | undefined,
-    signal: AbortSignal,
-  ): Promise<RebuildResult['outcome']> {
-    const { store, view, accept } = this.#options;
-    let from = (await build.checkpoint())?.position ?? 0;
-    let isCompared = comparison === undefined;
-    const log = { prefixes: [TRANSACTION_STREAMS], after: from, signal };
-    for await (const { events, checkpoint, caughtUp } of store.subscribe(log)) {
-      const before = from;
-      const changes = events.map(projectEvent);
-      await applyOrPark(changes, (some, isWhole) => build.apply(some, isWhole ? checkpoint : before));
-      from = checkpoint;
-      if (!caughtUp) continue;
-      if (!isCompared) await comparison?.findSuspects();
-      isCompared = true;
-      if (comparison !== undefined && !(await comparison.judgeSuspects())) continue;
-      if (comparison !== undefined && comparison.differing > 0 && !accept) return 'differs';
-      if (await view.builds.switchTo(build)) return 'switched';
-    }
-    return 'interrupted';
-  }
+/** Of a damaged event the served view may be all that is left. */
+async function assertWhole({ store, view, signal }: RebuildOptions): Promise<void> {
+  const [damage] = await damagedEvents(store, () => view, signal);
+  if (damage === undefined) return;
+  throw new FuelError(
+    'STORE_DAMAGED',
+    `the new view is not served: ${describeDamage(damage)}: ${RESTORE_EVENTS}`,
+  );
+}
 
-  async #interrupted(build: ViewBuild): Promise<RebuildResult> {
-    const position = (await build.checkpoint())?.position ?? 0;
-    return { outcome: 'interrupted', position, comparison: undefined };
-  }
+/**
+ * The served view must follow the log to be compared: this process takes care of it where no projector works. Its failure
+ * ends the work, and counts unless that is done by then.
+ */
+async function whileServedFollows(
+  options: RebuildOptions,
+  isCompared: boolean,
+  work: (signal: AbortSignal) => Promise<boolean>,
+): Promise<void> {
+  const ended = new AbortController();
+  const signal = AbortSignal.any([options.signal, ended.signal]);
+  const end = (): void => ended.abort();
+  const projecting = isCompared ? runProjector({ ...options, signal }).finally(end) : undefined;
+  const [worked, projected] = await Promise.allSettled([work(signal).finally(end), projecting]);
+  if (worked.status === 'rejected') throw worked.reason;
+  if (!worked.value && projected.status === 'rejected') throw projected.reason;
+}
 
-  async #record(differing: number): Promise<void> {
-    const { store, clock, author, reason } = this.#options;
-    const accepted = differing === 0 ? '' : `; ${differing} records differed, which was accepted`;
-    const rebuilt = {
-      type: 'ViewRebuilt',
-      data: { view: VIEW_NAME, reason: `${reason}${accepted}` },
-    } as const;
-    const events = [newEvent(rebuilt, author, clock.now())];
-    await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events }]);
-  }
+async function record({ store, clock, author, reason }: RebuildOptions, differing: number): Promise<void> {
+  const accepted = differing === 0 ? '' : `; ${differing} records differed, which was accepted`;
+  const data = { view: VIEW_NAME, reason: `${reason}${accepted}` };
+  const events = [newEvent({ type: 'ViewRebuilt', data }, author, clock.now())];
+  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events }]);
 }
 
 async function fits(
@@ -244,22 +184,8 @@ async function fits(
   }
 }
 
-/** Whether a process leads a build now. */
-export async function isBuildLed(coordination: Pick<Coordination, 'holder'>, clock: Clock): Promise<boolean> {
+/** Whether a process builds a view now. */
+export async function isBuilding(coordination: Pick<Coordination, 'holder'>, clock: Clock): Promise<boolean> {
   const lease = await coordination.holder(BUILD_LEASE);
   return lease !== undefined && lease.expiresAtMs > clock.now();
-}
-
-async function takeLead({ coordination, holder, signal }: RebuildOptions): Promise<void> {
-  const deadlineMs = performance.now() + MAX_LEASE_WAIT_MS;
-  while (!(await coordination.acquire(BUILD_LEASE, holder, LEASE_MS))) {
-    if (performance.now() > deadlineMs || signal.aborted) {
-      throw new FuelError(
-        'REFUSED',
-        'another process is rebuilding this view: fuel projection status shows how far it is, and ' +
-          'fuel projection rebuild transactions --join helps it',
-      );
-    }
-    await pause(LEASE_CHECK_MS, signal);
-  }
 }

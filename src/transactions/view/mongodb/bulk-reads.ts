@@ -3,6 +3,14 @@ import type { StoredRow } from '../bulk-reads.ts';
 import { rowOf } from './documents.ts';
 import type { Generation } from './generations.ts';
 
+export async function findRow(
+  { rows }: Generation,
+  transactionId: number,
+): Promise<TransactionRow | 'hidden' | undefined> {
+  const found = await rows.findOne({ _id: transactionId });
+  return found === null ? undefined : (rowOf(found) ?? 'hidden');
+}
+
 export async function findMany(
   { rows }: Generation,
   transactionIds: readonly number[],

@@ -1,15 +1,13 @@
 import type { Collection, Db, IndexDescription } from 'mongodb';
 import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
 import { retryUpsert } from '../../../mongodb/prepared-collections.ts';
-import type { Checkpoint } from '../checkpoint.ts';
-import type { Resumed } from '../view-builds.ts';
+import type { BuildCheckpoint, Checkpoint } from '../checkpoint.ts';
 import type { ParkedDocument, TransactionDocument } from './documents.ts';
-import { segmentsOf } from './segments.ts';
 
 const CHECKPOINTS = 'view_checkpoint';
 /** The document of the view that is served, and of the one that is being built. */
 const SERVED = 'transactions';
-export const BUILD = 'transactions-build';
+const BUILD = 'transactions-build';
 type CheckpointId = typeof SERVED | typeof BUILD;
 /** Numbers that are skipped because their collection has rows: as many as collections were left over. */
 const MAX_SKIPPED = 1_000;
@@ -25,7 +23,7 @@ export interface CheckpointDocument {
   readonly position?: number;
   readonly serves_from?: number;
   /** Only of a build. */
-  readonly resumed?: { readonly at: Date; readonly covered: number; readonly events: number };
+  readonly since?: { readonly at: Date; readonly position: number; readonly events: number };
 }
 
 export interface Generation {
@@ -59,11 +57,22 @@ export function generationOf(db: Db, generation: number): Generation {
   return { rows: db.collection(`transactions_${generation}`), parked: db.collection(parkedName(generation)) };
 }
 
-/** `undefined` before the first generation, or where nothing is being built. */
-export async function readCheckpoint(db: Db, id: CheckpointId = SERVED): Promise<Checkpoint | undefined> {
-  const document = await checkpoints(db).findOne({ _id: id });
-  if (document === null) return undefined;
-  const { store_id: storeId, position, serves_from: servesFrom, generation, rendering } = document;
+/** `undefined` before the first generation. */
+export async function readCheckpoint(db: Db): Promise<Checkpoint | undefined> {
+  return checkpointIn(await checkpoints(db).findOne({ _id: SERVED }));
+}
+
+/** `undefined` where nothing is being built, or it is served already, by a process that was killed right after that. */
+export async function readBuild(db: Db): Promise<BuildCheckpoint | undefined> {
+  const [served, build] = await Promise.all([readCheckpoint(db), checkpoints(db).findOne({ _id: BUILD })]);
+  const checkpoint = checkpointIn(build);
+  if (checkpoint === undefined || checkpoint.generation === served?.generation) return undefined;
+  const { at, ...since } = build?.since ?? { at: new Date(0), position: 0, events: 0 };
+  return { ...checkpoint, since: { ...since, atMs: at.getTime() } };
+}
+
+function checkpointIn(document: CheckpointDocument | null): Checkpoint | undefined {
+  const { store_id: storeId, position, serves_from: servesFrom, generation, rendering } = document ?? {};
   if (storeId === undefined || position === undefined || rendering === undefined) return undefined;
   if (servesFrom === undefined || generation === undefined) return undefined;
   return { storeId, position, servesFrom, generation, rendering };
@@ -97,7 +106,7 @@ export async function switchGeneration(
 }
 
 /** Serves a build in place of the present view, unless it is behind it. */
-export async function serveBuild(db: Db, build: Checkpoint): Promise<boolean> {
+export async function serveBuild(db: Db, { since: _, ...build }: BuildCheckpoint): Promise<boolean> {
   const served = await readCheckpoint(db);
   if (served === undefined) return false;
   const { matchedCount } = await checkpoints(db).updateOne(
@@ -110,36 +119,51 @@ export async function serveBuild(db: Db, build: Checkpoint): Promise<boolean> {
   return true;
 }
 
-/** Begins a build, unless one has begun: returns the present one. */
-export async function beginBuild(
+/** Continues the build of this store and rendering; drops any other, and begins one. */
+export async function startBuild(
+  db: Db,
+  { atMs, ...place }: Pick<Checkpoint, 'storeId' | 'servesFrom'> & { readonly atMs: number },
+): Promise<BuildCheckpoint> {
+  const present = await readBuild(db);
+  const continues = present?.storeId === place.storeId && present.rendering === RENDERING_VERSION;
+  const build = continues ? present : await beginBuild(db, place);
+  const { generation, position } = build;
+  const since = { at: new Date(atMs), position, events: 0 };
+  await checkpoints(db).updateOne({ _id: BUILD, generation }, { $set: { since } });
+  return { ...build, since: { atMs, position, events: 0 } };
+}
+
+/** Drops what is left of another one, and begins a build, unless another process has: returns that. */
+async function beginBuild(
   db: Db,
   { storeId, servesFrom }: Pick<Checkpoint, 'storeId' | 'servesFrom'>,
-): Promise<Checkpoint> {
+): Promise<BuildCheckpoint> {
+  const left = await checkpoints(db).findOne({ _id: BUILD });
+  if (left?.generation !== undefined) await dropBuild(db, left.generation);
   const generation = await newGeneration(db);
   const next = { storeId, position: 0, servesFrom, generation, rendering: RENDERING_VERSION };
   await retryUpsert(() =>
     checkpoints(db).updateOne({ _id: BUILD }, { $setOnInsert: fieldsOf(next) }, { upsert: true }),
   );
-  const begun = await readCheckpoint(db, BUILD);
+  const begun = await readBuild(db);
   if (begun === undefined) throw new Error('the build of the view was dropped while it began');
   return begun;
 }
 
-/** False where it is no longer the one that is being built. */
-export async function dropBuild(db: Db, generation: number): Promise<boolean> {
-  const { deletedCount } = await checkpoints(db).deleteOne({ _id: BUILD, generation });
-  if (deletedCount === 1) await dropUnused(db, generation);
-  return deletedCount === 1;
+async function dropBuild(db: Db, generation: number): Promise<void> {
+  await checkpoints(db).deleteOne({ _id: BUILD, generation });
+  await dropUnused(db, generation);
 }
 
-export async function readResumed(db: Db): Promise<Resumed | undefined> {
-  const resumed = (await checkpoints(db).findOne({ _id: BUILD }))?.resumed;
-  return resumed && { atMs: resumed.at.getTime(), covered: resumed.covered, events: resumed.events };
-}
-
-export async function writeResumed(db: Db, generation: number, { atMs, ...rest }: Resumed): Promise<void> {
-  const resumed = { at: new Date(atMs), ...rest };
-  await checkpoints(db).updateOne({ _id: BUILD, generation }, { $set: { resumed } });
+/** The generation in use with this number: served, or being built. */
+export async function readInUse(
+  db: Db,
+  generation: number,
+): Promise<{ readonly id: CheckpointId; readonly checkpoint: Checkpoint } | undefined> {
+  const served = await readCheckpoint(db);
+  if (served?.generation === generation) return { id: SERVED, checkpoint: served };
+  const build = await readBuild(db);
+  return build?.generation === generation ? { id: BUILD, checkpoint: build } : undefined;
 }
 
 function fieldsOf({ storeId, servesFrom, ...checkpoint }: Checkpoint) {
@@ -147,17 +171,17 @@ function fieldsOf({ storeId, servesFrom, ...checkpoint }: Checkpoint) {
 }
 
 /**
- * Moves the checkpoint forward, never back. False when the view was reset. Without majority: after a failover an older
- * checkpoint is behind the rows, and the events between are applied again.
+ * Moves the checkpoint forward, never back. False when the view was reset, or the build dropped. Without majority: after
+ * a failover an older checkpoint is behind the rows, and the events between are applied again.
  */
 export async function moveCheckpoint(
   db: Db,
   { generation, position }: Pick<Checkpoint, 'generation' | 'position'>,
-  id: CheckpointId = SERVED,
+  { id = SERVED, events = 0 }: { readonly id?: CheckpointId; readonly events?: number } = {},
 ): Promise<boolean> {
   const { matchedCount } = await checkpoints(db).updateOne(
     { _id: id, generation },
-    { $max: { position } },
+    { $max: { position }, ...(id === BUILD && { $inc: { 'since.events': events } }) },
     { writeConcern: { w: 1 } },
   );
   return matchedCount === 1;
@@ -185,17 +209,15 @@ async function newGeneration(db: Db): Promise<number> {
  * later one. What a late projector writes to a dropped one is dropped with the next switch.
  */
 export async function dropUnused(db: Db, upTo: number): Promise<void> {
-  const [served, build] = await Promise.all([readCheckpoint(db, SERVED), readCheckpoint(db, BUILD)]);
-  const isUnused = (generation: number): boolean =>
-    generation <= upTo && generation !== served?.generation && generation !== build?.generation;
+  const [served, build] = await Promise.all([readCheckpoint(db), readBuild(db)]);
   const found = await db
     .listCollections({ name: /^transactions_(parked_)?\d+$/ }, { nameOnly: true })
     .toArray();
   for (const { name } of found) {
-    if (isUnused(Number(name.slice(name.lastIndexOf('_') + 1)))) await db.collection(name).drop();
+    const generation = Number(name.slice(name.lastIndexOf('_') + 1));
+    const isUsed = generation === served?.generation || generation === build?.generation;
+    if (generation <= upTo && !isUsed) await db.collection(name).drop();
   }
-  const unused = (await segmentsOf(db).distinct('generation')).filter(isUnused);
-  await segmentsOf(db).deleteMany({ generation: { $in: unused } });
 }
 
 function parkedName(generation: number): string {

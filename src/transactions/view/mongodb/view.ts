@@ -2,30 +2,29 @@ import { type Db, MongoServerError } from 'mongodb';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../clock.ts';
 import { FuelError } from '../../../errors.ts';
-import { MAX_PARKED_READ, type Position } from '../../../event-store/event-store.ts';
+import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
 import { type CollectionsPlan, PreparedCollections } from '../../../mongodb/prepared-collections.ts';
 import type { ViewChange } from '../../project-event.ts';
 import type { StoredRow } from '../bulk-reads.ts';
 import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../checkpoint.ts';
 import type { PageQuery, ParkedPage, TransactionsView, ViewPage } from '../transactions-view.ts';
-import type { ViewBuilds } from '../view-builds.ts';
-import { MongoViewBuilds } from './builds.ts';
-import { findMany, idsAfter, rowsAfter } from './bulk-reads.ts';
+import type { ViewBuild } from '../view-build.ts';
+import { MongoViewBuild } from './build.ts';
+import { findMany, findRow, idsAfter, rowsAfter } from './bulk-reads.ts';
 import { applyChanges, eraseRow, replaceRow } from './changes.ts';
-import { rowOf } from './documents.ts';
 import {
-  BUILD,
   dropUnused,
   type Generation,
   generationOf,
   makeIndexes,
   moveCheckpoint,
+  readBuild,
   readCheckpoint,
+  readInUse,
   switchGeneration,
 } from './generations.ts';
 import { type PageRead, readPage } from './page.ts';
-import { noteBound, SEGMENT_INDEXES, SEGMENTS } from './segments.ts';
 
 /** So that the API answers within 2 s that MongoDB is unavailable. */
 const PAGE_MS = 1_200;
@@ -44,8 +43,9 @@ const MAY_BE_DROPPED = new Set([2, 175]);
 /** The collections are those of each generation: `reset` makes them. */
 export const PLAN: CollectionsPlan = {
   name: 'transactions-view',
-  version: 1,
-  collections: { [SEGMENTS]: SEGMENT_INDEXES },
+  version: 2,
+  collections: {},
+  removed: ['view_segments'],
 };
 
 /**
@@ -75,13 +75,13 @@ export function openMongoView(options: {
 class MongoTransactionsView implements TransactionsView {
   readonly #collections: PreparedCollections;
   readonly #clock: Clock;
-  readonly builds: ViewBuilds;
+  readonly build: ViewBuild;
   #complete: { readonly generation: number; readonly readAtMs: number } | undefined;
 
   constructor(connection: MongoConnection, clock: Clock) {
     this.#collections = new PreparedCollections(connection, PLAN);
     this.#clock = clock;
-    this.builds = new MongoViewBuilds(this.#collections, clock);
+    this.build = new MongoViewBuild(this.#collections, clock);
   }
 
   async page(query: PageQuery): Promise<ViewPage> {
@@ -101,8 +101,7 @@ class MongoTransactionsView implements TransactionsView {
   }
 
   async find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined> {
-    const found = await this.#inGeneration(READ_MS, ({ rows }) => rows.findOne({ _id: transactionId }));
-    return found === undefined || found === null ? undefined : (rowOf(found) ?? 'hidden');
+    return this.#inGeneration(READ_MS, (rows) => findRow(rows, transactionId));
   }
 
   async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, StoredRow>> {
@@ -131,15 +130,17 @@ class MongoTransactionsView implements TransactionsView {
     changes: readonly ViewChange[],
     to: { readonly generation: number; readonly position: number },
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
-    const before = await this.checkpoint();
-    if (before?.generation !== to.generation) return 'reset';
+    const use = await this.#collections.use(READ_MS, (db) => readInUse(db, to.generation));
+    if (use === undefined) return 'reset';
+    const { id, checkpoint: before } = use;
     if (changes.length === 0 && before.position >= to.position) return [];
     const parked = await this.#collections.use(WRITE_MS, (db) =>
       applyChanges(generationOf(db, to.generation), changes, this.#clock.now()),
     );
     const completes = !isComplete(before) && before.servesFrom <= to.position;
     if (completes) await this.#makeIndexes(to.generation);
-    const moved = await this.#collections.use(WRITE_MS, (db) => moveCheckpoint(db, to));
+    const applied = { id, events: changes.length };
+    const moved = await this.#collections.use(WRITE_MS, (db) => moveCheckpoint(db, to, applied));
     return moved ? parked : 'reset';
   }
 
@@ -176,7 +177,7 @@ class MongoTransactionsView implements TransactionsView {
     const erase = (generation: Generation) =>
       eraseRow(generation, { transactionId, atMs: this.#clock.now() });
     // A build that begins after this look reads a log without the transaction; one that is served meanwhile is erased.
-    const build = await this.#collections.use(READ_MS, (db) => readCheckpoint(db, BUILD));
+    const build = await this.#collections.use(READ_MS, (db) => readBuild(db));
     if (build !== undefined) {
       await this.#collections.use(WRITE_MS, (db) => erase(generationOf(db, build.generation)));
     }
@@ -192,13 +193,6 @@ class MongoTransactionsView implements TransactionsView {
     await this.#inGeneration(WRITE_MS, (generation) =>
       replaceRow(generation, { transactionId, changes, atMs: this.#clock.now() }),
     );
-  }
-
-  async noteBound(position: Position): Promise<void> {
-    await this.#collections.use(WRITE_MS, async (db) => {
-      const served = await readCheckpoint(db);
-      if (served !== undefined) await noteBound(db, served.generation, position);
-    });
   }
 
   async close(): Promise<void> {

@@ -44,6 +44,14 @@ export class GenerationFiles {
     return this.all()[1];
   }
 
+  /** The one in use with this number; `undefined` where there is none. */
+  find(generation: number): SqliteGeneration | undefined {
+    this.#assertOpen();
+    const isIt = (file: SqliteGeneration): boolean =>
+      !file.isRetired() && file.read()?.generation === generation;
+    return [...this.#open.values()].find(isIt) ?? this.all().find(isIt);
+  }
+
   /**
    * Those in use: the served one, and the one that is being built. Removes the files that are retired: who has one open
    * sees that, and opens the served one. An empty file that something else made is neither.

@@ -42,4 +42,10 @@ export const MIGRATIONS = [
    CREATE TABLE resumed (
      only INTEGER PRIMARY KEY CHECK (only = 1), at INTEGER NOT NULL, covered INTEGER NOT NULL, events INTEGER NOT NULL
    ) STRICT;`,
+  // The log is applied in its order: no parts of it, and how fast a build is stands beside its position.
+  `DROP TABLE segments;
+   DROP TABLE resumed;
+   ALTER TABLE checkpoint ADD COLUMN since_at INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE checkpoint ADD COLUMN since_position INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE checkpoint ADD COLUMN since_events INTEGER NOT NULL DEFAULT 0;`,
 ];

@@ -1,12 +1,17 @@
 import { RENDERING_VERSION, type TransactionRow } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../clock.ts';
+import { FuelError } from '../../../errors.ts';
 import { MAX_PARKED_READ, type Position } from '../../../event-store/event-store.ts';
 import type { ViewChange } from '../../project-event.ts';
-import type { StoredRow } from '../bulk-reads.ts';
-import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../checkpoint.ts';
-import { boundsUpTo } from '../segments.ts';
+import type { StoredRow, ViewRows } from '../bulk-reads.ts';
+import {
+  type BuildCheckpoint,
+  type Checkpoint,
+  isComplete,
+  type ParkedTransactionEvent,
+} from '../checkpoint.ts';
 import type { PageQuery, ParkedPage, TransactionsView, ViewPage } from '../transactions-view.ts';
-import type { ViewBuild, ViewBuilds } from '../view-builds.ts';
+import type { ViewBuild } from '../view-build.ts';
 import { GenerationFiles } from './files.ts';
 import type { SqliteGeneration } from './generation.ts';
 
@@ -19,12 +24,12 @@ export function openSqliteView(options: {
 }
 
 export class SqliteTransactionsView implements TransactionsView {
-  readonly builds: ViewBuilds;
+  readonly build: ViewBuild;
   readonly #files: GenerationFiles;
 
   constructor(path: string, clock: Clock) {
     this.#files = new GenerationFiles(path, clock);
-    this.builds = new SqliteViewBuilds(this.#files);
+    this.build = new SqliteViewBuild(this.#files);
     this.#files.served(); // creates the file, or refuses a newer one
   }
 
@@ -60,7 +65,7 @@ export class SqliteTransactionsView implements TransactionsView {
     changes: readonly ViewChange[],
     to: { readonly generation: number; readonly position: Position },
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
-    return this.#files.served().applyTo(to.generation, changes, to.position);
+    return (await this.#files.find(to.generation)?.apply(changes, to.position)) ?? 'reset';
   }
 
   async parked({ after = 0, limit = MAX_PARKED_READ }: ParkedPage = {}): Promise<ParkedTransactionEvent[]> {
@@ -84,10 +89,6 @@ export class SqliteTransactionsView implements TransactionsView {
     await this.#write(({ rows }) => rows.replace(transactionId, changes));
   }
 
-  async noteBound(position: Position): Promise<void> {
-    await this.#files.served().noteBound(position);
-  }
-
   async close(): Promise<void> {
     this.#files.close();
   }
@@ -102,48 +103,50 @@ export class SqliteTransactionsView implements TransactionsView {
   }
 }
 
-class SqliteViewBuilds implements ViewBuilds {
+class SqliteViewBuild implements ViewBuild {
   readonly #files: GenerationFiles;
 
   constructor(files: GenerationFiles) {
     this.#files = files;
   }
 
-  async current(): Promise<SqliteGeneration | undefined> {
-    return this.#files.build();
+  async checkpoint(): Promise<BuildCheckpoint | undefined> {
+    return this.#files.build()?.read();
   }
 
   /** Within the write lock of the served file, so that of several processes one begins. */
-  async start(storeId: string, servesFrom: Position): Promise<ViewBuild> {
+  async start(storeId: string, servesFrom: Position): Promise<BuildCheckpoint> {
     for (;;) {
-      const build = await this.#files.served().startBuild((served, generation) => {
+      const served = this.#files.served();
+      const build = await served.write(() => {
+        if (served.isRetired()) return undefined;
         const present = this.#files.build();
         const { storeId: builtFrom, rendering } = present?.read() ?? {};
         if (present !== undefined && builtFrom === storeId && rendering === RENDERING_VERSION) return present;
         present?.drop();
+        const generation = served.nextNumber();
         const begun = this.#files.create(generation);
-        const known = served.read()?.storeId === storeId ? served.allSegments() : [];
-        begun.beginBuild({ storeId, servesFrom, generation, bounds: boundsUpTo(known, servesFrom) });
+        begun.beginBuild({ storeId, servesFrom, generation });
         return begun;
       });
-      if (build !== undefined) return build;
+      if (build !== undefined) return build.resume();
     }
   }
 
-  async switchTo({ generation }: ViewBuild): Promise<boolean> {
-    const build = this.#files.build();
-    const checkpoint = build?.read();
-    if (checkpoint?.generation !== generation) return this.#files.served().read()?.generation === generation;
-    if (!isComplete(checkpoint)) return false;
-    const isSwitched = await this.#files.served().retire(checkpoint.position);
-    if (isSwitched) this.#files.served(); // removes the other
-    return isSwitched;
+  rows(generation: number): ViewRows {
+    const file = this.#files.find(generation);
+    if (file === undefined) throw new FuelError('REFUSED', 'another view is served, or being built, by now');
+    return file;
   }
 
-  async drop({ generation }: ViewBuild): Promise<void> {
-    const build = this.#files.build();
-    if (build?.read()?.generation !== generation) return;
-    build.drop();
-    this.#files.all(); // removes it
+  async serve(generation: number): Promise<boolean> {
+    const file = this.#files.find(generation);
+    const served = this.#files.served();
+    if (file === undefined || file === served) return file !== undefined;
+    const checkpoint = file.read();
+    if (checkpoint === undefined || !isComplete(checkpoint)) return false;
+    const isServed = await served.retire(checkpoint.position);
+    if (isServed) this.#files.served(); // removes the other
+    return isServed;
   }
 }

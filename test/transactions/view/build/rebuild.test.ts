@@ -6,7 +6,6 @@ import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
 import type { Coordination } from '../../../../src/coordination/coordination.ts';
 import { OPERATIONS_STREAM } from '../../../../src/domain/operations-events.ts';
 import { FuelError } from '../../../../src/errors.ts';
-import { applySegments } from '../../../../src/transactions/view/build/apply-segments.ts';
 import type { BuildProgress } from '../../../../src/transactions/view/build/progress.ts';
 import {
   type RebuildOptions,
@@ -14,6 +13,7 @@ import {
   rebuildTransactions,
 } from '../../../../src/transactions/view/build/rebuild.ts';
 import { PROJECTOR_LEASE } from '../../../../src/transactions/view/projector.ts';
+import { interposed, Steps } from '../../../support/interposed.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
 import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { beforeCall, openProjection, WAIT_MS } from '../../../support/transactions/projector.ts';
@@ -47,6 +47,35 @@ async function recorded() {
     db.close();
   };
   return { ...opened, rebuild, progress, ids, operations, change };
+}
+
+/** As `recorded`, with all of it in the view. */
+async function projected() {
+  const opened = await recorded();
+  const { stop } = opened.start();
+  await opened.shows(3);
+  await stop();
+  return opened;
+}
+
+/** Rebuilds event by event, with something done before each step that changes the build, or compares. */
+async function stepping(
+  { store, view, rebuild }: Awaited<ReturnType<typeof recorded>>,
+  { before }: Steps,
+): Promise<RebuildResult> {
+  const served = (await view.checkpoint())?.generation;
+  const build = interposed(view.build, ['start', 'serve'], before);
+  const apply: typeof view.apply = async (changes, to) => {
+    if (to.generation !== served) before('apply');
+    return view.apply(changes, to);
+  };
+  const steps = new Proxy(interposed(view, ['rowsAfter'], before), {
+    get: (whole, name) => (name === 'build' ? build : name === 'apply' ? apply : Reflect.get(whole, name)),
+  });
+  const inSteps = beforeCall(store, 'subscribe', (options) =>
+    Object.assign(options as object, { batchSize: 1 }),
+  );
+  return rebuild({ view: steps, store: inSteps });
 }
 
 describe('a rebuild', () => {
@@ -92,7 +121,7 @@ describe('a rebuild', () => {
     await shows(3);
     const pages: Promise<number>[] = [];
     let arrived = false;
-    const arriving = beforeCall(store, 'readStreams', () => {
+    const arriving = beforeCall(store, 'subscribe', () => {
       pages.push(view.page(WHOLE).then(({ rows }) => rows.length));
       if (arrived) return;
       arrived = true;
@@ -115,13 +144,13 @@ describe('a rebuild', () => {
     change("DELETE FROM transactions WHERE id = 1; UPDATE transactions SET fees = '{}' WHERE id = 3");
     const refused = await rebuild();
     expect(refused.outcome).toBe('differs');
-    expect(refused.comparison).toEqual({
+    expect(refused.comparison).toMatchObject({
       records: 2,
       differing: 3,
       named: [
-        { transactionId: 1, accountId: 7, kind: 'added' },
-        { transactionId: 3, accountId: 7, kind: 'changed' },
-        { transactionId: 9, accountId: 7, kind: 'removed' },
+        { transactionId: 1, accountId: 7, kind: 'missing' },
+        { transactionId: 3, accountId: 7, kind: 'differing' },
+        { transactionId: 9, accountId: 7, kind: 'surplus' },
       ],
     });
     expect([await ids(), await operations()]).toEqual([[3, 9], []]);
@@ -219,36 +248,24 @@ describe('a rebuild', () => {
     expect(await operations()).toEqual([]);
   });
 
-  test('that was interrupted continues where it was, whatever was done', async () => {
-    const { rebuild, store, view, start, shows, ids, operations, append } = await recorded();
-    for (let id = 4; id < 40; id++) await append(`transaction-${id}`, confirmed(id));
-    const { stop } = start();
-    await shows(39);
-    await stop();
-    const before = await ids();
-    const { generation } = await view.builds.start(
-      (await view.checkpoint())?.storeId ?? '',
-      await store.head(),
-    );
-    let applied = 0;
-    for (let failAt = 1; ; failAt++) {
-      let calls = 0;
-      const failing = beforeCall(store, 'readStream', () => {
-        calls += 1;
-        if (calls === failAt) throw new Error('killed');
-      });
-      const result = await rebuild({ store: failing }).catch((error: Error) => error);
-      if (!(result instanceof Error)) {
-        expect(result.outcome).toBe('switched');
-        break;
-      }
-      expect(result.message).toBe('killed');
-      expect([await ids(), await operations()]).toEqual([before, []]);
-      applied += 1;
+  test('ended before any of its steps leaves the former view served, and the next call continues', async () => {
+    const all = new Steps();
+    expect((await stepping(await projected(), all)).outcome).toBe('switched');
+    expect([...new Set(all.done)]).toEqual(['start', 'apply', 'rowsAfter', 'serve']);
+    expect(all.done.filter((step) => step === 'apply').length).toBeGreaterThan(2);
+    for (let most = 0; most < all.done.length; most++) {
+      const opened = await projected();
+      const { ids, rebuild, view, operations } = opened;
+      await expect(stepping(opened, new Steps(most))).rejects.toThrow('ended before');
+      expect([most, await ids()]).toEqual([most, [3, 1]]);
+      const build = await view.build.checkpoint();
+      expect(await operations()).toEqual([]);
+      expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: { differing: 0 } });
+      expect([most, await ids()]).toEqual([most, [3, 1]]);
+      if (build !== undefined) expect((await view.checkpoint())?.generation).toBe(build.generation);
+      expect(await view.build.checkpoint()).toBeUndefined();
+      expect(await operations()).toHaveLength(1);
     }
-    expect(applied).toBeGreaterThan(0);
-    expect((await view.checkpoint())?.generation).toBe(generation);
-    expect(await ids()).toEqual(before);
   });
 
   test('asked to stop leaves the former view served and what was built', async () => {
@@ -260,59 +277,41 @@ describe('a rebuild', () => {
     const result = await rebuild({ signal: stopping.signal, onProgress: () => stopping.abort() });
     expect(result.outcome).toBe('interrupted');
     expect(await ids()).toEqual([3, 1]);
-    const build = await view.builds.current();
-    expect((await build?.checkpoint())?.position).toBe(0); // not finished
+    const build = await view.build.checkpoint();
+    expect(build?.position).toBe(build?.servesFrom);
     expect((await rebuild()).outcome).toBe('switched');
+    expect((await view.checkpoint())?.generation).toBe(build?.generation);
   });
 
-  test('has one leader: a second one is refused and told how to help', async () => {
+  test('is done by one process at a time: a second one is refused', async () => {
     const { rebuild, coordination } = await recorded();
     expect(await coordination.acquire('view-build', 'another', 60_000)).toBe(true);
     const impatient = AbortSignal.timeout(50);
     await expect(rebuild({ signal: impatient })).rejects.toMatchObject({
       code: 'REFUSED',
-      message: expect.stringContaining('--join'),
+      message: expect.stringContaining('fuel projection status'),
     });
   });
 
-  test('is done by any number of workers, which share its segments', async () => {
-    const { rebuild, store, view, coordination, start, shows, ids, append } = await recorded();
-    for (let id = 4; id < 30; id++) await append(`transaction-${id}`, confirmed(id));
-    const { stop } = start();
-    await shows(29);
-    await stop();
-    for (let bound = 3; bound < 30; bound += 3) await view.noteBound(bound);
-    const before = await ids();
-    const helpers = async (signal: AbortSignal): Promise<void> => {
-      const build = await view.builds.current();
-      if (build === undefined) throw new Error('nothing is being built');
-      const parts = { store, build, coordination, log, signal };
-      const counts = await Promise.all(['a', 'b', 'c'].map((holder) => applySegments({ ...parts, holder })));
-      expect(counts.reduce((sum, count) => sum + count)).toBe(30);
-    };
-    expect((await rebuild({ helpers })).outcome).toBe('switched');
-    expect(await ids()).toEqual(before);
-  });
-
   test('waits a moment for a store that is unavailable, then ends with its error', async () => {
-    const { rebuild, store, ids, start, shows } = await recorded();
+    const { rebuild, view, ids, start, shows } = await recorded();
     const { stop } = start();
     await shows(3);
     await stop();
     let failures = 0;
-    const failing = beforeCall(store, 'readStreams', () => {
+    const failing = beforeCall(view, 'apply', () => {
       if (failures++ < 2) throw new FuelError('STORE_UNAVAILABLE', 'the disk is full');
     });
-    expect((await rebuild({ store: failing })).outcome).toBe('switched');
-    expect([failures, await ids()]).toEqual([3, [3, 1]]);
+    expect((await rebuild({ view: failing })).outcome).toBe('switched');
+    expect([failures > 2, await ids()]).toEqual([true, [3, 1]]);
   });
 
   test('that fails rejects and records nothing', async () => {
-    const { rebuild, store, operations } = await recorded();
-    const failing = beforeCall(store, 'readStreams', () => {
+    const { rebuild, view, operations, coordination } = await recorded();
+    const failing = beforeCall(view, 'apply', () => {
       throw new Error('no space');
     });
-    await expect(rebuild({ store: failing })).rejects.toThrow('no space');
-    expect(await operations()).toEqual([]);
+    await expect(rebuild({ view: failing })).rejects.toThrow('no space');
+    expect([await operations(), await coordination.holder('view-build')]).toEqual([[], undefined]);
   });
 });

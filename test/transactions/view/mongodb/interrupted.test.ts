@@ -240,7 +240,7 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     const { generation } = await view.reset('store-1', 99);
     const rows = [showing({ id: 1 }), showing({ id: 2 }), showing({ id: 3 }), hiding(3)];
     await view.apply([...rows, odd], { generation, position: 10 });
-    const build = await view.builds.start('store-1', 99);
+    await view.build.start('store-1', 99);
     const checkpoint = async () => {
       const { generation: _, ...rest } = (await view.checkpoint()) ?? { generation: 0 };
       return rest;
@@ -249,9 +249,9 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
       rows: await Promise.all([1, 2, 3, 4, 9].map((id) => view.find(id))),
       parked: await view.parked(),
       checkpoint: await checkpoint(),
-      build: (await view.builds.current()) !== undefined,
+      build: (await view.build.checkpoint())?.storeId,
     });
-    return { connection, clock, generation, build, content };
+    return { connection, clock, generation, content };
   }
 
   const other = showing({ id: 1, accountId: 8 });
@@ -265,8 +265,12 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     apply: (view, { generation }) =>
       view.apply([hiding(1), showing({ id: 4 }), { ...odd, position: 12 }], { generation, position: 13 }),
     reset: (view) => view.reset('store-2', 7),
-    'drop of a build': (view, { build }) => view.builds.drop(build),
-    'start of a build from another store': (view) => view.builds.start('store-2', 99),
+    'switch to a build': async (view) => {
+      const { generation } = await view.build.start('store-1', 99);
+      await view.apply([other], { generation, position: 99 });
+      expect(await view.build.serve(generation)).toBe(true);
+    },
+    'start of a build from another store': (view) => view.build.start('store-2', 99),
   };
 
   test.each(Object.entries(calls))(
@@ -276,7 +280,7 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
       const all = new Steps();
       await call(openMongoView({ ...whole, connection: beforeWrites(whole.connection, all.before) }), whole);
       const expected = await whole.content();
-      const first = all.done.findIndex((write) => !write.startsWith('schema') && !write.includes('segments'));
+      const first = all.done.findIndex((write) => !write.startsWith('schema'));
       for (let most = first; most < all.done.length; most++) {
         const there = await filled();
         const steps = new Steps(most);
@@ -296,15 +300,15 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     for (const at of all.done.keys()) {
       let count = 0;
       const { view, erasing, build } = await switching(async () => {
-        if (count++ === at) expect(await view.builds.switchTo(build)).toBe(true);
+        if (count++ === at) expect(await view.build.serve(build)).toBe(true);
       });
       await erasing.erase(1);
       expect([at, await view.find(1)]).toEqual([at, 'hidden']);
-      expect([at, (await view.checkpoint())?.generation]).toEqual([at, build.generation]);
+      expect([at, (await view.checkpoint())?.generation]).toEqual([at, build]);
     }
   });
 
-  /** A served view and a finished build, both with row 1. */
+  /** A served view and a complete build, both with row 1. */
   async function switching(before: (write: string) => void | Promise<void>) {
     const connection = mongodb();
     const clock = new FakeClock();
@@ -313,42 +317,55 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     const erasing = openMongoView({ connection: beforeWrites(connection, before), clock });
     const { generation } = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation, position: 1 });
-    const build = await view.builds.start('store-1', 0);
-    await build.apply([showing({ id: 1 })], 1);
-    await build.finish();
-    return { view, erasing, build };
+    const { generation: build } = await view.build.start('store-1', 0);
+    await view.apply([showing({ id: 1 })], { generation: build, position: 1 });
+    return { connection, view, erasing, build };
   }
 
   test('leaves, when it is not, only the collections of what is served and built', async () => {
-    const { connection, clock, build } = await filled();
+    const { connection, clock } = await filled();
     const view = openMongoView({ connection, clock });
     const numbers = async (): Promise<number[]> => {
       const found = await connection.use((db) => db.listCollections({ name: /^transactions_/ }).toArray());
       return [...new Set(found.map(({ name }) => Number(/\d+$/.exec(name)?.[0])))].sort((a, b) => a - b);
     };
-    await build.apply([showing({ id: 1 })], 99);
+    const first = (await view.build.checkpoint())?.generation ?? 0;
+    await view.apply([showing({ id: 1 })], { generation: first, position: 99 });
     const served = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation: served.generation, position: 1 });
-    expect(await numbers()).toEqual([build.generation, served.generation]);
-    await view.builds.drop(build);
+    expect(await numbers()).toEqual([first, served.generation]);
+    const { generation } = await view.build.start('store-2', 1);
     expect(await numbers()).toEqual([served.generation]);
-    const next = await view.builds.start('store-1', 1);
-    await next.apply([showing({ id: 2 })], 1);
-    await next.finish();
-    expect(await view.builds.switchTo(next)).toBe(true);
-    expect(await numbers()).toEqual([next.generation]);
+    await view.apply([showing({ id: 2 })], { generation, position: 1 });
+    expect(await view.build.serve(generation)).toBe(true);
+    expect(await numbers()).toEqual([generation]);
   });
 
   test('leaves no build of an older rendering to be continued', async () => {
-    const { connection, clock, build } = await filled();
+    const { connection, clock } = await filled();
+    const view = openMongoView({ connection, clock });
+    const older = (await view.build.checkpoint())?.generation ?? 0;
     await connection.use((db) =>
       db
         .collection<{ _id: string }>('view_checkpoint')
         .updateOne({ _id: 'transactions-build' }, { $inc: { rendering: -1 } }),
     );
-    const { generation } = await openMongoView({ connection, clock }).builds.start('store-1', 99);
-    expect(generation).toBeGreaterThan(build.generation);
-    await expect(build.finish()).rejects.toMatchObject({ code: 'REFUSED' });
+    expect((await view.build.start('store-1', 99)).generation).toBeGreaterThan(older);
+    expect(await view.apply([], { generation: older, position: 99 })).toBe('reset');
+  });
+
+  test('by a kill right after a switch leaves no build, and the next one begins', async () => {
+    const { connection, view, build } = await switching(() => undefined);
+    const left = await connection.use((db) =>
+      db.collection<{ _id: string }>('view_checkpoint').findOne({ _id: 'transactions-build' }),
+    );
+    expect(await view.build.serve(build)).toBe(true);
+    if (left !== null) {
+      await connection.use((db) => db.collection<{ _id: string }>('view_checkpoint').insertOne(left));
+    }
+    expect(await view.build.checkpoint()).toBeUndefined();
+    expect((await view.build.start('store-1', 0)).generation).toBeGreaterThan(build);
+    expect(await view.find(1)).toMatchObject({ id: 1 });
   });
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { openMongoView } from '../../../../src/transactions/view/mongodb/view.ts';
 import { transactionsViewContract } from '../../../contracts/transactions-view.contract.ts';
 import { transactionsViewAtOnceContract } from '../../../contracts/transactions-view-at-once.contract.ts';
-import { viewBuildsContract } from '../../../contracts/view-builds.contract.ts';
+import { viewBuildContract } from '../../../contracts/view-build.contract.ts';
 import { describeWithMongodb, freshDatabase, mongodb } from '../../../support/engines/mongodb.ts';
 import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { hiding, showing } from '../../../support/transactions/records.ts';
@@ -17,7 +17,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     return [open(), open()] as const;
   };
   transactionsViewAtOnceContract(openTwice);
-  viewBuildsContract(openTwice);
+  viewBuildContract(openTwice);
 
   function opened() {
     const connection = mongodb();
@@ -50,7 +50,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     const { connection, view, collectionNames } = opened();
     const { generation } = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation, position: 1 });
-    const build = await view.builds.start('store-1', 1);
+    const build = await view.build.start('store-1', 1);
     await connection.use((db) =>
       db
         .collection<{ _id: string }>('view_checkpoint')
@@ -59,7 +59,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     await view.erase(1);
     const names = await collectionNames();
     expect(names).not.toContain(`transactions_${generation}`);
-    expect(await build.checkpoint()).toMatchObject({ generation: build.generation });
+    expect(await view.build.checkpoint()).toMatchObject({ generation: build.generation });
   });
 
   test('a reset leaves the collections of one generation, and drops what a late projector wrote', async () => {

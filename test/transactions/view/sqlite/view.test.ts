@@ -12,7 +12,7 @@ import {
 } from '../../../../src/transactions/view/sqlite/view.ts';
 import { transactionsViewContract } from '../../../contracts/transactions-view.contract.ts';
 import { transactionsViewAtOnceContract } from '../../../contracts/transactions-view-at-once.contract.ts';
-import { viewBuildsContract } from '../../../contracts/view-builds.contract.ts';
+import { viewBuildContract } from '../../../contracts/view-build.contract.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { showing } from '../../../support/transactions/records.ts';
 
@@ -29,7 +29,7 @@ describe('the transactions view on SQLite', () => {
     return [openIn(folder), openIn(folder)] as const;
   };
   transactionsViewAtOnceContract(openTwice);
-  viewBuildsContract(openTwice);
+  viewBuildContract(openTwice);
 
   test.each([
     { group: false, corporate: false, index: 'by_account', equals: ['account_id', 'status'] },
@@ -160,8 +160,7 @@ describe('the transactions view on SQLite', () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
     await view.reset('store-1', 0);
-    const { generation } = await view.builds.start('store-1', 0);
-    await (await view.builds.current())?.finish();
+    const { generation } = await view.build.start('store-1', 0);
     await view.close();
     const db = new DatabaseSync(join(folder, 'transactions.db'));
     db.exec('UPDATE checkpoint SET retired = 1'); // the commit of a switch
@@ -177,10 +176,9 @@ describe('the transactions view on SQLite', () => {
     const [view, other] = [openIn(folder), openIn(folder)];
     onTestFinished(async () => void (await Promise.all([view.close(), other.close()])));
     await view.reset('store-1', 0);
-    const build = await other.builds.start('store-1', 0);
-    await build.apply([showing({ id: 1 })], 1);
-    await build.finish();
-    expect(await other.builds.switchTo(build)).toBe(true);
+    const { generation } = await other.build.start('store-1', 0);
+    await other.apply([showing({ id: 1 })], { generation, position: 1 });
+    expect(await other.build.serve(generation)).toBe(true);
     expect(readdirSync(folder)).not.toContain('transactions.db');
     await view.erase(1);
     expect(await view.find(1)).toBe('hidden');
@@ -192,14 +190,14 @@ describe('the transactions view on SQLite', () => {
     const view = openIn(folder);
     onTestFinished(() => view.close());
     await view.reset('store-1', 0);
-    const older = await view.builds.start('store-1', 0);
+    const older = await view.build.start('store-1', 0);
     const db = new DatabaseSync(join(folder, `transactions-${older.generation}.db`));
     db.exec('UPDATE checkpoint SET rendering = rendering - 1');
     db.close();
-    const { generation } = await view.builds.start('store-1', 0);
+    const { generation } = await view.build.start('store-1', 0);
     expect(generation).toBeGreaterThan(older.generation);
-    expect((await view.builds.current())?.generation).toBe(generation);
-    await expect(older.finish()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+    expect((await view.build.checkpoint())?.generation).toBe(generation);
+    expect(await view.apply([], { generation: older.generation, position: 1 })).toBe('reset');
   });
 
   test.each(['replace', 'retry'] as const)(
@@ -209,8 +207,7 @@ describe('the transactions view on SQLite', () => {
       const view = openIn(folder);
       onTestFinished(() => view.close());
       await view.reset('store-1', 0);
-      const build = await view.builds.start('store-1', 0);
-      await build.finish();
+      const build = await view.build.start('store-1', 0);
       const db = new DatabaseSync(join(folder, 'transactions.db'));
       onTestFinished(() => db.close());
       db.exec('BEGIN IMMEDIATE; UPDATE checkpoint SET retired = 1'); // the commit of a switch
@@ -228,10 +225,8 @@ describe('the transactions view on SQLite', () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
     await view.reset('store-1', 0);
-    const build = await view.builds.start('store-1', 0);
-    await build.finish();
-    const { generation } = build;
-    expect(await view.builds.switchTo(build)).toBe(true);
+    const { generation } = await view.build.start('store-1', 0);
+    expect(await view.build.serve(generation)).toBe(true);
     await view.close();
     new DatabaseSync(join(folder, 'transactions.db')).exec('CREATE TABLE mine (a)');
     const again = openIn(folder);

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { NewEvent } from '../../../../src/event-store/event-store.ts';
 import { projectEvent } from '../../../../src/transactions/project-event.ts';
-import { changesOfWholeStreams } from '../../../../src/transactions/view/build/whole-streams.ts';
 import { openSqliteView } from '../../../../src/transactions/view/sqlite/view.ts';
 import { openPushStores } from '../../../support/deliveries/push-stores.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
@@ -29,18 +28,18 @@ function eventOf(id: number, kind: Kind): Omit<NewEvent, 'id' | 'metadata'> {
   }
 }
 
-test('any split of the log into segments, in any order, batches and repetition, makes the view that one pass makes', async () => {
+test('any batches, repeated from any point and by two processes at once, with an erasure meanwhile, make the view that one pass makes', async () => {
   const drawn = fc.record({
     events: histories,
-    /** Where the log is split, as parts of its length. */
-    splits: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 }),
-    order: fc.array(fc.nat(), { minLength: 1, maxLength: 8 }),
-    batch: fc.integer({ min: 1, max: 5 }),
+    /** Of each step: which of two processes takes it, how many events, and how many of them it had applied before. */
+    steps: fc.array(fc.tuple(fc.nat(1), fc.integer({ min: 1, max: 5 }), fc.nat({ max: 6 })), {
+      maxLength: 12,
+    }),
     erasedId: fc.option(fc.integer({ min: 1, max: 5 })),
     erasedAt: fc.nat({ max: 8 }),
   });
   await fc.assert(
-    fc.asyncProperty(drawn, async ({ events, splits, order, batch, erasedId, erasedAt }) => {
+    fc.asyncProperty(drawn, async ({ events, steps, erasedId, erasedAt }) => {
       const { store, append, folder, clock, read } = await stores();
       for (const [id, kind] of events) await append(`transaction-${id}`, eventOf(id, kind));
       const log = await read();
@@ -50,40 +49,39 @@ test('any split of the log into segments, in any order, batches and repetition, 
       };
 
       const onePass = open('one.db');
-      const { generation } = await onePass.reset('store', 0);
-      await onePass.apply(log.map(projectEvent), { generation, position: log.length });
+      const served = await onePass.reset('store', 0);
+      const whole = { generation: served.generation, position: log.length };
+      await onePass.apply(log.map(projectEvent), whole);
       await erase(onePass);
 
       const other = open('other.db');
       await other.reset('store', 0);
-      const build = await other.builds.start('store', log.length);
-      const ends = [...new Set([...splits.map((part) => Math.ceil(part * log.length)), log.length])];
-      const bounds = ends
-        .filter((end) => end > 0)
-        .sort((a, b) => a - b)
-        .map((upTo, at, all) => ({ after: all[at - 1] ?? 0, upTo }));
-      await build.plan(bounds);
-      const drawnOrder = order.flatMap((n) => bounds[n % bounds.length] ?? []);
-      const left = bounds.filter((bound) => !drawnOrder.includes(bound)).reverse();
-      for (const [at, { after, upTo }] of [...drawnOrder, ...left].entries()) {
+      const { generation } = await other.build.start('store', log.length);
+      const batch = (from: number, to: number) => {
+        const applied = log.slice(from, to).map(projectEvent);
+        return other.apply(applied, { generation, position: Math.min(to, log.length) });
+      };
+      const reached = [0, 0];
+      let furthest = 0;
+      for (const [at, [process, count, back]] of steps.entries()) {
         if (at === erasedAt) await erase(other);
-        for (let from = after; from < upTo; from += batch) {
-          const position = Math.min(from + batch, upTo);
-          const changes = await changesOfWholeStreams(store, log.slice(from, position));
-          await build.applySegment(changes, { upTo, position, events: position - from });
-        }
+        const from = Math.max(0, (reached[process] ?? 0) - back);
+        reached[process] = Math.min(from + count, log.length);
+        await batch(from, from + count);
+        furthest = Math.max(furthest, ...reached);
       }
-      if (drawnOrder.length + left.length <= erasedAt) await erase(other);
-      await build.finish();
-      expect(await other.builds.switchTo(build)).toBe(true);
+      const continued = await other.build.start('store', log.length);
+      expect(continued).toMatchObject({ generation, position: furthest });
+      await batch(continued.position, log.length);
+      if (steps.length <= erasedAt) await erase(other);
+      expect(await other.build.serve(generation)).toBe(true);
 
       expect(await other.rowsAfter(-1, 100)).toEqual(await onePass.rowsAfter(-1, 100));
       for (const id of [1, 2, 3, 4, 5]) expect(await other.find(id)).toEqual(await onePass.find(id));
       const parked = async (view: ReturnType<typeof open>) =>
         (await view.parked()).filter(({ stream }) => stream !== `transaction-${erasedId}`);
       expect(await parked(other)).toEqual(await parked(onePass));
-      await onePass.close();
-      await other.close();
+      await Promise.all([onePass.close(), other.close(), store.close()]);
     }),
     { numRuns: 60 },
   );

@@ -1,0 +1,183 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import { WHOLE } from '../support/transactions/opened-view.ts';
+import { hiding, showing } from '../support/transactions/records.ts';
+import { until } from '../support/waiting.ts';
+
+const SWITCHES = 4;
+const SWITCH_SEEN_MS = 5_000;
+
+/** A view that is built beside the served one. `open` gives the view twice, as two processes use it, in an empty place. */
+export function viewBuildContract(open: () => Promise<readonly [TransactionsView, TransactionsView]>): void {
+  const ids = async (view: TransactionsView): Promise<number[]> =>
+    (await view.page(WHOLE)).rows.map((row) => row.id);
+
+  /** A served view at position 4 that shows 1 and 2. */
+  async function served() {
+    const [view, other] = await open();
+    const { generation } = await view.reset('store-1', 0);
+    await view.apply([showing({ id: 1 }), showing({ id: 2 })], { generation, position: 4 });
+    return { view, other, generation };
+  }
+
+  /** A complete build that shows 3 alone, up to `position`. */
+  async function built(view: TransactionsView, position: number): Promise<number> {
+    const { generation } = await view.build.start('store-1', position);
+    expect(await view.apply([showing({ id: 3 })], { generation, position })).toEqual([]);
+    return generation;
+  }
+
+  describe('a view that is built beside the served one', () => {
+    test('is begun once, and every process finds it', async () => {
+      const { view, other, generation } = await served();
+      expect(await view.build.checkpoint()).toBeUndefined();
+      const [one, two] = await Promise.all([view.build.start('store-1', 4), other.build.start('store-1', 4)]);
+      expect(one.generation).toBe(two.generation);
+      expect(one.generation).toBeGreaterThan(generation);
+      expect(await other.build.checkpoint()).toEqual(one);
+      expect(one).toMatchObject({ storeId: 'store-1', position: 0, servesFrom: 4 });
+    });
+
+    test('changes nothing of the served view, which goes on', async () => {
+      const { view, other, generation } = await served();
+      const rows = view.build.rows(await built(view, 4));
+      expect(await ids(other)).toEqual([2, 1]);
+      await view.apply([showing({ id: 5 })], { generation, position: 5 });
+      expect(await ids(other)).toEqual([5, 2, 1]);
+      expect([await rows.find(5), await view.find(3)]).toEqual([undefined, undefined]);
+      expect((await rows.rowsAfter(0, 9)).map(({ id }) => id)).toEqual([3]);
+      expect((await view.rowsAfter(1, 1)).map(({ id }) => id)).toEqual([2]);
+      expect((await view.rowsAfter(2, 9)).map(({ id }) => id)).toEqual([5]);
+    });
+
+    test('is served by every process after a switch, and a batch for the former one is refused', async () => {
+      const { view, other, generation: former } = await served();
+      expect(await ids(other)).toEqual([2, 1]);
+      const generation = await built(view, 4);
+      expect(await view.build.serve(generation)).toBe(true);
+      expect(await ids(view)).toEqual([3]);
+      await until(async () => (await ids(other))[0] === 3, SWITCH_SEEN_MS);
+      expect(await other.apply([showing({ id: 9 })], { generation: former, position: 9 })).toBe('reset');
+      expect(await other.checkpoint()).toMatchObject({ generation, position: 4 });
+      expect(await other.apply([showing({ id: 6 })], { generation, position: 6 })).toEqual([]);
+      expect(await ids(view)).toEqual([6, 3]);
+      expect(await view.build.checkpoint()).toBeUndefined();
+      expect(await view.build.serve(generation)).toBe(true);
+      expect((await view.build.rows(generation).rowsAfter(0, 9)).map(({ id }) => id)).toEqual([3, 6]);
+    });
+
+    test('does not take the place of a view that is ahead of it', async () => {
+      const { view, generation } = await served();
+      const build = await built(view, 3);
+      expect(await view.build.serve(build)).toBe(false);
+      expect(await ids(view)).toEqual([2, 1]);
+      await view.apply([showing({ id: 4 })], { generation: build, position: 5 });
+      await view.apply([], { generation, position: 6 });
+      expect(await view.build.serve(build)).toBe(false);
+      await view.apply([], { generation: build, position: 6 });
+      expect(await view.build.serve(build)).toBe(true);
+      expect(await ids(view)).toEqual([4, 3]);
+    });
+
+    test('does not take the place of another before it is complete', async () => {
+      const { view } = await served();
+      const { generation } = await view.build.start('store-1', 9);
+      await view.apply([showing({ id: 3 })], { generation, position: 8 });
+      expect(await view.build.serve(generation)).toBe(false);
+      expect(await ids(view)).toEqual([2, 1]);
+    });
+
+    test('is continued where it was, also by another process, and counts what is applied since', async () => {
+      const { view, other } = await served();
+      const { generation, since } = await view.build.start('store-1', 30);
+      expect(since).toMatchObject({ position: 0, events: 0 });
+      await view.apply([showing({ id: 1 }), hiding(1)], { generation, position: 10 });
+      await view.apply([showing({ id: 1 })], { generation, position: 7 });
+      expect(await other.build.checkpoint()).toMatchObject({
+        position: 10,
+        since: { ...since, events: 3 },
+      });
+      const continued = await other.build.start('store-1', 40);
+      expect(continued).toMatchObject({ generation, position: 10, servesFrom: 30 });
+      expect(continued.since).toMatchObject({ position: 10, events: 0 });
+      expect(await view.build.checkpoint()).toEqual(continued);
+      expect(await view.build.rows(generation).find(1)).toBe('hidden');
+    });
+
+    test('of another store is dropped: it takes nothing more, and the next one begins empty', async () => {
+      const { view, other } = await served();
+      const dropped = await built(view, 4);
+      const next = await other.build.start('store-2', 4);
+      expect(next.generation).toBeGreaterThan(dropped);
+      expect(next).toMatchObject({ storeId: 'store-2', position: 0 });
+      expect(await view.apply([showing({ id: 3 })], { generation: dropped, position: 9 })).toBe('reset');
+      expect(await view.build.serve(dropped)).toBe(false);
+      expect(await view.build.rows(next.generation).find(3)).toBeUndefined();
+      expect(await ids(view)).toEqual([2, 1]);
+    });
+
+    test('an erasure counts for it too, whatever is applied later', async () => {
+      const { view } = await served();
+      await view.build.start('store-1', 4);
+      await view.erase(3);
+      const generation = await built(view, 4);
+      expect(await view.build.rows(generation).find(3)).toBe('hidden');
+      expect(await view.build.serve(generation)).toBe(true);
+      expect(await ids(view)).toEqual([]);
+    });
+
+    test('parks what does not fit, and lists it once it is served', async () => {
+      const { view } = await served();
+      const { generation } = await view.build.start('store-1', 4);
+      const odd = { position: 3, stream: 'transaction-9', type: 'Odd', revision: 0, parkReason: 'odd' };
+      expect(await view.apply([odd], { generation, position: 4 })).toMatchObject([
+        { position: 3, reason: 'odd' },
+      ]);
+      expect(await view.parked()).toEqual([]);
+      expect(await view.build.serve(generation)).toBe(true);
+      expect(await view.parked()).toMatchObject([{ position: 3, reason: 'odd' }]);
+    });
+
+    test('while one process switches, over and over, the other serves each page whole', async () => {
+      const { view, other, generation: first } = await served();
+      let generation = first;
+      let done = false;
+      const pages: number[][] = [];
+      const asking = (async () => {
+        while (!done) {
+          pages.push(await ids(other));
+          await nextTurn();
+        }
+      })();
+      try {
+        for (let n = 1; n <= SWITCHES; n++) {
+          const position = 4 + n;
+          await view.apply([], { generation, position });
+          const build = await view.build.start('store-1', position);
+          for (const id of [1, 2]) {
+            const at = id === 1 ? 1 : position;
+            await view.apply([showing({ id })], { generation: build.generation, position: at });
+          }
+          expect(await view.build.serve(build.generation)).toBe(true);
+          generation = build.generation;
+          await until(async () => pages.length > 2 * n, SWITCH_SEEN_MS);
+        }
+      } finally {
+        done = true;
+        await asking;
+      }
+      expect(pages.length).toBeGreaterThan(SWITCHES);
+      expect(new Set(pages.map(String))).toEqual(new Set(['2,1']));
+    });
+
+    test('a reset of the served view leaves it', async () => {
+      const { view } = await served();
+      const generation = await built(view, 4);
+      await view.reset('store-1', 4);
+      expect((await view.build.checkpoint())?.generation).toBe(generation);
+      expect(await view.build.serve(generation)).toBe(true);
+      expect(await ids(view)).toEqual([3]);
+    });
+  });
+}
