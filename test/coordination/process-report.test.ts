@@ -277,3 +277,21 @@ describe('a process', () => {
     expect(logLines).toEqual([expect.objectContaining({ level: 40 })]);
   });
 });
+
+test('what a process must reach is judged again before it counts as known', async () => {
+  const path = join(temporaryFolder(), 'control.db');
+  const coordination = openSqliteCoordination({ path, clock: systemClock });
+  const steps: string[] = [];
+  const report = new ProcessReport({
+    ...{ coordination, clock: systemClock, log: memoryLog([]), id: 'this', roles: ['api'] },
+    onKnown: () => void steps.push('joins'),
+    onReported: () => void steps.push('is known'),
+  });
+  await vi.advanceTimersByTimeAsync(1);
+  expect(steps).toEqual(['joins', 'is known']);
+  await report.stop();
+  report.directoryMoved(1);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await coordination.live(PROCESS_MAX_AGE_MS)).toEqual([]);
+  await coordination.close();
+});
