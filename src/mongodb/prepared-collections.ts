@@ -15,7 +15,7 @@ export interface CollectionsPlan {
   readonly name: string;
   readonly version: number;
   readonly collections: Readonly<Record<string, readonly IndexDescription[]>>;
-  /** Those of earlier versions that nothing uses any more: dropped with the first use of this version. */
+  /** Those of earlier versions that nothing uses any more: they are dropped. */
   readonly removed?: readonly string[];
 }
 
@@ -76,8 +76,9 @@ export async function prepareCollections(db: Db, plan: CollectionsPlan): Promise
         'which this version of the service writes: run the newer version',
     );
   }
-  if (found !== null && found.version < plan.version) {
-    for (const name of plan.removed ?? []) await db.collection(name).drop();
+  if (plan.removed !== undefined) {
+    const left = db.listCollections({ name: { $in: [...plan.removed] } }, { nameOnly: true });
+    for (const { name } of await left.toArray()) await db.collection(name).drop();
   }
   for (const [name, indexes] of Object.entries(plan.collections)) {
     if (indexes.length > 0) await db.collection(name).createIndexes([...indexes]);

@@ -71,6 +71,20 @@ describeWithMongodb('the collections of an adapter', () => {
     }
   });
 
+  test('that a version has no more are dropped, also where an interrupted start had raised the version', async () => {
+    const connection = mongodb();
+    const names = async () =>
+      (await connection.use((db) => db.listCollections().toArray())).map(({ name }) => name).sort();
+    const later = { ...PLAN, version: 3, collections: {}, removed: ['others', 'things', 'never there'] };
+    for (const version of [PLAN.version, later.version]) {
+      await connection.use((db) => prepareCollections(db, { ...PLAN, version }));
+      expect(await names()).toContain('things');
+      await connection.use((db) => prepareCollections(db, later));
+      expect(await names()).toEqual(['schema_versions']);
+      await connection.use((db) => db.collection('schema_versions').deleteMany({}));
+    }
+  });
+
   test('that could not be created are created by a later use', async () => {
     const url = new URL(mongodbUrl());
     const port = await CuttablePort.open({ port: 0, target: Number(url.port) });
