@@ -1,5 +1,5 @@
 import type { Account, AccountKey } from '../src/domain/account.ts';
-import type { Environment } from '../src/domain/account-events.ts';
+import type { AccountEvent, Environment } from '../src/domain/account-events.ts';
 
 /** What of a confirmed or external transaction decides who is owed it. */
 export interface AnnouncedTransaction {
@@ -77,4 +77,30 @@ function whyNot(
   }
   if (!isPastRetention(transaction.recordedAtMs, terms)) return undefined;
   return 'the transaction was recorded longer ago than the delivery log is kept';
+}
+
+/** What an event means for the deliveries of a key: those that are pending end, or its webhook has been enabled. */
+export type DeliveryEffect =
+  | { readonly kind: 'ended'; readonly prefix: string; readonly reason: string }
+  | { readonly kind: 'enabled'; readonly prefix: string };
+
+/** `undefined` for an event that makes no difference to them. */
+export function deliveryEffect({ type, data }: AccountEvent): DeliveryEffect | undefined {
+  switch (type) {
+    case 'KeySwitchedOff':
+      return { kind: 'ended', prefix: data.prefix, reason: 'the key was switched off' };
+    case 'WebhookRemoved':
+      return { kind: 'ended', prefix: data.prefix, reason: 'the webhook was removed' };
+    case 'WebhookDisabled':
+      return { kind: 'ended', prefix: data.prefix, reason: disabledReason(data.reason) };
+    case 'WebhookEnabled':
+      return { kind: 'enabled', prefix: data.prefix };
+    default:
+      return undefined;
+  }
+}
+
+/** The reason of a delivery that was pending when its webhook was disabled. */
+export function disabledReason(reason: string): string {
+  return `the webhook was disabled: ${reason}`;
 }

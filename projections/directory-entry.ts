@@ -1,5 +1,7 @@
 import type { Account, AccountKey } from '../src/domain/account.ts';
+import type { AccountEvent } from '../src/domain/account-events.ts';
 import type { AccountDraft } from '../src/domain/account-evolve.ts';
+import { deliveryEffect } from './deliveries.ts';
 import {
   countDisabledWebhooks,
   masterKeysOf,
@@ -27,12 +29,20 @@ export interface DirectoryAccount {
   readonly unreadable: { readonly position: number; readonly reason: string } | null;
 }
 
+export interface PlacedEvent {
+  readonly event: AccountEvent;
+  readonly position: number;
+  readonly atMs: number;
+}
+
 /** All that a directory keeps of one account, so that another can continue from it. */
 export interface AccountState extends Omit<DirectoryAccount, 'account' | 'keys' | 'masterKeys'> {
   /** `undefined` before its first event was applied, and once it is unreadable. */
   readonly packed: PackedAccount | undefined;
   /** Keys of an unreadable account, kept so that their prefixes are still found. */
   readonly lastKeys: ReadonlyMap<string, AccountKey> | undefined;
+  /** The last event that ended the deliveries of each key, and the last that enabled its webhook. */
+  readonly keyEvents: ReadonlyMap<string, PlacedEvent> | undefined;
 }
 
 /** An account of the directory. It is unpacked when it is looked at, and packed again when others were since. */
@@ -42,6 +52,7 @@ export class DirectoryEntry implements DirectoryAccount, AccountState {
   revision = -1;
   unreadable: DirectoryAccount['unreadable'] = null;
   lastKeys: Map<string, AccountKey> | undefined;
+  keyEvents: Map<string, PlacedEvent> | undefined;
   readonly #unpacked: UnpackedEntries;
   #draft: AccountDraft | undefined;
   /** As old as the last time that it was packed: `undefined` while the draft is newer. */
@@ -82,11 +93,20 @@ export class DirectoryEntry implements DirectoryAccount, AccountState {
     if (draft !== undefined) this.#unpacked.used(this);
   }
 
-  restore({ position, revision, unreadable, packed, lastKeys }: AccountState): void {
+  /** Keeps what the dispatcher must know of a key's past and the account does not say. */
+  keep(placed: PlacedEvent): void {
+    const effect = deliveryEffect(placed.event);
+    if (effect === undefined) return;
+    this.keyEvents ??= new Map();
+    this.keyEvents.set(`${effect.kind} ${effect.prefix}`, placed);
+  }
+
+  restore({ position, revision, unreadable, packed, lastKeys, keyEvents }: AccountState): void {
     this.position = position;
     this.revision = revision;
     this.unreadable = unreadable;
     this.lastKeys = lastKeys && new Map(lastKeys);
+    this.keyEvents = keyEvents && new Map(keyEvents);
     this.#draft = undefined;
     this.#packed = packed;
   }

@@ -5,6 +5,7 @@ import {
   type AccountState,
   type DirectoryAccount,
   DirectoryEntry,
+  type PlacedEvent,
   UnpackedEntries,
 } from './directory-entry.ts';
 
@@ -85,7 +86,13 @@ export class Directory {
     return entry === undefined || key === undefined ? undefined : { entry, key };
   }
 
-  /** For a snapshot, packed, in the order of `accounts`; accounts that are added while it is read are included. */
+  /** The last events of keys, of all accounts, in the order of the log. */
+  keyEvents(): PlacedEvent[] {
+    const kept = this.#entries.values().flatMap(({ keyEvents }) => keyEvents?.values() ?? []);
+    return [...kept].sort((a, b) => a.position - b.position);
+  }
+
+  /** To be stored, packed, in the order of `accounts`; accounts that are added while it is read are included. */
   states(): Iterable<AccountState> {
     return this.#entries.values();
   }
@@ -129,6 +136,8 @@ export class Directory {
     const expected = entry.revision + 1;
     entry.revision = event.revision;
     entry.position = event.position;
+    if (event.decoded.ok)
+      entry.keep({ event: event.decoded.event, position: event.position, atMs: event.decoded.atMs });
     const missing = event.revision !== expected;
     const closed = this.#changing(entry, () => {
       const fault = missing ? `the events from revision ${expected} are missing` : this.#evolve(entry, event);

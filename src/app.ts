@@ -1,6 +1,6 @@
-import type { SealKeys } from './accounts/directory/snapshots/chunks.ts';
-import type { DirectorySnapshots } from './accounts/directory/snapshots/snapshots.ts';
-import { openSqliteDirectorySnapshots } from './accounts/directory/snapshots/sqlite.ts';
+import type { DirectoryRows } from './accounts/directory/rows/rows.ts';
+import { openSqliteDirectoryRows } from './accounts/directory/rows/sqlite.ts';
+import { StoredDirectory } from './accounts/directory/rows/stored-directory.ts';
 import { keysFor } from './accounts/master-key.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
@@ -32,7 +32,7 @@ const FILE_OF = {
   view: 'transactions',
   queue: 'deliveries',
   coordination: 'control',
-  snapshots: 'directory',
+  directory: 'directory',
 } as const;
 
 export type StoreName = 'store' | 'subscriptions' | keyof typeof FILE_OF;
@@ -54,7 +54,7 @@ interface ViewEngine {
   /** The queue's log for whoever looks at it while the service runs. */
   deliveryReads(): BoundedReads;
   coordination(): Coordination;
-  snapshots(): DirectorySnapshots;
+  directory(): StoredDirectory;
   /** The rate windows of keys: in the memory that threads share, if any; all processes share those of a remote engine. */
   rateWindows(memory?: SharedArrayBuffer): RateWindows;
 }
@@ -149,7 +149,8 @@ export function openEmbeddedEvents(config: Config, clock: Clock): SqliteEventSto
   return openSqliteEventStore(embeddedFile(config, clock, EMBEDDED_FILES.events));
 }
 
-const snapshotKeys = (config: Config): SealKeys => keysFor('fuel: seal of a directory snapshot', config);
+const sealed = (rows: DirectoryRows, config: Config): StoredDirectory =>
+  new StoredDirectory(rows, keysFor('fuel: seal of the stored directory', config));
 
 interface Given {
   readonly config: Config;
@@ -193,9 +194,7 @@ function embeddedView(given: Given, opening: Opening): ViewEngine {
     deliveryLog: () => queue().copy(),
     deliveryReads: () => queue().bounded,
     coordination: opening.once(() => openSqliteCoordination(recreated(given, 'control'))),
-    snapshots: opening.once(() =>
-      openSqliteDirectorySnapshots({ ...recreated(given, 'directory'), keys: snapshotKeys(config) }),
-    ),
+    directory: opening.once(() => sealed(openSqliteDirectoryRows(recreated(given, 'directory')), config)),
     rateWindows: (memory) => createMemoryRateWindows({ memory }),
     state: async (name) => stateOf(config, FILE_OF[name]),
   };
@@ -234,7 +233,7 @@ async function mongoDb(
     views,
     queues,
     coordinations,
-    snapshots,
+    directories,
     windows,
   ] = await Promise.all([
     import('./mongodb/connection.ts'),
@@ -243,18 +242,17 @@ async function mongoDb(
     import('./transactions/view/mongodb/view.ts'),
     import('./deliveries/queue/mongodb/queue.ts'),
     import('./coordination/mongodb.ts'),
-    import('./accounts/directory/snapshots/mongodb.ts'),
+    import('./accounts/directory/rows/mongodb.ts'),
     import('./edge/rate-windows/mongodb.ts'),
   ]);
   const connect = opening.once(() => new MongoConnection({ url, database: config.MONGODB_DATABASE }));
-  const keys = snapshotKeys(config);
   remote.push({ name: 'mongodb', check: () => connect().ping(), describe: () => connect().describe() });
   const queue = opening.once(() => queues.openMongoDeliveryQueue({ connection: connect(), clock }));
   const plans = {
     view: views.PLAN,
     queue: DELIVERIES_PLAN,
     coordination: coordinations.PLAN,
-    snapshots: snapshots.PLAN,
+    directory: directories.PLAN,
   };
   return {
     state: (name) => preparedState(connect(), plans[name]),
@@ -263,7 +261,9 @@ async function mongoDb(
     deliveryLog: queue,
     deliveryReads: () => queue().bounded,
     coordination: opening.once(() => coordinations.openMongoCoordination({ connection: connect() })),
-    snapshots: opening.once(() => snapshots.openMongoDirectorySnapshots({ connection: connect(), keys })),
+    directory: opening.once(() =>
+      sealed(directories.openMongoDirectoryRows({ connection: connect() }), config),
+    ),
     rateWindows: () => windows.createMongoRateWindows({ connection: connect() }),
   };
 }

@@ -2,8 +2,8 @@ import { Directory } from '../../projections/directory.ts';
 import type { AccountState } from '../../projections/directory-entry.ts';
 import { applyToDirectory } from '../accounts/directory/apply-to-directory.ts';
 import { restoreDirectory } from '../accounts/directory/restore-directory.ts';
-import type { SnapshotSource } from '../accounts/directory/snapshots/shared.ts';
-import { DIRECTORY_SNAPSHOT_VERSION } from '../accounts/directory/snapshots/snapshot.ts';
+import { DIRECTORY_VERSION } from '../accounts/directory/rows/packed-row.ts';
+import type { StoredDirectory } from '../accounts/directory/rows/stored-directory.ts';
 import type { Clock } from '../clock.ts';
 import { ACCOUNT_STREAMS } from '../domain/account-events.ts';
 import { sameJson } from '../domain/values/same-json.ts';
@@ -19,16 +19,17 @@ export interface DirectoryAgreement {
 }
 
 /**
- * Compares the directory that a process starts with, the stored snapshot and the events after it, with what the account
- * streams alone say. A snapshot that was changed is a difference, although a start ignores it. Changes nothing.
+ * Compares the directory that a process starts with, the stored one and the events after it, with what the account
+ * streams alone say. A stored one that was changed is a difference, although a start replaces it. Changes nothing.
  */
 export async function verifyDirectory(
-  { store, snapshots, clock }: { store: EventStore; snapshots: SnapshotSource; clock: Clock },
+  { store, stored, clock }: { store: EventStore; stored: StoredDirectory; clock: Clock },
   accountId?: number,
 ): Promise<DirectoryAgreement> {
   const [started, streams] = [new Directory(), new Directory()];
-  const restoring = await restoreDirectory({ directory: started, snapshots, store, clock });
   const skipped = await readSkipped(store);
+  const loading = await stored.load(store, clock);
+  if (loading.kind === 'loaded') await restoreDirectory(started, loading.loaded, { store, skipped });
   const restoredTo = started.position;
   for await (const { events } of readToEnd(store, { prefixes: [ACCOUNT_STREAMS], after: 0 })) {
     for (const event of events) {
@@ -37,11 +38,11 @@ export async function verifyDirectory(
     }
   }
   const differences =
-    restoring.kind === 'unusable' && restoring.header?.version === DIRECTORY_SNAPSHOT_VERSION
-      ? [`the stored snapshot can not be used: ${restoring.reason}`]
+    loading.kind === 'unusable' && loading.version === DIRECTORY_VERSION
+      ? [`the stored directory can not be used: ${loading.reason}`]
       : [];
   const isAskedFor = ({ id }: AccountState): boolean => accountId === undefined || id === accountId;
-  const stored = new Map(
+  const restored = new Map(
     Iterator.from(started.states())
       .filter(isAskedFor)
       .map((state) => [state.id, state]),
@@ -49,11 +50,11 @@ export async function verifyDirectory(
   let checked = 0;
   for (const state of Iterator.from(streams.states()).filter(isAskedFor)) {
     checked++;
-    if (!isSame(state, stored.get(state.id)))
+    if (!isSame(state, restored.get(state.id)))
       differences.push(`account ${state.id} is not as its stream says`);
-    stored.delete(state.id);
+    restored.delete(state.id);
   }
-  for (const id of stored.keys()) differences.push(`account ${id} is in no stream`);
+  for (const id of restored.keys()) differences.push(`account ${id} is in no stream`);
   return { checked, differences };
 }
 

@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { MIGRATIONS as SNAPSHOT_MIGRATIONS } from '../accounts/directory/snapshots/sqlite.ts';
+import { MIGRATIONS as DIRECTORY_MIGRATIONS } from '../accounts/directory/rows/sqlite.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { assertOwn, faultOfOwner } from '../config/own-files.ts';
@@ -35,7 +35,7 @@ const FILE_VERSIONS: Readonly<Record<EmbeddedFile, number>> = {
   deliveries: deliveryMigrations({ id: '', startedAtMs: 0 }).length,
   subscriptions: subscriptionMigrations.length,
   control: COORDINATION_MIGRATIONS.length,
-  directory: SNAPSHOT_MIGRATIONS.length,
+  directory: DIRECTORY_MIGRATIONS.length,
 };
 
 export type EmbeddedFile = keyof typeof EMBEDDED_FILES;

@@ -38,7 +38,7 @@ export class FoundStores {
 
   async #loadDirectory(): Promise<Directory | undefined> {
     const store = await this.find('store');
-    return store && (await loadDirectory(store, await this.find('snapshots')));
+    return store && (await loadDirectory(store, await this.find('directory')));
   }
 
   async #readFollowers(): Promise<readonly FollowerStatus[] | undefined> {

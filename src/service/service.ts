@@ -166,10 +166,11 @@ async function startParts(
     directories: ['main', ...(roles.includes('webhooks') ? ['webhooks'] : []), ...apiThreads],
   });
   parts.add({ name: 'process report', stop: () => reported.stop() });
-  const { live, snapshot } = await startDirectory({
-    ...{ engines, parts, clock, log, signal, holder: name },
+  const live = await startDirectory({
+    ...{ engines, parts, clock, log, signal },
     onMoved: (position) => reported.moved('main', position),
   });
+  const { shared } = live;
   startFigures(options, { engines, parts, metrics, directory: live.directory });
   const nightly = roles.includes('projector')
     ? startNightlyPart(options, { engines, metrics, name })
@@ -189,14 +190,17 @@ async function startParts(
   let webhooksWaitFor: (() => string | undefined) | undefined;
   if (roles.includes('webhooks')) {
     const onMoved = (position: number): void => reported.moved('webhooks', position);
-    const webhooks = startWebhooks({ config, holder: name, snapshot }, onMoved, metrics);
+    const webhooks = startWebhooks({ config, holder: name, directory: shared }, onMoved, metrics);
     parts.add({ name: 'webhooks', failed: webhooks.failed, stop: () => webhooks.stop() });
     webhooksWaitFor = () => webhooks.waitsFor;
   }
   const threads =
     apiThreads.length === 0
       ? undefined
-      : new ApiThreads({ config, names: apiThreads, standing, snapshot, metrics, onMoved: reported.moved });
+      : new ApiThreads({
+          ...{ config, names: apiThreads, standing, directory: shared, metrics },
+          onMoved: reported.moved,
+        });
   const availability = new Availability({
     live,
     maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,

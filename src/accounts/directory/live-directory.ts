@@ -8,11 +8,12 @@ import { storeIdentity } from '../../event-store/store-identity.ts';
 import type { Log } from '../../log.ts';
 import { retryWhileUnavailable } from '../../retry.ts';
 import { applyRead, readAccountEvent } from './apply-to-directory.ts';
-import { LastKeyEvents } from './last-key-events.ts';
 import { restoreDirectory } from './restore-directory.ts';
-import { DirectorySnapshotKeeper, type KeeperOptions } from './snapshots/keeper.ts';
-import type { SnapshotSource } from './snapshots/shared.ts';
-import type { PlacedEvent, SnapshotAnchor, SnapshotContent } from './snapshots/snapshot.ts';
+import { rowOf } from './rows/packed-row.ts';
+import type { Anchor } from './rows/rows.ts';
+import { DirectorySaver } from './rows/saver.ts';
+import { SharedPages, type SharedRows } from './rows/shared-rows.ts';
+import type { DirectoryContent, StoredDirectory } from './rows/stored-directory.ts';
 
 export interface LiveDirectoryOptions {
   readonly store: EventStore;
@@ -23,15 +24,15 @@ export interface LiveDirectoryOptions {
   readonly monotonic?: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** The directory starts from the stored one, instead of with the first event of the log. */
-  readonly snapshots?: SnapshotSource;
-  /** Set where this thread saves snapshots too, in turn with other processes. */
-  readonly saving?: Pick<KeeperOptions, 'snapshots' | 'coordination' | 'holder'>;
+  /** The directory starts from the stored one, instead of with the first event of the log, and is saved there. */
+  readonly stored?: StoredDirectory;
+  /** What the main thread has started from: so does this one. */
+  readonly shared?: SharedRows | undefined;
   /** Called with each batch, also an empty one. */
   readonly onMoved?: (position: number) => void;
   /**
-   * Called with each readable event, history included, once the directory has applied it. Of the history before a
-   * snapshot only what `LastKeyEvents` keeps is reported.
+   * Called with each readable event, history included, once the directory has applied it. Of the history before the
+   * stored directory only the `keyEvents` are reported.
    */
   readonly onEvent?: (event: AccountEvent, place: AccountEventPlace) => void;
 }
@@ -44,11 +45,11 @@ export interface AccountEventPlace {
 /** The in-memory directory of one process, which follows the account streams. */
 export class LiveDirectory {
   readonly #options: LiveDirectoryOptions;
-  readonly #keeper: DirectorySnapshotKeeper | undefined;
+  readonly #saver: DirectorySaver | undefined;
   #skipped = NONE_SKIPPED;
-  #lastKeyEvents = new LastKeyEvents();
-  #anchor: SnapshotAnchor | undefined;
-  /** For a snapshot: the directory's own position may be that of a record that the log does not show. */
+  #loaded: SharedRows | undefined;
+  #anchor: Anchor | undefined;
+  /** To be stored: the directory's own position may be that of a record that the log does not show. */
   #checkpoint = 0;
   #answeredAtMs = Number.NEGATIVE_INFINITY;
   #caughtUp = false;
@@ -56,18 +57,10 @@ export class LiveDirectory {
 
   constructor(options: LiveDirectoryOptions) {
     this.#options = options;
-    const { store, clock, log, signal, saving } = options;
-    if (saving === undefined) return;
+    const { store, clock, log, signal, stored } = options;
+    if (stored === undefined) return;
     const storeId = (): Promise<string> => storeIdentity(store, clock);
-    const content = () => this.content;
-    this.#keeper = new DirectorySnapshotKeeper({
-      ...saving,
-      storeId,
-      content,
-      clock,
-      log,
-      signal,
-    });
+    this.#saver = new DirectorySaver({ stored, storeId, content: () => this.#content(), clock, log, signal });
   }
 
   get directory(): Directory {
@@ -100,7 +93,7 @@ export class LiveDirectory {
       await retryWhileUnavailable(() => this.#restore(), retry);
       await retryWhileUnavailable((available) => this.#follow(available), retry);
     } finally {
-      await this.#keeper?.settle();
+      await this.#saver?.settle();
     }
   }
 
@@ -125,31 +118,37 @@ export class LiveDirectory {
         this.#firstCaughtUp.resolve();
         log.info({ position: batch.position }, 'directory caught up');
       }
-      this.#keeper?.applied(batch.events.length, this.#caughtUp);
+      this.#saver?.applied(batch.events.length, this.#caughtUp);
       onMoved?.(batch.position);
     }
   }
 
   /** Rejects with `STORE_UNAVAILABLE`, with nothing changed: reading the whole log instead may take too long. */
   async #restore(): Promise<void> {
-    const { snapshots, store, log, onEvent } = this.#options;
+    const { shared, store, directory, log, onEvent } = this.#options;
     this.#skipped = await readSkipped(store);
-    if (snapshots === undefined) return;
-    const restoring = await restoreDirectory({ ...this.#options, snapshots });
-    if (restoring.kind === 'none') return;
-    const { header } = restoring;
-    this.#keeper?.found(header, restoring.kind === 'restored');
-    if (restoring.kind === 'unusable') {
-      const { reason } = restoring;
-      const position = header?.position;
-      log.warn({ position, reason }, 'directory snapshot can not be used: reading every account event');
-      return;
-    }
-    this.#anchor = restoring.anchor;
-    this.#checkpoint = restoring.header.position;
-    this.#lastKeyEvents = restoring.lastKeyEvents;
-    for (const { event, ...place } of restoring.lastKeyEvents.inOrder()) onEvent?.(event, place);
-    log.info({ position: restoring.header.position }, 'directory restored from its snapshot');
+    const loaded = shared ?? (await this.#load());
+    if (loaded === undefined) return;
+    await restoreDirectory(directory, loaded, { store, skipped: this.#skipped });
+    this.#loaded = loaded;
+    this.#anchor = loaded.anchor;
+    this.#checkpoint = loaded.position;
+    for (const { event, ...place } of directory.keyEvents()) onEvent?.(event, place);
+    log.info({ position: loaded.position }, 'directory restored');
+  }
+
+  async #load(): Promise<SharedRows | undefined> {
+    const { stored, store, clock, log } = this.#options;
+    const loading = await stored?.load(store, clock);
+    if (loading?.kind === 'loaded') return loading.loaded;
+    if (loading?.kind !== 'unusable') return undefined;
+    const { reason } = loading;
+    log.warn(
+      { reason },
+      'the stored directory can not be used: reading every account event, and replacing it',
+    );
+    this.#saver?.foundUnusable();
+    return undefined;
   }
 
   #apply(recorded: RecordedEvent): void {
@@ -157,7 +156,7 @@ export class LiveDirectory {
     const read = readAccountEvent(recorded, this.#skipped);
     const closed = applyRead(this.#options.directory, recorded, read);
     this.#anchor = { position, stream, revision, eventId };
-    if (read.ok) this.#report({ event: read.event, position, atMs: read.atMs });
+    if (read.ok) this.#options.onEvent?.(read.event, { position, atMs: read.atMs });
     if (closed === undefined) return;
     this.#options.log.error(
       { account: closed.id, ...closed.unreadable },
@@ -169,7 +168,7 @@ export class LiveDirectory {
   async #skip(operation: RecordedEvent): Promise<void> {
     const place = skippedBy(operation);
     if (place === undefined) return;
-    const { store, directory, log } = this.#options;
+    const { store, directory, log, onEvent } = this.#options;
     this.#skipped = withSkipped(this.#skipped, place);
     const account = Iterator.from(directory.accounts()).find(({ id }) => accountStream(id) === place.stream);
     if (account === undefined || account.unreadable === null) return;
@@ -178,25 +177,20 @@ export class LiveDirectory {
       .map((recorded) => ({ ...recorded, decoded: readAccountEvent(recorded, this.#skipped) }));
     directory.refold(account.id, events);
     for (const { position, decoded } of events)
-      if (decoded.ok) this.#report({ event: decoded.event, position, atMs: decoded.atMs });
+      if (decoded.ok) onEvent?.(decoded.event, { position, atMs: decoded.atMs });
     log.info({ account: account.id, ...place }, 'an event was skipped: its account is judged without it');
   }
 
-  #report(placed: PlacedEvent): void {
-    const { event, ...place } = placed;
-    this.#lastKeyEvents.add(placed);
-    this.#options.onEvent?.(event, place);
+  /** What other threads of the process start from; `undefined` where there was no event yet. */
+  get shared(): SharedRows | undefined {
+    if (this.#loaded !== undefined || this.#anchor === undefined) return this.#loaded;
+    const pages = new SharedPages();
+    for (const state of this.#options.directory.states()) pages.add(rowOf(state));
+    return { position: this.#checkpoint, anchor: this.#anchor, pages: pages.finished() };
   }
 
-  /** For a snapshot of this moment; `undefined` where there was no event yet. */
-  get content(): (SnapshotContent & { readonly position: number }) | undefined {
+  #content(): DirectoryContent {
     const { directory } = this.#options;
-    if (this.#anchor === undefined) return undefined;
-    return {
-      position: this.#checkpoint,
-      anchor: this.#anchor,
-      events: this.#lastKeyEvents.events(),
-      accounts: directory.states(),
-    };
+    return { position: this.#checkpoint, anchor: this.#anchor, states: () => directory.states() };
   }
 }

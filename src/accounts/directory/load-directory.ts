@@ -8,18 +8,18 @@ import { readToEnd } from '../../event-store/read-to-end.ts';
 import { readSkipped } from '../../event-store/skipped-events.ts';
 import { applyToDirectory } from './apply-to-directory.ts';
 import { restoreDirectory } from './restore-directory.ts';
-import { mentioning } from './snapshots/mentioning.ts';
-import type { SnapshotSource } from './snapshots/shared.ts';
+import type { StoredDirectory } from './rows/stored-directory.ts';
 
 /**
- * The directory as of now, for a command: every account event up to the present end of the log. With `snapshots` it
- * starts from the stored one; where that can't be used, or its store is unavailable, from the first event. Rejects with
+ * The directory as of now, for a command: every account event up to the present end of the log. It starts
+ * from the stored one; where that can't be used, or its store is unavailable, from the first event. Rejects with
  * the event store's errors.
  */
-export async function loadDirectory(store: EventStore, snapshots?: SnapshotSource): Promise<Directory> {
+export async function loadDirectory(store: EventStore, stored?: StoredDirectory): Promise<Directory> {
   const directory = new Directory();
-  if (snapshots !== undefined) await startFromSnapshot(directory, snapshots, store);
   const skipped = await readSkipped(store);
+  const loading = await reachable(stored?.load(store, systemClock));
+  if (loading?.kind === 'loaded') await restoreDirectory(directory, loading.loaded, { store, skipped });
   for await (const batch of readToEnd(store, { prefixes: [ACCOUNT_STREAMS], after: directory.position })) {
     for (const event of batch.events) applyToDirectory(directory, event, skipped);
     directory.advance(batch.position);
@@ -40,30 +40,39 @@ export async function loadAccount(
 }
 
 /**
- * The key with this prefix as of now, by its account's stream alone; `undefined` where there is none. Of the snapshot
- * only the accounts near it are read. Rejects with the event store's errors.
+ * The key with this prefix as of now, by its account's stream alone; `undefined` where there is none. The stored directory
+ * only says which account to look at; where it does not know the key the whole directory is read. Rejects with the event
+ * store's errors.
  */
 export async function loadKey(
   store: EventStore,
-  snapshots: SnapshotSource,
+  stored: StoredDirectory,
   prefix: string,
 ): Promise<DirectoryKey | undefined> {
-  const near = await loadDirectory(store, mentioning(prefix, snapshots)); // knows the owner, and little else
-  const owner = near.key(prefix)?.entry;
-  const entry = owner && (await loadAccount(store, owner.id));
+  for (const id of (await reachable(stored.owners(prefix))) ?? []) {
+    const found = await keyOfAccount(store, id, prefix);
+    if (found !== undefined) return found;
+  }
+  const owner = (await loadDirectory(store, stored)).key(prefix)?.entry;
+  return owner && keyOfAccount(store, owner.id, prefix);
+}
+
+async function keyOfAccount(
+  store: EventStore,
+  accountId: number,
+  prefix: string,
+): Promise<DirectoryKey | undefined> {
+  const entry = await loadAccount(store, accountId);
   const key = entry?.keys?.get(prefix);
   return entry === undefined || key === undefined ? undefined : { entry, key };
 }
 
 /** An operator can change access while only the event store is available: then reading takes longer. */
-async function startFromSnapshot(
-  directory: Directory,
-  snapshots: SnapshotSource,
-  store: EventStore,
-): Promise<void> {
+async function reachable<T>(reading: Promise<T> | undefined): Promise<T | undefined> {
   try {
-    await restoreDirectory({ directory, snapshots, store, clock: systemClock });
+    return await reading;
   } catch (error) {
-    if (!isUnavailable(error)) throw error;
+    if (isUnavailable(error)) return undefined;
+    throw error;
   }
 }

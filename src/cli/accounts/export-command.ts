@@ -22,7 +22,7 @@ export function addExportCommand(account: Command): void {
 
 async function exportAccounts({ engines, out }: Session, ids: readonly string[]): Promise<number> {
   const named = ids.map(idOption);
-  const directory = await loadDirectory(engines.store(), engines.snapshots());
+  const directory = await loadDirectory(engines.store(), engines.directory());
   let faults = 0;
   const fault = (reason: string): void => {
     faults += 1;

@@ -21,7 +21,7 @@ async function rewrap({ config, engines, clock, author, out }: Session): Promise
   await engines.bind(); // before the master key is read: a lost one must not be replaced
   const store = engines.store();
   const masterKeys = openMasterKeys(config);
-  const directory = await loadDirectory(store, engines.snapshots());
+  const directory = await loadDirectory(store, engines.directory());
   return longWork(out, { again: 'run it again' }, async ({ onRefused, ...parts }) => {
     const onUnreadable = (prefix: string, reason: string): void => onRefused(`key ${prefix}`, reason);
     const work = { directory, masterKeys, onUnreadable, ...parts };

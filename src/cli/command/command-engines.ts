@@ -76,6 +76,6 @@ export function commandEngines(engines: Engines, options: CommandEnginesOptions)
     deliveryLog: checked(() => engines.deliveryLog()),
     deliveryReads: checked(() => engines.deliveryReads()),
     coordination: checked(() => engines.coordination()),
-    snapshots: checked(() => engines.snapshots()),
+    directory: checked(() => engines.directory()),
   };
 }

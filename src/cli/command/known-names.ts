@@ -11,13 +11,13 @@ import { FuelError } from '../../errors.ts';
 import { isComplete } from '../../transactions/view/checkpoint.ts';
 import type { PageQuery } from '../../transactions/view/transactions-view.ts';
 
-type DirectoryEngines = Pick<Engines, 'store' | 'snapshots'>;
+type DirectoryEngines = Pick<Engines, 'store' | 'directory'>;
 type NamingEngines = DirectoryEngines & Pick<Engines, 'view'>;
 
 /** The key with this prefix in the present directory. Throws `REFUSED` if there is none, and as `requirePrefix`. */
 export async function findKey(engines: DirectoryEngines, prefix: string): Promise<DirectoryKey> {
   requirePrefix(prefix);
-  const found = await loadKey(engines.store(), engines.snapshots(), prefix);
+  const found = await loadKey(engines.store(), engines.directory(), prefix);
   if (found === undefined) throw new FuelError('REFUSED', unknownKey(prefix));
   return found;
 }
@@ -61,7 +61,7 @@ export async function requireKnown(
     {
       store,
       accountOf: (id) => loadAccount(store, id),
-      ownerOf: async (prefix) => (await loadKey(store, engines.snapshots(), prefix))?.entry.id,
+      ownerOf: async (prefix) => (await loadKey(store, engines.directory(), prefix))?.entry.id,
       isNamed: (accountId) => (inLog ? isNamedInLog(engines, accountId) : isShown(engines, { accountId })),
     },
   );

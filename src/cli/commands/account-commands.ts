@@ -36,7 +36,7 @@ function addShowingCommands(account: Command): void {
     summary: 'list every account by id: whether it has access now, its keys, and the state of its webhooks',
     example: 'fuel account list --json',
     async work({ engines, clock, out }) {
-      const directory = await loadDirectory(engines.store(), engines.snapshots());
+      const directory = await loadDirectory(engines.store(), engines.directory());
       for (const entry of sortedAccounts(directory))
         await out.row(ACCOUNT_COLUMNS, accountLine(entry, clock.now()));
       return 0;

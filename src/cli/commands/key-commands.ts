@@ -124,7 +124,7 @@ async function list(
 ): Promise<number> {
   const entries =
     wanted === undefined
-      ? sortedAccounts(await loadDirectory(engines.store(), engines.snapshots()))
+      ? sortedAccounts(await loadDirectory(engines.store(), engines.directory()))
       : [await findAccount(engines, wanted)].filter((entry) => entry !== undefined);
   for (const { id, account, unreadable } of entries) {
     if (unreadable !== null)

@@ -109,9 +109,9 @@ async function namedDamage({ engines, out }: Session): Promise<readonly Damage[]
   return damage;
 }
 
-/** Printed only where it differs. Nothing to repair: a start ignores a snapshot that was changed, and reads the streams. */
+/** Printed only where it differs. Nothing to repair: a start replaces a stored directory that was changed. */
 async function judgedDirectory({ engines, clock, out }: Session, { account }: VerifyOptions) {
-  const parts = { store: engines.store(), snapshots: engines.snapshots(), clock };
+  const parts = { store: engines.store(), stored: engines.directory(), clock };
   const { checked, differences } = await verifyDirectory(parts, account);
   for (const difference of differences) out.note(`directory: ${difference}`);
   return { checked, differences: differences.length };

@@ -1,3 +1,4 @@
+import { deliveryEffect } from '../../../projections/deliveries.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
 import type { AccountEvent } from '../../domain/account-events.ts';
 
@@ -24,22 +25,18 @@ export class AccountReactions {
   readonly #enabledAtMs = new Map<string, number>();
 
   seen(event: AccountEvent, { position, atMs }: AccountEventPlace): Reaction | undefined {
-    switch (event.type) {
-      case 'KeySwitchedOff':
-        return this.#end(event.data.prefix, { position, reason: 'the key was switched off' });
-      case 'WebhookRemoved':
-        return this.#end(event.data.prefix, { position, reason: 'the webhook was removed' });
-      case 'WebhookDisabled':
-        return this.#end(event.data.prefix, { position, reason: disabledReason(event.data.reason) });
-      case 'WebhookEnabled':
-        this.#enabledAtMs.set(event.data.prefix, atMs);
-        return { kind: 'enabled', prefix: event.data.prefix, atMs };
-      case 'IntegrationEnabled':
-      case 'ChargingProfileSet':
-        return { kind: 'access', accountId: event.data.account_id };
-      default:
-        return undefined;
+    const effect = deliveryEffect(event);
+    if (effect?.kind === 'ended') {
+      const { prefix, reason } = effect;
+      this.#ends.set(prefix, { position, reason });
+      return { kind: 'end lane', prefix, reason };
     }
+    if (effect?.kind === 'enabled') {
+      this.#enabledAtMs.set(effect.prefix, atMs);
+      return { kind: 'enabled', prefix: effect.prefix, atMs };
+    }
+    const isAccess = event.type === 'IntegrationEnabled' || event.type === 'ChargingProfileSet';
+    return isAccess ? { kind: 'access', accountId: event.data.account_id } : undefined;
   }
 
   /** Why deliveries of the position end; `undefined` where no event since then ends them. */
@@ -57,14 +54,4 @@ export class AccountReactions {
   enabled(): Iterable<readonly [prefix: string, atMs: number]> {
     return this.#enabledAtMs;
   }
-
-  #end(prefix: string, end: LaneEnd): Reaction {
-    this.#ends.set(prefix, end);
-    return { kind: 'end lane', prefix, reason: end.reason };
-  }
-}
-
-/** The reason of a delivery that was pending when its webhook was disabled. */
-export function disabledReason(reason: string): string {
-  return `the webhook was disabled: ${reason}`;
 }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { keyIneligibleReason } from '../../../projections/deliveries.ts';
+import { disabledReason, keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../../projections/directory.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
 import type { AccountEvent, Environment } from '../../domain/account-events.ts';
@@ -9,7 +9,7 @@ import type { AppendHealthEvent, HealthVerdict } from '../health/health-events.t
 import { HealthWatch } from '../health/health-watch.ts';
 import type { ClaimedDelivery, DeliveryQueue, NewDelivery, WebhookHealth } from '../queue/delivery-queue.ts';
 import { SerialWork } from '../queue/serial-work.ts';
-import { AccountReactions, disabledReason, type Reaction } from './account-reactions.ts';
+import { AccountReactions, type Reaction } from './account-reactions.ts';
 import { Attempts, type AttemptTerms } from './attempts.ts';
 import { HeldAccounts } from './held-accounts.ts';
 import { countByLane, LaneSlots } from './lane-slots.ts';

@@ -34,7 +34,7 @@ const BESIDE = {
   view: 'the view',
   queue: 'the delivery log',
   subscriptions: 'the subscriptions',
-  snapshots: 'a snapshot of the accounts',
+  directory: 'the stored accounts',
 } as const satisfies Partial<Record<StoreName, string>>;
 const LOST_EVENTS =
   'start nothing, which would begin a new store: restore the events from the backup (docs/operations/backup.md, ' +

@@ -19,7 +19,7 @@ const log = createLog(config.FUEL_LOG_LEVEL, { role: 'agreement' });
 const engines = await openEngines(config, systemClock, log);
 try {
   const store = engines.store();
-  const directory = await loadDirectory(store, engines.snapshots());
+  const directory = await loadDirectory(store, engines.directory());
   const repaired = await verifyLastDays({
     store,
     view: engines.view(),

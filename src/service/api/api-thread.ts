@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { Directory } from '../../../projections/directory.ts';
 import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
-import { type SharedSnapshot, startingFrom } from '../../accounts/directory/snapshots/shared.ts';
+import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
@@ -23,7 +23,7 @@ export interface ApiThreadData {
   readonly shared: SharedApi;
   readonly standing: SharedArrayBuffer;
   /** What the main thread's directory has started from, if anything. */
-  readonly snapshot: SharedSnapshot | undefined;
+  readonly directory: SharedRows | undefined;
 }
 
 /** What the main thread sends, besides `stop`. */
@@ -45,7 +45,7 @@ export type ApiThreadMessage =
 
 /** One more thread that answers the pull API: its own directory, view and listener on the port of the others. */
 async function run(data: ApiThreadData): Promise<void> {
-  const { config: given, name, address, pem, shared, standing: memory, snapshot } = data;
+  const { config: given, name, address, pem, shared, standing: memory, directory: started } = data;
   const config = configInThread(given);
   const clock = systemClock;
   const log = createLog(config.FUEL_LOG_LEVEL, { role: 'api', thread: name });
@@ -62,7 +62,7 @@ async function run(data: ApiThreadData): Promise<void> {
   const live = new LiveDirectory({
     store: engines.store(),
     directory: new Directory(),
-    snapshots: startingFrom(snapshot, engines.snapshots()),
+    shared: started,
     clock,
     log,
     signal: following.signal,

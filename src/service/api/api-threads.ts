@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SharedSnapshot } from '../../accounts/directory/snapshots/shared.ts';
+import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import type { Config } from '../../config/config.ts';
 import { MAX_UNPROVEN_KEYS } from '../../edge/checks.ts';
 import { windowsMemory } from '../../edge/rate-windows/memory.ts';
@@ -50,7 +50,7 @@ export interface ApiThreadOptions {
   readonly names: readonly ApiThreadName[];
   readonly standing: Standing;
   /** What the main thread's directory has started from, if anything. */
-  readonly snapshot: SharedSnapshot | undefined;
+  readonly directory: SharedRows | undefined;
   readonly metrics: Metrics;
   /** The position of a thread's directory. */
   readonly onMoved: (name: ApiThreadName, position: number) => void;
@@ -90,8 +90,8 @@ export class ApiThreads {
   }
 
   #start(name: ApiThreadName, rest: Pick<ApiThreadData, 'address' | 'pem' | 'shared'>): Promise<void> {
-    const { config, standing, snapshot } = this.#options;
-    const data: ApiThreadData = { config, name, standing: standing.memory, snapshot, ...rest };
+    const { config, standing, directory } = this.#options;
+    const data: ApiThreadData = { config, name, standing: standing.memory, directory, ...rest };
     const { promise: listening, resolve } = Promise.withResolvers<void>();
     const thread = startRoleThread<ApiThreadMessage>({
       role: 'api',

@@ -1,7 +1,7 @@
 import { Directory } from '../../../projections/directory.ts';
 import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import { DirectoryReach } from '../../accounts/directory/reach.ts';
-import { type SharedSnapshot, startingFrom } from '../../accounts/directory/snapshots/shared.ts';
+import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import { assertSecretsReadable } from '../../accounts/store-binding.ts';
 import type { Engines } from '../../app.ts';
@@ -33,7 +33,7 @@ export interface WebhooksRun {
   readonly holder: string;
   readonly signal: AbortSignal;
   /** What the main thread's directory has started from, if anything. */
-  readonly snapshot: SharedSnapshot | undefined;
+  readonly directory: SharedRows | undefined;
   readonly onCaughtUp: () => void;
   /** Called when the subscription is connected and the directory has caught up. */
   readonly onConnected: () => void;
@@ -128,7 +128,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
   const live = new LiveDirectory({
     store,
     directory,
-    snapshots: startingFrom(run.snapshot, engines.snapshots()),
+    shared: run.directory,
     clock: systemScheduler,
     log,
     signal: own.following,

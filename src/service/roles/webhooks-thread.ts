@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { SharedSnapshot } from '../../accounts/directory/snapshots/shared.ts';
+import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { openEngines } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
@@ -14,7 +14,7 @@ export interface WebhooksThreadData {
   readonly config: Config;
   readonly holder: string;
   /** What the main thread's directory has started from, if anything. */
-  readonly snapshot: SharedSnapshot | undefined;
+  readonly directory: SharedRows | undefined;
 }
 
 /** What the thread reports to the main thread. */
@@ -25,7 +25,7 @@ export type WebhooksThreadMessage =
   | { readonly kind: 'counted'; readonly attempts: AttemptReport; readonly loopDelayMs: number };
 
 /** The webhooks' thread: receivers have half a second to answer, and the API must not delay the measurement. */
-const { config: given, holder, snapshot } = workerData as WebhooksThreadData;
+const { config: given, holder, directory } = workerData as WebhooksThreadData;
 const config = configInThread(given);
 const stopping = new AbortController();
 parentPort?.once('message', () => stopping.abort());
@@ -41,7 +41,7 @@ try {
     engines,
     log,
     holder,
-    snapshot,
+    directory,
     signal: stopping.signal,
     onCaughtUp: () => post({ kind: 'caught up' }),
     onConnected: () => post({ kind: 'connected' }),

@@ -1,0 +1,68 @@
+import type { Position } from '../../../event-store/event-store.ts';
+
+/** One account as it is stored. */
+export interface DirectoryRow {
+  readonly accountId: number;
+  /** Of its last event. */
+  readonly revision: number;
+  readonly position: Position;
+  /** Written by `rowOf`. */
+  readonly packed: Uint8Array;
+}
+
+/** What the seal covers of a row. */
+export interface RowDigest extends Omit<DirectoryRow, 'packed'> {
+  /** SHA-256 of `packed`, hexadecimal. */
+  readonly digest: string;
+}
+
+export interface NewRow extends DirectoryRow, RowDigest {
+  /** Of its keys. */
+  readonly prefixes: readonly string[];
+}
+
+/** The newest account event in the rows: they were not made from a log that does not have it there. */
+export interface Anchor {
+  readonly position: Position;
+  readonly stream: string;
+  readonly revision: number;
+  readonly eventId: string;
+}
+
+/** What the rows are as of. */
+export interface RowsHead {
+  /** Of the rows' form: rows of another version are not read. */
+  readonly version: number;
+  /** The event store that they were made from. */
+  readonly storeId: string;
+  /** Every account event up to here is in the rows; they may have later ones too. */
+  readonly position: Position;
+  readonly anchor: Anchor;
+}
+
+export interface RowsCheckpoint extends RowsHead {
+  /** Of everything else here and of every row; in the checkpoint of rows that are not complete yet, any unique text. */
+  readonly seal: string;
+}
+
+/**
+ * Keeps the directory between two starts, one row for each account, so that a process need not read the whole log. It may
+ * be lost at any time: then it is built from the events. Nothing of it is believed without its seal.
+ *
+ * - `rows` and `digests` return every row in the order of the account ids, in short steps. They are not one moment: of a
+ *   row that is saved meanwhile either state is returned.
+ * - `save` replaces the rows of these accounts and the checkpoint in one commit. It returns false and changes nothing
+ *   where the checkpoint has another seal than `expected`: another process has saved since.
+ * - `clear` puts this checkpoint, then removes every row, in short steps, as long as the checkpoint stays.
+ * - `owners` returns the accounts of which a row had the prefix, by one look-up.
+ * - After `close` every call rejects with `STORE_CLOSED`.
+ */
+export interface DirectoryRows {
+  checkpoint(): Promise<RowsCheckpoint | undefined>;
+  rows(): AsyncIterable<DirectoryRow>;
+  digests(): AsyncIterable<RowDigest>;
+  owners(prefix: string): Promise<number[]>;
+  save(rows: readonly NewRow[], checkpoint: RowsCheckpoint, expected: string): Promise<boolean>;
+  clear(checkpoint: RowsCheckpoint): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,81 @@
+import type { Clock } from '../../../clock.ts';
+import type { Log } from '../../../log.ts';
+import type { DirectoryContent, StoredDirectory } from './stored-directory.ts';
+
+/** A starting process reads at most about as many again. */
+const EVENTS_BETWEEN = 1_000;
+/** Fewer events are saved after this time. */
+const MAX_BETWEEN_MS = 60_000;
+/** After a failure, or where another process saves. */
+const RETRY_AFTER_MS = 60_000;
+/** Of what the last save took: many changes at once must not be saved over and over, which delays applying them. */
+const REST_TIMES = 10;
+
+export interface SaverOptions {
+  readonly stored: Pick<StoredDirectory, 'save'>;
+  readonly storeId: () => Promise<string>;
+  readonly content: () => DirectoryContent;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/** Saves the directory from time to time, in the background. A failure is logged and retried. */
+export class DirectorySaver {
+  readonly #options: SaverOptions;
+  /** Account events since the last save. */
+  #unsaved = 0;
+  #unsavedSinceMs = 0;
+  #notBeforeMs = 0;
+  #isUnusable = false;
+  #saving: Promise<void> | undefined;
+
+  constructor(options: SaverOptions) {
+    this.#options = options;
+  }
+
+  /** What is stored could not be used: it is replaced at once. */
+  foundUnusable(): void {
+    this.#isUnusable = true;
+  }
+
+  /** Reports applied account events, perhaps none. Starts to save when it is time and `mayBegin`. */
+  applied(events: number, mayBegin: boolean): void {
+    const nowMs = this.#options.clock.now();
+    if (this.#unsaved === 0) this.#unsavedSinceMs = nowMs;
+    this.#unsaved += events;
+    if (!mayBegin || this.#unsaved === 0 || this.#saving !== undefined || nowMs < this.#notBeforeMs) return;
+    const isFew = this.#unsaved < EVENTS_BETWEEN && nowMs - this.#unsavedSinceMs < MAX_BETWEEN_MS;
+    if (isFew && !this.#isUnusable) return;
+    this.#saving = this.#save().finally(() => {
+      this.#saving = undefined;
+    });
+  }
+
+  async settle(): Promise<void> {
+    await this.#saving;
+  }
+
+  async #save(): Promise<void> {
+    const { stored, storeId, content, clock, log, signal } = this.#options;
+    const startedAtMs = clock.now();
+    const saved = this.#unsaved;
+    try {
+      const isSaved = await stored.save(content, {
+        ...{ storeId: await storeId(), signal },
+        replaced: this.#isUnusable,
+      });
+      if (isSaved) {
+        this.#unsaved -= saved;
+        this.#isUnusable = false;
+        this.#notBeforeMs = clock.now() + REST_TIMES * (clock.now() - startedAtMs);
+        log.info({ position: content().position }, 'directory saved');
+        return;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      log.warn({ err: error }, 'the directory could not be saved: retrying in a minute');
+    }
+    this.#notBeforeMs = clock.now() + RETRY_AFTER_MS;
+  }
+}

@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AccountState } from '../../../../projections/directory-entry.ts';
+import type { Clock } from '../../../clock.ts';
+import type { EventStore } from '../../../event-store/event-store.ts';
+import { storeIdentity } from '../../../event-store/store-identity.ts';
+import { DIRECTORY_VERSION, digestOf, rowOf } from './packed-row.ts';
+import type { Anchor, DirectoryRows, RowDigest, RowsCheckpoint, RowsHead } from './rows.ts';
+import { Sealing, type SealKeys } from './seal.ts';
+import { SharedPages, type SharedRows } from './shared-rows.ts';
+
+/** Of a checkpoint whose rows are not all saved yet. */
+const UNFINISHED = 0;
+/** Rows that others save while they are read are read again. */
+const MAX_READS = 5;
+const ROWS_A_COMMIT = 500;
+const ROWS_A_TURN = 5_000;
+
+export type Loading =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'loaded'; readonly loaded: SharedRows }
+  /** The events must be read from the first on, and the rows be saved anew. */
+  | { readonly kind: 'unusable'; readonly version: number; readonly reason: string };
+
+/** A directory as of now. */
+export interface DirectoryContent {
+  /** Every account event up to here is in it. */
+  readonly position: number;
+  /** `undefined` where there was no account event yet. */
+  readonly anchor: Anchor | undefined;
+  states(): Iterable<AccountState>;
+}
+
+/** The directory as it is stored: what is read of it was sealed by a process with one of the master keys. */
+export class StoredDirectory {
+  readonly #rows: DirectoryRows;
+  readonly #keys: SealKeys;
+
+  constructor(rows: DirectoryRows, keys: SealKeys) {
+    this.#rows = rows;
+    this.#keys = keys;
+  }
+
+  /** Rejects with `STORE_UNAVAILABLE` while an engine is unavailable. */
+  async load(store: EventStore, clock: Clock): Promise<Loading> {
+    for (let reads = 1; ; reads++) {
+      const checkpoint = await this.#rows.checkpoint();
+      if (checkpoint === undefined || checkpoint.version === UNFINISHED) return { kind: 'none' };
+      const { version } = checkpoint;
+      const keys = this.#keys.known();
+      const noKey = keys.length === 0 ? 'there is no master key to check them with' : undefined;
+      const misfit = noKey ?? (await misfitOf(checkpoint, store, clock));
+      if (misfit !== undefined) return { kind: 'unusable', version, reason: misfit };
+      const [sealing, pages] = [new Sealing(keys, checkpoint), new SharedPages()];
+      for await (const row of this.#rows.rows()) {
+        sealing.add({ ...row, digest: digestOf(row.packed) });
+        pages.add(row);
+      }
+      const { seal, position, anchor } = checkpoint;
+      if (sealing.seals().includes(seal))
+        return { kind: 'loaded', loaded: { position, anchor, pages: pages.finished() } };
+      const isAsBefore = (await this.#rows.checkpoint())?.seal === seal;
+      if (!isAsBefore && reads < MAX_READS) continue;
+      const reason = 'a row or the checkpoint is not as it was saved, or was sealed with another master key';
+      return { kind: 'unusable', version, reason };
+    }
+  }
+
+  /**
+   * Saves what has changed since the rows were saved, in short steps, each of which leaves rows to start from. Where these
+   * are not sealed, are of another store, or must be `replaced`, every account is saved anew. Returns whether all is saved, by
+   * whomever: of several processes at once only one saves, and none replaces rows with older ones.
+   */
+  async save(
+    content: () => DirectoryContent,
+    { storeId, replaced, signal }: { storeId: string; replaced: boolean; signal: AbortSignal },
+  ): Promise<boolean> {
+    const key = this.#keys.current();
+    const found = await this.#rows.checkpoint();
+    if (found !== undefined && found.version > DIRECTORY_VERSION) return true; // a newer version of the service keeps them
+    const listed = replaced ? undefined : await this.#list(found, storeId);
+    const present = content();
+    if (present.anchor === undefined) return true;
+    if (listed !== undefined && listed.checkpoint.anchor.position > present.anchor.position) return true;
+    const digests = listed?.digests ?? new Map<number, RowDigest>();
+    const changed: AccountState[] = [];
+    for (const state of present.states())
+      if (digests.get(state.id)?.position !== state.position) changed.push(state);
+    if (listed !== undefined && changed.length === 0) return true;
+
+    const begun = { version: UNFINISHED, storeId, position: 0, anchor: present.anchor, seal: randomUUID() };
+    let stored: RowsCheckpoint = listed?.checkpoint ?? begun;
+    if (stored === begun) await this.#rows.clear(begun);
+    for (let from = 0; from < changed.length; from += ROWS_A_COMMIT) {
+      signal.throwIfAborted();
+      const isLast = from + ROWS_A_COMMIT >= changed.length;
+      const rows = changed.slice(from, from + ROWS_A_COMMIT).map(rowOf);
+      const { anchor = present.anchor } = content();
+      for (const { packed: _, prefixes: __, ...digest } of rows) digests.set(digest.accountId, digest);
+      const position = isLast ? present.position : stored.position;
+      const head = { version: DIRECTORY_VERSION, storeId, position, anchor };
+      const next: RowsCheckpoint =
+        stored.version === UNFINISHED && !isLast
+          ? stored
+          : { ...head, seal: await sealOf(key, head, digests) };
+      if (!(await this.#rows.save(rows, next, stored.seal))) return false;
+      stored = next;
+      await nextTurn();
+    }
+    return true;
+  }
+
+  /** The accounts that may have a key with this prefix, to be checked by their streams. */
+  owners(prefix: string): Promise<number[]> {
+    return this.#rows.owners(prefix);
+  }
+
+  close(): Promise<void> {
+    return this.#rows.close();
+  }
+
+  /** The digests of the rows, if their seal fits. */
+  async #list(
+    checkpoint: RowsCheckpoint | undefined,
+    storeId: string,
+  ): Promise<{ checkpoint: RowsCheckpoint; digests: Map<number, RowDigest> } | undefined> {
+    if (checkpoint?.version !== DIRECTORY_VERSION || checkpoint.storeId !== storeId) return undefined;
+    const sealing = new Sealing(this.#keys.known(), checkpoint);
+    const digests = new Map<number, RowDigest>();
+    for await (const row of this.#rows.digests()) {
+      sealing.add(row);
+      digests.set(row.accountId, row);
+    }
+    return sealing.seals().includes(checkpoint.seal) ? { checkpoint, digests } : undefined;
+  }
+}
+
+async function misfitOf(
+  { version, storeId, position, anchor }: RowsHead,
+  store: EventStore,
+  clock: Clock,
+): Promise<string | undefined> {
+  if (version !== DIRECTORY_VERSION) {
+    return `they have version ${version} and this program reads ${DIRECTORY_VERSION}`;
+  }
+  const id = await storeIdentity(store, clock);
+  if (storeId !== id) return `they were made from event store ${storeId} and this one is ${id}`;
+  if (!(await store.hasReached(Math.max(position, anchor.position)))) {
+    return `they are at position ${position} and the event store ends at ${await store.head()}`;
+  }
+  // A store that was restored from an older backup and has grown since has other events at the same positions.
+  const [found] = await store.readStream(anchor.stream, { fromRevision: anchor.revision });
+  if (found?.id === anchor.eventId && found.position === anchor.position) return undefined;
+  return `event ${anchor.revision} of ${anchor.stream} is another one in this event store`;
+}
+
+async function sealOf(key: Buffer, head: RowsHead, digests: ReadonlyMap<number, RowDigest>): Promise<string> {
+  const sealing = new Sealing([key], head);
+  const inOrder = [...digests.values()].sort((a, b) => a.accountId - b.accountId);
+  for (const [index, digest] of inOrder.entries()) {
+    sealing.add(digest);
+    if (index % ROWS_A_TURN === 0) await nextTurn();
+  }
+  const [seal = ''] = sealing.seals();
+  return seal;
+}
