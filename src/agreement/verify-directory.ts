@@ -38,7 +38,7 @@ export async function verifyDirectory(
     }
   }
   const differences =
-    loading.kind === 'unusable' && loading.version === DIRECTORY_VERSION
+    loading.kind === 'unusable' && loading.checkpoint.version === DIRECTORY_VERSION
       ? [`the stored directory can not be used: ${loading.reason}`]
       : [];
   const isAskedFor = ({ id }: AccountState): boolean => accountId === undefined || id === accountId;

@@ -3,41 +3,34 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../projections/directory.ts';
 import type { AccountState } from '../../projections/directory-entry.ts';
 import { applyToDirectory } from '../../src/accounts/directory/apply-to-directory.ts';
-import {
-  DIRECTORY_SNAPSHOT_VERSION,
-  snapshotParts,
-} from '../../src/accounts/directory/snapshots/snapshot.ts';
-import { openSqliteDirectorySnapshots } from '../../src/accounts/directory/snapshots/sqlite.ts';
+import type { RowsHead } from '../../src/accounts/directory/rows/rows.ts';
 import { skipEvent } from '../../src/accounts/skip-event.ts';
 import { verifyDirectory } from '../../src/agreement/verify-directory.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { RecordedEvent } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
-import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { keyIssued, onKey, opened } from '../support/accounts/account-samples.ts';
-import { sealKeys } from '../support/accounts/seal-keys.ts';
+import { openStored, reseal, saveAll } from '../support/accounts/stored-directory.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 
 interface Changes {
-  readonly version?: number;
-  readonly storeId?: string;
+  readonly head?: Partial<RowsHead>;
   /** Events that are in no stream. */
   readonly invented?: readonly RecordedEvent[];
   readonly states?: (states: AccountState[]) => AccountState[];
 }
 
-/** Accounts 7 and 9, and a snapshot that was made of those events that `known` picks, and changed since. */
+/** Accounts 7 and 9, and what was stored of those events that `known` picks, and changed since. */
 async function machine(known?: (event: RecordedEvent) => boolean, changes: Changes = {}) {
   const folder = temporaryFolder();
   const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock: systemClock });
-  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db'), keys: sealKeys(1) });
+  const { rows, stored } = openStored(folder);
   onTestFinished(async () => {
-    for (const open of [snapshots, store]) await open.close();
+    for (const open of [stored, store]) await open.close();
   });
-  const storeId = await storeIdentity(store, systemClock);
   const streams = {
     'account-7': [opened(), keyIssued(), onKey('KeySwitchedOff')],
     'account-9': [opened('Other', 9)],
@@ -48,37 +41,32 @@ async function machine(known?: (event: RecordedEvent) => boolean, changes: Chang
   }
   if (known !== undefined) {
     const directory = new Directory();
-    const [first] = await store.readStream('account-7');
-    if (first === undefined) throw new Error('no event');
     for (const stream of Object.keys(streams))
       for (const event of await store.readStream(stream))
         if (known(event)) applyToDirectory(directory, event);
     for (const event of changes.invented ?? []) applyToDirectory(directory, event);
     const states = [...directory.states()];
-    const { position, stream, revision, id: eventId } = first;
-    const anchor = { position, stream, revision, eventId };
-    await snapshots.save(
-      { version: DIRECTORY_SNAPSHOT_VERSION, storeId, position: await store.head(), ...changes },
-      snapshotParts({ anchor, events: [], accounts: changes.states?.(states) ?? states }),
-    );
+    const directoryAs = { states: () => changes.states?.(states) ?? states };
+    await saveAll({ store, clock: systemClock, stored }, directoryAs);
+    if (changes.head !== undefined) await reseal(rows, changes.head);
   }
   return {
     store,
-    verify: (accountId?: number) => verifyDirectory({ store, snapshots, clock: systemClock }, accountId),
+    verify: (accountId?: number) => verifyDirectory({ store, stored, clock: systemClock }, accountId),
   };
 }
 
-test('without a snapshot the directory is what the streams say', async () => {
+test('with nothing stored the directory is what the streams say', async () => {
   const { verify } = await machine();
   expect(await verify()).toEqual({ checked: 2, differences: [] });
 });
 
-test('with a snapshot of every event it is, too', async () => {
+test('with every event in what is stored it is, too', async () => {
   const { verify } = await machine(() => true);
   expect(await verify()).toEqual({ checked: 2, differences: [] });
 });
 
-test('a snapshot that lacks an event, or an account, differs from the streams, by account', async () => {
+test('what is stored and lacks an event, or an account, differs from the streams, by account', async () => {
   const { verify } = await machine(({ type, stream }) => type !== 'KeySwitchedOff' && stream !== 'account-9');
   expect(await verify()).toEqual({
     checked: 2,
@@ -98,20 +86,20 @@ test('an account that is in no stream is a difference', async () => {
 test('the prefixes by which keys are found are compared too, whatever the account says', async () => {
   const { verify } = await machine(() => true, {
     states: (states) =>
-      states.map(({ packed, ...state }) => ({
-        ...state,
+      states.map(({ id, position, revision, packed }) => ({
+        ...{ id, position, revision, unreadable: null, lastKeys: undefined, keyEvents: undefined },
         packed: packed && { ...packed, prefixes: ['other'] },
       })),
   });
   expect((await verify(7)).differences).toEqual(['account 7 is not as its stream says']);
 });
 
-test('a snapshot that was changed is a difference; one of another version of the program is none', async () => {
-  const changed = await machine(() => true, { storeId: 'another' });
+test('what was changed is a difference; what is of another version of the program is none', async () => {
+  const changed = await machine(() => true, { head: { storeId: 'another' } });
   expect((await changed.verify()).differences).toEqual([
-    expect.stringMatching(/^the stored snapshot can not be used: .*another/),
+    expect.stringMatching(/^the stored directory can not be used: .*another/),
   ]);
-  const { verify } = await machine(() => true, { version: DIRECTORY_SNAPSHOT_VERSION - 1 });
+  const { verify } = await machine(() => true, { head: { version: 4 } });
   expect((await verify()).differences).toEqual([]);
 });
 

@@ -22,10 +22,10 @@ function directoryOf(...events: readonly (AccountEvent | undefined)[]): Director
   return directory;
 }
 
-/** As a snapshot brings them: copies, since the other directory keeps its own. */
+/** As they are read from a store: copies, since the other directory keeps its own. */
 const statesOf = (directory: Directory): AccountState[] =>
-  [...directory.states()].map(({ id, position, revision, unreadable, packed, lastKeys }) =>
-    structuredClone({ id, position, revision, unreadable, packed, lastKeys }),
+  [...directory.states()].map(({ id, position, revision, unreadable, packed, lastKeys, keyEvents }) =>
+    structuredClone({ id, position, revision, unreadable, packed, lastKeys, keyEvents }),
   );
 
 function restored(from: Directory, position = from.position): Directory {
@@ -77,6 +77,7 @@ describe('a directory that takes over another’s states', () => {
       revision: 0,
       unreadable: null,
       lastKeys: undefined,
+      keyEvents: undefined,
     };
     directory.restore([state], 1);
     expect([directory.account(7)?.revision, directory.key(PREFIX)]).toEqual([0, undefined]);

@@ -3,7 +3,6 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type Engines, openEngines } from '../../src/app.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { FuelError } from '../../src/errors.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { silentLog } from '../../src/log.ts';
@@ -30,7 +29,7 @@ async function start(steps: (store: EventStore) => Partial<EventStore> = () => (
   };
   const starting = () =>
     startDirectory({
-      ...{ engines: on, clock: systemClock, log: silentLog, parts, holder: 'this' },
+      ...{ engines: on, clock: systemClock, log: silentLog, parts },
       onMoved: () => undefined,
       signal: stopping.signal,
     });
@@ -62,21 +61,4 @@ test('a directory that ends with an error ends the start with it', async () => {
     },
   }));
   await expect(starting()).rejects.toThrow('a fault');
-});
-
-test('threads start from the directory as it is when they start, though the store was waited for', async () => {
-  let asked = 0;
-  const { starting, record } = await start((store) => ({
-    async readStream(stream, options) {
-      if (stream !== 'store' && ++asked === 1) {
-        await record(8);
-        throw new FuelError('STORE_UNAVAILABLE', 'away for a moment');
-      }
-      return store.readStream(stream, options);
-    },
-  }));
-  await record(7);
-  const { live, snapshot } = await starting();
-  expect(snapshot?.header.position).toBeGreaterThanOrEqual(1);
-  expect(snapshot?.header.position).toBe(live.directory.position);
 });

@@ -9,10 +9,9 @@ import type { Log } from '../../log.ts';
 import { retryWhileUnavailable } from '../../retry.ts';
 import { applyRead, readAccountEvent } from './apply-to-directory.ts';
 import { restoreDirectory } from './restore-directory.ts';
-import { rowOf } from './rows/packed-row.ts';
 import type { Anchor } from './rows/rows.ts';
 import { DirectorySaver } from './rows/saver.ts';
-import { SharedPages, type SharedRows } from './rows/shared-rows.ts';
+import { type SharedRows, sharedRows } from './rows/shared-rows.ts';
 import type { DirectoryContent, StoredDirectory } from './rows/stored-directory.ts';
 
 export interface LiveDirectoryOptions {
@@ -142,12 +141,12 @@ export class LiveDirectory {
     const loading = await stored?.load(store, clock);
     if (loading?.kind === 'loaded') return loading.loaded;
     if (loading?.kind !== 'unusable') return undefined;
-    const { reason } = loading;
+    const { reason, checkpoint } = loading;
     log.warn(
       { reason },
       'the stored directory can not be used: reading every account event, and replacing it',
     );
-    this.#saver?.foundUnusable();
+    this.#saver?.foundUnusable(checkpoint.seal);
     return undefined;
   }
 
@@ -184,9 +183,7 @@ export class LiveDirectory {
   /** What other threads of the process start from; `undefined` where there was no event yet. */
   get shared(): SharedRows | undefined {
     if (this.#loaded !== undefined || this.#anchor === undefined) return this.#loaded;
-    const pages = new SharedPages();
-    for (const state of this.#options.directory.states()) pages.add(rowOf(state));
-    return { position: this.#checkpoint, anchor: this.#anchor, pages: pages.finished() };
+    return sharedRows(this.#options.directory.states(), { position: this.#checkpoint, anchor: this.#anchor });
   }
 
   #content(): DirectoryContent {

@@ -1,24 +1,16 @@
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
+import type { AccountState } from '../../../projections/directory-entry.ts';
 import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import { restoreDirectory } from '../../../src/accounts/directory/restore-directory.ts';
-import {
-  DIRECTORY_SNAPSHOT_VERSION,
-  snapshotParts,
-} from '../../../src/accounts/directory/snapshots/snapshot.ts';
-import type {
-  DirectorySnapshots,
-  SnapshotHeader,
-} from '../../../src/accounts/directory/snapshots/snapshots.ts';
-import { openSqliteDirectorySnapshots } from '../../../src/accounts/directory/snapshots/sqlite.ts';
-import { openSqliteCoordination } from '../../../src/coordination/sqlite.ts';
+import type { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { FuelError } from '../../../src/errors.ts';
 import type { EventStore, SubscriptionBatch } from '../../../src/event-store/event-store.ts';
-import { storeIdentity } from '../../../src/event-store/store-identity.ts';
+import { NONE_SKIPPED } from '../../../src/event-store/skipped-events.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
-import { sealKeys } from '../../support/accounts/seal-keys.ts';
+import { contentOf } from '../../support/accounts/directory-content.ts';
+import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { memoryLog } from '../../support/service/api.ts';
@@ -50,15 +42,18 @@ function handed(store: EventStore) {
   return { followed, hand };
 }
 
+const placeOf = ({ id, position, revision }: AccountState) => ({
+  ...{ id, position, revision, lastKeys: undefined, keyEvents: undefined },
+});
+
 function machine() {
   const stores = openPushStores();
   const { clock, store, folder } = stores;
-  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db'), keys: sealKeys(1) });
-  const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock });
-  onTestFinished(() => Promise.all([snapshots.close(), coordination.close()]).then(() => undefined));
+  const { rows, stored } = openStored(folder);
+  onTestFinished(() => stored.close());
 
-  /** A process on this store; it saves snapshots where `saves`. */
-  function start(on: EventStore = store, saves: DirectorySnapshots | undefined = undefined) {
+  /** A process on this store. */
+  function start(on: EventStore = store, from: StoredDirectory = stored) {
     const lines: Record<string, unknown>[] = [];
     const told: string[] = [];
     /** What the directory was when a move was reported. */
@@ -71,9 +66,8 @@ function machine() {
         clock,
         log: memoryLog(lines),
         signal: stopping.signal,
-        snapshots,
+        stored: from,
       },
-      ...(saves && { saving: { snapshots: saves, coordination, holder: 'this' } }),
       onMoved: (position) =>
         moved.push({ position, of: live.directory.position, isCaughtUp: live.isCaughtUp }),
       onEvent: ({ type }) => told.push(`${type} ${live.directory.account(7)?.revision}`),
@@ -88,27 +82,16 @@ function machine() {
   }
 
   /** Saves the directory as of now; accounts of `closed` as by a version that could not read their first event. */
-  async function save(
-    options: { closed?: readonly number[]; anchor?: object } = {},
-  ): Promise<SnapshotHeader> {
+  async function save({ closed = [] }: { closed?: readonly number[] } = {}): Promise<number> {
     const directory = await loadDirectory(store);
-    const [last] = (await store.readBackwards({ prefixes: ['account-'], limit: 1 })).events;
-    if (last === undefined) throw new Error('nothing was recorded');
-    const accounts = [...directory.states()].map((state) =>
-      options.closed?.includes(state.id)
-        ? { ...state, packed: undefined, unreadable: { position: 1, revision: 0, reason: 'new' } }
+    const states = [...directory.states()].map((state) =>
+      closed.includes(state.id)
+        ? { ...placeOf(state), packed: undefined, unreadable: { position: 1, reason: 'new' } }
         : state,
     );
-    const header = {
-      version: DIRECTORY_SNAPSHOT_VERSION,
-      storeId: await storeIdentity(store, clock),
-      position: last.position,
-    };
-    const anchor = { ...last, eventId: last.id, ...options.anchor };
-    await snapshots.save(header, snapshotParts({ anchor, events: [], accounts }));
-    return header;
+    return saveAll({ store, clock, stored }, { states: () => states });
   }
-  return { ...stores, snapshots, start, save };
+  return { ...stores, rows, stored, start, save };
 }
 
 test('a move is reported when the directory is there, and knows that it has caught up', async () => {
@@ -166,19 +149,20 @@ test('a store that answers again is said to be available with the first batch', 
   ]);
 });
 
-test('a process that stops while it saves a snapshot has ended when that is done', async () => {
-  const { store, account, snapshots, start } = machine();
+test('a process that stops while it saves the directory has ended when that is done', async () => {
+  const { store, account, stored, start } = machine();
   await account(opened(), ...Array.from({ length: 999 }, () => onKey('WebhookFailing')));
   const [saving, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const steps: string[] = [];
   const { abort, ended } = start(store, {
-    ...snapshots,
+    load: stored.load.bind(stored),
     async save() {
       saving.resolve();
       await finish.promise;
       steps.push('saved');
+      return true;
     },
-  });
+  } as Partial<StoredDirectory> as StoredDirectory);
   await saving.promise;
   abort();
   const isEnded = ended.then(() => void steps.push('ended'));
@@ -187,31 +171,42 @@ test('a process that stops while it saves a snapshot has ended when that is done
   expect(steps).toEqual(['saved', 'ended']);
 });
 
-test('what a directory was restored from is in what it hands over, with nothing new recorded', async () => {
-  const { account, store, snapshots, start, save } = machine();
+test('a thread starts from what the main thread has read, or folded, and is told the same', async () => {
+  const { account, store, clock, start, save } = machine();
   await account(opened(), keyIssued(), onKey('KeySwitchedOff'));
-  const first = start();
-  await first.live.whenCaughtUp;
-  await first.stop();
-  const { content } = first.live;
-  if (content === undefined) throw new Error('the first one has applied events');
-  const events = [...content.events];
-  await snapshots.save(await save(), snapshotParts({ ...content, events }));
-  const second = start();
-  await second.live.whenCaughtUp;
-  expect(second.told).toEqual(['KeySwitchedOff 2']);
-  const again = second.live.content;
-  expect({ anchor: again?.anchor, events: [...(again?.events ?? [])] }).toEqual({
-    anchor: content.anchor,
-    events,
-  });
-  expect((await loadDirectory(store, snapshots)).position).toBe(await store.head());
+  for (const _ of ['folded', 'read']) {
+    const main = start();
+    await main.live.whenCaughtUp;
+    const shared = structuredClone(main.live.shared);
+    const told: string[] = [];
+    const stopping = new AbortController();
+    const directory = new Directory();
+    const onEvent = ({ type }: { type: string }) => told.push(type);
+    const options = { store, directory, clock, log: memoryLog([]), signal: stopping.signal };
+    const thread = new LiveDirectory({ ...options, shared, onEvent });
+    const ended = thread.run();
+    await thread.whenCaughtUp;
+    expect(contentOf(directory)).toEqual(contentOf(main.live.directory));
+    expect(told).toEqual(['KeySwitchedOff']);
+    stopping.abort();
+    await Promise.all([ended, main.stop()]);
+    await save();
+  }
 });
 
-test('a snapshot of a copy of this log, with the same events at other positions, is not used', async () => {
-  const { account, start, save } = machine();
+test('where nothing was recorded there is nothing for threads to start from', async () => {
+  const { live } = machine().start();
+  await live.whenCaughtUp;
+  expect(live.shared).toBeUndefined();
+});
+
+test('a directory stored from a copy of this log, with the same events at other positions, is not used', async () => {
+  const { account, rows, start, save } = machine();
   await account(opened(), keyIssued());
-  await save({ anchor: { position: 1_000 } });
+  await save();
+  const checkpoint = await rows.checkpoint();
+  if (checkpoint === undefined) throw new Error('nothing was saved');
+  await reseal(rows, { anchor: { ...checkpoint.anchor, position: 1 } });
   const { live, lines } = start();
   await live.whenCaughtUp;
   expect(lines).toContainEqual(
@@ -220,7 +215,7 @@ test('a snapshot of a copy of this log, with the same events at other positions,
   expect(live.directory.account(7)?.revision).toBe(1);
 });
 
-test('what was recorded after a snapshot is reported once, also of an account that is read anew', async () => {
+test('what was recorded after the directory was saved is reported once, also of an account that is read anew', async () => {
   const { account, start, save } = machine();
   await account(opened(), keyIssued(), onKey('KeySwitchedOff'));
   await save({ closed: [7] });
@@ -232,32 +227,13 @@ test('what was recorded after a snapshot is reported once, also of an account th
 });
 
 test('a store that becomes unavailable during the restore leaves the directory empty', async () => {
-  const { account, store, clock, snapshots, save } = machine();
+  const { account, store, clock, stored, save } = machine();
   await account(opened(), keyIssued());
   await save({ closed: [7] });
+  const loading = await stored.load(store, clock);
+  if (loading.kind !== 'loaded') throw new Error(loading.kind);
   const directory = new Directory();
-  const on = storeWith(store, { readStreams: unavailable });
-  await expect(restoreDirectory({ directory, snapshots, store: on, clock })).rejects.toThrow('away');
+  const on = { store: storeWith(store, { readStreams: unavailable }), skipped: NONE_SKIPPED };
+  await expect(restoreDirectory(directory, loading.loaded, on)).rejects.toThrow('away');
   expect([directory.position, [...directory.accounts()]]).toEqual([0, []]);
-});
-
-test('a snapshot that is replaced while it is read is read once more', async () => {
-  const { account, store, clock, snapshots, save } = machine();
-  await account(opened());
-  const header = await save();
-  let loads = 0;
-  const replaced = {
-    async load() {
-      loads += 1;
-      const stored = await snapshots.load();
-      // biome-ignore lint/correctness/useYield: it ends before the first part
-      const gone = (async function* (): AsyncGenerator<Uint8Array> {
-        throw new Error('0 of 2 chunks were read');
-      })();
-      return stored && loads === 1 ? { ...stored, parts: gone } : stored;
-    },
-  };
-  const directory = new Directory();
-  const restoring = await restoreDirectory({ directory, snapshots: replaced, store, clock });
-  expect([restoring.kind, loads, directory.position]).toEqual(['restored', 2, header.position]);
 });

@@ -1,31 +1,21 @@
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
 import { readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
 import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
-import {
-  DIRECTORY_SNAPSHOT_VERSION,
-  snapshotParts,
-} from '../../../src/accounts/directory/snapshots/snapshot.ts';
-import type {
-  DirectorySnapshots,
-  SnapshotHeader,
-} from '../../../src/accounts/directory/snapshots/snapshots.ts';
-import { openSqliteDirectorySnapshots } from '../../../src/accounts/directory/snapshots/sqlite.ts';
+import { rowOf } from '../../../src/accounts/directory/rows/packed-row.ts';
+import type { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { verifyDirectory } from '../../../src/agreement/verify-directory.ts';
-import { openSqliteCoordination } from '../../../src/coordination/sqlite.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { FuelError } from '../../../src/errors.ts';
 import type { EventStore, RecordedEvent, SubscribeOptions } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
-import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { contentOf } from '../../support/accounts/directory-content.ts';
-import { sealKeys } from '../../support/accounts/seal-keys.ts';
+import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/waiting.ts';
@@ -36,15 +26,16 @@ const contacts = (n: number): AccountEvent => ({
   data: { account_id: 9, emails: [`${n}@example.com`] },
 });
 
+const anchor = (position: number) => ({ position, stream: 'account-9', revision: 0, eventId: 'another' });
+
 /** A machine with its stores, on which processes are started. */
 function machine() {
   const folder = temporaryFolder();
   const clock = new FakeClock();
   const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db'), keys: sealKeys(1) });
-  const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock });
+  const { rows, stored } = openStored(folder);
   onTestFinished(async () => {
-    for (const opened of [coordination, snapshots, store]) await opened.close();
+    for (const opened of [stored, store]) await opened.close();
   });
 
   async function record(stream: string, ...events: readonly AccountEvent[]): Promise<number> {
@@ -54,13 +45,13 @@ function machine() {
     return result.position;
   }
 
-  /** Enough events for a snapshot, on account 9. */
+  /** Enough events to be saved, on account 9. */
   async function recordMany(): Promise<void> {
     await record('account-9', ...Array.from({ length: 1_000 }, (_, n) => contacts(n)));
   }
 
   /** Starts a process that follows the account streams and saves, and waits until it has caught up. */
-  async function start(options: { readonly snapshots?: DirectorySnapshots; readonly holder?: string } = {}) {
+  async function start(on: Partial<Pick<StoredDirectory, 'load' | 'save'>> = {}) {
     const begunAt: number[] = [];
     const told: { event: AccountEvent; position: number; atMs: number }[] = [];
     const lines: string[] = [];
@@ -71,8 +62,7 @@ function machine() {
       clock,
       log: pino({ level: 'info' }, { write: (line) => void lines.push(line) }),
       signal: stopping.signal,
-      snapshots: options.snapshots ?? snapshots,
-      saving: { snapshots: options.snapshots ?? snapshots, coordination, holder: options.holder ?? 'this' },
+      stored: storedWith(stored, on),
       onEvent: (event, place) => void told.push({ event, ...place }),
     });
     const running = live.run();
@@ -85,8 +75,8 @@ function machine() {
     return { live, told, lines, begunAt, stop };
   }
 
-  const savedAt = async () => (await snapshots.load())?.header.position;
-  return { folder, store, snapshots, coordination, clock, record, recordMany, start, savedAt };
+  const savedAt = async () => (await rows.checkpoint())?.position;
+  return { store, rows, stored, clock, record, recordMany, start, savedAt };
 }
 
 type Machine = ReturnType<typeof machine>;
@@ -105,10 +95,19 @@ function watched(store: EventStore, begunAt: number[]): EventStore {
   });
 }
 
-const partsOf = (...texts: readonly string[]) => texts.map((text) => Buffer.from(text));
+/** The stored directory, of which some steps are replaced. */
+function storedWith(stored: StoredDirectory, steps: Partial<Pick<StoredDirectory, 'load' | 'save'>>) {
+  return {
+    load: stored.load.bind(stored),
+    save: stored.save.bind(stored),
+    owners: stored.owners.bind(stored),
+    close: () => stored.close(),
+    ...steps,
+  } as StoredDirectory;
+}
 
 /** Saves what a process would that could not read some of the events, by its own account of them. */
-async function saveAs(m: Machine, couldRead: (event: RecordedEvent) => boolean): Promise<SnapshotHeader> {
+async function saveAs(m: Machine, couldRead: (event: RecordedEvent) => boolean): Promise<number> {
   const directory = new Directory();
   const events = (await m.store.readStreams(['account-7', 'account-9'])).flat();
   events.sort((a, b) => a.position - b.position);
@@ -118,17 +117,11 @@ async function saveAs(m: Machine, couldRead: (event: RecordedEvent) => boolean):
       : ({ ok: false, reason: 'new' } as const);
     directory.apply({ ...recorded, decoded });
   }
-  const last = events.at(-1);
-  if (last === undefined) throw new Error('there are no events');
-  const storeId = await storeIdentity(m.store, m.clock);
-  const header = { version: DIRECTORY_SNAPSHOT_VERSION, storeId, position: directory.position };
-  const anchor = { ...last, eventId: last.id };
-  await m.snapshots.save(header, snapshotParts({ anchor, events: [], accounts: directory.states() }));
-  return header;
+  return saveAll(m, directory);
 }
 
 describe('a process that starts', () => {
-  test('starts from the snapshot that another has saved, and reads only what comes after it', async () => {
+  test('starts from what another has saved, and reads only what comes after it', async () => {
     const m = machine();
     await m.record('account-7', opened(), keyIssued(), webhookSet());
     const offAt = await m.record('account-7', onKey('KeySwitchedOff'));
@@ -155,84 +148,72 @@ describe('a process that starts', () => {
   });
 
   test.each<[string, RegExp, (m: Machine) => Promise<void>]>([
+    ['of another version', /version 4/, (m) => reseal(m.rows, { version: 4 })],
+    ['of another event store', /event store elsewhere/, (m) => reseal(m.rows, { storeId: 'elsewhere' })],
+    ['from behind the end of the log', /the event store ends at/, (m) => reseal(m.rows, { position: 1e9 })],
     [
-      'of another version',
-      /version 99/,
-      async (m) => m.snapshots.save({ ...(await saveAs(m, () => true)), version: 99 }, partsOf('{}')),
-    ],
-    [
-      'of another event store',
-      /event store elsewhere/,
-      async (m) =>
-        m.snapshots.save({ ...(await saveAs(m, () => true)), storeId: 'elsewhere' }, partsOf('{}')),
-    ],
-    [
-      'from behind the end of the log',
+      'whose accounts are from behind it',
       /the event store ends at/,
-      async (m) => m.snapshots.save({ ...(await saveAs(m, () => true)), position: 1e9 }, partsOf('{}')),
+      (m) => reseal(m.rows, { anchor: anchor(1e9) }),
     ],
     [
-      'that is damaged',
-      /JSON/,
-      async (m) => m.snapshots.save(await saveAs(m, () => true), partsOf('{"accounts":[', '')),
+      'of which something was changed',
+      /not as it was saved/,
+      async (m) => {
+        const checkpoint = await m.rows.checkpoint();
+        if (checkpoint !== undefined) await m.rows.save([], { ...checkpoint, seal: 'x' }, checkpoint.seal);
+      },
     ],
     [
       'of a log that has gone another way since',
       /event 0 of account-9 is another one/,
-      async (m) => {
-        const anchor = { position: 1, stream: 'account-9', revision: 0, eventId: 'another' };
-        const parts = snapshotParts({ anchor, events: [], accounts: [] });
-        await m.snapshots.save(await saveAs(m, () => true), parts);
-      },
+      (m) => reseal(m.rows, { anchor: anchor(1) }),
     ],
   ])(
-    'does not use a snapshot %s: it says why, reads every event and saves anew',
+    'does not use a stored directory %s: it says why, reads every event and replaces it',
     async (_, reason, spoil) => {
       const m = machine();
       await m.record('account-9', opened('Other', 9));
       await m.recordMany();
+      await saveAs(m, () => true);
       await spoil(m);
       const { live, begunAt, lines } = await m.start();
       expect(begunAt).toEqual([0]);
       expect(live.directory.account(9)?.revision).toBe(1_000);
       expect(lines.map((line) => JSON.parse(line).reason)).toContainEqual(expect.stringMatching(reason));
-      await until(async () => lines.some((line) => line.includes('snapshot saved')), 5_000);
+      await until(async () => lines.some((line) => line.includes('directory saved')), 5_000);
       const { begunAt: next } = await m.start();
       expect(next).toEqual([await m.savedAt()]);
     },
   );
 
-  test('does not start from a snapshot that is said to be newer than it is, and soon replaces it', async () => {
+  test('does not switch a key on again where its older row was put back, and soon replaces that', async () => {
     const m = machine();
     await m.record('account-7', opened(), keyIssued());
     await saveAs(m, () => true);
-    const end = await m.record('account-7', onKey('KeySwitchedOff'));
-    const db = new DatabaseSync(join(m.folder, 'directory.db'));
-    db.prepare('UPDATE snapshot SET position = ?').run(end);
-    db.close();
-    const agreement = () => verifyDirectory({ ...m, snapshots: m.snapshots });
+    const older = [...(await loadDirectory(m.store)).states()].map(rowOf);
+    await m.record('account-7', onKey('KeySwitchedOff'));
+    await saveAs(m, () => true);
+    const checkpoint = await m.rows.checkpoint();
+    if (checkpoint === undefined) throw new Error('nothing was saved');
+    await m.rows.save(older, checkpoint, checkpoint.seal);
+    const agreement = () => verifyDirectory(m);
     expect((await agreement()).differences).toEqual([expect.stringContaining('not as it was saved')]);
     const { live, lines } = await m.start();
     expect(live.directory.key(PREFIX)?.key.active).toBe(false);
-    expect(lines.map((line) => JSON.parse(line).reason)).toContainEqual(
-      expect.stringContaining('not as it was saved'),
-    );
-    await until(async () => lines.some((line) => line.includes('snapshot saved')), 5_000);
+    await until(async () => lines.some((line) => line.includes('directory saved')), 5_000);
     expect(await agreement()).toEqual({ checked: 1, differences: [] });
   });
 
-  test('waits while the snapshots can not be reached, rather than read a long log', async () => {
+  test('waits while the stored directory can not be reached, rather than read a long log', async () => {
     const m = machine();
     await m.record('account-9', opened('Other', 9));
-    const { position } = await saveAs(m, () => true);
+    const position = await saveAs(m, () => true);
     let away = 2;
     const { begunAt } = await m.start({
-      snapshots: {
-        ...m.snapshots,
-        async load() {
-          if (away-- > 0) throw new FuelError('STORE_UNAVAILABLE', 'away');
-          return m.snapshots.load();
-        },
+      async load(...all) {
+        if (away-- > 0) throw new FuelError('STORE_UNAVAILABLE', 'away');
+        return m.stored.load(...all);
       },
     });
     expect(begunAt).toEqual([position]);
@@ -274,48 +255,27 @@ describe('an account that was closed by an event which the process that saved co
   });
 });
 
-describe('saving a snapshot', () => {
-  test('is done by one process at a time; another retries after a minute', async () => {
+describe('saving the directory', () => {
+  test('of two processes at once is done by one; the other one retries after a minute', async () => {
     const m = machine();
     await m.record('account-9', opened('Other', 9));
+    let tries = 0;
+    const { lines } = await m.start({
+      save: async (...all) => (tries++ === 0 ? false : m.stored.save(...all)),
+    });
     await m.recordMany();
-    await m.coordination.acquire('directory-snapshot', 'other', 30_000);
-    const { lines } = await m.start();
-    await m.record('account-9', contacts(0));
-    expect(await m.savedAt()).toBeUndefined();
+    await until(async () => tries === 1, 5_000);
     m.clock.advance(60_000);
     await until(async () => (await m.savedAt()) !== undefined, 5_000);
     expect(lines.join('')).not.toContain('could not be saved');
-    await until(async () => (await m.coordination.holder('directory-snapshot')) === undefined, 5_000);
   });
 
-  test('is not done again for what another process has just saved', async () => {
-    const m = machine();
-    await m.record('account-9', opened('Other', 9));
-    const one = await m.start({ holder: 'one' });
-    const two = await m.start({ holder: 'two' });
-    await m.recordMany();
-    const isDone = async () => [one, two].every(({ live }) => live.directory.account(9)?.revision === 1_000);
-    await until(isDone, 5_000);
-    await until(async () => (await m.savedAt()) !== undefined, 5_000);
-    m.clock.advance(60_000); // past the wait of the one that came second
-    await m.record('account-9', contacts(0));
-    await until(
-      async () => [one, two].every(({ live }) => live.directory.account(9)?.revision === 1_001),
-      5_000,
-    );
-    await one.stop();
-    await two.stop();
-    const saves = [one, two].flatMap(({ lines }) => lines.filter((line) => line.includes('snapshot saved')));
-    expect(saves).toHaveLength(1);
-  });
-
-  test('of a few events comes ten minutes after the first of them', async () => {
+  test('of a few events comes a minute after the first of them', async () => {
     const m = machine();
     const { live } = await m.start();
     await m.record('account-9', opened('Other', 9));
     await until(async () => live.directory.account(9) !== undefined, 5_000);
-    m.clock.advance(599_000);
+    m.clock.advance(59_000);
     await m.record('account-9', contacts(1));
     await until(async () => live.directory.account(9)?.revision === 1, 5_000);
     expect(await m.savedAt()).toBeUndefined();
@@ -325,15 +285,13 @@ describe('saving a snapshot', () => {
 
   test('that took two seconds is not done again for twenty, however much has changed', async () => {
     const m = machine();
-    const slow: DirectorySnapshots = {
-      ...m.snapshots,
-      async save(header, parts) {
+    const { live, lines } = await m.start({
+      async save(...all) {
         m.clock.advance(2_000);
-        return m.snapshots.save(header, parts);
+        return m.stored.save(...all);
       },
-    };
-    const { live, lines } = await m.start({ snapshots: slow });
-    const saves = () => lines.filter((line) => line.includes('snapshot saved')).length;
+    });
+    const saves = () => lines.filter((line) => line.includes('directory saved')).length;
     await m.record('account-9', opened('Other', 9));
     await m.recordMany();
     await until(async () => saves() === 1, 5_000);
@@ -346,36 +304,55 @@ describe('saving a snapshot', () => {
     await until(async () => saves() === 2, 5_000);
   });
 
-  test('that fails is logged and disturbs nothing else', async () => {
+  test('that fails is logged and disturbs nothing else; it is retried a minute later', async () => {
     const m = machine();
     await m.record('account-9', opened('Other', 9));
     await m.recordMany();
-    const failing = { ...m.snapshots, save: () => Promise.reject(new Error('no space')) };
-    const { live, lines } = await m.start({ snapshots: failing });
+    let tries = 0;
+    const { live, lines } = await m.start({
+      save: (...all) => (tries++ === 0 ? Promise.reject(new Error('no space')) : m.stored.save(...all)),
+    });
     await until(async () => lines.some((line) => line.includes('could not be saved')), 5_000);
     await m.record('account-9', contacts(0));
     await until(async () => live.directory.account(9)?.revision === 1_001, 5_000);
-    expect(await m.coordination.holder('directory-snapshot')).toBeUndefined();
+    expect(tries).toBe(1);
+    m.clock.advance(60_000);
+    await until(async () => (await m.savedAt()) !== undefined, 5_000);
+  });
+
+  test('counts what is applied while it goes on for the next one', async () => {
+    const m = machine();
+    let tries = 0;
+    const { live } = await m.start({
+      async save(...all) {
+        if (tries++ === 0) await m.recordMany();
+        return m.stored.save(...all);
+      },
+    });
+    await m.record('account-9', opened('Other', 9));
+    await m.recordMany();
+    await until(async () => live.directory.account(9)?.revision === 2_000, 5_000);
+    await until(async () => tries === 2, 5_000);
   });
 });
 
 describe('a command', () => {
-  test('finds the same accounts with the snapshot as without it', async () => {
+  test('finds the same accounts with the stored directory as without it', async () => {
     const m = machine();
     await m.record('account-7', opened(), keyIssued());
-    const { position } = await saveAs(m, () => true);
+    const position = await saveAs(m, () => true);
     await m.record('account-7', onKey('KeySwitchedOff'));
     const begunAt: number[] = [];
-    const directory = await loadDirectory(watched(m.store, begunAt), m.snapshots);
+    const directory = await loadDirectory(watched(m.store, begunAt), m.stored);
     expect(begunAt).toEqual([position]);
     expect(contentOf(directory)).toEqual(contentOf(await loadDirectory(m.store)));
   });
 
-  test('reads the events where the snapshots can not be reached', async () => {
+  test('reads the events where the stored directory can not be reached', async () => {
     const m = machine();
     await m.record('account-7', opened());
     const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
-    const directory = await loadDirectory(m.store, { ...m.snapshots, load: away });
+    const directory = await loadDirectory(m.store, storedWith(m.stored, { load: away }));
     expect(directory.account(7)?.account?.name).toBe('Harbour Freight');
   });
 });

@@ -2,24 +2,21 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadDirectory, loadKey } from '../../../src/accounts/directory/load-directory.ts';
-import {
-  DIRECTORY_SNAPSHOT_VERSION,
-  snapshotParts,
-} from '../../../src/accounts/directory/snapshots/snapshot.ts';
-import { openSqliteDirectorySnapshots } from '../../../src/accounts/directory/snapshots/sqlite.ts';
+import { rowOf } from '../../../src/accounts/directory/rows/packed-row.ts';
+import { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
+import { FuelError } from '../../../src/errors.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
-import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
 import { sealKeys } from '../../support/accounts/seal-keys.ts';
+import { openStored, saveAll } from '../../support/accounts/stored-directory.ts';
+import { storeWith } from '../../support/event-store/store-with.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 const ACCOUNTS = 12;
-/** So that each account has a part of its own. */
-const PART_BYTES = 1;
 
 const prefixOf = (n: number): string => `prefix${String(n).padStart(4, '0')}`;
 
@@ -45,8 +42,8 @@ function machine() {
   const folder = temporaryFolder();
   const clock = new FakeClock();
   const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db'), keys: sealKeys(1) });
-  onTestFinished(() => Promise.all([store.close(), snapshots.close()]).then(() => undefined));
+  const { rows, stored } = openStored(folder);
+  onTestFinished(() => Promise.all([store.close(), stored.close()]).then(() => undefined));
 
   async function record(events: readonly AccountEvent[]): Promise<void> {
     for (const event of events) {
@@ -55,24 +52,11 @@ function machine() {
     }
   }
 
-  async function save(): Promise<void> {
-    const directory = await loadDirectory(store);
-    const { events } = await store.readBackwards({ prefixes: ['account-'], limit: 1 });
-    const [last] = events;
-    if (last === undefined) throw new Error('nothing was recorded');
-    const storeId = await storeIdentity(store, clock);
-    const content = {
-      anchor: { ...last, eventId: last.id },
-      events: [],
-      accounts: directory.states(),
-    };
-    const header = { version: DIRECTORY_SNAPSHOT_VERSION, storeId, position: last.position };
-    await snapshots.save(header, snapshotParts(content, PART_BYTES));
-  }
-  return { store, snapshots, record, save };
+  const save = async () => saveAll({ store, clock, stored }, await loadDirectory(store));
+  return { store, rows, stored, record, save };
 }
 
-test('a key is found as in the whole directory, whether it is in the snapshot, behind it, or nowhere', async () => {
+test('a key is found as in the whole directory, whether it is stored, recorded since, or nowhere', async () => {
   const step = fc.record({
     account: fc.integer({ min: 1, max: ACCOUNTS }),
     key: fc.nat(20),
@@ -80,7 +64,7 @@ test('a key is found as in the whole directory, whether it is in the snapshot, b
   });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.nat(30), async (steps, savedAfter) => {
-      const { store, snapshots, record, save } = machine();
+      const { store, stored, record, save } = machine();
       const accounts = Array.from({ length: ACCOUNTS }, (_, index) => opened('An account', index + 1));
       const events = [...accounts, ...eventsOf(steps)];
       await record(events.slice(0, ACCOUNTS + savedAfter));
@@ -88,7 +72,7 @@ test('a key is found as in the whole directory, whether it is in the snapshot, b
       await record(events.slice(ACCOUNTS + savedAfter));
       const whole = await loadDirectory(store);
       for (let key = 0; key <= 20; key++) {
-        const [found, expected] = [await loadKey(store, snapshots, prefixOf(key)), whole.key(prefixOf(key))];
+        const [found, expected] = [await loadKey(store, stored, prefixOf(key)), whole.key(prefixOf(key))];
         expect([found?.entry.id, found?.key]).toEqual([expected?.entry.id, expected?.key]);
       }
     }),
@@ -96,16 +80,37 @@ test('a key is found as in the whole directory, whether it is in the snapshot, b
   );
 });
 
-test('a snapshot that is ahead of the log is not used', async () => {
-  const { store, snapshots, record, save } = machine();
+test('a key is found by one look-up, without the other accounts and the log', async () => {
+  const { store, rows, record, save } = machine();
   await record([opened(), keyIssued({ prefix: prefixOf(1) })]);
   await save();
-  const ahead = {
-    async load() {
-      const stored = await snapshots.load();
-      if (stored === undefined) return undefined;
-      return { header: { ...stored.header, position: 1_000 }, parts: stored.parts };
-    },
+  const unread = () => {
+    throw new Error('it is read');
   };
-  expect((await loadKey(store, ahead, prefixOf(1)))?.entry.id).toBe(7);
+  const stored = new StoredDirectory({ ...rows, rows: unread, checkpoint: unread }, sealKeys(1));
+  const found = await loadKey(storeWith(store, { subscribe: unread }), stored, prefixOf(1));
+  expect([found?.entry.id, found?.key.active]).toEqual([7, true]);
+});
+
+test('a prefix that someone moved to another account’s row is found where its stream has it', async () => {
+  const { store, rows, stored, record, save } = machine();
+  await record([opened(), keyIssued({ prefix: prefixOf(1) }), opened('Other', 9)]);
+  await save();
+  const checkpoint = await rows.checkpoint();
+  if (checkpoint === undefined) throw new Error('nothing was saved');
+  const [, other] = [...(await loadDirectory(store)).states()].map(rowOf);
+  if (other === undefined) throw new Error('there are two accounts');
+  await rows.clear(checkpoint);
+  await rows.save([{ ...other, prefixes: [prefixOf(1)] }], checkpoint, checkpoint.seal);
+  expect(await rows.owners(prefixOf(1))).toEqual([9]);
+  expect((await loadKey(store, stored, prefixOf(1)))?.entry.id).toBe(7);
+});
+
+test('where the stored directory can not be reached a key is found in the log', async () => {
+  const { store, stored, record } = machine();
+  await record([opened(), keyIssued({ prefix: prefixOf(1) })]);
+  const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
+  const unavailable = { load: away, owners: away } as Partial<StoredDirectory> as StoredDirectory;
+  expect((await loadKey(store, unavailable, prefixOf(1)))?.entry.id).toBe(7);
+  expect(await loadKey(store, stored, prefixOf(2))).toBeUndefined();
 });

@@ -26,7 +26,7 @@ function threads() {
     config: config('2'),
     names: ['api-2'],
     standing,
-    snapshot: undefined,
+    directory: undefined,
     metrics,
     onMoved: (...move) => moved.push(move),
   });
@@ -73,7 +73,7 @@ describe('a further API thread', () => {
     const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
     const moved: unknown[] = [];
     const started = new ApiThreads({
-      ...{ config: config('2'), names: ['api-2'], standing, snapshot: undefined, metrics: createMetrics() },
+      ...{ config: config('2'), names: ['api-2'], standing, directory: undefined, metrics: createMetrics() },
       onMoved: (...move) => moved.push(move),
     });
     onTestFinished(() => started.stop());
@@ -112,7 +112,7 @@ describe('a further API thread', () => {
     const own = config('2');
     const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
     const started = new ApiThreads({
-      ...{ config: own, names: ['api-2'], standing: new Standing(), snapshot: undefined },
+      ...{ config: own, names: ['api-2'], standing: new Standing(), directory: undefined },
       ...{ metrics: createMetrics(), onMoved: () => undefined },
     });
     onTestFinished(() => started.stop());

@@ -23,7 +23,7 @@ test('an API of which a thread fails fails with its error, and still stops', asy
     config,
     names: ['api-2'],
     standing,
-    snapshot: undefined,
+    directory: undefined,
     metrics,
     onMoved: () => undefined,
   });

@@ -109,7 +109,7 @@ async function machine() {
       engines: on,
       log: silentLog,
       holder: 'this',
-      snapshot: undefined,
+      directory: undefined,
       signal: stopping.signal,
       onCaughtUp: () => undefined,
       onConnected: () => {

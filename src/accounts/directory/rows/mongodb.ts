@@ -1,4 +1,4 @@
-import { Binary, type Collection, type Db, type FindOptions } from 'mongodb';
+import type { Collection, Db, FindOptions } from 'mongodb';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
 import { type CollectionsPlan, PreparedCollections } from '../../../mongodb/prepared-collections.ts';
 import type { DirectoryRow, DirectoryRows, RowDigest, RowsCheckpoint } from './rows.ts';
@@ -29,7 +29,7 @@ interface RowDocument {
   readonly revision: number;
   readonly position: number;
   readonly digest: string;
-  readonly packed: Binary;
+  readonly packed: string;
   readonly prefixes: readonly string[];
 }
 
@@ -56,23 +56,21 @@ export function openMongoDirectoryRows({ connection }: { connection: MongoConnec
           .find(after, { ...options, sort: { _id: 1 } })
           .toArray();
       const found: RowDocument[] = await use(read);
-      yield* found;
+      if (found.length > 0) yield found;
       last = found.at(-1)?._id;
     }
   }
 
   return {
     checkpoint: current,
-    async *rows(): AsyncGenerator<DirectoryRow> {
+    async *rows(): AsyncGenerator<DirectoryRow[]> {
       const found = inPages({ projection: { ...PLACE, packed: 1 }, limit: ROWS_A_READ });
-      for await (const { _id: accountId, revision, position, packed } of found)
-        yield { accountId, revision, position, packed: packed.buffer };
+      for await (const some of found) yield some.map(({ _id: accountId, ...row }) => ({ accountId, ...row }));
     },
-    async *digests(): AsyncGenerator<RowDigest> {
+    async *digests(): AsyncGenerator<RowDigest[]> {
       const projection = { ...PLACE, digest: 1 };
       const found = inPages({ projection, limit: DIGESTS_A_READ, hint: 'digests' });
-      for await (const { _id: accountId, revision, position, digest } of found)
-        yield { accountId, revision, position, digest };
+      for await (const some of found) yield some.map(({ _id: accountId, ...row }) => ({ accountId, ...row }));
     },
     async owners(prefix) {
       const found = await use((db) =>
@@ -92,12 +90,8 @@ export function openMongoDirectoryRows({ connection }: { connection: MongoConnec
               { session },
             );
             if (matchedCount === 0) return false;
-            const writes = rows.map(({ accountId, packed, ...rest }) => ({
-              replaceOne: {
-                filter: { _id: accountId },
-                replacement: { ...rest, packed: new Binary(packed) },
-                upsert: true,
-              },
+            const writes = rows.map(({ accountId, ...replacement }) => ({
+              replaceOne: { filter: { _id: accountId }, replacement, upsert: true },
             }));
             if (writes.length > 0) await rowsIn(db).bulkWrite(writes, { session, ordered: false });
             return true;

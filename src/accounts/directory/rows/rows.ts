@@ -7,12 +7,12 @@ export interface DirectoryRow {
   readonly revision: number;
   readonly position: Position;
   /** Written by `rowOf`. */
-  readonly packed: Uint8Array;
+  readonly packed: string;
 }
 
 /** What the seal covers of a row. */
 export interface RowDigest extends Omit<DirectoryRow, 'packed'> {
-  /** SHA-256 of `packed`, hexadecimal. */
+  /** SHA-256 of `packed` in UTF-8, hexadecimal. */
   readonly digest: string;
 }
 
@@ -49,8 +49,8 @@ export interface RowsCheckpoint extends RowsHead {
  * Keeps the directory between two starts, one row for each account, so that a process need not read the whole log. It may
  * be lost at any time: then it is built from the events. Nothing of it is believed without its seal.
  *
- * - `rows` and `digests` return every row in the order of the account ids, in short steps. They are not one moment: of a
- *   row that is saved meanwhile either state is returned.
+ * - `rows` and `digests` return every row in the order of the account ids, some at a time, each in a short step. They are
+ *   not one moment: of a row that is saved meanwhile either state is returned.
  * - `save` replaces the rows of these accounts and the checkpoint in one commit. It returns false and changes nothing
  *   where the checkpoint has another seal than `expected`: another process has saved since.
  * - `clear` puts this checkpoint, then removes every row, in short steps, as long as the checkpoint stays.
@@ -59,8 +59,8 @@ export interface RowsCheckpoint extends RowsHead {
  */
 export interface DirectoryRows {
   checkpoint(): Promise<RowsCheckpoint | undefined>;
-  rows(): AsyncIterable<DirectoryRow>;
-  digests(): AsyncIterable<RowDigest>;
+  rows(): AsyncIterable<readonly DirectoryRow[]>;
+  digests(): AsyncIterable<readonly RowDigest[]>;
   owners(prefix: string): Promise<number[]>;
   save(rows: readonly NewRow[], checkpoint: RowsCheckpoint, expected: string): Promise<boolean>;
   clear(checkpoint: RowsCheckpoint): Promise<void>;

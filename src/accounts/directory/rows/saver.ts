@@ -27,7 +27,8 @@ export class DirectorySaver {
   #unsaved = 0;
   #unsavedSinceMs = 0;
   #notBeforeMs = 0;
-  #isUnusable = false;
+  /** The seal of what is stored and could not be used. */
+  #unusable: string | undefined;
   #saving: Promise<void> | undefined;
 
   constructor(options: SaverOptions) {
@@ -35,8 +36,8 @@ export class DirectorySaver {
   }
 
   /** What is stored could not be used: it is replaced at once. */
-  foundUnusable(): void {
-    this.#isUnusable = true;
+  foundUnusable(seal: string): void {
+    this.#unusable = seal;
   }
 
   /** Reports applied account events, perhaps none. Starts to save when it is time and `mayBegin`. */
@@ -46,7 +47,7 @@ export class DirectorySaver {
     this.#unsaved += events;
     if (!mayBegin || this.#unsaved === 0 || this.#saving !== undefined || nowMs < this.#notBeforeMs) return;
     const isFew = this.#unsaved < EVENTS_BETWEEN && nowMs - this.#unsavedSinceMs < MAX_BETWEEN_MS;
-    if (isFew && !this.#isUnusable) return;
+    if (isFew && this.#unusable === undefined) return;
     this.#saving = this.#save().finally(() => {
       this.#saving = undefined;
     });
@@ -63,11 +64,11 @@ export class DirectorySaver {
     try {
       const isSaved = await stored.save(content, {
         ...{ storeId: await storeId(), signal },
-        replaced: this.#isUnusable,
+        unusable: this.#unusable,
       });
       if (isSaved) {
         this.#unsaved -= saved;
-        this.#isUnusable = false;
+        this.#unusable = undefined;
         this.#notBeforeMs = clock.now() + REST_TIMES * (clock.now() - startedAtMs);
         log.info({ position: content().position }, 'directory saved');
         return;

@@ -23,9 +23,11 @@ export class Sealing {
     this.#hmacs = keys.map((key) => createHmac('sha256', key).update(`${head}\n`));
   }
 
-  add({ accountId, revision, position, digest }: RowDigest): void {
-    const line = `${accountId} ${revision} ${position} ${digest}\n`;
-    for (const hmac of this.#hmacs) hmac.update(line);
+  add(rows: readonly RowDigest[]): void {
+    let lines = '';
+    for (const { accountId, revision, position, digest } of rows)
+      lines += `${accountId} ${revision} ${position} ${digest}\n`;
+    for (const hmac of this.#hmacs) hmac.update(lines);
   }
 
   /** Hexadecimal, in the order of the keys. */

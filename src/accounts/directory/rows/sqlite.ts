@@ -12,7 +12,7 @@ export const MIGRATIONS = [
    ) STRICT;
    CREATE TABLE accounts (
      account_id INTEGER PRIMARY KEY, revision INTEGER NOT NULL, position INTEGER NOT NULL,
-     digest TEXT NOT NULL, packed BLOB NOT NULL
+     digest TEXT NOT NULL, packed TEXT NOT NULL
    ) STRICT;
    CREATE INDEX digests ON accounts (account_id, revision, position, digest);
    CREATE TABLE keys (
@@ -59,12 +59,12 @@ export function openSqliteDirectoryRows(options: {
 
   async function* inPages<Row extends RowDigest | DirectoryRow>(
     statement: typeof select,
-  ): AsyncGenerator<Row> {
+  ): AsyncGenerator<Row[]> {
     for (let last: number | undefined = -1; last !== undefined; ) {
       await nextTurn();
       db.assertOpen();
       const rows = statement.all(last) as unknown as Row[];
-      yield* rows;
+      if (rows.length > 0) yield rows;
       last = rows.at(-1)?.accountId;
     }
   }

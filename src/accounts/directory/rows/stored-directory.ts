@@ -5,9 +5,9 @@ import type { Clock } from '../../../clock.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import { storeIdentity } from '../../../event-store/store-identity.ts';
 import { DIRECTORY_VERSION, digestOf, rowOf } from './packed-row.ts';
-import type { Anchor, DirectoryRows, RowDigest, RowsCheckpoint, RowsHead } from './rows.ts';
+import type { Anchor, DirectoryRow, DirectoryRows, RowDigest, RowsCheckpoint, RowsHead } from './rows.ts';
 import { Sealing, type SealKeys } from './seal.ts';
-import { SharedPages, type SharedRows } from './shared-rows.ts';
+import { type SharedPage, type SharedRows, sharedPage } from './shared-rows.ts';
 
 /** Of a checkpoint whose rows are not all saved yet. */
 const UNFINISHED = 0;
@@ -20,7 +20,7 @@ export type Loading =
   | { readonly kind: 'none' }
   | { readonly kind: 'loaded'; readonly loaded: SharedRows }
   /** The events must be read from the first on, and the rows be saved anew. */
-  | { readonly kind: 'unusable'; readonly version: number; readonly reason: string };
+  | { readonly kind: 'unusable'; readonly checkpoint: RowsCheckpoint; readonly reason: string };
 
 /** A directory as of now. */
 export interface DirectoryContent {
@@ -46,39 +46,38 @@ export class StoredDirectory {
     for (let reads = 1; ; reads++) {
       const checkpoint = await this.#rows.checkpoint();
       if (checkpoint === undefined || checkpoint.version === UNFINISHED) return { kind: 'none' };
-      const { version } = checkpoint;
       const keys = this.#keys.known();
       const noKey = keys.length === 0 ? 'there is no master key to check them with' : undefined;
       const misfit = noKey ?? (await misfitOf(checkpoint, store, clock));
-      if (misfit !== undefined) return { kind: 'unusable', version, reason: misfit };
-      const [sealing, pages] = [new Sealing(keys, checkpoint), new SharedPages()];
-      for await (const row of this.#rows.rows()) {
-        sealing.add({ ...row, digest: digestOf(row.packed) });
-        pages.add(row);
+      if (misfit !== undefined) return { kind: 'unusable', checkpoint, reason: misfit };
+      const sealing = new Sealing(keys, checkpoint);
+      const pages: SharedPage[] = [];
+      for await (const rows of this.#rows.rows()) {
+        sealing.add(rows.map(digested));
+        pages.push(sharedPage(rows));
       }
       const { seal, position, anchor } = checkpoint;
-      if (sealing.seals().includes(seal))
-        return { kind: 'loaded', loaded: { position, anchor, pages: pages.finished() } };
+      if (sealing.seals().includes(seal)) return { kind: 'loaded', loaded: { position, anchor, pages } };
       const isAsBefore = (await this.#rows.checkpoint())?.seal === seal;
       if (!isAsBefore && reads < MAX_READS) continue;
       const reason = 'a row or the checkpoint is not as it was saved, or was sealed with another master key';
-      return { kind: 'unusable', version, reason };
+      return { kind: 'unusable', checkpoint, reason };
     }
   }
 
   /**
    * Saves what has changed since the rows were saved, in short steps, each of which leaves rows to start from. Where these
-   * are not sealed, are of another store, or must be `replaced`, every account is saved anew. Returns whether all is saved, by
-   * whomever: of several processes at once only one saves, and none replaces rows with older ones.
+   * are not sealed, are of another store, or still have the seal with which they were found `unusable`, every account is
+   * saved anew. Returns whether all is saved, by whomever: of several processes at once only one saves, and none replaces rows with older ones.
    */
   async save(
     content: () => DirectoryContent,
-    { storeId, replaced, signal }: { storeId: string; replaced: boolean; signal: AbortSignal },
+    { storeId, unusable, signal }: { storeId: string; unusable?: string | undefined; signal: AbortSignal },
   ): Promise<boolean> {
     const key = this.#keys.current();
     const found = await this.#rows.checkpoint();
     if (found !== undefined && found.version > DIRECTORY_VERSION) return true; // a newer version of the service keeps them
-    const listed = replaced ? undefined : await this.#list(found, storeId);
+    const listed = found?.seal === unusable ? undefined : await this.#list(found, storeId);
     const present = content();
     if (present.anchor === undefined) return true;
     if (listed !== undefined && listed.checkpoint.anchor.position > present.anchor.position) return true;
@@ -96,7 +95,7 @@ export class StoredDirectory {
       const isLast = from + ROWS_A_COMMIT >= changed.length;
       const rows = changed.slice(from, from + ROWS_A_COMMIT).map(rowOf);
       const { anchor = present.anchor } = content();
-      for (const { packed: _, prefixes: __, ...digest } of rows) digests.set(digest.accountId, digest);
+      for (const row of rows) digests.set(row.accountId, digested(row));
       const position = isLast ? present.position : stored.position;
       const head = { version: DIRECTORY_VERSION, storeId, position, anchor };
       const next: RowsCheckpoint =
@@ -127,12 +126,16 @@ export class StoredDirectory {
     if (checkpoint?.version !== DIRECTORY_VERSION || checkpoint.storeId !== storeId) return undefined;
     const sealing = new Sealing(this.#keys.known(), checkpoint);
     const digests = new Map<number, RowDigest>();
-    for await (const row of this.#rows.digests()) {
-      sealing.add(row);
-      digests.set(row.accountId, row);
+    for await (const rows of this.#rows.digests()) {
+      sealing.add(rows);
+      for (const row of rows) digests.set(row.accountId, row);
     }
     return sealing.seals().includes(checkpoint.seal) ? { checkpoint, digests } : undefined;
   }
+}
+
+function digested({ accountId, revision, position, packed }: DirectoryRow): RowDigest {
+  return { accountId, revision, position, digest: digestOf(packed) };
 }
 
 async function misfitOf(
@@ -157,9 +160,9 @@ async function misfitOf(
 async function sealOf(key: Buffer, head: RowsHead, digests: ReadonlyMap<number, RowDigest>): Promise<string> {
   const sealing = new Sealing([key], head);
   const inOrder = [...digests.values()].sort((a, b) => a.accountId - b.accountId);
-  for (const [index, digest] of inOrder.entries()) {
-    sealing.add(digest);
-    if (index % ROWS_A_TURN === 0) await nextTurn();
+  for (let from = 0; from < inOrder.length; from += ROWS_A_TURN) {
+    sealing.add(inOrder.slice(from, from + ROWS_A_TURN));
+    await nextTurn();
   }
   const [seal = ''] = sealing.seals();
   return seal;

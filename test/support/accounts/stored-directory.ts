@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import type { Directory } from '../../../projections/directory.ts';
+import type { Anchor, DirectoryRows, RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
+import { Sealing } from '../../../src/accounts/directory/rows/seal.ts';
+import { openSqliteDirectoryRows } from '../../../src/accounts/directory/rows/sqlite.ts';
+import {
+  type DirectoryContent,
+  StoredDirectory,
+} from '../../../src/accounts/directory/rows/stored-directory.ts';
+import type { Clock } from '../../../src/clock.ts';
+import type { EventStore } from '../../../src/event-store/event-store.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
+import { sealKeys } from './seal-keys.ts';
+
+/** The stored directory of a machine, and its rows as whoever can write to them sees them. */
+export function openStored(folder: string): { rows: DirectoryRows; stored: StoredDirectory } {
+  const rows = openSqliteDirectoryRows({ path: join(folder, 'directory.db') });
+  return { rows, stored: new StoredDirectory(rows, sealKeys(1)) };
+}
+
+/** The directory as of the end of the log. */
+async function contentAtEnd(
+  store: EventStore,
+  directory: Pick<Directory, 'states'>,
+): Promise<DirectoryContent> {
+  const [last] = (await store.readBackwards({ prefixes: ['account-'], limit: 1 })).events;
+  if (last === undefined) throw new Error('nothing was recorded');
+  const anchor: Anchor = { ...last, eventId: last.id };
+  return { position: last.position, anchor, states: () => directory.states() };
+}
+
+/** Saves the directory as that of the end of the log; returns that position. */
+export async function saveAll(
+  { store, clock, stored }: { store: EventStore; clock: Clock; stored: StoredDirectory },
+  directory: Pick<Directory, 'states'>,
+): Promise<number> {
+  const content = await contentAtEnd(store, directory);
+  const storeId = await storeIdentity(store, clock);
+  await stored.save(() => content, { storeId, signal: new AbortController().signal });
+  return content.position;
+}
+
+/** Seals what is stored with another head, as nobody without the master key can. */
+export async function reseal(rows: DirectoryRows, change: Partial<RowsHead>): Promise<void> {
+  const checkpoint = await rows.checkpoint();
+  if (checkpoint === undefined) throw new Error('nothing is stored');
+  const changed = { ...checkpoint, ...change };
+  const sealing = new Sealing([sealKeys(1).current()], changed);
+  for await (const digests of rows.digests()) sealing.add(digests);
+  const [seal = ''] = sealing.seals();
+  await rows.save([], { ...changed, seal }, checkpoint.seal);
+}
