@@ -24,7 +24,7 @@ const MAX_SAVING_MS = 120_000;
 const ACKS = 1_000;
 
 /**
- * A start with many accounts, in all roles: without a snapshot of the directory, and with one. What it keeps in memory,
+ * A start with many accounts, in all roles: without a stored directory, and with one. What it keeps in memory,
  * and how long commands on one account take meanwhile.
  */
 export async function run(): Promise<boolean> {
@@ -40,7 +40,7 @@ export async function run(): Promise<boolean> {
     print(`  ${ACCOUNTS.toLocaleString('en')} accounts, ${events.toLocaleString('en')} events`);
 
     const first = await started(dataDir);
-    await snapshotSaved(dataDir);
+    await directorySaved(dataDir);
     await first.serve.stop();
     const seconds: number[] = [];
     for (let start = 1; start < STARTS; start++) {
@@ -60,8 +60,8 @@ export async function run(): Promise<boolean> {
     const inSeconds = (what: string, value: number, limit: number) =>
       reportBelow({ what, unit: 's', value, limit });
     return [
-      inSeconds('ready without a snapshot', first.tookSeconds, MAX_SECONDS.without),
-      inSeconds('ready with a snapshot', median(seconds), MAX_SECONDS.with),
+      inSeconds('ready without a stored directory', first.tookSeconds, MAX_SECONDS.without),
+      inSeconds('ready with a stored directory', median(seconds), MAX_SECONDS.with),
       reportBelow({ what: 'resident', unit: 'MB', value: resident, limit: MAX_MB }),
       ...commands.map(({ name, value }) => inSeconds(name, value, MAX_SECONDS.command)),
     ].every((met) => met);
@@ -92,9 +92,9 @@ async function noticesSeen(subscriptions: PersistentSubscriptions, head: number)
   ended.abort();
 }
 
-async function snapshotSaved(dataDir: string): Promise<void> {
+async function directorySaved(dataDir: string): Promise<void> {
   const deadline = Date.now() + MAX_SAVING_MS;
-  while (!readFileSync(join(dataDir, 'serve.log'), 'utf8').includes('directory snapshot saved')) {
+  while (!readFileSync(join(dataDir, 'serve.log'), 'utf8').includes('directory saved')) {
     if (Date.now() > deadline) throw new Error('the directory was not saved');
     await sleep(100);
   }

@@ -44,13 +44,15 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       accountId,
       revision: 3,
       position: 2 ** 41,
-      packed: text,
+      packed: Buffer.from(text),
       digest: `of ${text}`,
       prefixes,
     },
   });
   const all = async (rows: DirectoryRows) =>
-    (await Array.fromAsync(rows.rows())).flat().map((row) => ({ ...row }));
+    (await Array.fromAsync(rows.rows()))
+      .flat()
+      .map((row) => ({ ...row, packed: Buffer.from(row.packed).toString() }));
 
   describe('the rows of a directory', () => {
     test('where nothing was saved there is nothing', async () => {

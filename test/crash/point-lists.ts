@@ -36,9 +36,8 @@ const SERVE: readonly Drawn[] = [
   ...bothSides('resume', 1),
   ...bothSides('apply', 5),
   ...bothSides('acquire-lease', 3),
-  ...bothSides('save-snapshot', 1),
-  ['after', 'seal-chunk', 2],
-  ['after', 'seal', 1],
+  ...bothSides('save-directory', 3),
+  ['after', 'seal-rows', 2],
 ];
 const IMPORT = bothSides('append', 3);
 const ERASE: readonly Drawn[] = [

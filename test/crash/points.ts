@@ -79,8 +79,8 @@ const ADAPTERS: readonly CrashSite[] = [
     method('start-build', file, name, 'start'),
     method('switch-view', file, name, 'serve'),
   ]),
-  made('save-snapshot', 'src/accounts/directory/snapshots/sqlite.ts', 'openSqliteDirectorySnapshots', 'save'),
-  made('save-snapshot', 'src/accounts/directory/snapshots/mongodb.ts', 'openMongoDirectorySnapshots', 'save'),
+  made('save-directory', 'src/accounts/directory/rows/sqlite.ts', 'openSqliteDirectoryRows', 'save'),
+  made('save-directory', 'src/accounts/directory/rows/mongodb.ts', 'openMongoDirectoryRows', 'save'),
   made('acquire-lease', 'src/coordination/sqlite.ts', 'openSqliteCoordination', 'acquire'),
   made('acquire-lease', 'src/coordination/mongodb.ts', 'openMongoCoordination', 'acquire'),
 ];
@@ -90,9 +90,8 @@ export const CRASH_SITES: readonly CrashSite[] = [
   made('send', 'src/deliveries/sender/sender.ts', 'createSender', 'send'),
   /** The write transaction of an embedded file; the point before the commit is after its work. */
   method('commit', 'src/sqlite/database.ts', 'Database', 'write'),
-  /** A snapshot's chunk is stored after `seal-chunk`; before `seal` all chunks are stored, and nothing names them yet. */
-  method('seal-chunk', 'src/accounts/directory/snapshots/chunks.ts', 'Sealing', 'add'),
-  method('seal', 'src/accounts/directory/snapshots/chunks.ts', 'Sealing', 'seal'),
+  /** The stored directory: read to be restored, or sealed anew before a commit of rows. */
+  method('seal-rows', 'src/accounts/directory/rows/seal.ts', 'Sealing', 'seals'),
   /** A rebuild in MongoDB: a new generation, the switch to it, the former ones dropped, indexes at the end. */
   fn('serve-build', 'src/transactions/view/mongodb/generations.ts', 'serveBuild'),
   fn('new-generation', 'src/transactions/view/mongodb/generations.ts', 'newGeneration'),

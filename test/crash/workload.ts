@@ -153,7 +153,7 @@ export class Workload {
     }
   }
 
-  /** Opens large accounts: each has enough events for a new snapshot of the directory. */
+  /** Opens large accounts: each has enough events for the directory to be saved. */
   async #open(random: Random, signal: AbortSignal): Promise<void> {
     for (let account = LARGE_ACCOUNTS; !signal.aborted; account++) {
       await this.#change(account, largeAccount(account));

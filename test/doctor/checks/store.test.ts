@@ -117,7 +117,7 @@ describe('an event store that is missing', () => {
     expect(await found({ store: 'of another version', view: 'current' })).toMatchObject({ ok: true });
   });
 
-  test.each(['view', 'queue', 'subscriptions', 'snapshots'] as const)(
+  test.each(['view', 'queue', 'subscriptions', 'directory'] as const)(
     'is wrong where what was made from it is there: %s',
     async (name) => {
       expect(await found({ [name]: 'current' })).toMatchObject({

@@ -1,4 +1,4 @@
-import type { Collection, Db, FindOptions } from 'mongodb';
+import { Binary, type Collection, type Db, type FindOptions } from 'mongodb';
 import type { MongoConnection } from '../../../mongodb/connection.ts';
 import { type CollectionsPlan, PreparedCollections } from '../../../mongodb/prepared-collections.ts';
 import type { DirectoryRow, DirectoryRows, RowDigest, RowsCheckpoint } from './rows.ts';
@@ -29,7 +29,7 @@ interface RowDocument {
   readonly revision: number;
   readonly position: number;
   readonly digest: string;
-  readonly packed: string;
+  readonly packed: Binary;
   readonly prefixes: readonly string[];
 }
 
@@ -65,7 +65,9 @@ export function openMongoDirectoryRows({ connection }: { connection: MongoConnec
     checkpoint: current,
     async *rows(): AsyncGenerator<DirectoryRow[]> {
       const found = inPages({ projection: { ...PLACE, packed: 1 }, limit: ROWS_A_READ });
-      for await (const some of found) yield some.map(({ _id: accountId, ...row }) => ({ accountId, ...row }));
+      for await (const some of found) {
+        yield some.map(({ _id, packed, ...row }) => ({ accountId: _id, ...row, packed: packed.buffer }));
+      }
     },
     async *digests(): AsyncGenerator<RowDigest[]> {
       const projection = { ...PLACE, digest: 1 };
@@ -90,8 +92,12 @@ export function openMongoDirectoryRows({ connection }: { connection: MongoConnec
               { session },
             );
             if (matchedCount === 0) return false;
-            const writes = rows.map(({ accountId, ...replacement }) => ({
-              replaceOne: { filter: { _id: accountId }, replacement, upsert: true },
+            const writes = rows.map(({ accountId, packed, ...rest }) => ({
+              replaceOne: {
+                filter: { _id: accountId },
+                replacement: { ...rest, packed: new Binary(packed) },
+                upsert: true,
+              },
             }));
             if (writes.length > 0) await rowsIn(db).bulkWrite(writes, { session, ordered: false });
             return true;

@@ -27,8 +27,7 @@ export function rowOf(state: AccountState): NewRow {
     lastKeys: lastKeys ? [...lastKeys] : null,
     keyEvents: keyEvents ? [...keyEvents] : null,
   };
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString();
-  const row = `${JSON.stringify(head)}\n${text}`;
+  const row = Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), bytes.subarray(from, to)]);
   const prefixes = [...known.prefixes, ...(lastKeys?.keys() ?? [])];
   return { accountId: id, revision, position, packed: row, digest: digestOf(row), prefixes };
 }
@@ -38,7 +37,7 @@ const NO_ACCOUNT: PackedAccount = {
   ...{ prefixes: [], disabledWebhooks: 0, masterKeys: [] },
 };
 
-export function digestOf(packed: string): string {
+export function digestOf(packed: Uint8Array): string {
   return hash('sha256', packed);
 }
 

@@ -7,12 +7,12 @@ export interface DirectoryRow {
   readonly revision: number;
   readonly position: Position;
   /** Written by `rowOf`. */
-  readonly packed: string;
+  readonly packed: Uint8Array;
 }
 
 /** What the seal covers of a row. */
 export interface RowDigest extends Omit<DirectoryRow, 'packed'> {
-  /** SHA-256 of `packed` in UTF-8, hexadecimal. */
+  /** SHA-256 of `packed`, hexadecimal. */
   readonly digest: string;
 }
 

@@ -19,19 +19,22 @@ const ROWS_A_PAGE = 500;
 
 /** As one page. */
 export function sharedPage(rows: readonly DirectoryRow[]): SharedPage {
-  const lengths = rows.map(({ packed }) => Buffer.byteLength(packed));
-  const bytes = new SharedArrayBuffer(lengths.reduce((sum, length) => sum + length, 0));
   const places = new Float64Array(
     new SharedArrayBuffer(rows.length * NUMBERS_A_ROW * Float64Array.BYTES_PER_ELEMENT),
   );
-  const buffer = Buffer.from(bytes);
+  const bytes = new Uint8Array(
+    new SharedArrayBuffer(rows.reduce((sum, { packed }) => sum + packed.length, 0)),
+  );
   let [from, at] = [0, 0];
   for (const { accountId, revision, position, packed } of rows) {
-    const length = buffer.write(packed, from);
-    for (const number of [accountId, revision, position, length]) places[at++] = number;
-    from += length;
+    places[at++] = accountId;
+    places[at++] = revision;
+    places[at++] = position;
+    places[at++] = packed.length;
+    bytes.set(packed, from);
+    from += packed.length;
   }
-  return { places: places.buffer, packed: bytes };
+  return { places: places.buffer, packed: bytes.buffer };
 }
 
 /** Of a directory that was not read from the store. */

@@ -12,7 +12,7 @@ export const MIGRATIONS = [
    ) STRICT;
    CREATE TABLE accounts (
      account_id INTEGER PRIMARY KEY, revision INTEGER NOT NULL, position INTEGER NOT NULL,
-     digest TEXT NOT NULL, packed TEXT NOT NULL
+     digest TEXT NOT NULL, packed BLOB NOT NULL
    ) STRICT;
    CREATE INDEX digests ON accounts (account_id, revision, position, digest);
    CREATE TABLE keys (

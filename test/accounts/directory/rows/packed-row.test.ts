@@ -160,7 +160,7 @@ describe('the bytes of a row', () => {
     const recorded = readFileSync(new URL(`./examples/${name}`, import.meta.url), 'utf8');
     const rows = [...example().states()].map(rowOf);
     const text = rows.map(
-      ({ packed, ...row }) => `${JSON.stringify(row)}\n${packed}\n`,
+      ({ packed, ...row }) => `${JSON.stringify(row)}\n${Buffer.from(packed).toString()}\n`,
     );
     expect(text.join('')).toBe(recorded);
     const shared = sharedRows(example().states(), { position: 0, anchor: ANCHOR });
