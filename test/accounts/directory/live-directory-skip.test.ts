@@ -1,19 +1,12 @@
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
 import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
-import {
-  DIRECTORY_SNAPSHOT_VERSION,
-  snapshotParts,
-} from '../../../src/accounts/directory/snapshots/snapshot.ts';
-import { openSqliteDirectorySnapshots } from '../../../src/accounts/directory/snapshots/sqlite.ts';
 import { skipEvent } from '../../../src/accounts/skip-event.ts';
 import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
-import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { silentLog } from '../../../src/log.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
-import { sealKeys } from '../../support/accounts/seal-keys.ts';
+import { openStored, saveAll } from '../../support/accounts/stored-directory.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { until } from '../../support/waiting.ts';
@@ -23,8 +16,8 @@ const INVALID = { type: 'AccountRenamedTwice', data: { account_id: 7 } };
 function machine() {
   const stores = openPushStores();
   const { store, clock, folder, author } = stores;
-  const snapshots = openSqliteDirectorySnapshots({ path: join(folder, 'directory.db'), keys: sealKeys(1) });
-  onTestFinished(() => snapshots.close());
+  const { stored } = openStored(folder);
+  onTestFinished(() => stored.close());
   const skip = (position: number) => skipEvent(store, position, { author, reason: 'by hand', clock });
   const positionOf = async (revision: number): Promise<number> =>
     (await store.readStream('account-7'))[revision]?.position ?? 0;
@@ -37,7 +30,7 @@ function machine() {
     const directory = new Directory();
     const isOpen = () => directory.account(7)?.unreadable === null;
     const live = new LiveDirectory({
-      ...{ store: on, directory, clock, log: silentLog, signal: end.signal, snapshots },
+      ...{ store: on, directory, clock, log: silentLog, signal: end.signal, stored },
       onEvent: ({ type }) => void told.push(type),
       onMoved: (position) => void moved.push({ position, isOpen: isOpen() }),
     });
@@ -49,12 +42,11 @@ function machine() {
     return { live, told, moved, isOpen };
   }
 
-  return { ...stores, snapshots, skip, positionOf, start };
+  return { ...stores, stored, skip, positionOf, start };
 }
 
 test('an account that two events close is open once both are skipped, also for who began in between', async () => {
-  const { store, clock, account, append, snapshots, skip, positionOf, start } = machine();
-  const storeId = await storeIdentity(store, clock);
+  const { store, clock, account, append, stored, skip, positionOf, start } = machine();
   await account(opened(), keyIssued());
   await append('account-7', INVALID, INVALID);
   await account(onKey('KeySwitchedOff'));
@@ -64,16 +56,7 @@ test('an account that two events close is open once both are skipped, also for w
   await append('account-9', opened('Nine', 9));
   const directory = await loadDirectory(store);
   expect(directory.account(7)?.unreadable).toMatchObject({ position: await positionOf(3) });
-  const [nine] = await store.readStream('account-9');
-  if (nine === undefined) throw new Error('no event');
-  await snapshots.save(
-    {
-      version: DIRECTORY_SNAPSHOT_VERSION,
-      storeId,
-      position: nine.position,
-    },
-    snapshotParts({ anchor: { ...nine, eventId: nine.id }, events: [], accounts: directory.states() }),
-  );
+  await saveAll({ store, clock, stored }, directory);
   const between = start();
   await between.live.whenCaughtUp;
   expect(between.isOpen()).toBe(false);
@@ -118,7 +101,7 @@ test('who waits for a skipped event waits until its account is open', async () =
   expect(moved.find(({ position }) => position >= head)?.isOpen).toBe(true);
 });
 
-test('what came after the operation that skips an event is told once, and a snapshot is as old as the log shows', async () => {
+test('what came after the operation that skips an event is told once, and what is stored is as old as the log shows', async () => {
   const { store, account, append, skip, positionOf, start } = machine();
   await account(opened(), keyIssued());
   await append('account-7', INVALID);
@@ -141,5 +124,5 @@ test('what came after the operation that skips an event is told once, and a snap
   );
   await live.whenCaughtUp;
   expect(told.filter((type) => type === 'KeySwitchedOff')).toHaveLength(1);
-  expect(live.content?.position).toBe(off?.position);
+  expect(live.shared?.position).toBe(off?.position);
 });

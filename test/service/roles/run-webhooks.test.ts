@@ -326,7 +326,7 @@ describe('the webhooks role', () => {
     await m.record(501);
     const reports: AttemptReport[] = [];
     const webhooks = startWebhooks(
-      { config: { ...m.config, FUEL_LOG_LEVEL: 'fatal' }, holder: 'this', snapshot: undefined },
+      { config: { ...m.config, FUEL_LOG_LEVEL: 'fatal' }, holder: 'this', directory: undefined },
       () => undefined,
       { deliveries: { add: (report) => void reports.push(report) }, loopDelay: () => undefined },
     );
