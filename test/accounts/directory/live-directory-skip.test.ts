@@ -4,6 +4,7 @@ import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import { skipEvent } from '../../../src/accounts/skip-event.ts';
 import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { silentLog } from '../../../src/log.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
 import { openStored, saveAll } from '../../support/accounts/stored-directory.ts';
@@ -47,6 +48,7 @@ function machine() {
 
 test('an account that two events close is open once both are skipped, also for who began in between', async () => {
   const { store, clock, account, append, stored, skip, positionOf, start } = machine();
+  await storeIdentity(store, clock);
   await account(opened(), keyIssued());
   await append('account-7', INVALID, INVALID);
   await account(onKey('KeySwitchedOff'));
