@@ -2,10 +2,10 @@ import { createReadStream, createWriteStream, mkdirSync, statSync } from 'node:f
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { applyAccounts } from '../src/accounts/desired/apply-accounts.ts';
-import { systemClock } from '../src/clock.ts';
-import { openSqliteEventStore } from '../src/event-store/sqlite/event-store.ts';
-import { sampleDirectory } from '../src/sample/sample-directory.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { sampleDirectory } from '../src/customers/sample/sample-directory.ts';
+import { openSqliteEventStore } from '../src/engines/sqlite/event-store/event-store.ts';
+import { applyAccounts } from '../src/operator/apply/apply-accounts.ts';
 import { appendBare, storedEvents } from './support/bare-append.ts';
 import { print, reportBelow, reportRatio, runPairs } from './support/pairs.ts';
 import { runFuel } from './support/run-fuel.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pool } from 'undici';
-import { openEngines } from '../src/app.ts';
-import { systemClock } from '../src/clock.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { openEngines } from '../src/engines/engines.ts';
 import { deliver, rateOf } from './support/deliver.ts';
 import { print, reportRatio, runPairs } from './support/pairs.ts';
 import type { Arrival, KeptRequest } from './support/receiver.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { type Engines, openEngines } from '../src/app.ts';
-import { systemClock } from '../src/clock.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { type Engines, openEngines } from '../src/engines/engines.ts';
 import { appendSteadily } from './support/append-steadily.ts';
 import { percentile, print, reportRatio, show } from './support/pairs.ts';
 import { type Receivers, startReceivers } from './support/receivers.ts';

@@ -1,8 +1,8 @@
 import { createReadStream, createWriteStream, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { systemClock } from '../src/clock.ts';
-import { openSqliteEventStore } from '../src/event-store/sqlite/event-store.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { openSqliteEventStore } from '../src/engines/sqlite/event-store/event-store.ts';
 import { appendBare, storedEvents } from './support/bare-append.ts';
 import { importSample } from './support/import-sample.ts';
 import { print, reportRatio, runPairs } from './support/pairs.ts';

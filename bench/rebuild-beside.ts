@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { systemClock } from '../src/clock.ts';
-import { openSqliteCoordination } from '../src/coordination/sqlite.ts';
-import { openSqliteEventStore } from '../src/event-store/sqlite/event-store.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { openSqliteCoordination } from '../src/engines/sqlite/coordination.ts';
+import { openSqliteEventStore } from '../src/engines/sqlite/event-store/event-store.ts';
+import { openSqliteView } from '../src/engines/sqlite/view/view.ts';
 import { storeIdentity } from '../src/event-store/store-identity.ts';
-import { openSqliteView } from '../src/transactions/view/sqlite/view.ts';
 import { rebuildBare, type StoredRow, storedRows } from './support/bare-rebuild.ts';
 import { importSample } from './support/import-sample.ts';
 import { print, reportRatio, runPairs } from './support/pairs.ts';

@@ -11,19 +11,19 @@ const MAX_FOLDER_FILES = 12;
 /** From bottom to top. A layer imports from the layers below it, and from its own folder. */
 const LAYERS = [
   ['src', 'src/domain'],
-  ['src/disk'],
-  ['projections', 'src/config', 'src/sqlite', 'src/mongodb', 'src/targets'],
-  ['src/backup', 'src/coordination', 'src/images'],
+  ['src/base/disk'],
+  ['projections', 'src/base/config', 'src/engines/sqlite', 'src/engines/mongodb', 'src/push/targets'],
+  ['src/operator/backup', 'src/coordination', 'src/pull/images'],
   ['src/event-store'],
-  ['src/lines'],
-  ['src/accounts', 'src/audit', 'src/transactions'],
-  ['src/deliveries', 'src/edge', 'src/notices', 'src/sample'],
-  ['src/answers', 'src/data-dir'],
+  ['src/event-store/lines'],
+  ['src/accounts', 'src/operator/audit', 'src/pull/record'],
+  ['src/deliveries', 'src/pull/edge', 'src/push/notices', 'src/customers/sample'],
+  ['src/operator/answers', 'src/engines/sqlite/data-dir'],
   ['src/ops'],
-  ['src/agreement', 'src/app.ts', 'src/erasure', 'src/http', 'src/store-copy'],
+  ['src/operator/verify', 'src/engines/engines.ts', 'src/operator/erase', 'src/pull', 'src/store-copy'],
   ['src/service'],
-  ['src/doctor', 'src/mock'],
-  ['src/cli'],
+  ['src/operator/checks', 'src/customers/mock'],
+  ['src/operator/cli'],
   ['examples'],
   ['tools'],
 ];
@@ -31,10 +31,10 @@ const LAYERS = [
 const ADAPTER = /\/(sqlite|mongodb|eventstoredb)(?:\/|\.ts$)/;
 /** Besides adapters, those that work on the embedded files themselves. */
 const FILES_OF_SQLITE = [
-  'src/app.ts',
-  'src/backup/backup.ts',
-  'src/data-dir/embedded-files.ts',
-  'src/erasure/erased-bytes.ts',
+  'src/engines/engines.ts',
+  'src/operator/backup/backup.ts',
+  'src/engines/sqlite/data-dir/embedded-files.ts',
+  'src/operator/erase/erased-bytes.ts',
 ];
 /** The folders or files that may import a package: only its adapter. */
 const DRIVERS: Readonly<Record<string, RegExp>> = {
@@ -147,7 +147,7 @@ describe('the layout', () => {
   it('lets only app.ts pick adapters; an adapter’s own parts stand beside it', () => {
     const engineOf = (path: string) => ADAPTER.exec(path)?.[1];
     const isShared = (name: string) => /^src\/(?:sqlite|mongodb)\//.test(name);
-    const knowsAll = ['src/app.ts', 'src/data-dir/embedded-files.ts'];
+    const knowsAll = ['src/engines/engines.ts', 'src/engines/sqlite/data-dir/embedded-files.ts'];
     const permitted = (name: string, path: string) =>
       !ADAPTER.test(name) || knowsAll.includes(path) || engineOf(name) === engineOf(path) || isShared(name);
     expect(violations(sources, permitted)).toEqual([]);
@@ -159,11 +159,14 @@ describe('the layout', () => {
     const status =
       /\b(?:status|statusCode)\b\s*[:=]\s*[1-5]\d\d\b|writeHead\(\s*[1-5]\d\d|\.status\([1-5]\d\d/;
     const found = sources.filter(({ text }) => status.test(text)).map(({ path }) => path);
-    expect(found).toEqual(['src/http/answers.ts']);
-    const literal = [...inFolder('src/http/'), ...inFolder('src/ops/')].filter(({ text }) =>
+    expect(found).toEqual(['src/pull/answers.ts']);
+    const literal = [...inFolder('src/pull/'), ...inFolder('src/ops/')].filter(({ text }) =>
       /\b[45]\d\d\b/.test(withoutComments(text)),
     );
-    expect(literal.map(({ path }) => path).sort()).toEqual(['src/http/answers.ts', 'src/ops/ops-server.ts']);
+    expect(literal.map(({ path }) => path).sort()).toEqual([
+      'src/pull/answers.ts',
+      'src/service/ops/ops-server.ts',
+    ]);
   });
 
   it('exports nothing that only tests use', () => {
@@ -270,14 +273,14 @@ function isOurs(name: string): boolean {
 
 /** The folder below `src`, or the top folder; `src` for the helpers that stand in it. */
 function topOf(path: string): string {
-  if (path === 'src/app.ts') return path;
+  if (path === 'src/engines/engines.ts') return path;
   const [top = '', second = ''] = path.split('/');
   return top !== 'src' || second.endsWith('.ts') ? top : `${top}/${second}`;
 }
 
 /** The folder of a file. app.ts, which picks the adapters, stands above the helpers of its folder. */
 function folderOf(path: string): string {
-  return path === 'src/app.ts' ? path : dirname(path);
+  return path === 'src/engines/engines.ts' ? path : dirname(path);
 }
 
 /** `@scope/name` of `@scope/name/part`. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { type Engines, openEngines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { type Engines, openEngines } from '../../src/engines/engines.ts';
 import { deliver, rateOf } from '../support/deliver.ts';
 import { startEngineWebhooks } from '../support/engine-webhooks.ts';
 import { type Verdict, withEngines } from '../support/engines.ts';

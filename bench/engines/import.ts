@@ -5,18 +5,18 @@ import {
   NO_STREAM,
   StreamNotFoundError,
 } from '@eventstore/db-client';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { transactionStream } from '../../src/domain/transaction-events.ts';
-import { openEventStoreDb } from '../../src/event-store/eventstoredb/event-store.ts';
+import { openEventStoreDb } from '../../src/engines/eventstoredb/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { silentLog } from '../../src/log.ts';
 import { freshId, type Verdict, withEngines } from '../support/engines.ts';
 import { freshRecordings, linesOf, type Recording } from '../support/fresh-lines.ts';
 import { importSample } from '../support/import-sample.ts';
 import { print, reportRatio, runPairs } from '../support/pairs.ts';
 
 const LINES = 20_000;
-/** As many as `src/event-store/eventstoredb/log/append.ts` has. */
+/** As many as `src/engines/eventstoredb/log/append.ts` has. */
 const IN_FLIGHT = 128;
 const AUTHOR = { actor: 'bench', command: 'fuel transaction import' };
 

@@ -1,9 +1,9 @@
 import { EventStoreDBClient, streamNameFilter } from '@eventstore/db-client';
 import { type Collection, type Document, type IndexDescription, MongoClient } from 'mongodb';
-import { type Engines, openEngines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
-import { loadConfig } from '../../src/config/config.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { loadConfig } from '../../src/base/config/config.ts';
 import { TRANSACTION_STREAMS } from '../../src/domain/transaction-events.ts';
+import { type Engines, openEngines } from '../../src/engines/engines.ts';
 import type { Position } from '../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { type EngineEnv, freshId, type Verdict, withEngines } from '../support/engines.ts';
@@ -14,7 +14,7 @@ import { projectAll } from '../support/project-all.ts';
 
 const LINES = 40_000;
 const BATCH_EVENTS = 1_000;
-/** As `src/event-store/eventstoredb/driver/events.ts` has it. */
+/** As `src/engines/eventstoredb/driver/events.ts` has it. */
 const SEARCH_WINDOW = 2_000;
 const LOOK_EVERY_MS = 20;
 const PAIRS = 5;

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Engines, openEngines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
+import { type Engines, openEngines } from '../../src/engines/engines.ts';
 import { startEngineWebhooks } from '../support/engine-webhooks.ts';
 import { type EngineEnv, type Verdict, withEngines } from '../support/engines.ts';
 import { linesOf } from '../support/fresh-lines.ts';

@@ -1,5 +1,5 @@
-import { openEngines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { openEngines } from '../../src/engines/engines.ts';
 import { appendSteadily } from './append-steadily.ts';
 import type { Receivers } from './receivers.ts';
 import type { WebhookSetUp } from './webhook-sample.ts';

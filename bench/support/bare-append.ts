@@ -1,5 +1,5 @@
-import { systemClock } from '../../src/clock.ts';
-import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { openSqliteEventStore } from '../../src/engines/sqlite/event-store/event-store.ts';
 import { inBatches, openBare } from './bare-database.ts';
 
 export type StoredEvent = readonly [string, number, string, string, number, string, string];

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { systemClock } from '../../src/clock.ts';
-import { openSqliteView } from '../../src/transactions/view/sqlite/view.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { openSqliteView } from '../../src/engines/sqlite/view/view.ts';
 import { openBare } from './bare-database.ts';
 
 const BATCH_EVENTS = 1_000;

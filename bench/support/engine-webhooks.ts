@@ -5,15 +5,15 @@ import {
   persistentSubscriptionToAllSettingsFromDefaults,
   streamNameFilter,
 } from '@eventstore/db-client';
-import { openEngines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
-import { type Config, loadConfig } from '../../src/config/config.ts';
-import { DELIVERIES_GROUP } from '../../src/deliveries/fan-out/run-fan-out.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { type Config, loadConfig } from '../../src/base/config/config.ts';
 import { OPERATIONS_STREAM } from '../../src/domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../src/domain/transaction-events.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
+import { openEngines } from '../../src/engines/engines.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
+import { DELIVERIES_GROUP } from '../../src/push/fan-out/run-fan-out.ts';
 import { type EngineEnv, freshId } from './engines.ts';
 import type { Receivers } from './receivers.ts';
 import { setUpWebhooks, type WebhookSetUp } from './webhook-sample.ts';

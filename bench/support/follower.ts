@@ -1,5 +1,5 @@
-import { systemClock } from '../../src/clock.ts';
-import { openSqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { openSqliteEventStore } from '../../src/engines/sqlite/event-store/event-store.ts';
 
 /** Another process that follows the log: tells its parent when it saw each event, by the machine's clock. */
 export interface Seen {

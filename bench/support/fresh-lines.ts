@@ -1,5 +1,5 @@
+import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
-import { generateTransactions } from '../../src/sample/generator.ts';
 import { ACCOUNTS, DAYS, END_MS } from './sample-events.ts';
 
 /** A recorded transaction, each with a stream of its own. */

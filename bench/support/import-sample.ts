@@ -1,6 +1,6 @@
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
-import { type ImportCounts, importTransactions } from '../../src/transactions/import/import-transactions.ts';
+import { type ImportCounts, importTransactions } from '../../src/operator/import/import-transactions.ts';
 
 /** The service's own import, which must record every line. */
 export async function importSample(options: {

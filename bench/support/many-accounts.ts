@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { generateKey } from '../../src/accounts/key-text.ts';
 import type { MasterKeys } from '../../src/accounts/master-key.ts';
+import { sampleDirectory } from '../../src/customers/sample/sample-directory.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { decide } from '../../src/domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../../src/domain/account-events.ts';
@@ -8,7 +9,6 @@ import { evolve } from '../../src/domain/account-evolve.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { sampleDirectory } from '../../src/sample/sample-directory.ts';
 import { commandsFor } from './provision.ts';
 
 const ACCOUNTS_A_COMMIT = 1_000;

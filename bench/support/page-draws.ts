@@ -1,4 +1,4 @@
-import { Random } from '../../src/sample/random.ts';
+import { Random } from '../../src/customers/sample/random.ts';
 import type { Page, PageClient, PageRequest } from './page-client.ts';
 import type { Customer } from './provision.ts';
 import { DAYS, END_MS } from './sample-events.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../../src/clock.ts';
-import type { Coordination } from '../../src/coordination/coordination.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Coordination } from '../../src/base/coordination/coordination.ts';
+import { silentLog } from '../../src/base/log.ts';
 import type { EventStore, Position } from '../../src/event-store/event-store.ts';
-import { silentLog } from '../../src/log.ts';
-import { runProjector } from '../../src/transactions/view/projector.ts';
-import type { TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import { runProjector } from '../../src/pull/view/projector.ts';
+import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 
 const LOOK_EVERY_MS = 2;
 

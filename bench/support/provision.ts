@@ -1,9 +1,9 @@
 import { changeAccount } from '../../src/accounts/change-account.ts';
 import { generateKey } from '../../src/accounts/key-text.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { type SampleAccount, sampleDirectory } from '../../src/customers/sample/sample-directory.ts';
 import type { AccountCommand } from '../../src/domain/account-commands.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
-import { type SampleAccount, sampleDirectory } from '../../src/sample/sample-directory.ts';
 
 export interface Customer {
   readonly account: SampleAccount;

@@ -1,5 +1,5 @@
+import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
-import { generateTransactions } from '../../src/sample/generator.ts';
 
 export const ACCOUNTS = [7, 8, 9, 10] as const;
 export const END_MS = Date.parse('2026-09-30T00:00:00Z');

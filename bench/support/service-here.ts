@@ -1,6 +1,6 @@
-import { systemClock } from '../../src/clock.ts';
-import { type Config, ROLES } from '../../src/config/config.ts';
-import { createLog } from '../../src/log.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { type Config, ROLES } from '../../src/base/config/config.ts';
+import { createLog } from '../../src/base/log.ts';
 import { type Service, startService } from '../../src/service/service.ts';
 import { untilReady } from './serve.ts';
 

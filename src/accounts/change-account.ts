@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { FuelError } from '../base/errors.ts';
 import type { Account } from '../domain/account.ts';
 import { type AccountCommand, decide } from '../domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../domain/account-events.ts';
 import { evolve, foldAccount } from '../domain/account-evolve.ts';
-import { FuelError } from '../errors.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { readSkipped } from '../event-store/skipped-events.ts';

@@ -10,10 +10,10 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Config } from '../config/config.ts';
-import { assertOwn } from '../config/own-files.ts';
+import type { Config } from '../base/config/config.ts';
+import { assertOwn } from '../base/config/own-files.ts';
+import { FuelError } from '../base/errors.ts';
 import type { Ciphertext } from '../domain/account-events.ts';
-import { FuelError } from '../errors.ts';
 
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;

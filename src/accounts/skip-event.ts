@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { FuelError } from '../base/errors.ts';
 import { accountStream } from '../domain/account-events.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
-import { FuelError } from '../errors.ts';
 import { RESTORE_EVENTS } from '../event-store/damage.ts';
 import { type EventStore, isDamaged } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';

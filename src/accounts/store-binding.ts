@@ -1,14 +1,14 @@
 import type { Directory } from '../../projections/directory.ts';
-import type { Clock } from '../clock.ts';
-import type { Config } from '../config/config.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Config } from '../base/config/config.ts';
+import { FuelError } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
-import { FuelError } from '../errors.ts';
 import { decodeStrict } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
-import type { Log } from '../log.ts';
 import { findMasterKeys, type MasterKeys, openMasterKeys } from './master-key.ts';
 
 /** Keys whose secrets can't be read. */

@@ -1,8 +1,8 @@
 import type { Directory } from '../../projections/directory.ts';
+import { FuelError } from '../base/errors.ts';
 import type { Account, AccountKey } from '../domain/account.ts';
 import type { Ciphertext } from '../domain/account-events.ts';
 import type { WebhookCommand } from '../domain/webhook-commands.ts';
-import { FuelError } from '../errors.ts';
 import { type AccountWriter, changeAccount } from './change-account.ts';
 import type { MasterKeys } from './master-key.ts';
 

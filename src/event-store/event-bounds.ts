@@ -1,4 +1,4 @@
-import { FuelError } from '../errors.ts';
+import { FuelError } from '../base/errors.ts';
 import { Unreadable } from './event-store.ts';
 
 /**

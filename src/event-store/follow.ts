@@ -1,7 +1,7 @@
-import { type LeaseTerms, whileHolding } from '../coordination/while-holding.ts';
-import type { Log } from '../log.ts';
-import { pause } from '../pause.ts';
-import { retryWhileUnavailable } from '../retry.ts';
+import { type LeaseTerms, whileHolding } from '../base/coordination/while-holding.ts';
+import type { Log } from '../base/log.ts';
+import { pause } from '../base/pause.ts';
+import { retryWhileUnavailable } from '../base/retry.ts';
 import type { EventStore, Position, SubscriptionBatch } from './event-store.ts';
 
 const STANDBY_CHECK_MS = 500;

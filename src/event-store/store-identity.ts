@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { FuelError } from '../base/errors.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
-import { FuelError } from '../errors.ts';
 import { decodeStrict } from './codec.ts';
 import type { EventStore, Position } from './event-store.ts';
 import { newEvent } from './new-event.ts';

@@ -1,7 +1,7 @@
+import type { Log } from '../base/log.ts';
+import { retryWhileUnavailable } from '../base/retry.ts';
 import type { EventStore } from '../event-store/event-store.ts';
-import type { Log } from '../log.ts';
-import type { Standing } from '../ops/standing.ts';
-import { retryWhileUnavailable } from '../retry.ts';
+import type { Standing } from './ops/standing.ts';
 
 /**
  * What a process must have applied before it may judge access again.

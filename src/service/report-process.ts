@@ -1,9 +1,9 @@
-import type { Engines } from '../app.ts';
-import type { Clock } from '../clock.ts';
-import { ProcessReport } from '../coordination/process-report.ts';
-import type { Log } from '../log.ts';
-import type { Standing } from '../ops/standing.ts';
+import type { Clock } from '../base/clock.ts';
+import { ProcessReport } from '../base/coordination/process-report.ts';
+import type { Log } from '../base/log.ts';
+import type { Engines } from '../engines/engines.ts';
 import { Membership } from './membership.ts';
+import type { Standing } from './ops/standing.ts';
 
 export interface ReportedProcess {
   /** To be called with the position of each directory of the process, as it moves. */

@@ -1,38 +1,38 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Directory } from '../../projections/directory.ts';
+import { assertNotMoved } from '../accounts/moved-store.ts';
 import { bindStore, ignoredEnvironments } from '../accounts/store-binding.ts';
-import { type Engines, openEngines } from '../app.ts';
-import { type Clock, sinceBoot } from '../clock.ts';
-import type { Config, Role } from '../config/config.ts';
-import { claimDeliveryLog } from '../deliveries/delivery-log.ts';
+import { assertNoUnfinishedCopy } from '../accounts/unfinished-copy.ts';
+import { type Clock, sinceBoot } from '../base/clock.ts';
+import type { Config, Role } from '../base/config/config.ts';
+import { urlHost } from '../base/listen.ts';
+import type { Log } from '../base/log.ts';
+import { retryWhileUnavailable } from '../base/retry.ts';
+import { type Engines, openEngines } from '../engines/engines.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
-import { urlHost } from '../listen.ts';
-import type { Log } from '../log.ts';
-import { Availability } from '../ops/availability.ts';
-import { Console } from '../ops/console/console.ts';
-import type { Proof } from '../ops/console/figures/parts.ts';
-import { EngineHealth } from '../ops/engine-health.ts';
-import { watchLoopDelay } from '../ops/loop-delay.ts';
+import { Console } from '../operator/console/console.ts';
+import type { Proof } from '../operator/console/figures/parts.ts';
+import { consoleParts } from '../operator/serve/console.ts';
+import { startNightly, verifyInThread } from '../operator/serve/nightly.ts';
+import { countParkedByView } from '../pull/view/operate.ts';
+import { VIEW_NAME } from '../pull/view/projector.ts';
+import { claimDeliveryLog } from '../push/delivery-log.ts';
+import { ApiThreads, furtherApiThreads } from './api/api-threads.ts';
+import { isMember } from './api/is-member.ts';
+import { startApi } from './api/start-api.ts';
+import { Availability } from './ops/availability.ts';
+import { EngineHealth } from './ops/engine-health.ts';
+import { watchLoopDelay } from './ops/loop-delay.ts';
 import {
   addDiskMetrics,
   addProjectionMetrics,
   createMetrics,
   type Metrics,
   type ProjectionReading,
-} from '../ops/metrics.ts';
-import { createOpsServer, type Readiness } from '../ops/ops-server.ts';
-import { Standing } from '../ops/standing.ts';
-import { retryWhileUnavailable } from '../retry.ts';
-import { assertNotMoved } from '../store-copy/moved-store.ts';
-import { assertNoUnfinishedCopy } from '../store-copy/unfinished-copy.ts';
-import { countParkedByView } from '../transactions/view/operate.ts';
-import { VIEW_NAME } from '../transactions/view/projector.ts';
-import { startNightly, verifyInThread } from './agreement/nightly.ts';
-import { ApiThreads, furtherApiThreads } from './api/api-threads.ts';
-import { isMember } from './api/is-member.ts';
-import { startApi } from './api/start-api.ts';
-import { consoleParts } from './console.ts';
+} from './ops/metrics.ts';
+import { createOpsServer, type Readiness } from './ops/ops-server.ts';
+import { Standing } from './ops/standing.ts';
 import { reportProcess } from './report-process.ts';
 import { startProjector, startWebhooks } from './roles/role-threads.ts';
 import { runNotices } from './roles/run-notices.ts';

@@ -1,9 +1,9 @@
 import { Directory } from '../../projections/directory.ts';
 import { LiveDirectory } from '../accounts/directory/live-directory.ts';
-import type { Engines } from '../app.ts';
-import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
-import { aborted } from '../pause.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import { aborted } from '../base/pause.ts';
+import type { Engines } from '../engines/engines.ts';
 import type { StartedParts } from './started-parts.ts';
 
 export interface DirectoryParts {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { BoundStore } from '../../src/accounts/bound-store.ts';
-import { FuelError } from '../../src/errors.ts';
+import { FuelError } from '../../src/base/errors.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
 import { named, record } from '../support/event-store/store-events.ts';
 

@@ -9,7 +9,7 @@ import {
   recordedMasterKeys,
   trustMasterKey,
 } from '../../src/accounts/store-binding.ts';
-import { type Config, loadConfig } from '../../src/config/config.ts';
+import { type Config, loadConfig } from '../../src/base/config/config.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 import { directoryOf } from '../support/accounts/directory-of.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { BoundedReads } from '../../src/deliveries/queue/bounded-reads.ts';
+import type { BoundedReads } from '../../src/push/queue/bounded-reads.ts';
 import type {
   DeliveryFilter,
   DeliveryPlace,
   DeliveryQueue,
   NewDelivery,
-} from '../../src/deliveries/queue/delivery-queue.ts';
+} from '../../src/push/queue/delivery-queue.ts';
 import {
   claimOptions,
   delivered,

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { hostname } from 'node:os';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Coordination, LiveProcess } from '../../src/coordination/coordination.ts';
+import type { Coordination, LiveProcess } from '../../src/base/coordination/coordination.ts';
 
 export interface CoordinationUnderTest {
   readonly coordination: Coordination;

@@ -4,8 +4,8 @@ import type {
   ClaimedDelivery,
   DeliveryQueue,
   NewDelivery,
-} from '../../src/deliveries/queue/delivery-queue.ts';
-import type { DeliveryLogCopy, StoredDelivery } from '../../src/deliveries/queue/log-copy.ts';
+} from '../../src/push/queue/delivery-queue.ts';
+import type { DeliveryLogCopy, StoredDelivery } from '../../src/push/queue/log-copy.ts';
 import {
   attemptOf,
   claimOptions,

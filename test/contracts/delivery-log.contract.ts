@@ -5,7 +5,7 @@ import type {
   DeliveryQueue,
   DeliverySummary,
   NewDelivery,
-} from '../../src/deliveries/queue/delivery-queue.ts';
+} from '../../src/push/queue/delivery-queue.ts';
 import {
   attemptOf,
   claimOptions,

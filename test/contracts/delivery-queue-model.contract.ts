@@ -5,7 +5,7 @@ import type {
   DeliveryQueue,
   DeliveryReport,
   NewDelivery,
-} from '../../src/deliveries/queue/delivery-queue.ts';
+} from '../../src/push/queue/delivery-queue.ts';
 import {
   claimOptions,
   delivered,

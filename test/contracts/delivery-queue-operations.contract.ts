@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { ClaimedDelivery, NewDelivery } from '../../src/deliveries/queue/delivery-queue.ts';
+import type { ClaimedDelivery, NewDelivery } from '../../src/push/queue/delivery-queue.ts';
 import {
   claimOptions,
   delivered,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RateWindows } from '../../src/edge/rate-windows/rate-windows.ts';
+import type { RateWindows } from '../../src/pull/edge/rate-windows/rate-windows.ts';
 
 export interface RateWindowsUnderTest {
   readonly windows: RateWindows;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ViewChange } from '../../src/transactions/project-event.ts';
-import type { TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import type { ViewChange } from '../../src/pull/record/project-event.ts';
+import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
 

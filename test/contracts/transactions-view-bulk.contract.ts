@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { openedView } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { VisibleStatus } from '../../projections/transactions.ts';
-import type { ViewChange } from '../../src/transactions/project-event.ts';
-import type { PageQuery, TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import type { ViewChange } from '../../src/pull/record/project-event.ts';
+import type { PageQuery, TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { type OpenedView, openedView } from '../support/transactions/opened-view.ts';
 import { hiding, type SampleRow, showing } from '../support/transactions/records.ts';
 

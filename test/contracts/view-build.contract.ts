@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { TransactionsView } from '../../src/transactions/view/transactions-view.ts';
+import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, showing } from '../support/transactions/records.ts';
 import { until } from '../support/waiting.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Random } from '../../src/sample/random.ts';
+import { Random } from '../../src/customers/sample/random.ts';
 import type { CommandResult } from '../support/service/command-result.ts';
 import { folder, startFuel } from '../support/service/commands.ts';
 import { linesOf } from '../support/transactions/e2e-samples.ts';

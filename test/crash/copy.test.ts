@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject, it } from 'vitest';
-import { Random } from '../../src/sample/random.ts';
+import { Random } from '../../src/customers/sample/random.ts';
 import { describeWithMongodb } from '../support/engines/mongodb.ts';
 import { type RunningCommand, startFuel } from '../support/service/commands.ts';
 import { linesOf } from '../support/transactions/e2e-samples.ts';

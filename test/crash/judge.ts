@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { type Engines, openEngines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { DeliverySummary } from '../../src/deliveries/queue/delivery-queue.ts';
-import { waitUntilApplied } from '../../src/service/wait-applied.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { type Engines, openEngines } from '../../src/engines/engines.ts';
+import { waitUntilApplied } from '../../src/operator/cli/command/wait-applied.ts';
+import type { DeliverySummary } from '../../src/push/queue/delivery-queue.ts';
 import { recordText } from '../support/deliveries/push-service.ts';
 import type { CommandResult } from '../support/service/command-result.ts';
 import { fuel } from '../support/service/commands.ts';

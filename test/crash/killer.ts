@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Random } from '../../src/sample/random.ts';
+import { Random } from '../../src/customers/sample/random.ts';
 import type { Engine } from './engines.ts';
 import type { Member } from './member.ts';
 import { drawAll, type PointLists } from './point-lists.ts';

@@ -1,5 +1,5 @@
-import { type Engines, openEngines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { type Engines, openEngines } from '../../src/engines/engines.ts';
 import { Operator } from '../support/service/operator.ts';
 
 /** An operator who keeps the connections to the engines while these are killed. */

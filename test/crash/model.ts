@@ -1,4 +1,4 @@
-import type { Engines } from '../../src/app.ts';
+import type { Engines } from '../../src/engines/engines.ts';
 import { type RecordedEvent, STREAM_ERASED } from '../../src/event-store/event-store.ts';
 import { readToEnd } from '../../src/event-store/read-to-end.ts';
 import { expectedRecord } from '../support/transactions/record-oracle.ts';

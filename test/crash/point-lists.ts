@@ -1,4 +1,4 @@
-import type { Random } from '../../src/sample/random.ts';
+import type { Random } from '../../src/customers/sample/random.ts';
 import { type CrashPoint, pointText } from './points.ts';
 
 /** A side of a site, and the highest number that it may be drawn with. */

@@ -37,19 +37,19 @@ const fn = (name: string, file: string, fn: string): CrashSite => ({ name, file,
 const ADAPTERS: readonly CrashSite[] = [
   ...(
     [
-      ['src/event-store/sqlite/event-store.ts', 'SqliteEventStore'],
-      ['src/event-store/eventstoredb/event-store.ts', 'EventStoreDb'],
+      ['src/engines/sqlite/event-store/event-store.ts', 'SqliteEventStore'],
+      ['src/engines/eventstoredb/event-store.ts', 'EventStoreDb'],
     ] as const
   ).flatMap(([file, name]) => [
     method('append', file, name, 'append'),
     method('erase-events', file, name, 'erase'),
   ]),
-  method('ack', 'src/event-store/sqlite/group-consumer.ts', 'SqliteGroupConsumer', 'ack'),
-  method('ack', 'src/event-store/eventstoredb/groups/consumer.ts', 'EventStoreDbGroupConsumer', 'ack'),
+  method('ack', 'src/engines/sqlite/event-store/group-consumer.ts', 'SqliteGroupConsumer', 'ack'),
+  method('ack', 'src/engines/eventstoredb/groups/consumer.ts', 'EventStoreDbGroupConsumer', 'ack'),
   ...(
     [
-      ['src/deliveries/queue/sqlite/queue.ts', 'SqliteDeliveryQueue'],
-      ['src/deliveries/queue/mongodb/queue.ts', 'MongoDeliveryQueue'],
+      ['src/engines/sqlite/queue/queue.ts', 'SqliteDeliveryQueue'],
+      ['src/engines/mongodb/queue/queue.ts', 'MongoDeliveryQueue'],
     ] as const
   ).flatMap(([file, name]) => [
     method('enqueue', file, name, 'enqueue'),
@@ -62,8 +62,8 @@ const ADAPTERS: readonly CrashSite[] = [
   ]),
   ...(
     [
-      ['src/transactions/view/sqlite/view.ts', 'SqliteTransactionsView'],
-      ['src/transactions/view/mongodb/view.ts', 'MongoTransactionsView'],
+      ['src/engines/sqlite/view/view.ts', 'SqliteTransactionsView'],
+      ['src/engines/mongodb/view/view.ts', 'MongoTransactionsView'],
     ] as const
   ).flatMap(([file, name]) => [
     method('apply', file, name, 'apply'),
@@ -72,46 +72,41 @@ const ADAPTERS: readonly CrashSite[] = [
   ]),
   ...(
     [
-      ['src/transactions/view/sqlite/view.ts', 'SqliteViewBuild'],
-      ['src/transactions/view/mongodb/build.ts', 'MongoViewBuild'],
+      ['src/engines/sqlite/view/view.ts', 'SqliteViewBuild'],
+      ['src/engines/mongodb/view/build.ts', 'MongoViewBuild'],
     ] as const
   ).flatMap(([file, name]) => [
     method('start-build', file, name, 'start'),
     method('switch-view', file, name, 'serve'),
   ]),
-  made('save-directory', 'src/accounts/directory/rows/sqlite.ts', 'openSqliteDirectoryRows', 'save'),
-  made('save-directory', 'src/accounts/directory/rows/mongodb.ts', 'openMongoDirectoryRows', 'save'),
-  made('acquire-lease', 'src/coordination/sqlite.ts', 'openSqliteCoordination', 'acquire'),
-  made('acquire-lease', 'src/coordination/mongodb.ts', 'openMongoCoordination', 'acquire'),
+  made('save-directory', 'src/engines/sqlite/directory-rows.ts', 'openSqliteDirectoryRows', 'save'),
+  made('save-directory', 'src/engines/mongodb/directory-rows.ts', 'openMongoDirectoryRows', 'save'),
+  made('acquire-lease', 'src/engines/sqlite/coordination.ts', 'openSqliteCoordination', 'acquire'),
+  made('acquire-lease', 'src/engines/mongodb/coordination.ts', 'openMongoCoordination', 'acquire'),
 ];
 
 export const CRASH_SITES: readonly CrashSite[] = [
   ...ADAPTERS,
-  made('send', 'src/deliveries/sender/sender.ts', 'createSender', 'send'),
+  made('send', 'src/push/sender/sender.ts', 'createSender', 'send'),
   /** The write transaction of an embedded file; the point before the commit is after its work. */
-  method('commit', 'src/sqlite/database.ts', 'Database', 'write'),
+  method('commit', 'src/engines/sqlite/database.ts', 'Database', 'write'),
   /** The stored directory: read to be restored, or sealed anew before a commit of rows. */
   method('seal-rows', 'src/accounts/directory/rows/seal.ts', 'Sealing', 'seals'),
   /** A rebuild in MongoDB: a new generation, the switch to it, the former ones dropped, indexes at the end. */
-  fn('serve-build', 'src/transactions/view/mongodb/generations.ts', 'serveBuild'),
-  fn('new-generation', 'src/transactions/view/mongodb/generations.ts', 'newGeneration'),
-  fn('drop-generations', 'src/transactions/view/mongodb/generations.ts', 'dropUnused'),
-  fn('make-indexes', 'src/transactions/view/mongodb/generations.ts', 'makeIndexes'),
-  fn('move-checkpoint', 'src/transactions/view/mongodb/generations.ts', 'moveCheckpoint'),
+  fn('serve-build', 'src/engines/mongodb/view/generations.ts', 'serveBuild'),
+  fn('new-generation', 'src/engines/mongodb/view/generations.ts', 'newGeneration'),
+  fn('drop-generations', 'src/engines/mongodb/view/generations.ts', 'dropUnused'),
+  fn('make-indexes', 'src/engines/mongodb/view/generations.ts', 'makeIndexes'),
+  fn('move-checkpoint', 'src/engines/mongodb/view/generations.ts', 'moveCheckpoint'),
   /** `fuel store copy`, in its order. */
-  fn('name-target', 'src/store-copy/copy-store.ts', 'nameTarget'),
-  method('adopt-log', 'src/deliveries/queue/mongodb/queue.ts', 'MongoDeliveryQueue', 'adopt'),
-  fn('begin-copy', 'src/store-copy/unfinished-copy.ts', 'beginCopy'),
-  fn('append-copies', 'src/store-copy/copy-events.ts', 'appendCopies'),
-  method(
-    'store-withdrawals',
-    'src/deliveries/queue/mongodb/queue.ts',
-    'MongoDeliveryQueue',
-    'storeWithdrawals',
-  ),
-  method('store-deliveries', 'src/deliveries/queue/mongodb/queue.ts', 'MongoDeliveryQueue', 'store'),
-  fn('record-copy', 'src/store-copy/copy-store.ts', 'recordCopy'),
-  fn('end-copy', 'src/store-copy/unfinished-copy.ts', 'endCopy'),
+  fn('name-target', 'src/operator/copy/copy-store.ts', 'nameTarget'),
+  method('adopt-log', 'src/engines/mongodb/queue/queue.ts', 'MongoDeliveryQueue', 'adopt'),
+  fn('begin-copy', 'src/accounts/unfinished-copy.ts', 'beginCopy'),
+  fn('append-copies', 'src/operator/copy/copy-events.ts', 'appendCopies'),
+  method('store-withdrawals', 'src/engines/mongodb/queue/queue.ts', 'MongoDeliveryQueue', 'storeWithdrawals'),
+  method('store-deliveries', 'src/engines/mongodb/queue/queue.ts', 'MongoDeliveryQueue', 'store'),
+  fn('record-copy', 'src/operator/copy/copy-store.ts', 'recordCopy'),
+  fn('end-copy', 'src/accounts/unfinished-copy.ts', 'endCopy'),
 ];
 
 /** The text for `FUEL_CRASH_POINT`. */

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Random } from '../../src/sample/random.ts';
+import { Random } from '../../src/customers/sample/random.ts';
 import { WebhookReceiver } from '../support/deliveries/webhook-receiver.ts';
 import { atEndOfFile } from '../support/end-of-file.ts';
 import { type Env, folder } from '../support/service/commands.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { changeAccount } from '../../src/accounts/change-account.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { FuelError } from '../../src/base/errors.ts';
+import { Random } from '../../src/customers/sample/random.ts';
 import type { AccountCommand } from '../../src/domain/account-commands.ts';
-import { FuelError } from '../../src/errors.ts';
-import { Random } from '../../src/sample/random.ts';
-import { waitUntilApplied } from '../../src/service/wait-applied.ts';
+import { waitUntilApplied } from '../../src/operator/cli/command/wait-applied.ts';
 import {
   cancelled,
   confirmed,

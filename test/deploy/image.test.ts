@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { loadConfig } from '../../src/config/config.ts';
+import { loadConfig } from '../../src/base/config/config.ts';
 import { ROOT } from './compose-file.ts';
 import { copiedFiles, environmentOf, lastOf, readCopy, readDockerfile, readIgnore } from './dockerfile.ts';
 
@@ -42,7 +42,7 @@ describe('the image', () => {
   });
 
   it('holds everything that the command line loads', () => {
-    const reached = reachedFrom('src/cli/main.ts');
+    const reached = reachedFrom('src/operator/cli/main.ts');
     expect(reached).toContain('src/service/roles/webhooks-thread.ts');
     expect(reached).toContain('package.json');
     expect([...reached].filter((path) => existsSync(join(ROOT, path)) && !files.has(path))).toEqual([]);
@@ -66,7 +66,7 @@ describe('the image', () => {
       'tools/demo/demo.ts',
     ];
     expect(kept.filter((path) => !isIgnored(path))).toEqual([]);
-    expect(['bin/fuel', 'src/app.ts', 'deploy/health-check.js'].filter(isIgnored)).toEqual([]);
+    expect(['bin/fuel', 'src/engines/engines.ts', 'deploy/health-check.js'].filter(isIgnored)).toEqual([]);
     const unwanted = [...files].filter((path) => /^(?:test|bench|docs|examples)\//.test(path));
     expect(unwanted).toEqual(['docs/openapi.yaml']); // the operations listener serves it
   });

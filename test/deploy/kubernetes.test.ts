@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { loadConfig, ROLES, showConfig } from '../../src/config/config.ts';
+import { loadConfig, ROLES, showConfig } from '../../src/base/config/config.ts';
 import { ROOT } from './compose-file.ts';
 
 interface Container {

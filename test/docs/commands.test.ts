@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram } from '../../src/operator/cli/program.ts';
 import { blocksOf, documents, inlineCodeOf, readDocument } from '../support/documents.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -5,9 +5,9 @@ import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import { readDisk } from '../../src/disk/disk.ts';
-import { addDiskMetrics, addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
-import { SHARED } from '../../src/ops/shared-figures.ts';
+import { readDisk } from '../../src/base/disk/disk.ts';
+import { addDiskMetrics, addProjectionMetrics, createMetrics } from '../../src/service/ops/metrics.ts';
+import { SHARED } from '../../src/service/ops/shared-figures.ts';
 import { anchorsOf, readDocument } from '../support/documents.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

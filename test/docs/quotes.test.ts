@@ -1,13 +1,13 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { showConfig, unknownSettings } from '../../src/config/config.ts';
-import type { DeliveryState, FailureKind } from '../../src/deliveries/queue/delivery-queue.ts';
-import { readDisk } from '../../src/disk/disk.ts';
-import { errorCodes } from '../../src/errors.ts';
-import { type RefusalCode, refusalAnswer, refusals } from '../../src/http/answers.ts';
-import { readParameters } from '../../src/http/parameters.ts';
-import { addDiskMetrics, addProjectionMetrics, createMetrics } from '../../src/ops/metrics.ts';
+import { showConfig, unknownSettings } from '../../src/base/config/config.ts';
+import { readDisk } from '../../src/base/disk/disk.ts';
+import { errorCodes } from '../../src/base/errors.ts';
+import { type RefusalCode, refusalAnswer, refusals } from '../../src/pull/answers.ts';
+import { readParameters } from '../../src/pull/parameters.ts';
+import type { DeliveryState, FailureKind } from '../../src/push/queue/delivery-queue.ts';
+import { addDiskMetrics, addProjectionMetrics, createMetrics } from '../../src/service/ops/metrics.ts';
 import { documents, inlineCodeOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
 
 const refusalCodes = Object.keys(refusals) as RefusalCode[];

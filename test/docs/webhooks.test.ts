@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { webhookRequest } from '../../src/deliveries/message/envelope.ts';
+import { webhookRequest } from '../../src/push/message/envelope.ts';
 import { blocksOf, readDocument, sectionOf } from '../support/documents.ts';
 
 const TEXT = readDocument('docs/webhooks.md');

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FuelError } from '../../src/errors.ts';
+import { FuelError } from '../../src/base/errors.ts';
 import type { Customer, PushService } from '../support/deliveries/push-service.ts';
 import type { ServiceProcess } from '../support/service/service-process.ts';
 import { type EventLine, idsOf, SEPTEMBER } from '../support/transactions/e2e-samples.ts';

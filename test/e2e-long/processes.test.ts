@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PROCESS_MAX_AGE_MS } from '../../src/coordination/process-report.ts';
-import { PROJECTOR_LEASE } from '../../src/transactions/view/projector.ts';
+import { PROCESS_MAX_AGE_MS } from '../../src/base/coordination/process-report.ts';
+import { PROJECTOR_LEASE } from '../../src/pull/view/projector.ts';
 import { folder, fuel } from '../support/service/commands.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';
 import {

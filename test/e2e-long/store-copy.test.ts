@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { silentLog } from '../../src/base/log.ts';
 import { transactionStream } from '../../src/domain/transaction-events.ts';
-import { openEventStoreDb } from '../../src/event-store/eventstoredb/event-store.ts';
-import { silentLog } from '../../src/log.ts';
+import { openEventStoreDb } from '../../src/engines/eventstoredb/event-store.ts';
 import { PushService } from '../support/deliveries/push-service.ts';
 import { answerWith } from '../support/deliveries/webhook-receiver.ts';
 import { describeWithMongodb, freshDatabase, mongodbUrl } from '../support/engines/mongodb.ts';

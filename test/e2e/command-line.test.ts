@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram } from '../../src/operator/cli/program.ts';
 import { folder, fuelProcess as fuel } from '../support/service/commands.ts';
 import { productionEnv } from '../support/service/production.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';

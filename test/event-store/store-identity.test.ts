@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../../src/engines/sqlite/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { openSqliteEventStore, type SqliteEventStore } from '../../src/event-store/sqlite/event-store.ts';
 import { assertCheckpoint, storeIdentity } from '../../src/event-store/store-identity.ts';
 import { record } from '../support/event-store/store-events.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { isMap, isScalar, parseDocument, visit } from 'yaml';
-import { webhookRequest } from '../../src/deliveries/message/envelope.ts';
-import { signature } from '../../src/deliveries/message/signature.ts';
-import { type RefusalCode, refusalAnswer, refusals } from '../../src/http/answers.ts';
+import { type RefusalCode, refusalAnswer, refusals } from '../../src/pull/answers.ts';
+import { webhookRequest } from '../../src/push/message/envelope.ts';
+import { signature } from '../../src/push/message/signature.ts';
 import { ROOT, readDocument } from '../support/documents.ts';
 import { openApi, operation, schemaAt, webhookOperations } from '../support/openapi/document.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { BASE_PATH } from '../../src/http/app.ts';
+import { BASE_PATH } from '../../src/pull/app.ts';
 import { ROOT } from '../support/documents.ts';
 import { KEY, startTestApi } from '../support/service/api.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { projectTransaction, RecordFault } from '../../projections/transactions.ts';
+import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import { faultsOf, schemaOf } from '../../src/domain/events.ts';
 import type { TransactionEventType } from '../../src/domain/transaction-events.ts';
-import { generateTransactions } from '../../src/sample/generator.ts';
-import { recordText } from '../../src/transactions/record.ts';
+import { recordText } from '../../src/pull/record/record.ts';
 import { faultsOfText } from '../support/openapi/validate.ts';
 import { type Path, pathsOf, withValue } from '../support/transactions/mutations.ts';
 import { expectedRecord } from '../support/transactions/record-oracle.ts';

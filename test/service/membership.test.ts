@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { FuelError } from '../../src/errors.ts';
-import { Standing } from '../../src/ops/standing.ts';
+import { FuelError } from '../../src/base/errors.ts';
 import { isMember } from '../../src/service/api/is-member.ts';
 import { Membership } from '../../src/service/membership.ts';
+import { Standing } from '../../src/service/ops/standing.ts';
 import { memoryLog } from '../support/service/api.ts';
 import { until } from '../support/waiting.ts';
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Engines, openEngines } from '../../src/app.ts';
-import { sinceBoot, systemClock } from '../../src/clock.ts';
-import { loadConfig } from '../../src/config/config.ts';
-import { silentLog } from '../../src/log.ts';
-import { Standing } from '../../src/ops/standing.ts';
+import { sinceBoot, systemClock } from '../../src/base/clock.ts';
+import { loadConfig } from '../../src/base/config/config.ts';
+import { silentLog } from '../../src/base/log.ts';
+import { type Engines, openEngines } from '../../src/engines/engines.ts';
+import { Standing } from '../../src/service/ops/standing.ts';
 import { reportProcess } from '../../src/service/report-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/waiting.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../src/config/config.ts';
+import { loadConfig } from '../../src/base/config/config.ts';
 import { startService } from '../../src/service/service.ts';
 import { startEventStoreDbDouble } from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import { memoryLog } from '../support/service/api.ts';

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Engines, openEngines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
-import { loadConfig } from '../../src/config/config.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { loadConfig } from '../../src/base/config/config.ts';
+import { silentLog } from '../../src/base/log.ts';
+import { type Engines, openEngines } from '../../src/engines/engines.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { silentLog } from '../../src/log.ts';
 import { startDirectory } from '../../src/service/start-directory.ts';
 import { StartedParts } from '../../src/service/started-parts.ts';
 import { opened } from '../support/accounts/account-samples.ts';

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
+import { FuelError } from '../../src/base/errors.ts';
+import { type GeneratorOptions, generateTransactions } from '../../src/customers/sample/generator.ts';
 import { parseDateTime } from '../../src/domain/values/date-time.ts';
-import { FuelError } from '../../src/errors.ts';
-import { type GeneratorOptions, generateTransactions } from '../../src/sample/generator.ts';
 
 const USAGE = `Writes sample transactions, one {"type","data"} object a line, as "fuel transaction import" reads them.
 

@@ -6,13 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { generate } from 'selfsigned';
 import { Ledger } from '../../examples/ledger/ledger.ts';
 import { createReceiver, type Receiver, type WebhookEvent } from '../../examples/receiver/receiver.ts';
-import type { Engines } from '../../src/app.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { DeliveryQueue } from '../../src/deliveries/queue/delivery-queue.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
+import type { Engines } from '../../src/engines/engines.ts';
 import type { Author } from '../../src/event-store/new-event.ts';
-import { generateTransactions } from '../../src/sample/generator.ts';
-import { importTransactions } from '../../src/transactions/import/import-transactions.ts';
+import { importTransactions } from '../../src/operator/import/import-transactions.ts';
+import type { DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
 
 const HOST = '127.0.0.1';
 const ACCOUNT_ID = 7;

@@ -1,12 +1,12 @@
 import type { Directory } from '../../../projections/directory.ts';
-import { type Clock, sinceBoot } from '../../clock.ts';
+import { type Clock, sinceBoot } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import { retryWhileUnavailable } from '../../base/retry.ts';
 import { ACCOUNT_STREAMS, type AccountEvent, accountStream } from '../../domain/account-events.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import { NONE_SKIPPED, readSkipped, skippedBy, withSkipped } from '../../event-store/skipped-events.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
-import type { Log } from '../../log.ts';
-import { retryWhileUnavailable } from '../../retry.ts';
 import { applyRead, readAccountEvent } from './apply-to-directory.ts';
 import { restoreDirectory } from './restore-directory.ts';
 import type { Anchor } from './rows/rows.ts';

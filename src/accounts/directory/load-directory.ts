@@ -1,8 +1,8 @@
 import { Directory, type DirectoryKey } from '../../../projections/directory.ts';
 import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../base/clock.ts';
+import { isUnavailable } from '../../base/errors.ts';
 import { ACCOUNT_STREAMS, accountStream } from '../../domain/account-events.ts';
-import { isUnavailable } from '../../errors.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/read-to-end.ts';
 import { readSkipped } from '../../event-store/skipped-events.ts';

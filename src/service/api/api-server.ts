@@ -1,18 +1,18 @@
 import type { AccessDirectory } from '../../accounts/caller.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
-import type { Engines } from '../../app.ts';
-import type { Clock } from '../../clock.ts';
-import type { Config } from '../../config/config.ts';
-import { MAX_UNPROVEN_KEYS } from '../../edge/checks.ts';
-import { createMemoryRateWindows } from '../../edge/rate-windows/memory.ts';
-import type { EdgeOptions } from '../../http/admission.ts';
-import { createApi } from '../../http/app.ts';
-import { createCursors } from '../../http/cursor.ts';
-import type { Certificate } from '../../http/server/certificate.ts';
-import { createServer, type PublicServer, type SharedListening } from '../../http/server/server.ts';
-import { configuredPresigner } from '../../images/presign.ts';
-import type { Log } from '../../log.ts';
-import type { ApiMetrics } from '../../ops/api-metrics.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Config } from '../../base/config/config.ts';
+import type { Log } from '../../base/log.ts';
+import type { Engines } from '../../engines/engines.ts';
+import type { EdgeOptions } from '../../pull/admission.ts';
+import type { ApiMetrics } from '../../pull/api-metrics.ts';
+import { createApi } from '../../pull/app.ts';
+import { createCursors } from '../../pull/cursor.ts';
+import { MAX_UNPROVEN_KEYS } from '../../pull/edge/checks.ts';
+import { createMemoryRateWindows } from '../../pull/edge/rate-windows/memory.ts';
+import { configuredPresigner } from '../../pull/images/presign.ts';
+import type { Certificate } from '../../pull/server/certificate.ts';
+import { createServer, type PublicServer, type SharedListening } from '../../pull/server/server.ts';
 
 /** How long requests in progress may take when the service stops. */
 export const GRACE_MS = 10_000;

@@ -1,8 +1,8 @@
-import type { Engines } from '../../app.ts';
-import { sinceBoot } from '../../clock.ts';
-import { isUnavailable } from '../../errors.ts';
+import { sinceBoot } from '../../base/clock.ts';
+import { isUnavailable } from '../../base/errors.ts';
+import type { Engines } from '../../engines/engines.ts';
 import type { Position } from '../../event-store/event-store.ts';
-import type { Standing } from '../../ops/standing.ts';
+import type { Standing } from '../ops/standing.ts';
 
 /**
  * Whether a directory may be judged by: commands wait for this process, or it has everything that is recorded at this

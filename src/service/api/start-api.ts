@@ -1,13 +1,13 @@
 import type { AccessDirectory } from '../../accounts/caller.ts';
-import type { Engines } from '../../app.ts';
-import type { Clock } from '../../clock.ts';
-import type { Config } from '../../config/config.ts';
-import { BASE_PATH } from '../../http/app.ts';
-import { certificateFiles, readCertificate, watchCertificate } from '../../http/server/certificate.ts';
-import { claimPort, urlHost } from '../../listen.ts';
-import type { Log } from '../../log.ts';
-import type { Availability } from '../../ops/availability.ts';
-import type { Metrics } from '../../ops/metrics.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Config } from '../../base/config/config.ts';
+import { claimPort, urlHost } from '../../base/listen.ts';
+import type { Log } from '../../base/log.ts';
+import type { Engines } from '../../engines/engines.ts';
+import { BASE_PATH } from '../../pull/app.ts';
+import { certificateFiles, readCertificate, watchCertificate } from '../../pull/server/certificate.ts';
+import type { Availability } from '../ops/availability.ts';
+import type { Metrics } from '../ops/metrics.ts';
 import { createApiServer, GRACE_MS } from './api-server.ts';
 import { type ApiThreads, sharedApi } from './api-threads.ts';
 

@@ -1,6 +1,6 @@
-import type { ClaimedDelivery } from '../../deliveries/queue/delivery-queue.ts';
-import type { Sender, SendResult } from '../../deliveries/sender/sender-port.ts';
-import type { AttemptReport } from '../../ops/delivery-metrics.ts';
+import type { ClaimedDelivery } from '../../push/queue/delivery-queue.ts';
+import type { Sender, SendResult } from '../../push/sender/sender-port.ts';
+import type { AttemptReport } from '../ops/delivery-metrics.ts';
 
 /** Counts the attempts of the webhooks' thread, which the main thread shows. One attempt costs two additions. */
 export class AttemptMeter {

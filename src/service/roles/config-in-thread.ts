@@ -1,4 +1,4 @@
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../base/config/config.ts';
 
 /** The configuration as a thread uses it: keys arrive as plain bytes. */
 export function configInThread(given: Config): Config {

@@ -1,12 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { openEngines } from '../../app.ts';
-import { systemClock } from '../../clock.ts';
-import type { Config } from '../../config/config.ts';
-import { createLog } from '../../log.ts';
-import { watchLoopDelay } from '../../ops/loop-delay.ts';
-import { retryWhileUnavailable } from '../../retry.ts';
-import { rebuildTransactions } from '../../transactions/view/build/rebuild.ts';
-import { runProjector } from '../../transactions/view/projector.ts';
+import { systemClock } from '../../base/clock.ts';
+import type { Config } from '../../base/config/config.ts';
+import { createLog } from '../../base/log.ts';
+import { retryWhileUnavailable } from '../../base/retry.ts';
+import { openEngines } from '../../engines/engines.ts';
+import { rebuildTransactions } from '../../pull/view/build/rebuild.ts';
+import { runProjector } from '../../pull/view/projector.ts';
+import { watchLoopDelay } from '../ops/loop-delay.ts';
 
 export interface ProjectorThreadData {
   readonly config: Config;

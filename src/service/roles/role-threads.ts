@@ -1,6 +1,6 @@
-import type { Config } from '../../config/config.ts';
-import type { Metrics } from '../../ops/metrics.ts';
-import { startThread } from '../../thread.ts';
+import type { Config } from '../../base/config/config.ts';
+import { startThread } from '../../base/thread.ts';
+import type { Metrics } from '../ops/metrics.ts';
 import type { ProjectorThreadData, ProjectorThreadMessage } from './projector-thread.ts';
 import type { WebhooksThreadData, WebhooksThreadMessage } from './webhooks-thread.ts';
 

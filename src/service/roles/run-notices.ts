@@ -1,9 +1,9 @@
-import type { Engines } from '../../app.ts';
-import type { Clock } from '../../clock.ts';
-import type { Config } from '../../config/config.ts';
-import type { Log } from '../../log.ts';
-import { createMailer } from '../../notices/mailer.ts';
-import { runNotifier } from '../../notices/notifier.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Config } from '../../base/config/config.ts';
+import type { Log } from '../../base/log.ts';
+import type { Engines } from '../../engines/engines.ts';
+import { createMailer } from '../../push/notices/mailer.ts';
+import { runNotifier } from '../../push/notices/notifier.ts';
 
 /** The notices role. It waits for the mail server most of the time, so it needs no thread. */
 export async function runNotices({

@@ -1,11 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
-import { openEngines } from '../../app.ts';
-import { systemClock } from '../../clock.ts';
-import type { Config } from '../../config/config.ts';
-import { createLog } from '../../log.ts';
-import type { AttemptReport } from '../../ops/delivery-metrics.ts';
-import { watchLoopDelay } from '../../ops/loop-delay.ts';
+import { systemClock } from '../../base/clock.ts';
+import type { Config } from '../../base/config/config.ts';
+import { createLog } from '../../base/log.ts';
+import { openEngines } from '../../engines/engines.ts';
+import type { AttemptReport } from '../ops/delivery-metrics.ts';
+import { watchLoopDelay } from '../ops/loop-delay.ts';
 import { AttemptMeter } from './attempt-meter.ts';
 import { configInThread } from './config-in-thread.ts';
 import { runWebhooks } from './run-webhooks.ts';

@@ -5,7 +5,7 @@ import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import { restoreDirectory } from '../../../src/accounts/directory/restore-directory.ts';
 import type { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
-import { FuelError } from '../../../src/errors.ts';
+import { FuelError } from '../../../src/base/errors.ts';
 import type { EventStore, SubscriptionBatch } from '../../../src/event-store/event-store.ts';
 import { NONE_SKIPPED } from '../../../src/event-store/skipped-events.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';

@@ -7,12 +7,12 @@ import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import { rowOf } from '../../../src/accounts/directory/rows/packed-row.ts';
 import type { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
-import { verifyDirectory } from '../../../src/agreement/verify-directory.ts';
+import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { FuelError } from '../../../src/errors.ts';
+import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import type { EventStore, RecordedEvent, SubscribeOptions } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
-import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
+import { verifyDirectory } from '../../../src/operator/verify/verify-directory.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { contentOf } from '../../support/accounts/directory-content.ts';
 import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';

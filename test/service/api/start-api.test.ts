@@ -1,15 +1,15 @@
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
-import { openEngines } from '../../../src/app.ts';
-import { systemClock } from '../../../src/clock.ts';
-import { loadConfig } from '../../../src/config/config.ts';
-import { claimPort, listen } from '../../../src/listen.ts';
-import { silentLog } from '../../../src/log.ts';
-import { createMetrics } from '../../../src/ops/metrics.ts';
-import { Standing } from '../../../src/ops/standing.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { loadConfig } from '../../../src/base/config/config.ts';
+import { claimPort, listen } from '../../../src/base/listen.ts';
+import { silentLog } from '../../../src/base/log.ts';
+import { openEngines } from '../../../src/engines/engines.ts';
 import { ApiThreads } from '../../../src/service/api/api-threads.ts';
 import { startApi } from '../../../src/service/api/start-api.ts';
+import { createMetrics } from '../../../src/service/ops/metrics.ts';
+import { Standing } from '../../../src/service/ops/standing.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 test('an API of which a thread fails fails with its error, and still stops', async () => {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
+import { loadConfig } from '../../../src/base/config/config.ts';
 import { startRoleThread } from '../../../src/service/roles/role-threads.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 

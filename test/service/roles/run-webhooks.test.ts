@@ -6,18 +6,18 @@ import { getTasks } from 'node-cron';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DirectoryReach } from '../../../src/accounts/directory/reach.ts';
 import { bindStore, trustMasterKey } from '../../../src/accounts/store-binding.ts';
-import { type Engines, openEngines } from '../../../src/app.ts';
-import { systemClock } from '../../../src/clock.ts';
-import type { Config } from '../../../src/config/config.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import type { Config } from '../../../src/base/config/config.ts';
+import { silentLog } from '../../../src/base/log.ts';
+import { type Engines, openEngines } from '../../../src/engines/engines.ts';
 import type {
   EventStore,
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
-import { silentLog } from '../../../src/log.ts';
-import type { AttemptReport } from '../../../src/ops/delivery-metrics.ts';
-import { EVENT_STORE } from '../../../src/ops/engine-health.ts';
+import type { AttemptReport } from '../../../src/service/ops/delivery-metrics.ts';
+import { EVENT_STORE } from '../../../src/service/ops/engine-health.ts';
 import { AttemptMeter } from '../../../src/service/roles/attempt-meter.ts';
 import { startWebhooks } from '../../../src/service/roles/role-threads.ts';
 import { runWebhooks } from '../../../src/service/roles/run-webhooks.ts';

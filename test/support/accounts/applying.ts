@@ -1,11 +1,11 @@
+import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
+import type { DomainEvent } from '../../../src/domain/events.ts';
 import {
   type ApplyCounts,
   type ApplyOptions,
   applyAccounts,
-} from '../../../src/accounts/desired/apply-accounts.ts';
-import { linesOf } from '../../../src/accounts/desired/export-account.ts';
-import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
-import type { DomainEvent } from '../../../src/domain/events.ts';
+} from '../../../src/operator/apply/apply-accounts.ts';
+import { linesOf } from '../../../src/operator/apply/export-account.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';
 import { inChunks } from '../transactions/importing.ts';
 

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import type { Directory } from '../../../projections/directory.ts';
 import type { Anchor, DirectoryRows, RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
 import { Sealing } from '../../../src/accounts/directory/rows/seal.ts';
-import { openSqliteDirectoryRows } from '../../../src/accounts/directory/rows/sqlite.ts';
 import {
   type DirectoryContent,
   StoredDirectory,
 } from '../../../src/accounts/directory/rows/stored-directory.ts';
-import type { Clock } from '../../../src/clock.ts';
+import type { Clock } from '../../../src/base/clock.ts';
+import { openSqliteDirectoryRows } from '../../../src/engines/sqlite/directory-rows.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { sealKeys } from './seal-keys.ts';

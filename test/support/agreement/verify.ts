@@ -1,10 +1,14 @@
-import { type ReadLogOptions, readLog } from '../../../src/agreement/read-log.ts';
+import { type ReadLogOptions, readLog } from '../../../src/operator/verify/read-log.ts';
 import {
   type DeliveryAgreement,
   DeliveryJudge,
   type DeliveryJudgeOptions,
-} from '../../../src/agreement/verify-deliveries.ts';
-import { type ViewAgreement, ViewJudge, type ViewJudgeOptions } from '../../../src/agreement/verify-view.ts';
+} from '../../../src/operator/verify/verify-deliveries.ts';
+import {
+  type ViewAgreement,
+  ViewJudge,
+  type ViewJudgeOptions,
+} from '../../../src/operator/verify/verify-view.ts';
 
 export type VerifyDeliveriesOptions = DeliveryJudgeOptions & ReadLogOptions;
 export type VerifyViewOptions = ViewJudgeOptions & ReadLogOptions;

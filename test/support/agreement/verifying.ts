@@ -1,7 +1,7 @@
-import { type RepairOptions, repairDeliveries } from '../../../src/agreement/repair-deliveries.ts';
-import type { OwedDeliveryId } from '../../../src/agreement/verify-deliveries.ts';
-import { deliveryId } from '../../../src/deliveries/message/delivery-id.ts';
-import type { DeliveryQueue, NewDelivery } from '../../../src/deliveries/queue/delivery-queue.ts';
+import { type RepairOptions, repairDeliveries } from '../../../src/operator/verify/repair-deliveries.ts';
+import type { OwedDeliveryId } from '../../../src/operator/verify/verify-deliveries.ts';
+import { deliveryId } from '../../../src/push/message/delivery-id.ts';
+import type { DeliveryQueue, NewDelivery } from '../../../src/push/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../accounts/account-samples.ts';
 import { newDelivery } from '../deliveries/deliveries.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';

@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { parentPort, workerData } from 'node:worker_threads';
-import { systemClock } from '../../../src/clock.ts';
-import type { DeliveryQueue } from '../../../src/deliveries/queue/delivery-queue.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import { claimOptions } from './deliveries.ts';
 
 /** What the thread is given: the log that it opens, where it is asked, and what tells that it has answered. */
@@ -27,11 +27,11 @@ parentPort?.postMessage('ready');
 
 async function open(): Promise<DeliveryQueue> {
   if ('path' in log) {
-    const { openSqliteDeliveryQueue } = await import('../../../src/deliveries/queue/sqlite/queue.ts');
+    const { openSqliteDeliveryQueue } = await import('../../../src/engines/sqlite/queue/queue.ts');
     return openSqliteDeliveryQueue({ path: log.path, clock: systemClock });
   }
-  const { openMongoDeliveryQueue } = await import('../../../src/deliveries/queue/mongodb/queue.ts');
-  const { MongoConnection } = await import('../../../src/mongodb/connection.ts');
+  const { openMongoDeliveryQueue } = await import('../../../src/engines/mongodb/queue/queue.ts');
+  const { MongoConnection } = await import('../../../src/engines/mongodb/connection.ts');
   return openMongoDeliveryQueue({ connection: new MongoConnection(log), clock: systemClock });
 }
 

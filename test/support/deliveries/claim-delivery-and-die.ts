@@ -1,5 +1,5 @@
-import { systemClock } from '../../../src/clock.ts';
-import { openSqliteDeliveryQueue } from '../../../src/deliveries/queue/sqlite/queue.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import { claimOptions } from './deliveries.ts';
 
 // A separate process: claims everything due in FILE and is killed before it can report.

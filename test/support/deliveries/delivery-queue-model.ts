@@ -6,7 +6,7 @@ import type {
   DeliveryReport,
   NewDelivery,
   WebhookHealth,
-} from '../../../src/deliveries/queue/delivery-queue.ts';
+} from '../../../src/push/queue/delivery-queue.ts';
 
 /** A delivery as the model keeps it; what the port never shows is beside it. */
 interface Entry {

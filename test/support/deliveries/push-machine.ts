@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
-import { deliveryId } from '../../../src/deliveries/message/delivery-id.ts';
-import type { Delivery } from '../../../src/deliveries/queue/delivery-queue.ts';
+import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { FuelError } from '../../../src/errors.ts';
+import { deliveryId } from '../../../src/push/message/delivery-id.ts';
+import type { Delivery } from '../../../src/push/queue/delivery-queue.ts';
 import { PREFIX } from '../accounts/account-samples.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { settle } from './fake-scheduler.ts';

@@ -1,6 +1,6 @@
-import { deliveryId } from '../../../src/deliveries/message/delivery-id.ts';
-import type { DeliveryReport } from '../../../src/deliveries/queue/delivery-queue.ts';
 import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
+import { deliveryId } from '../../../src/push/message/delivery-id.ts';
+import type { DeliveryReport } from '../../../src/push/queue/delivery-queue.ts';
 import type { PushMachine, Sent } from './push.ts';
 
 /** The members that the model looks at, of whatever event. */

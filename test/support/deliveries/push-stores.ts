@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { openSqliteDeliveryQueue } from '../../../src/deliveries/queue/sqlite/queue.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
+import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
-import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

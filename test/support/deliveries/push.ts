@@ -2,26 +2,29 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { Directory } from '../../../projections/directory.ts';
 import { applyRead, readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
-import { Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts';
-import { AccountHistory } from '../../../src/deliveries/fan-out/account-history.ts';
-import { FanOut, type FanOutOptions } from '../../../src/deliveries/fan-out/fan-out.ts';
-import { createHealthEvents } from '../../../src/deliveries/health/health-events.ts';
+import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
+import type { TransactionEvent } from '../../../src/domain/transaction-events.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../../../src/engines/sqlite/event-store/event-store.ts';
+import {
+  openSqliteDeliveryQueue,
+  type SqliteDeliveryQueue,
+} from '../../../src/engines/sqlite/queue/queue.ts';
+import type { EventStore, RecordedEvent } from '../../../src/event-store/event-store.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
+import { Dispatcher } from '../../../src/push/dispatch/dispatcher.ts';
+import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
+import { FanOut, type FanOutOptions } from '../../../src/push/fan-out/fan-out.ts';
+import { createHealthEvents } from '../../../src/push/health/health-events.ts';
 import type {
   AttemptOutcome,
   DeliveryQueue,
   WorkListener,
   WorkSignal,
-} from '../../../src/deliveries/queue/delivery-queue.ts';
-import {
-  openSqliteDeliveryQueue,
-  type SqliteDeliveryQueue,
-} from '../../../src/deliveries/queue/sqlite/queue.ts';
-import type { Sender, SendRequest, SendResult } from '../../../src/deliveries/sender/sender-port.ts';
-import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
-import type { TransactionEvent } from '../../../src/domain/transaction-events.ts';
-import type { EventStore, RecordedEvent } from '../../../src/event-store/event-store.ts';
-import { newEvent } from '../../../src/event-store/new-event.ts';
-import { openSqliteEventStore, type SqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
+} from '../../../src/push/queue/delivery-queue.ts';
+import type { Sender, SendRequest, SendResult } from '../../../src/push/sender/sender-port.ts';
 import { keyIssued, opened, profileSet, webhookSet } from '../accounts/account-samples.ts';
 import { confirmedData } from '../transactions/records.ts';
 import { FakeScheduler } from './fake-scheduler.ts';

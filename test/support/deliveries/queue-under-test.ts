@@ -8,7 +8,7 @@ import type {
   DeliveryQueue,
   DeliveryState,
   NewDelivery,
-} from '../../../src/deliveries/queue/delivery-queue.ts';
+} from '../../../src/push/queue/delivery-queue.ts';
 import type { FakeClock } from '../fake-clock.ts';
 import type { ClaimedLog, ClaimerData } from './claim-deliveries.ts';
 import { claimOptions } from './deliveries.ts';

@@ -1,5 +1,5 @@
-import { systemClock } from '../../../src/clock.ts';
-import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import { record } from './store-events.ts';
 
 // Run as a separate process: appends COUNT events to STREAM of the store at PATH, one after another.

@@ -1,6 +1,6 @@
-import { systemClock } from '../../../src/clock.ts';
-import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
-import { openSqliteSubscriptions } from '../../../src/event-store/sqlite/subscriptions.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
 
 // Run as a separate process: takes one event of GROUP and is killed before it can acknowledge.
 const [events, subscriptions, group] = process.argv.slice(2);

@@ -1,12 +1,15 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Clock } from '../../../src/clock.ts';
-import type { GroupConsumer, GroupEvent } from '../../../src/event-store/event-store.ts';
-import { openSqliteEventStore, type SqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
+import type { Clock } from '../../../src/base/clock.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../../../src/engines/sqlite/event-store/event-store.ts';
 import {
   openSqliteSubscriptions,
   type SqliteSubscriptions,
-} from '../../../src/event-store/sqlite/subscriptions.ts';
+} from '../../../src/engines/sqlite/event-store/subscriptions.ts';
+import type { GroupConsumer, GroupEvent } from '../../../src/event-store/event-store.ts';
 
 export const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
 

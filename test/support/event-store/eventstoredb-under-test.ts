@@ -1,9 +1,9 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { systemClock } from '../../../src/clock.ts';
-import { type EventStoreDb, openEventStoreDb } from '../../../src/event-store/eventstoredb/event-store.ts';
-import type { Log } from '../../../src/log.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import type { Log } from '../../../src/base/log.ts';
+import { type EventStoreDb, openEventStoreDb } from '../../../src/engines/eventstoredb/event-store.ts';
 import type { SubscriptionsUnderTest } from '../../contracts/persistent-subscriptions.contract.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { until } from '../waiting.ts';

@@ -1,11 +1,11 @@
 import { Directory } from '../../../projections/directory.ts';
 import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
-import { openEngines } from '../../../src/app.ts';
-import { systemClock } from '../../../src/clock.ts';
-import { loadConfig } from '../../../src/config/config.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { loadConfig } from '../../../src/base/config/config.ts';
+import { silentLog } from '../../../src/base/log.ts';
+import { openEngines } from '../../../src/engines/engines.ts';
 import { Unreadable } from '../../../src/event-store/event-store.ts';
-import { silentLog } from '../../../src/log.ts';
-import { runProjector } from '../../../src/transactions/view/projector.ts';
+import { runProjector } from '../../../src/pull/view/projector.ts';
 import { until } from '../waiting.ts';
 
 // Run as a process with a small heap: every kind of reader and follower over COUNT transactions and accounts whose events

@@ -1,8 +1,8 @@
 import { changeAccount } from '../../../src/accounts/change-account.ts';
 import { issueKey } from '../../../src/accounts/issue-key.ts';
-import { webhookOptions } from '../../../src/cli/commands/webhook-commands.ts';
-import { systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import { webhookOptions } from '../../../src/operator/cli/commands/webhook-commands.ts';
 import type { PushService } from '../deliveries/push-service.ts';
 import { answerWith } from '../deliveries/webhook-receiver.ts';
 import { openForUse } from '../service/operator.ts';

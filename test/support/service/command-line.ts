@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
-import { type Engines, openEmbeddedEvents, openEngines } from '../../../src/app.ts';
-import { systemClock } from '../../../src/clock.ts';
-import { loadConfig } from '../../../src/config/config.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { loadConfig } from '../../../src/base/config/config.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
+import { type Engines, openEmbeddedEvents, openEngines } from '../../../src/engines/engines.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import type { Env } from './commands.ts';

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { createMemoryRateWindows } from '../../../src/edge/rate-windows/memory.ts';
+import { createMemoryRateWindows } from '../../../src/pull/edge/rate-windows/memory.ts';
 
 /** A thread that hits every key several times at the same moment as the others, and reports what was let through. */
 const { memory, keys, hits, start, threads, limit } = workerData as {

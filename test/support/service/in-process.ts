@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import { vi } from 'vitest';
-import { main } from '../../../src/cli/program.ts';
+import { main } from '../../../src/operator/cli/program.ts';
 import { type CommandResult, commandResult } from './command-result.ts';
 import type { Env } from './commands.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
-const USER_ONLY = 0o077; // as src/cli/main.ts sets it
+const USER_ONLY = 0o077; // as src/operator/cli/main.ts sets it
 
 export interface InProcessOptions {
   /** In place of this process's own environment. */

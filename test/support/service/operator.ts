@@ -1,16 +1,13 @@
 import { type AccountWriter, changeAccount } from '../../../src/accounts/change-account.ts';
 import { type IssuedKey, issueKey } from '../../../src/accounts/issue-key.ts';
-import { setWebhook, type WebhookSet } from '../../../src/accounts/set-webhook.ts';
-import { type Engines, openEngines } from '../../../src/app.ts';
-import { webhookOptions } from '../../../src/cli/commands/webhook-commands.ts';
-import { systemClock } from '../../../src/clock.ts';
-import { type Config, loadConfig } from '../../../src/config/config.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { type Config, loadConfig } from '../../../src/base/config/config.ts';
 import type { AccountCommand } from '../../../src/domain/account-commands.ts';
-import { waitUntilApplied } from '../../../src/service/wait-applied.ts';
-import {
-  type ImportCounts,
-  importTransactions,
-} from '../../../src/transactions/import/import-transactions.ts';
+import { type Engines, openEngines } from '../../../src/engines/engines.ts';
+import { waitUntilApplied } from '../../../src/operator/cli/command/wait-applied.ts';
+import { webhookOptions } from '../../../src/operator/cli/commands/webhook-commands.ts';
+import { type ImportCounts, importTransactions } from '../../../src/operator/import/import-transactions.ts';
+import { setWebhook, type WebhookSet } from '../../../src/push/set-webhook.ts';
 import type { Env } from './commands.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };

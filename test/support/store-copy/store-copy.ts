@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Clock } from '../../../src/clock.ts';
-import { systemClock } from '../../../src/clock.ts';
-import { openSqliteCoordination } from '../../../src/coordination/sqlite.ts';
-import { openSqliteDeliveryQueue } from '../../../src/deliveries/queue/sqlite/queue.ts';
+import type { Clock } from '../../../src/base/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { transactionStream } from '../../../src/domain/transaction-events.ts';
+import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
+import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import type {
   Append,
   AppendResult,
@@ -12,9 +13,8 @@ import type {
   RecordedEvent,
 } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
-import { openSqliteEventStore } from '../../../src/event-store/sqlite/event-store.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { type CopyReport, type CopyStoreOptions, copyStore } from '../../../src/store-copy/copy-store.ts';
+import { type CopyReport, type CopyStoreOptions, copyStore } from '../../../src/operator/copy/copy-store.ts';
 import { record } from '../event-store/store-events.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

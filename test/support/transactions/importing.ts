@@ -2,7 +2,7 @@ import {
   type ImportCounts,
   type ImportOptions,
   importTransactions,
-} from '../../../src/transactions/import/import-transactions.ts';
+} from '../../../src/operator/import/import-transactions.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';
 import { type EventLine, linesOf } from './e2e-samples.ts';
 

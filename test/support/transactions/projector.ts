@@ -1,16 +1,12 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import type { Coordination } from '../../../src/coordination/coordination.ts';
-import { openSqliteCoordination } from '../../../src/coordination/sqlite.ts';
+import type { Coordination } from '../../../src/base/coordination/coordination.ts';
+import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
+import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
-import {
-  PROJECTOR_LEASE,
-  type ProjectorOptions,
-  runProjector,
-} from '../../../src/transactions/view/projector.ts';
-import { openSqliteView } from '../../../src/transactions/view/sqlite/view.ts';
-import type { TransactionsView } from '../../../src/transactions/view/transactions-view.ts';
+import { PROJECTOR_LEASE, type ProjectorOptions, runProjector } from '../../../src/pull/view/projector.ts';
+import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';
 import { until } from '../waiting.ts';
 

@@ -3,7 +3,7 @@ import {
   type TransactionRow,
   type VisibleStatus,
 } from '../../../projections/transactions.ts';
-import type { ViewChange } from '../../../src/transactions/project-event.ts';
+import type { ViewChange } from '../../../src/pull/record/project-event.ts';
 
 /** The data of a valid `TransactionConfirmed`, with any member replaced. */
 export function confirmedData(overrides: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {

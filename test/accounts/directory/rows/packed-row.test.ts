@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { Directory, type DirectoryEvent } from '../../../../projections/directory.ts';
 import { DIRECTORY_VERSION, rowOf } from '../../../../src/accounts/directory/rows/packed-row.ts';
 import { sharedRows, statesOf } from '../../../../src/accounts/directory/rows/shared-rows.ts';
-import { AccountReactions } from '../../../../src/deliveries/dispatch/account-reactions.ts';
 import { type AccountEvent, accountStream } from '../../../../src/domain/account-events.ts';
+import { AccountReactions } from '../../../../src/push/dispatch/account-reactions.ts';
 import { accountLogs } from '../../../support/accounts/account-logs.ts';
 import {
   corporateAdded,

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Append, NewEvent } from '../../../../src/event-store/event-store.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
-} from '../../../../src/event-store/sqlite/event-store.ts';
+} from '../../../../src/engines/sqlite/event-store/event-store.ts';
+import type { Append, NewEvent } from '../../../../src/event-store/event-store.ts';
 import type { KindOfServer } from './kinds.ts';
 import { type LogRecord, type ProposedRecord, systemRecord, TOMBSTONE_REVISION } from './log-record.ts';
 import { type Decision, type Expected, type Readable, StreamIndex } from './stream-index.ts';

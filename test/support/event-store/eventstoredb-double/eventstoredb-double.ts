@@ -43,7 +43,7 @@ export async function startEventStoreDbDouble(options: DoubleOptions = {}): Prom
 
 /**
  * Speaks the gRPC protocol of EventStoreDB 23.10, or of KurrentDB 25, as far as the project's adapter uses it, over an embedded event
- * store. It answers as the real server does; test/event-store/eventstoredb/double.test.ts runs on both. It has no
+ * store. It answers as the real server does; test/engines/eventstoredb/double.test.ts runs on both. It has no
  * access control, subscriptions to streams, scavenges or projections.
  */
 export class EventStoreDbDouble {

@@ -1,0 +1,137 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import type { Config } from '../base/config/config.ts';
+import { FuelError } from '../base/errors.ts';
+import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
+import { formatDateTime } from '../domain/values/date-time.ts';
+import { decodeStrict, recordedAt } from '../event-store/codec.ts';
+import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import { type Author, newEvent } from '../event-store/new-event.ts';
+
+const FILE = 'moved.json';
+
+/** Where a store was moved to, and when. */
+export interface Move {
+  /** Addresses without credentials. */
+  readonly to: readonly string[];
+  readonly at: string;
+}
+
+/** What it takes to mark an embedded store as moved, or to take the mark away. */
+export interface MarkOptions {
+  readonly folder: string;
+  readonly store: Pick<EventStore, 'readStream' | 'append'>;
+  readonly author: Author;
+  readonly clock: Clock;
+}
+
+/** An engine's address as a mark tells it: no user, no password, no options. */
+export function addressOf(url: string): string {
+  return url.replace(/^([a-z+]+:\/\/)(?:.*@)?([^/?]*).*$/s, '$1$2');
+}
+
+export function isMark({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>): boolean {
+  return stream === OPERATIONS_STREAM && (type === 'StoreMoved' || type === 'StoreUnmarked');
+}
+
+/** What the store's log says; `undefined` where it was never moved, or the mark was taken away. */
+export async function moveInLog(store: Pick<EventStore, 'readStream'>): Promise<Move | undefined> {
+  let move: Move | undefined;
+  for (const event of await store.readStream(OPERATIONS_STREAM)) {
+    if (!isMark(event)) continue;
+    const decoded = decodeStrict(event);
+    if (!decoded.ok) continue;
+    const { type, data } = decoded as OperationsEvent;
+    move = type === 'StoreMoved' ? { to: data.to, at: recordedAt(event) } : undefined;
+  }
+  return move;
+}
+
+/** Marks the store as moved: in its log, then in its folder. What is marked already stays as it is. */
+export async function markMoved(to: readonly string[], options: MarkOptions): Promise<void> {
+  const { folder, store, clock } = options;
+  const before = await moveInLog(store);
+  if (before === undefined) await record({ type: 'StoreMoved', data: { to: [...to] } }, options);
+  await writeMark(folder, before ?? { to, at: formatDateTime(clock.now()) });
+}
+
+/** Takes the mark away: in the log, then in the folder. Throws `REFUSED` where there is none. */
+export async function unmark(
+  reason: string,
+  { folder, ...options }: Omit<MarkOptions, 'store'> & { readonly store: EventStore | undefined },
+): Promise<Move> {
+  const { store } = options;
+  const inLog = store && (await moveInLog(store));
+  const move = inLog ?? moveInFolder(folder);
+  if (move === undefined) throw new FuelError('REFUSED', `the store in ${folder} is not marked as moved`);
+  if (store !== undefined && inLog !== undefined)
+    await record({ type: 'StoreUnmarked', data: { reason } }, { ...options, store });
+  await rm(join(folder, FILE), { force: true });
+  return move;
+}
+
+type Place = Pick<Config, 'FUEL_DATA_DIR' | 'EVENTSTORE_URL' | 'MONGODB_URL'>;
+
+/**
+ * Where the embedded stores that this configuration would use were moved to, by the folder or by the log. `store` is
+ * the embedded event store, if there is one.
+ */
+export async function moveOf(
+  { FUEL_DATA_DIR, EVENTSTORE_URL, MONGODB_URL }: Place,
+  store: Pick<EventStore, 'readStream'> | undefined,
+): Promise<Move | undefined> {
+  if (EVENTSTORE_URL !== undefined && MONGODB_URL !== undefined) return undefined;
+  const inFolder = moveInFolder(FUEL_DATA_DIR);
+  if (inFolder !== undefined || EVENTSTORE_URL !== undefined || store === undefined) return inFolder;
+  return moveInLog(store);
+}
+
+/** Throws `STORE_MOVED`, with where it went and what to do, where `moveOf` finds a move. */
+export async function assertNotMoved(place: Place, store: Parameters<typeof moveOf>[1]): Promise<void> {
+  const move = await moveOf(place, store);
+  if (move !== undefined) throw new FuelError('STORE_MOVED', textOf(move, place));
+}
+
+function textOf({ to, at }: Move, { FUEL_DATA_DIR }: Place): string {
+  return (
+    `the store in ${resolve(FUEL_DATA_DIR)} was moved to ${to.join(' and ')} at ${at}, and takes no changes: set ` +
+    'EVENTSTORE_URL and MONGODB_URL to those; to use it here again, while nothing uses the other: ' +
+    'fuel store unmark --reason …'
+  );
+}
+
+/** A mark that can't be read is one: it does not say where to. */
+function moveInFolder(folder: string): Move | undefined {
+  const path = join(folder, FILE);
+  if (!existsSync(path)) return undefined;
+  try {
+    const { to, at } = JSON.parse(readFileSync(path, 'utf8')) as Move;
+    return { to: to.map(String), at: String(at) };
+  } catch {
+    return { to: [`an address that ${path} does not tell`], at: 'a time that it does not tell' };
+  }
+}
+
+/** Whole or not at all, also after a power cut. */
+async function writeMark(folder: string, move: Move): Promise<void> {
+  const [partial, path] = [join(folder, `${FILE}.partial`), join(folder, FILE)];
+  await rm(partial, { force: true }); // of a run that was interrupted
+  const file = await open(partial, 'wx', 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify(move, null, 2)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(partial, path);
+}
+
+async function record(
+  event: OperationsEvent,
+  { store, author, clock }: Pick<MarkOptions, 'store' | 'author' | 'clock'>,
+): Promise<void> {
+  const events = [newEvent(event, author, clock.now())];
+  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events }]);
+}

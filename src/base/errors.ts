@@ -1,0 +1,93 @@
+/**
+ * Every error that this service raises on purpose, by code. They end an operation; outcomes that a caller distinguishes
+ * are typed results. HTTP statuses are in src/pull/answers.ts alone.
+ */
+export const errorCodes = {
+  STORE_CLOSED: 'a store was used after it was closed',
+  STORE_BUSY: 'another process kept the store locked for too long',
+  STORE_NEWER: 'a file was written by a newer version of this service',
+  STORE_MISMATCH: 'a checkpoint belongs to another event store, or is ahead of its end',
+  STORE_MOVED: 'the embedded store was moved into engines: nothing may change it here any more',
+  STORE_UNAVAILABLE: 'a store can not be reached',
+  STORE_DAMAGED: 'an embedded file is damaged, or not a file of this service',
+  ITEM_REFUSED: 'a store can not take this item, and a retry does not change that',
+  CONFIG_INVALID: 'one or more settings are not valid',
+  SECRET_UNREADABLE: 'a stored secret can not be decrypted with the configured master keys',
+  REFUSED: 'the command is not possible in the present state',
+  OUTPUT_LOST: 'what a command prints could not be written to standard output',
+  USAGE: 'the command line was used wrongly',
+} as const;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+export class FuelError extends Error {
+  readonly code: ErrorCode;
+  /** What to do, where more is known than the code says. */
+  readonly remedy: string | undefined;
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly remedy?: string }) {
+    super(message, options);
+    this.name = 'FuelError';
+    this.code = code;
+    this.remedy = options?.remedy;
+  }
+}
+
+/**
+ * What to do about an error. `unavailable`: a store can’t be reached or is locked, wait and retry. `closed`: the caller
+ * is stopping. `refused`: this item can't be stored: isolate and park it, and continue with the others. `fault`: of the
+ * program; a retry changes nothing.
+ *
+ * Each driver's errors are mapped in the file of its connection: src/engines/mongodb/connection.ts,
+ * src/engines/eventstoredb/driver/errors.ts, src/engines/sqlite/database.ts.
+ */
+export type ErrorKind = 'unavailable' | 'closed' | 'refused' | 'fault';
+
+export function errorKind(error: unknown): ErrorKind {
+  if (!(error instanceof FuelError)) return 'fault';
+  switch (error.code) {
+    case 'STORE_UNAVAILABLE':
+    case 'STORE_BUSY':
+      return 'unavailable';
+    case 'STORE_CLOSED':
+      return 'closed';
+    case 'ITEM_REFUSED':
+      return 'refused';
+    default:
+      return 'fault';
+  }
+}
+
+export function isUnavailable(error: unknown): boolean {
+  return errorKind(error) === 'unavailable';
+}
+
+/** The message of an error, with its name if it is not a `FuelError`. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof FuelError) return error.message;
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}
+
+/** The error of a worker thread as it was thrown there: what arrives is no `FuelError`, but has its fields. */
+export function errorOfThread(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof FuelError) return error;
+  const { code } = error as { readonly code?: unknown };
+  if (typeof code !== 'string' || !Object.hasOwn(errorCodes, code)) return error;
+  return new FuelError(code as ErrorCode, error.message, { cause: error });
+}
+
+/**
+ * The error of a connection string that its driver does not take, with what the driver says unless that has a part of the
+ * password.
+ */
+export function refusedConnectionString(
+  { setting, url }: { readonly setting: string; readonly url: string },
+  reason: unknown,
+): FuelError {
+  const said = reason instanceof Error ? reason.message : String(reason);
+  const [, password = ''] = /:\/\/[^:]*:(.*)@/s.exec(url) ?? [];
+  const isTold = password.split(/[:@/]/).some((part) => part !== '' && said.includes(part));
+  const why = isTold
+    ? 'the driver can not read it; in a password @ : / % are written as %40 %3A %2F %25'
+    : said.replace(/\.$/, '');
+  return new FuelError('CONFIG_INVALID', `${setting}: ${why}`);
+}

@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto';
+import type { EventStoreDBClient } from '@eventstore/db-client';
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import type { ExpectedRevision, Position } from '../../../event-store/event-store.ts';
+import { itemRefused, storeUnavailable } from './errors.ts';
+import { toSafe } from './events.ts';
+
+export interface BatchAppend {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  /** `data` and `metadata` are JSON. */
+  readonly events: readonly {
+    readonly id: string;
+    readonly type: string;
+    readonly data: Uint8Array;
+    readonly metadata: Uint8Array;
+  }[];
+}
+
+export type BatchAnswer =
+  /** The server may leave the position out of the answer to a repeated append. */
+  | { readonly kind: 'recorded'; readonly revision: number; readonly position: Position | undefined }
+  | { readonly kind: 'conflict'; readonly actual: number | undefined }
+  | { readonly kind: 'erased' };
+
+type Call = ReturnType<streamsGrpc.StreamsClient['batchAppend']>;
+
+/** The driver's private transport: it opens a call on the current connection, which `dispose` ends. */
+interface Transport {
+  GRPCStreamCreator(
+    service: typeof streamsGrpc.StreamsClient,
+    name: string,
+    open: (client: streamsGrpc.StreamsClient) => Call,
+  ): () => Promise<Call>;
+  callArguments(
+    options: object,
+    call: { readonly deadline: number },
+  ): Parameters<streamsGrpc.StreamsClient['batchAppend']>;
+}
+
+/**
+ * Replaces `appendToStream` of @eventstore/db-client 6.2.1. There, a write that waits while the connection breaks
+ * rejects a promise that no caller can reach, which ends the process; and a conflict that is not thrown is reported
+ * with revision 1, whatever the stream has.
+ */
+export class EventStoreDbBatchAppend {
+  readonly #transport: Transport;
+  #call: Promise<BatchCall> | undefined;
+
+  constructor(client: EventStoreDBClient) {
+    this.#transport = client as unknown as Transport;
+  }
+
+  /**
+   * Rejects where the connection breaks: then the events may have been recorded. Nothing is sent once `cancelled`
+   * has aborted, since the next try may be under way.
+   */
+  async append(append: BatchAppend, cancelled: AbortSignal): Promise<BatchAnswer> {
+    const call = await this.#openCall();
+    return await call.append(append, cancelled);
+  }
+
+  #openCall(): Promise<BatchCall> {
+    if (this.#call !== undefined) return this.#call;
+    const transport = this.#transport;
+    const open = transport.GRPCStreamCreator(streamsGrpc.StreamsClient, 'appendToStream', (client) =>
+      client.batchAppend(...transport.callArguments({}, { deadline: Number.POSITIVE_INFINITY })),
+    );
+    const forget = (): void => {
+      if (this.#call === opened) this.#call = undefined;
+    };
+    const opened = open().then((stream) => new BatchCall(stream, forget));
+    opened.catch(forget);
+    this.#call = opened;
+    return opened;
+  }
+}
+
+interface Waiting {
+  readonly resolve: (answer: BatchAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** One bidirectional call, and the appends that wait for an answer on it. */
+class BatchCall {
+  readonly #stream: Call;
+  readonly #waiting = new Map<string, Waiting>();
+  #ended: Error | undefined;
+
+  constructor(stream: Call, onEnd: () => void) {
+    this.#stream = stream;
+    const end = (error: Error): void => {
+      this.#ended ??= error;
+      onEnd();
+      for (const { reject } of this.#waiting.values()) reject(error);
+      this.#waiting.clear();
+    };
+    stream.on('data', (response: streamsPb.BatchAppendResp) => this.#settle(response));
+    stream.on('error', end);
+    stream.on('end', () => end(storeUnavailable('the server ended the call of the appends')));
+  }
+
+  append(append: BatchAppend, cancelled: AbortSignal): Promise<BatchAnswer> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) throw this.#ended;
+      cancelled.throwIfAborted();
+      const correlationId = randomUUID();
+      this.#waiting.set(correlationId, { resolve, reject });
+      cancelled.addEventListener('abort', () => this.#waiting.delete(correlationId));
+      this.#stream.write(requestOf(append, correlationId)); // callers limit how many are in flight
+    });
+  }
+
+  #settle(response: streamsPb.BatchAppendResp): void {
+    const correlationId = response.getCorrelationId()?.getString() ?? '';
+    const waiting = this.#waiting.get(correlationId);
+    if (waiting === undefined) return; // cancelled: the next try has an id of its own
+    this.#waiting.delete(correlationId);
+    try {
+      waiting.resolve(answerOf(response));
+    } catch (error) {
+      waiting.reject(error as Error);
+    }
+  }
+}
+
+function requestOf(
+  { stream, expected, events }: BatchAppend,
+  correlationId: string,
+): streamsPb.BatchAppendReq {
+  const options = new streamsPb.BatchAppendReq.Options();
+  const identifier = new sharedPb.StreamIdentifier();
+  identifier.setStreamName(Buffer.from(stream));
+  options.setStreamIdentifier(identifier);
+  if (expected === 'any') options.setAny(new sharedPb.Empty());
+  else if (expected === 'none') options.setNoStream(new sharedPb.Empty());
+  else options.setStreamPosition(String(expected));
+  const request = new streamsPb.BatchAppendReq();
+  request.setCorrelationId(uuid(correlationId));
+  request.setOptions(options);
+  request.setIsFinal(true);
+  for (const { id, type, data, metadata } of events) {
+    const message = new streamsPb.BatchAppendReq.ProposedMessage();
+    message.setId(uuid(id));
+    message.getMetadataMap().set('type', type).set('content-type', 'application/json');
+    message.setData(data);
+    message.setCustomMetadata(metadata);
+    request.addProposedMessages(message);
+  }
+  return request;
+}
+
+function answerOf(response: streamsPb.BatchAppendResp): BatchAnswer {
+  const success = response.getSuccess();
+  if (success !== undefined) {
+    const position = Number(success.getPosition()?.getCommitPosition());
+    return {
+      kind: 'recorded',
+      revision: toSafe(success.getCurrentRevision()),
+      position: Number.isSafeInteger(position) ? position : undefined,
+    };
+  }
+  const error = response.getError();
+  const details = error?.getDetails();
+  const name = details?.getTypeName() ?? '';
+  switch (name.slice(name.lastIndexOf('.') + 1)) {
+    case 'WrongExpectedVersion': {
+      const wrong = details?.unpack(sharedPb.WrongExpectedVersion.deserializeBinary, name);
+      const current = wrong?.hasCurrentStreamRevision() ? wrong.getCurrentStreamRevision() : undefined;
+      return { kind: 'conflict', actual: current === undefined ? undefined : toSafe(current) };
+    }
+    case 'StreamDeleted':
+      return { kind: 'erased' };
+    case 'MaximumAppendSizeExceeded':
+    case 'BadRequest':
+      throw itemRefused(`${name} ${error?.getMessage() ?? ''}`);
+    case 'Timeout':
+    case 'Empty': // not ready, too busy, or not the leader
+      throw storeUnavailable(error?.getMessage() || 'the server timed out');
+    default:
+      throw new Error(`the event store did not take an append: ${name} ${error?.getMessage() ?? ''}`);
+  }
+}
+
+function uuid(text: string): sharedPb.UUID {
+  return new sharedPb.UUID().setString(text);
+}

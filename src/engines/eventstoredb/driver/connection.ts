@@ -1,0 +1,118 @@
+import type { EventEmitter } from 'node:events';
+import type { EventStoreDBClient } from '@eventstore/db-client';
+import { FuelError, isUnavailable } from '../../../base/errors.ts';
+import { pause } from '../../../base/pause.ts';
+import { Backoff } from '../../../base/retry.ts';
+import { newClient } from './connection-string.ts';
+import { storeUnavailable, toKnownError } from './errors.ts';
+
+const TIMEOUT_MS = 5_000;
+const RETRY_FOR_MS = 2_000;
+const BACKOFF = { firstMs: 50, maxMs: 1_000, jitter: true } as const;
+
+/** Between two tries to subscribe: a subscription is joined again within two seconds of an election. */
+export const SUBSCRIBE_BACKOFF = { maxMs: 1_000, jitter: true } as const;
+const CONFIRMATION_TIMEOUT_MS = 5_000;
+
+export interface UseOptions {
+  /** Of one try; 5 s unless given. */
+  readonly timeoutMs?: number;
+  /** How long the operation is retried while no node answers; 2 s unless given, 0 for a single try. */
+  readonly retryForMs?: number;
+  /** Ends the wait: the call rejects with its reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One try. When `cancelled` aborts, its result is no longer needed: it cancels its open calls. */
+export type Work<T> = (client: EventStoreDBClient, cancelled: AbortSignal) => Promise<T>;
+
+/**
+ * Calls `end` with an error unless the server confirms the subscription in time: the driver waits without a limit.
+ * Returns what ends the waiting.
+ */
+export function endUnconfirmed(subscription: EventEmitter, end: (error: Error) => void): () => void {
+  const late = storeUnavailable(`no subscription within ${CONFIRMATION_TIMEOUT_MS} ms`);
+  const timer = setTimeout(end, CONFIRMATION_TIMEOUT_MS, late);
+  const stop = (): void => clearTimeout(timer);
+  subscription.once('confirmation', stop);
+  return stop;
+}
+
+/** One client of the process, shared by the adapters. It connects with the first use, and reconnects by itself. */
+export class EventStoreDbConnection {
+  readonly client: EventStoreDBClient;
+  readonly #closing = new AbortController();
+  /** How the tries that are under way are cancelled. */
+  readonly #cancels = new Set<(error: Error) => void>();
+
+  /** `url`: as `EventStoreDbOptions.url`. Throws `CONFIG_INVALID`. */
+  constructor(url: string) {
+    this.client = newClient(url);
+  }
+
+  /** Aborts with `close`. */
+  get closed(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  assertOpen(): void {
+    if (this.closed.aborted) throw closedError();
+  }
+
+  /**
+   * Runs an operation, and retries it while no node answers: it must be safe to do twice. Rejects with
+   * `STORE_UNAVAILABLE` after `retryForMs`, `STORE_CLOSED` after `close`, `ITEM_REFUSED` where the server can't take
+   * what it is given, and with the driver's own errors otherwise.
+   */
+  async use<T>(work: Work<T>, options: UseOptions = {}): Promise<T> {
+    const { retryForMs = RETRY_FOR_MS, signal } = options;
+    const endMs = performance.now() + retryForMs;
+    const backoff = new Backoff(BACKOFF);
+    for (;;) {
+      this.assertOpen();
+      signal?.throwIfAborted();
+      try {
+        return await this.#tryOnce(work, options);
+      } catch (error) {
+        const known = toKnownError(error);
+        if (!isUnavailable(known) || signal?.aborted === true) throw known;
+        this.assertOpen();
+        const pauseMs = backoff.nextMs();
+        if (performance.now() + pauseMs > endMs) throw known;
+        await pause(pauseMs, this.closed);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.closed.aborted) return;
+    this.#closing.abort();
+    for (const cancel of [...this.#cancels]) cancel(closedError());
+    await this.client.dispose();
+  }
+
+  #tryOnce<T>(work: Work<T>, { timeoutMs = TIMEOUT_MS, signal }: UseOptions): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const cancelling = new AbortController();
+      const settle = (): void => {
+        clearTimeout(timer);
+        this.#cancels.delete(cancel);
+        signal?.removeEventListener('abort', onAbort);
+      };
+      const cancel = (error: Error): void => {
+        settle();
+        reject(error);
+        cancelling.abort();
+      };
+      const onAbort = (): void => cancel(signal?.reason);
+      const timer = setTimeout(() => cancel(storeUnavailable(`no answer within ${timeoutMs} ms`)), timeoutMs);
+      this.#cancels.add(cancel);
+      signal?.addEventListener('abort', onAbort);
+      work(this.client, cancelling.signal).then(resolve, reject).finally(settle);
+    });
+  }
+}
+
+function closedError(): FuelError {
+  return new FuelError('STORE_CLOSED', 'the connection to the event store was closed');
+}

@@ -1,0 +1,128 @@
+import { StreamDeletedError } from '@eventstore/db-client';
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type {
+  Append,
+  AppendResult,
+  BackwardsBatch,
+  Damage,
+  EventStore,
+  Position,
+  RecordedEvent,
+  SubscribeOptions,
+  SubscriptionBatch,
+} from '../../event-store/event-store.ts';
+import { EventStoreDbConnection } from './driver/connection.ts';
+import { type NodeInfo, readNodeInfo } from './driver/node-info.ts';
+import { EventStoreDbSubscriptions } from './groups/subscriptions.ts';
+import { EventStoreDbAppends } from './log/append.ts';
+import { inParallel, readBackwards, readHead, readRange } from './log/reads.ts';
+import { subscribe } from './log/subscribe.ts';
+
+/** Streams that `readStreams` reads at the same time; an event of each may have 16 MiB until it has arrived. */
+const MAX_READS_AT_ONCE = 8;
+const PING_TIMEOUT_MS = 1_500;
+
+export interface EventStoreDbOptions {
+  /** `esdb://…` or `kurrentdb://…`, with `+discover` too; credentials, TLS and the nodes come from it. */
+  readonly url: string;
+  /** Decides when retried events of a group are due. The server stamps events by its own clock. */
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Opens the event store on EventStoreDB 23.10 or newer. It connects with the first use. */
+export function openEventStoreDb(options: EventStoreDbOptions): EventStoreDb {
+  return new EventStoreDb(options);
+}
+
+/** Events in EventStoreDB. Positions are commit positions of `$all`; those of the server's own events are among them. */
+export class EventStoreDb implements EventStore {
+  readonly #connection: EventStoreDbConnection;
+  readonly #appends: EventStoreDbAppends;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #url: string;
+
+  constructor({ url, clock, log }: EventStoreDbOptions) {
+    this.#connection = new EventStoreDbConnection(url);
+    this.#appends = new EventStoreDbAppends(this.#connection);
+    this.#url = url;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Competing consumers on the same connection; closing them leaves the store open. */
+  subscriptions(): EventStoreDbSubscriptions {
+    return new EventStoreDbSubscriptions({
+      connection: this.#connection,
+      clock: this.#clock,
+      log: this.#log,
+    });
+  }
+
+  async append(appends: readonly Append[]): Promise<AppendResult[]> {
+    this.#connection.assertOpen();
+    return await this.#appends.append(appends);
+  }
+
+  async readStream(stream: string, options?: { readonly fromRevision?: number }): Promise<RecordedEvent[]> {
+    const events = await readRange(this.#connection, stream, options);
+    return events === 'erased' ? [] : events;
+  }
+
+  async readStreams(streams: readonly string[]): Promise<RecordedEvent[][]> {
+    this.#connection.assertOpen();
+    return await inParallel(streams, MAX_READS_AT_ONCE, (stream) => this.readStream(stream));
+  }
+
+  async isErased(stream: string): Promise<boolean> {
+    return (await readRange(this.#connection, stream, { maxCount: 1 })) === 'erased';
+  }
+
+  subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch, void, undefined> {
+    return subscribe(this.#connection, { ...options, log: this.#log });
+  }
+
+  readBackwards(options: Parameters<EventStore['readBackwards']>[0]): Promise<BackwardsBatch> {
+    return readBackwards(this.#connection, options);
+  }
+
+  head(): Promise<Position> {
+    return readHead(this.#connection);
+  }
+
+  async hasReached(position: Position): Promise<boolean> {
+    return position <= (await this.head());
+  }
+
+  /** The server checks its files itself. */
+  async findDamage(): Promise<readonly Damage[]> {
+    return [];
+  }
+
+  /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */
+  async ping(): Promise<void> {
+    await readHead(this.#connection, { timeoutMs: PING_TIMEOUT_MS, retryForMs: 0 });
+  }
+
+  /** Version and clock of a node. Rejects with `STORE_UNAVAILABLE` where none answers within some seconds. */
+  describe(): Promise<NodeInfo> {
+    return readNodeInfo(this.#url);
+  }
+
+  /** The server keeps the events' bytes until it is scavenged. */
+  async erase(stream: string): Promise<void> {
+    await this.#connection.use(async (client) => {
+      try {
+        await client.tombstoneStream(stream);
+      } catch (error) {
+        if (!(error instanceof StreamDeletedError)) throw error;
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+}

@@ -1,0 +1,178 @@
+import type { Clock } from '../../../base/clock.ts';
+import { FuelError } from '../../../base/errors.ts';
+import type { Log } from '../../../base/log.ts';
+import { Retry } from '../../../base/retry.ts';
+import { Signal } from '../../../base/signal.ts';
+import {
+  type GroupConsumer,
+  type GroupEvent,
+  isErasure,
+  type RecordedEvent,
+} from '../../../event-store/event-store.ts';
+import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from '../driver/connection.ts';
+import { toKnownError } from '../driver/errors.ts';
+import { isWanted, recordedOf } from '../driver/events.ts';
+import { readRange } from '../log/reads.ts';
+import { EventStoreDbGroupSource } from './group-source.ts';
+import { EventStoreDbInFlightEvents, type Message, type ToPark } from './in-flight-events.ts';
+import { limitsOf, notEnsured } from './settings.ts';
+
+/** Events that wait at one consumer for their retry, besides those in its buffer; further ones are parked. */
+const MAX_DELAYED = 1_000;
+/** The clock may not run with real time: it is read this often at least. */
+const MAX_WAIT_MS = 1_000;
+
+export interface GroupConsumerOptions {
+  readonly connection: EventStoreDbConnection;
+  readonly group: string;
+  /** As in `GroupSettings`; `undefined` where the group was not ensured. */
+  readonly prefixes: readonly string[] | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly bufferSize: number;
+  readonly signal: AbortSignal;
+  /** Aborts when the subscriptions are closed. */
+  readonly closed: AbortSignal;
+}
+
+/** One of the consumers that compete for a group's events. */
+export class EventStoreDbGroupConsumer implements GroupConsumer {
+  readonly #options: GroupConsumerOptions;
+  readonly #changed = new Signal();
+  readonly #inFlight: EventStoreDbInFlightEvents;
+  readonly #ended: AbortSignal;
+  readonly #retry: Retry;
+  #source: EventStoreDbGroupSource | undefined;
+
+  constructor(options: GroupConsumerOptions) {
+    this.#options = options;
+    this.#inFlight = new EventStoreDbInFlightEvents(options.bufferSize);
+    const { log, group, signal, closed } = options;
+    this.#ended = AbortSignal.any([signal, closed]);
+    this.#retry = new Retry({
+      log,
+      signal: this.#ended,
+      component: 'consumer',
+      fields: { group },
+      backoff: SUBSCRIBE_BACKOFF,
+    });
+  }
+
+  /** Rejects with `REFUSED` where there is no such group. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<GroupEvent, void, undefined> {
+    const notify = (): void => this.#changed.notify();
+    this.#ended.addEventListener('abort', notify);
+    try {
+      while (!this.#options.signal.aborted) {
+        this.#assertOpen();
+        try {
+          yield* this.#connected();
+        } catch (error) {
+          await this.#retry.waitAfter(toKnownError(error));
+        }
+      }
+    } finally {
+      this.#ended.removeEventListener('abort', notify);
+    }
+  }
+
+  async ack(events: readonly GroupEvent[]): Promise<void> {
+    this.#assertOpen();
+    const nowMs = this.#options.clock.now();
+    const messages = events
+      .map((event) => this.#inFlight.end(event, nowMs))
+      .filter((message) => message !== undefined);
+    if (messages.length > 0) await this.#source?.ack(messages);
+    this.#changed.notify(); // there is capacity for more
+  }
+
+  async retry(
+    event: GroupEvent,
+    { reason, delayMs }: { readonly reason: string; readonly delayMs: number },
+  ): Promise<void> {
+    this.#assertOpen();
+    const nowMs = this.#options.clock.now();
+    await this.#park(this.#inFlight.delay(event, { reason, delayMs, nowMs, maxDelayed: MAX_DELAYED }));
+    this.#changed.notify();
+  }
+
+  async park(event: GroupEvent, reason: string): Promise<void> {
+    this.#assertOpen();
+    const message = this.#inFlight.end(event, this.#options.clock.now());
+    await this.#park(message && { message, reason });
+    this.#changed.notify();
+  }
+
+  /** Hands out events of one subscription. Ends when `signal` or `closed` aborts; rejects when the subscription breaks. */
+  async *#connected(): AsyncGenerator<GroupEvent, void, undefined> {
+    const { connection, group, prefixes, bufferSize, clock } = this.#options;
+    if (prefixes === undefined) throw notEnsured(group);
+    this.#inFlight.limits = await limitsOf(connection, group, this.#ended);
+    const source = new EventStoreDbGroupSource(connection, {
+      group,
+      bufferSize: bufferSize + MAX_DELAYED,
+      changed: this.#changed,
+    });
+    this.#source = source;
+    try {
+      while (!this.#ended.aborted) {
+        this.#changed.reset();
+        await this.#receive(source, prefixes);
+        if (source.isConfirmed) this.#retry.succeeded(); // also while event follows event
+        const next = this.#inFlight.next(clock.now());
+        if (next !== undefined) {
+          yield next;
+        } else if (source.error !== undefined) {
+          throw source.error;
+        } else {
+          await this.#changed.wait(Math.min(this.#inFlight.idleMs(clock.now()), MAX_WAIT_MS));
+        }
+      }
+    } finally {
+      source.close();
+      this.#source = undefined;
+      this.#inFlight.disconnected();
+    }
+  }
+
+  /** Receives up to one batch. Events that the group is not for are acknowledged at once: it has no filter (0049). */
+  async #receive(source: EventStoreDbGroupSource, prefixes: readonly string[]): Promise<void> {
+    const unwanted: Message[] = [];
+    while (!this.#inFlight.isFull) {
+      const message = source.take();
+      if (message === undefined) break;
+      const event = isFor(prefixes, message) ? await this.#eventOf(message) : undefined;
+      if (event === undefined || isErasure(event)) unwanted.push(message);
+      else await this.#park(this.#inFlight.receive(event, message, this.#options.clock.now()));
+    }
+    if (unwanted.length > 0) await source.ack(unwanted);
+  }
+
+  /**
+   * A replayed event comes with the link of the parked stream, and without its own position in `$all`: it is read from
+   * its stream. Undefined where it was erased.
+   */
+  async #eventOf(message: Message): Promise<RecordedEvent | undefined> {
+    const event = recordedOf(message);
+    if (event === undefined || message.link === undefined) return event;
+    const place = { fromRevision: event.revision, maxCount: 1 };
+    const found = await readRange(this.#options.connection, event.stream, place);
+    return found === 'erased' ? undefined : found[0];
+  }
+
+  async #park(toPark: ToPark | undefined): Promise<void> {
+    if (toPark !== undefined) await this.#source?.park(toPark);
+  }
+
+  #assertOpen(): void {
+    this.#options.connection.assertOpen();
+    if (this.#options.closed.aborted) {
+      throw new FuelError('STORE_CLOSED', 'the persistent subscriptions were closed');
+    }
+  }
+}
+
+/** A link whose event was erased comes without the event. */
+function isFor(prefixes: readonly string[], { event }: Message): boolean {
+  return event !== undefined && isWanted(event.streamId, prefixes);
+}

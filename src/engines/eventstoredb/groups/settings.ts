@@ -1,0 +1,196 @@
+import {
+  type EventStoreDBClient,
+  PersistentSubscriptionDoesNotExistError,
+  PersistentSubscriptionExistsError,
+  type PersistentSubscriptionToAllInfo,
+  type PersistentSubscriptionToAllSettings,
+  ROUND_ROBIN,
+  START,
+  UNBOUNDED,
+} from '@eventstore/db-client';
+import { FuelError } from '../../../base/errors.ts';
+import { pause } from '../../../base/pause.ts';
+import {
+  type GroupSettings,
+  type GroupStatus,
+  MAX_PARKED_LOOKED_AT,
+  type RecordedEvent,
+} from '../../../event-store/event-store.ts';
+import type { EventStoreDbConnection } from '../driver/connection.ts';
+import { groupStream, toSafe } from '../driver/events.ts';
+import { readEnd } from '../log/reads.ts';
+import { readParked } from './parked.ts';
+
+const MAX_RETRIES = 2 ** 31 - 1; // the server counts them in 32 bits
+/** The only place where the server shows the filters of its groups. */
+const CONFIGURATION_STREAM = '$persistentSubscriptionConfig';
+const DELETED_POLL_MS = 20;
+
+/** Settings that are the same for every group. */
+const FIXED = {
+  startFrom: START,
+  resolveLinkTos: false, // there are no links among the events
+  extraStatistics: false, // they take memory for each event
+  // After a restart the server sends acknowledged events again unless a checkpoint covers them. It writes one every
+  // second, even for a single event, and one for every thousand events.
+  checkPointAfter: 1_000,
+  checkPointLowerBound: 1,
+  checkPointUpperBound: 1_000,
+  maxSubscriberCount: UNBOUNDED, // as many processes as there are
+  // The server reads large pages, and several of them ahead of the consumers.
+  readBatchSize: 500,
+  historyBufferSize: 5_000,
+  liveBufferSize: 5_000,
+  consumerStrategyName: ROUND_ROBIN, // any consumer may take any event
+} as const;
+
+export interface GroupLimits {
+  readonly ackTimeoutMs: number;
+  /** An event that was handed out this often is parked. */
+  readonly maxRetries: number;
+}
+
+/**
+ * As `PersistentSubscriptions.ensureGroup`. The group has no filter on the server, which would lose events when it
+ * loads the group again (0049): consumers apply `settings.prefixes`. A group that an earlier version created with a
+ * filter is replaced.
+ */
+export async function ensureGroup(
+  connection: EventStoreDbConnection,
+  group: string,
+  settings: GroupSettings,
+): Promise<void> {
+  const wanted = settingsOf(settings);
+  const present = await connection.use((client) => settingsAt(client, group));
+  if (present === undefined) {
+    await connection.use((client) => create(client, group, wanted));
+  } else if (await connection.use((client, cancelled) => hasFilter(client, group, cancelled))) {
+    await replace(connection, group, wanted);
+  } else if (differs(present, wanted)) {
+    await connection.use((client) => client.updatePersistentSubscriptionToAll(group, wanted));
+  }
+}
+
+/** The limits that the group's consumers apply. Rejects with `REFUSED` where there is no such group. */
+export async function limitsOf(
+  connection: EventStoreDbConnection,
+  group: string,
+  signal: AbortSignal,
+): Promise<GroupLimits> {
+  const settings = await connection.use((client) => settingsAt(client, group), { signal });
+  if (settings === undefined) throw notEnsured(group);
+  return { ackTimeoutMs: settings.messageTimeout, maxRetries: settings.maxRetryCount + 1 };
+}
+
+export function notEnsured(group: string): FuelError {
+  return new FuelError('REFUSED', `there is no group ${group}: ensure it first`);
+}
+
+function settingsOf({ ackTimeoutMs, maxRetries }: GroupSettings): PersistentSubscriptionToAllSettings {
+  return {
+    ...FIXED,
+    messageTimeout: ackTimeoutMs,
+    maxRetryCount: Math.min(Math.max(maxRetries - 1, 0), MAX_RETRIES), // the first time is no retry
+  };
+}
+
+/** As `PersistentSubscriptions.status`. */
+export async function statusOf(
+  connection: EventStoreDbConnection,
+  group: string,
+): Promise<GroupStatus | undefined> {
+  const info = await connection.use((client) => infoAt(client, group));
+  if (info === undefined) return undefined;
+  const { lastCheckpointedEventPosition: checkpoint, parkedMessageCount } = info.stats;
+  const counted = toSafe(parkedMessageCount);
+  const isLookedAt = counted > 0 && counted <= MAX_PARKED_LOOKED_AT;
+  const parked = isLookedAt ? (await readParked(connection, group)).length : counted;
+  return { position: toSafe(checkpoint?.commit ?? 0n), parked };
+}
+
+async function settingsAt(
+  client: EventStoreDBClient,
+  group: string,
+): Promise<PersistentSubscriptionToAllSettings | undefined> {
+  return (await infoAt(client, group))?.settings;
+}
+
+async function infoAt(
+  client: EventStoreDBClient,
+  group: string,
+): Promise<PersistentSubscriptionToAllInfo | undefined> {
+  try {
+    return await client.getPersistentSubscriptionToAllInfo(group);
+  } catch (error) {
+    if (error instanceof PersistentSubscriptionDoesNotExistError) return undefined;
+    throw error;
+  }
+}
+
+async function create(
+  client: EventStoreDBClient,
+  group: string,
+  settings: PersistentSubscriptionToAllSettings,
+): Promise<void> {
+  try {
+    await client.createPersistentSubscriptionToAll(group, settings);
+  } catch (error) {
+    if (!(error instanceof PersistentSubscriptionExistsError)) throw error; // another process was first
+  }
+}
+
+/** `startFrom` is left out: it matters only when a group is created. */
+function differs(
+  present: PersistentSubscriptionToAllSettings,
+  { startFrom: _, ...wanted }: PersistentSubscriptionToAllSettings,
+): boolean {
+  return Object.entries(wanted).some(([name, value]) => present[name as keyof typeof wanted] !== value);
+}
+
+/** False where the server does not show its configuration stream. */
+async function hasFilter(
+  client: EventStoreDBClient,
+  group: string,
+  cancelled: AbortSignal,
+): Promise<boolean> {
+  const last = await readEnd(client, { stream: CONFIGURATION_STREAM, end: 'last' }, cancelled);
+  const { entries = [] } = (last?.data ?? {}) as GroupConfiguration;
+  const entry = entries.find(({ stream, group: name }) => stream === '$all' && name === group);
+  return entry?.filter !== undefined && entry.filter !== null;
+}
+
+interface GroupConfiguration {
+  readonly entries?: readonly {
+    readonly stream: string;
+    readonly group: string;
+    readonly filter?: object | null;
+  }[];
+}
+
+/**
+ * Deletes the group and creates it without a filter, from the first event that may not have been acknowledged: its
+ * consumers handle the others twice, which changes nothing. After a crash in between there is no group, and the next
+ * call creates it from the start of the log.
+ */
+async function replace(
+  connection: EventStoreDbConnection,
+  group: string,
+  wanted: PersistentSubscriptionToAllSettings,
+): Promise<void> {
+  const checkpoint = (): Promise<RecordedEvent | undefined> =>
+    connection.use((client, cancelled) =>
+      readEnd(client, { stream: groupStream(group, 'checkpoint'), end: 'last' }, cancelled),
+    );
+  const parked = (await readParked(connection, group)).map(({ event }) => BigInt(event.position));
+  const first = [checkpointIn((await checkpoint())?.data), ...parked].reduce((a, b) => (b < a ? b : a));
+  await connection.use((client) => client.deletePersistentSubscriptionToAll(group));
+  // The server answers before it has deleted the group's streams, and a new group would use what it still finds.
+  while ((await checkpoint()) !== undefined) await pause(DELETED_POLL_MS, connection.closed);
+  const startFrom = first === 0n ? START : { commit: first, prepare: first };
+  await connection.use((client) => create(client, group, { ...wanted, startFrom }));
+}
+
+/** The commit position of a group's checkpoint, `C:<commit>/P:<prepare>`; 0 where there is none. */
+function checkpointIn(data: unknown): bigint {
+  return BigInt(/^C:(\d+)\//.exec(String(data))?.[1] ?? 0);
+}

@@ -1,0 +1,111 @@
+import type { Clock } from '../../../base/clock.ts';
+import { FuelError } from '../../../base/errors.ts';
+import type { Log } from '../../../base/log.ts';
+import { pause } from '../../../base/pause.ts';
+import {
+  type GroupConsumer,
+  type GroupSettings,
+  type GroupStatus,
+  MAX_PARKED_READ,
+  type ParkedEvent,
+  type PersistentSubscriptions,
+} from '../../../event-store/event-store.ts';
+import type { EventStoreDbConnection } from '../driver/connection.ts';
+import { EventStoreDbGroupConsumer } from './consumer.ts';
+import { parkedLinkAt, readParked } from './parked.ts';
+import { ensureGroup, statusOf } from './settings.ts';
+
+/** The server ignores a replay of a group that it is still loading, so it is asked again. */
+const REPLAY_AGAIN_MS = 1_000;
+const REPLAY_TIMEOUT_MS = 10_000;
+const REPLAY_POLL_MS = 50;
+
+export interface EventStoreDbSubscriptionsOptions {
+  /** The event store's; it is not closed with the subscriptions. */
+  readonly connection: EventStoreDbConnection;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Groups are EventStoreDB's persistent subscriptions to `$all`. The server confirms neither acknowledgements nor
+ * parking: an acknowledgement may be lost with its connection, and a parked event shows in `parked` a moment later.
+ */
+export class EventStoreDbSubscriptions implements PersistentSubscriptions {
+  readonly #options: EventStoreDbSubscriptionsOptions;
+  readonly #closing = new AbortController();
+  /** The prefixes of each ensured group, which its consumers apply: the server's group has no filter. */
+  readonly #prefixes = new Map<string, readonly string[]>();
+
+  constructor(options: EventStoreDbSubscriptionsOptions) {
+    this.#options = options;
+  }
+
+  async ensureGroup(group: string, settings: GroupSettings): Promise<void> {
+    this.#assertOpen();
+    await ensureGroup(this.#options.connection, group, settings);
+    this.#prefixes.set(group, settings.prefixes);
+  }
+
+  /** The iteration rejects with `REFUSED` where the group was not ensured here before. */
+  consume(
+    group: string,
+    { bufferSize, signal }: { readonly bufferSize: number; readonly signal: AbortSignal },
+  ): GroupConsumer {
+    const closed = this.#closing.signal;
+    const prefixes = this.#prefixes.get(group);
+    return new EventStoreDbGroupConsumer({ ...this.#options, group, prefixes, bufferSize, signal, closed });
+  }
+
+  /** On a server with access control only an administrator may read it. */
+  async parked(group: string, limit = MAX_PARKED_READ): Promise<ParkedEvent[]> {
+    this.#assertOpen();
+    return await readParked(this.#options.connection, group, limit);
+  }
+
+  /** Its position is that of the checkpoint, which the server writes every second. */
+  async status(group: string): Promise<GroupStatus | undefined> {
+    this.#assertOpen();
+    return await statusOf(this.#options.connection, group);
+  }
+
+  async replayParked(group: string): Promise<number> {
+    this.#assertOpen();
+    const { connection } = this.#options;
+    const [first, last] = await Promise.all([
+      parkedLinkAt(connection, group, 'first'),
+      parkedLinkAt(connection, group, 'last'),
+    ]);
+    if (first === undefined || last === undefined) return 0;
+    const endMs = performance.now() + REPLAY_TIMEOUT_MS;
+    let askAtMs = 0;
+    for (;;) {
+      if (performance.now() >= askAtMs) {
+        await connection.use((client) => client.replayParkedMessagesToAll(group));
+        askAtMs = performance.now() + REPLAY_AGAIN_MS;
+      }
+      const left = await parkedLinkAt(connection, group, 'first');
+      if (left === undefined || left > last) return last - first + 1;
+      if (performance.now() > endMs) {
+        throw new FuelError(
+          'STORE_UNAVAILABLE',
+          `the event store has not replayed the parked events of ${group} in time`,
+        );
+      }
+      await pause(REPLAY_POLL_MS, this.#closing.signal);
+      this.#assertOpen();
+    }
+  }
+
+  /** Ends the consumers; the event store stays open. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+  }
+
+  #assertOpen(): void {
+    this.#options.connection.assertOpen();
+    if (this.#closing.signal.aborted) {
+      throw new FuelError('STORE_CLOSED', 'the persistent subscriptions were closed');
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import {
+  BACKWARDS,
+  END,
+  type EventStoreDBClient,
+  FORWARDS,
+  type ResolvedEvent,
+  START,
+  type RecordedEvent as StoredEvent,
+  StreamDeletedError,
+  type StreamingRead,
+  StreamNotFoundError,
+} from '@eventstore/db-client';
+import { MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
+import type {
+  BackwardsBatch,
+  EventStore,
+  Position,
+  RecordedEvent,
+} from '../../../event-store/event-store.ts';
+import type { EventStoreDbConnection, UseOptions } from '../driver/connection.ts';
+import { isWanted, recordedOf, toPosition } from '../driver/events.ts';
+import { StoredContent } from '../driver/stored-content.ts';
+
+/** Records of one step backwards: an unfiltered read holds them all in memory. */
+const MAX_BACKWARDS = 500;
+
+export interface StreamRange {
+  /** The first revision to read; 0 unless given. */
+  readonly fromRevision?: number;
+  /** All unless given. */
+  readonly maxCount?: number;
+  /** Whether links are read with what they link to. */
+  readonly resolveLinkTos?: boolean;
+}
+
+/** The stream's events in order; `erased` where it takes no more. Nothing for a stream that does not exist. */
+export async function readRange(
+  connection: EventStoreDbConnection,
+  stream: string,
+  range?: StreamRange,
+  options?: UseOptions,
+): Promise<RecordedEvent[] | 'erased'> {
+  return await readStream(connection, stream, (resolved) => recordedOf(resolved), { ...range, ...options });
+}
+
+/** As `readRange`, what `toItem` makes of each event. In pages: large events take longer than one try may. */
+export async function readStream<T>(
+  connection: EventStoreDbConnection,
+  stream: string,
+  toItem: (resolved: ResolvedEvent) => T | undefined,
+  { fromRevision = 0, maxCount = Infinity, resolveLinkTos = false, ...options }: StreamRange & UseOptions,
+): Promise<T[] | 'erased'> {
+  const items: T[] = [];
+  let count = 0;
+  for (let from = BigInt(fromRevision); ; ) {
+    const range = {
+      fromRevision: from === 0n ? (START as typeof START) : from,
+      resolveLinkTos,
+      ...(maxCount === Infinity ? {} : { maxCount: maxCount - count }),
+    };
+    const page = await unlessErased(() =>
+      connection.use(
+        (client, cancelled) => collectPage(client.readStream(stream, range), cancelled),
+        options,
+      ),
+    );
+    if (page === 'erased') return page;
+    for (const resolved of page.found) {
+      const item = toItem(resolved);
+      if (item !== undefined) items.push(item);
+    }
+    count += page.found.length;
+    const last = page.found.at(-1);
+    if (!page.isFull || last === undefined || count >= maxCount) return items;
+    from = (last.link ?? last.event)?.revision ?? from;
+    from += 1n;
+  }
+}
+
+/** The position of the last event in `$all`, including those of the server; 0 where there is none. */
+export function readHead(connection: EventStoreDbConnection, options?: UseOptions): Promise<Position> {
+  const last = { direction: BACKWARDS, fromPosition: END, maxCount: 1 } as const;
+  return connection.use(async (client, cancelled) => {
+    const [found] = await collect(client.readAll(last), cancelled);
+    return found?.event === undefined ? 0 : toPosition(found.event.position.commit);
+  }, options);
+}
+
+/** As `EventStore.readBackwards`. The server filters no reads, only subscriptions: this process does. */
+export async function readBackwards(
+  connection: EventStoreDbConnection,
+  { prefixes, before, limit }: Parameters<EventStore['readBackwards']>[0],
+): Promise<BackwardsBatch> {
+  const fromPosition = before === undefined ? END : { commit: BigInt(before), prepare: BigInt(before) };
+  const maxCount = Math.max(1, Math.min(limit, MAX_BACKWARDS));
+  const { found, isFull } = await connection.use((client, cancelled) =>
+    collectPage(client.readAll({ direction: BACKWARDS, fromPosition, maxCount }), cancelled),
+  );
+  const records = found.flatMap((resolved) => recordedOf(resolved) ?? []);
+  return {
+    events: records.filter(({ stream }) => isWanted(stream, prefixes)).slice(0, limit),
+    position: records.at(-1)?.position ?? 0,
+    atStart: found.length < maxCount && !isFull,
+  };
+}
+
+/**
+ * The position of the last event up to this one that `$all` shows; 0 where there is none. Only after such a position
+ * does a subscription leave nothing out: the server takes the event that it finds from there on for the one that the
+ * caller has seen (0049).
+ */
+export async function lastShownUpTo(
+  connection: EventStoreDbConnection,
+  position: Position,
+  options?: UseOptions,
+): Promise<Position> {
+  if (position === 0) return 0;
+  if ((await eventAt(connection, position, options)) !== undefined) return position;
+  const at = { fromPosition: { commit: BigInt(position), prepare: BigInt(position) }, maxCount: 1 };
+  return connection.use(async (client, cancelled) => {
+    const [before] = await collect(client.readAll({ ...at, direction: BACKWARDS }), cancelled);
+    return before?.event === undefined ? 0 : toPosition(before.event.position.commit);
+  }, options);
+}
+
+/** The event at this position, where a record begins or the log ends; undefined where `$all` shows none. */
+export function eventAt(
+  connection: EventStoreDbConnection,
+  position: Position,
+  options?: UseOptions,
+): Promise<RecordedEvent | undefined> {
+  const at = { fromPosition: { commit: BigInt(position), prepare: BigInt(position) }, maxCount: 1 };
+  return connection.use(async (client, cancelled) => {
+    const [found] = await collect(client.readAll({ ...at, direction: FORWARDS }), cancelled);
+    const event = found === undefined ? undefined : recordedOf(found);
+    return event?.position === position ? event : undefined;
+  }, options);
+}
+
+/** The first or the last event that can be read of a stream; undefined where it has none, or was erased. */
+export async function readEnd(
+  client: EventStoreDBClient,
+  { stream, end }: { readonly stream: string; readonly end: 'first' | 'last' },
+  cancelled: AbortSignal,
+): Promise<RecordedEvent | undefined> {
+  const from =
+    end === 'first'
+      ? ({ direction: FORWARDS, fromRevision: START } as const)
+      : ({ direction: BACKWARDS, fromRevision: END } as const);
+  const page = await unlessErased(() =>
+    collectPage(client.readStream(stream, { ...from, maxCount: 1 }), cancelled),
+  );
+  return page === 'erased' ? undefined : page.found.map(recordedOf)[0];
+}
+
+/** All that a read returns. */
+export async function collect<E extends Resolved>(
+  read: StreamingRead<E>,
+  cancelled: AbortSignal,
+): Promise<E[]> {
+  return (await collectPage(read, cancelled, Infinity)).found;
+}
+
+/** What a read returns first: `isFull` where that is `maxBytes`, and there may be more. */
+export function collectPage<E extends Resolved>(
+  read: StreamingRead<E>,
+  cancelled: AbortSignal,
+  maxBytes = MAX_BATCH_BYTES,
+): Promise<Page<E>> {
+  return new Promise((resolve, reject) => {
+    const found: E[] = [];
+    let bytes = 0;
+    const cancel = (): void => {
+      read.cancel().catch(reject);
+    };
+    const receive = (resolved: E): void => {
+      found.push(resolved);
+      const content = resolved.event?.data;
+      bytes += content instanceof StoredContent ? content.receivedBytes : 0;
+      if (bytes < maxBytes) return;
+      read.off('data', receive).resume(); // what it still brings is thrown away
+      cancel();
+      resolve({ found, isFull: true });
+    };
+    read.on('data', receive);
+    read.on('end', () => resolve({ found, isFull: false }));
+    read.on('error', reject);
+    cancelled.addEventListener('abort', cancel);
+  });
+}
+
+interface Resolved {
+  readonly event?: StoredEvent;
+}
+
+interface Page<E> {
+  readonly found: E[];
+  readonly isFull: boolean;
+}
+
+/** Nothing for a stream that does not exist, `erased` for one that was erased. */
+async function unlessErased(
+  read: () => Promise<Page<ResolvedEvent>>,
+): Promise<Page<ResolvedEvent> | 'erased'> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof StreamNotFoundError) return { found: [], isFull: false };
+    if (error instanceof StreamDeletedError) return 'erased';
+    throw error;
+  }
+}
+
+/** Does `work` for every item, at most `limit` at once. Rejects with the first error. */
+export async function inParallel<T, R>(
+  items: readonly T[],
+  limit: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results = new Array<R>(items.length);
+  const rest = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of rest) results[index] = await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+  return results;
+}

@@ -1,0 +1,160 @@
+import type { Writable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type AllStreamResolvedEvent, type AllStreamSubscription, START } from '@eventstore/db-client';
+import type { Signal } from '../../../base/signal.ts';
+import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
+import type { Position, RecordedEvent, SubscriptionBatch } from '../../../event-store/event-store.ts';
+import { type EventStoreDbConnection, endUnconfirmed } from '../driver/connection.ts';
+import { storeUnavailable } from '../driver/errors.ts';
+import { filterOf, recordedOf } from '../driver/events.ts';
+
+/** Events that are buffered here, unless their bytes reach the limit first; further ones wait at the server. */
+const MAX_BUFFERED = 1_000;
+/** The driver limits its buffer by the number of events alone, so it is kept small. */
+const DRIVER_BUFFER = 8;
+
+/**
+ * A place among the buffered events. The driver (6.2.1) reports `caughtUp` and checkpoints ahead of events that it
+ * still buffers, so they are put into its buffer behind those.
+ */
+interface Marker {
+  readonly marker: 'caughtUp' | Position;
+}
+
+interface Fetched {
+  readonly event: RecordedEvent;
+  readonly bytes: number;
+}
+
+export interface SourceOptions {
+  /** As in `SubscribeOptions`. */
+  readonly prefixes: readonly string[];
+  readonly after: Position;
+  /** `live` reports its position with each event of the log, which is slow while much is stored after `after`. */
+  readonly phase: 'stored' | 'live';
+  /** Notified when there may be something to take, or an error. */
+  readonly changed: Pick<Signal, 'notify'>;
+}
+
+/** One subscription on the server, until it breaks. */
+export class EventStoreDbSource {
+  readonly #subscription: AllStreamSubscription;
+  /** Taken from the driver, in its order; at most one batch by its bytes. */
+  readonly #fetched: (Fetched | Marker)[] = [];
+  #reported: Position = 0;
+  #fetchedBytes = 0;
+  #live = false;
+  #error: Error | undefined;
+  readonly #stopWaiting: () => void;
+
+  constructor({ client }: EventStoreDbConnection, { prefixes, after, phase, changed }: SourceOptions) {
+    const mark = (marker: Marker['marker']): void => {
+      this.#subscription.push({ marker });
+    };
+    this.#subscription = client.subscribeToAll(
+      {
+        fromPosition: after === 0 ? START : { commit: BigInt(after), prepare: BigInt(after) },
+        filter: filterOf({ prefixes, phase, checkpointReached: (_, { commit }) => mark(Number(commit)) }),
+      },
+      { highWaterMark: DRIVER_BUFFER },
+    );
+    const end = (error: Error): void => {
+      this.#error ??= error;
+      changed.notify();
+    };
+    this.#stopWaiting = endUnconfirmed(this.#subscription, end);
+    this.#subscription.on('caughtUp', () => mark('caughtUp'));
+    this.#subscription.on('readable', () => {
+      this.#fetch();
+      changed.notify();
+    });
+    this.#subscription.on('error', end);
+    this.#subscription.on('end', () => end(storeUnavailable('the server ended the subscription')));
+  }
+
+  /** Set once it has broken; what arrived before can still be taken. */
+  get error(): Error | undefined {
+    return this.#error;
+  }
+
+  /**
+   * What was reported last before it was live, which `take` leaves out: on KurrentDB it is the end of the log, and the
+   * next event begins there (0049).
+   */
+  get reported(): Position {
+    return this.#reported;
+  }
+
+  /** Whether all that was stored when the subscription began has been taken. */
+  get isLive(): boolean {
+    return this.#live;
+  }
+
+  /**
+   * Waits while each turn of the event loop brings more, up to `limit`: events of one packet arrive one by one, and
+   * batches cost their reader much less.
+   */
+  async gather(limit: number): Promise<void> {
+    for (let had = 0; ; ) {
+      this.#fetch();
+      const has = this.#fetched.length;
+      if (has === had || has >= limit) return;
+      had = has;
+      await nextTurn();
+    }
+  }
+
+  get isDrained(): boolean {
+    const { readableLength, writableLength } = this.#subscription as AllStreamSubscription & Writable;
+    return this.#fetched.length + readableLength + writableLength === 0;
+  }
+
+  /** What has arrived, at most `limit` events; undefined where nothing has. `after` is where the last batch ended. */
+  take(limit: number, after: Position): Omit<SubscriptionBatch, 'checkpoint'> | undefined {
+    this.#fetch();
+    const events: RecordedEvent[] = [];
+    let position = after;
+    let taken = 0;
+    for (const next of this.#fetched) {
+      if (events.length === limit) break;
+      taken++;
+      if ('marker' in next) {
+        if (next.marker === 'caughtUp') this.#live = true;
+        else if (this.#live) position = Math.max(position, next.marker);
+        else {
+          position = Math.max(position, this.#reported);
+          this.#reported = next.marker;
+        }
+      } else {
+        events.push(next.event);
+        position = next.event.position;
+        this.#fetchedBytes -= next.bytes;
+      }
+    }
+    if (taken === 0) return undefined;
+    this.#fetched.splice(0, taken);
+    return { events, position, caughtUp: this.#live && this.isDrained };
+  }
+
+  /** Takes what the driver has, up to one batch: what stays in the driver's buffer makes the server wait. */
+  #fetch(): void {
+    while (this.#fetched.length < MAX_BUFFERED && this.#fetchedBytes < MAX_BATCH_BYTES) {
+      const next: AllStreamResolvedEvent | Marker | null = this.#subscription.read();
+      if (next === null) return;
+      if ('marker' in next) {
+        this.#fetched.push(next);
+        continue;
+      }
+      const event = recordedOf(next);
+      if (event === undefined) continue;
+      const bytes = eventBytes(event);
+      this.#fetched.push({ event, bytes });
+      this.#fetchedBytes += bytes;
+    }
+  }
+
+  close(): void {
+    this.#stopWaiting();
+    this.#subscription.unsubscribe().catch(() => undefined); // rejects where there is no connection to end it on
+  }
+}

@@ -1,0 +1,167 @@
+import { TimeoutError } from '@eventstore/db-client';
+import type { Log } from '../../../base/log.ts';
+import { Retry } from '../../../base/retry.ts';
+import { Signal } from '../../../base/signal.ts';
+import type { Position, SubscribeOptions, SubscriptionBatch } from '../../../event-store/event-store.ts';
+import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from '../driver/connection.ts';
+import { toKnownError } from '../driver/errors.ts';
+import { isWanted } from '../driver/events.ts';
+import { eventAt, lastShownUpTo, readHead } from './reads.ts';
+import { EventStoreDbSource } from './source.ts';
+
+const BATCH_SIZE = 500;
+const HEARTBEAT_MS = 1_000;
+
+export interface CatchUpOptions extends SubscribeOptions {
+  readonly log: Log;
+}
+
+/**
+ * The port's `subscribe`: when a connection breaks it continues on the next one, after the last batch. So it does when
+ * the server ends the subscription of a reader that is too slow (`TimeoutError`).
+ */
+export async function* subscribe(
+  connection: EventStoreDbConnection,
+  options: CatchUpOptions,
+): AsyncGenerator<SubscriptionBatch, void, undefined> {
+  const { prefixes, signal, log } = options;
+  const changed = new Signal();
+  const notify = (): void => changed.notify();
+  const until = AbortSignal.any([signal, connection.closed]);
+  const retry = new Retry({
+    log,
+    signal: until,
+    component: 'subscription',
+    fields: { prefixes },
+    backoff: SUBSCRIBE_BACKOFF,
+  });
+  let position = options.after;
+  until.addEventListener('abort', notify);
+  try {
+    while (!signal.aborted) {
+      connection.assertOpen();
+      const catchUp = new CatchUp(connection, { ...options, after: position }, changed);
+      try {
+        for await (const batch of catchUp.batches()) {
+          retry.succeeded();
+          position = batch.position;
+          yield batch;
+        }
+      } catch (error) {
+        if (!(error instanceof TimeoutError)) await retry.waitAfter(toKnownError(error));
+      } finally {
+        catchUp.close();
+      }
+    }
+  } finally {
+    until.removeEventListener('abort', notify);
+  }
+}
+
+type Taken = Pick<SubscriptionBatch, 'events' | 'position' | 'caughtUp'>;
+
+/**
+ * Follows the log by two server subscriptions, one after the other: one that reads what is stored, and, once that has
+ * caught up, one that reports its position with each event of the log, also where nothing matches (0044).
+ */
+class CatchUp {
+  readonly #connection: EventStoreDbConnection;
+  readonly #options: CatchUpOptions;
+  readonly #changed: Signal;
+  #source: EventStoreDbSource | undefined;
+  #phase: 'stored' | 'live' = 'stored';
+  /** As in `SubscriptionBatch`. The server reports positions of records that no read shows too (0049). */
+  #checkpoint: Position = 0;
+  #checkpointAtMs = 0;
+
+  constructor(connection: EventStoreDbConnection, options: CatchUpOptions, changed: Signal) {
+    this.#connection = connection;
+    this.#options = options;
+    this.#changed = changed;
+  }
+
+  /** Ends when the signal aborts; rejects when a subscription breaks. */
+  async *batches(): AsyncGenerator<SubscriptionBatch, void, undefined> {
+    const { signal, after, batchSize = BATCH_SIZE } = this.#options;
+    let position = after;
+    let source = await this.#open(position);
+    let checkAtMs = performance.now() + HEARTBEAT_MS;
+    let unreported: Position | undefined;
+    while (!signal.aborted) {
+      this.#connection.assertOpen();
+      this.#changed.reset();
+      await source.gather(batchSize);
+      const wasLive = source.isLive;
+      const taken = source.take(batchSize, position);
+      if (taken !== undefined) {
+        const batch = wasLive || !source.isLive ? taken : await this.#toReported(taken, source.reported);
+        const caughtUp = batch.caughtUp && this.#phase === 'live';
+        await this.#moveCheckpoint(batch);
+        if (batch.position > position || caughtUp) yield { ...batch, checkpoint: this.#checkpoint, caughtUp };
+        position = batch.position;
+        checkAtMs = performance.now() + HEARTBEAT_MS;
+      } else if (source.error !== undefined) {
+        throw source.error;
+      } else if (source.isLive && this.#phase === 'stored') {
+        this.#phase = 'live';
+        source = await this.#open(position);
+      } else if (performance.now() < checkAtMs) {
+        await this.#changed.wait(checkAtMs - performance.now());
+      } else {
+        const end = await readHead(this.#connection, { retryForMs: 0, signal });
+        checkAtMs = performance.now() + HEARTBEAT_MS;
+        if (!source.isLive || !source.isDrained) continue; // the node answers, that is enough
+        if (end <= position)
+          yield { events: [], position, checkpoint: this.#checkpointAt(end), caughtUp: true };
+        // Events recorded before the server listens move no checkpoint unless they match: subscribe again after them.
+        else if (end === unreported) source = await this.#open(position);
+        unreported = end;
+      }
+    }
+  }
+
+  close(): void {
+    this.#source?.close();
+  }
+
+  /** Moves the batch on to the reported position where the log shows an event there that is not for this subscriber. */
+  async #toReported(batch: Taken, reported: Position): Promise<Taken> {
+    if (this.#phase === 'stored' || reported <= batch.position) return batch;
+    const { prefixes, signal } = this.#options;
+    const event = await eventAt(this.#connection, reported, { retryForMs: 0, signal });
+    return event === undefined || isWanted(event.stream, prefixes) ? batch : { ...batch, position: reported };
+  }
+
+  /** To the last event of the batch; to a position that was reported without one, brought back, once a second. */
+  async #moveCheckpoint({ events, position }: Pick<SubscriptionBatch, 'events' | 'position'>): Promise<void> {
+    const last = events.at(-1);
+    if (last !== undefined) this.#checkpointAt(last.position);
+    if (position <= this.#checkpoint || performance.now() < this.#checkpointAtMs + HEARTBEAT_MS) return;
+    this.#checkpointAt(await this.#shownUpTo(position));
+  }
+
+  #checkpointAt(position: Position): Position {
+    this.#checkpointAtMs = performance.now();
+    this.#checkpoint = Math.max(this.#checkpoint, position);
+    return this.#checkpoint;
+  }
+
+  #shownUpTo(position: Position): Promise<Position> {
+    return lastShownUpTo(this.#connection, position, { retryForMs: 0, signal: this.#options.signal });
+  }
+
+  /** Replaces the present subscription, if any. */
+  async #open(position: Position): Promise<EventStoreDbSource> {
+    const { prefixes } = this.#options;
+    const phase = this.#phase;
+    const after = this.#checkpointAt(await this.#shownUpTo(position));
+    this.#source?.close();
+    this.#source = new EventStoreDbSource(this.#connection, {
+      prefixes,
+      after,
+      phase,
+      changed: this.#changed,
+    });
+    return this.#source;
+  }
+}

@@ -1,0 +1,115 @@
+import { type Db, type IndexDescription, MongoServerError } from 'mongodb';
+import { FuelError } from '../../base/errors.ts';
+import { inTime, type MongoConnection } from './connection.ts';
+
+const VERSIONS = 'schema_versions';
+const PREPARE_TIMEOUT_MS = 10_000;
+/** The server's error code. */
+export const DUPLICATE_KEY = 11_000;
+/** An upsert that loses a race finds the winner's document with its next try. */
+const MAX_TRIES = 5;
+
+/** The collections of one adapter, their indexes and their version. */
+export interface CollectionsPlan {
+  /** Names the plan in the collection `schema_versions`. */
+  readonly name: string;
+  readonly version: number;
+  readonly collections: Readonly<Record<string, readonly IndexDescription[]>>;
+  /** Those of earlier versions that nothing uses any more: they are dropped. */
+  readonly removed?: readonly string[];
+}
+
+/** The collections of one adapter, created with the first use. Closing them leaves the connection open. */
+export class PreparedCollections {
+  readonly #connection: MongoConnection;
+  readonly #plan: CollectionsPlan;
+  #prepared: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(connection: MongoConnection, plan: CollectionsPlan) {
+    this.#connection = connection;
+    this.#plan = plan;
+  }
+
+  /** As `MongoConnection.use`, limited by `inTime`. Rejects with `STORE_CLOSED` after `close`. */
+  async use<T>(withinMs: number, work: (db: Db) => Promise<T>): Promise<T> {
+    if (this.#closed)
+      throw new FuelError('STORE_CLOSED', `the collections of ${this.#plan.name} were closed`);
+    return inTime(withinMs, async () => {
+      await this.#prepare();
+      return this.#connection.use(work);
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #prepare(): Promise<void> {
+    this.#prepared ??= inTime(PREPARE_TIMEOUT_MS, () =>
+      this.#connection.use((db) => prepareCollections(db, this.#plan)),
+    );
+    try {
+      await this.#prepared;
+    } catch (error) {
+      this.#prepared = undefined;
+      throw error;
+    }
+  }
+}
+
+/**
+ * Creates the collections and indexes that are missing; safe when several processes do so at once. Rejects with
+ * `STORE_NEWER` where a newer version of this service wrote them.
+ */
+export async function prepareCollections(db: Db, plan: CollectionsPlan): Promise<void> {
+  const versions = db.collection<{ _id: string; version: number }>(VERSIONS);
+  const found = await versions.findOneAndUpdate(
+    { _id: plan.name },
+    { $max: { version: plan.version } },
+    { upsert: true, returnDocument: 'before' },
+  );
+  if (found !== null && found.version > plan.version) {
+    throw new FuelError(
+      'STORE_NEWER',
+      `the collections of ${plan.name} in MongoDB have version ${found.version}, newer than ${plan.version}, ` +
+        'which this version of the service writes: run the newer version',
+    );
+  }
+  if (plan.removed !== undefined) {
+    const left = db.listCollections({ name: { $in: [...plan.removed] } }, { nameOnly: true });
+    for (const { name } of await left.toArray()) await db.collection(name).drop();
+  }
+  for (const [name, indexes] of Object.entries(plan.collections)) {
+    if (indexes.length > 0) await db.collection(name).createIndexes([...indexes]);
+  }
+}
+
+/** Whether these collections were ever prepared; `current` where preparing them would change nothing. */
+export async function preparedState(
+  connection: MongoConnection,
+  plan: CollectionsPlan,
+): Promise<'missing' | 'of another version' | 'current'> {
+  const found = await inTime(PREPARE_TIMEOUT_MS, () =>
+    connection.use((db) =>
+      db.collection<{ _id: string; version: number }>(VERSIONS).findOne({ _id: plan.name }),
+    ),
+  );
+  if (found === null) return 'missing';
+  return found.version >= plan.version ? 'current' : 'of another version';
+}
+
+/** Retries an upsert that failed because another process inserted the same document. */
+export async function retryUpsert<T>(upsert: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await upsert();
+    } catch (error) {
+      if (!isDuplicateKey(error) || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
+}

@@ -1,0 +1,84 @@
+import type { Db, Filter } from 'mongodb';
+import type { PageQuery, PageRow } from '../../../pull/view/transactions-view.ts';
+import { statusCode, type TransactionDocument } from './documents.ts';
+import { generationOf, type RowIndexName } from './generations.ts';
+import { readPageRow } from './page-row.ts';
+
+/**
+ * MongoDB merges the runs of several equal values in order, as long as a query has at most this many
+ * (`internalQueryMaxScansToExplode`); beyond, it would sort everything that matches.
+ */
+const MAX_RUNS = 200;
+
+export interface PageRead {
+  /** The newest `limit` + 1 of the query, or fewer. */
+  readonly rows: readonly PageRow[];
+  /**
+   * Whether every search found something. An empty result may come from a dropped collection: then the checkpoint must
+   * be read to see which generation is in use.
+   */
+  readonly isProven: boolean;
+}
+
+export interface PageSearch {
+  readonly index: RowIndexName;
+  readonly filter: Filter<TransactionDocument>;
+}
+
+/**
+ * Reads a page from a generation: one query for up to 100 corporates and both statuses, and a query for each further 200
+ * runs, all at once. It costs one index entry for each run, that is one corporate and status, and one for each row of
+ * each query, up to `limit` + 1.
+ */
+export async function readPage(
+  db: Db,
+  generation: number,
+  { query, maxTimeMS }: { readonly query: PageQuery; readonly maxTimeMS: number },
+): Promise<PageRead> {
+  const { rows } = generationOf(db, generation);
+  const limit = query.limit + 1;
+  const found = await Promise.all(
+    pageSearches(query).map(async ({ index, filter }) => {
+      // One batch: the collection could be dropped before a second one.
+      const options = { hint: index, limit, batchSize: limit + 1, maxTimeMS, raw: true };
+      const documents = await rows.find(filter, options).sort({ place: -1 }).toArray();
+      return documents as unknown as Uint8Array[]; // because of `raw`
+    }),
+  );
+  const read = found.flat().map((document) => readPageRow(document));
+  return {
+    rows: found.length === 1 ? read : newest(read, limit),
+    isProven: found.every((documents) => documents.length > 0),
+  };
+}
+
+export function pageSearches(query: PageQuery): PageSearch[] {
+  const { corporateGroupId: group, corporateIds, statuses, after } = query;
+  const before =
+    after === undefined
+      ? { created_at: new Date(query.toMs + 1) }
+      : { created_at: new Date(after.createdAtMs), id: after.id };
+  const equal = {
+    account_id: query.accountId,
+    ...(group === undefined ? {} : { corporate_group_id: group }),
+    status: { $in: statuses.map(statusCode) },
+    place: { $gte: { created_at: new Date(query.fromMs) }, $lt: before },
+  };
+  if (corporateIds === undefined) {
+    return [{ index: group === undefined ? 'by_account' : 'by_group', filter: equal }];
+  }
+  const index = group === undefined ? 'by_corporate' : 'by_group_and_corporate';
+  return chunks(corporateIds, Math.floor(MAX_RUNS / statuses.length)).map((ids) => ({
+    index,
+    filter: { ...equal, corporate_id: { $in: ids } },
+  }));
+}
+
+function newest(rows: PageRow[], count: number): PageRow[] {
+  return rows.sort((a, b) => b.createdAtMs - a.createdAtMs || b.id - a.id).slice(0, count);
+}
+
+function chunks<T>(items: readonly T[], size: number): T[][] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, n) => items.slice(n * size, (n + 1) * size));
+}

@@ -1,0 +1,131 @@
+import { type FSWatcher, watch } from 'node:fs';
+import { resolve } from 'node:path';
+import { BroadcastChannel, isMainThread } from 'node:worker_threads';
+import type { Signal } from '../../base/signal.ts';
+import type { Database } from './database.ts';
+
+/** Where the file is not watched, and while it is written. Takes half a percent of a core. */
+const POLL_MS = 20;
+/** The main thread notifies the others; they poll only in case it does not watch the file. */
+const THREAD_POLL_MS = 500;
+/** In case the watch of the file misses something. */
+const IDLE_POLL_MS = 500;
+/** A write is seen before its commit can be read, which has to be durable first: usually within some milliseconds, */
+const SOON_POLL_MS = 4;
+const SOON_FOR_MS = 40;
+/** and on a busy disk later. */
+const WRITTEN_FOR_MS = 1_000;
+
+/**
+ * Notifies its listeners when something may have been committed to a file: at once for a commit of this process
+ * (`notify`, in any thread), for one of another process when it has been written, or within `pollMs` where the system
+ * does not report writes. One timer polls for all listeners; only the main thread polls that often, and notifies the
+ * other threads.
+ */
+export class CommitWatch {
+  readonly #db: Database;
+  readonly #listeners = new Set<Pick<Signal, 'notify'>>();
+  readonly #threads: BroadcastChannel;
+  readonly #pollMs: number;
+  readonly #watchesFile: boolean;
+  #file: FSWatcher | undefined;
+  #writtenAtMs = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  #version = 0;
+
+  /** `pollMs`: a commit of another process is noticed within this time where `watchesFile` is false. */
+  constructor(db: Database, { pollMs = POLL_MS, watchesFile = process.platform === 'linux' } = {}) {
+    this.#db = db;
+    this.#pollMs = isMainThread ? pollMs : Math.max(pollMs, THREAD_POLL_MS);
+    this.#watchesFile = watchesFile && isMainThread;
+    this.#threads = new BroadcastChannel(`commits ${resolve(db.path)}`);
+    this.#threads.onmessage = () => this.#notifyHere();
+    this.#threads.unref();
+  }
+
+  /** Throws `STORE_CLOSED` where the file is closed. */
+  add(listener: Pick<Signal, 'notify'>): void {
+    if (this.#timer === undefined) {
+      this.#version = this.#db.dataVersion();
+      if (this.#watchesFile) this.#file = this.#watchLog();
+      this.#pollLater();
+    }
+    this.#listeners.add(listener);
+  }
+
+  remove(listener: Pick<Signal, 'notify'>): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size === 0) this.#stop();
+  }
+
+  notify(): void {
+    this.#threads.postMessage(null);
+    this.#notifyHere();
+  }
+
+  /** Notifies all listeners: their next read finds the file closed. */
+  close(): void {
+    this.#stop();
+    this.#threads.close();
+    this.#notifyHere();
+  }
+
+  #notifyHere(): void {
+    for (const listener of this.#listeners) listener.notify();
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#file?.close();
+    this.#file = undefined;
+  }
+
+  /** Of the write-ahead log, which exists as long as the file is open; `undefined` where it can't be watched. */
+  #watchLog(): FSWatcher | undefined {
+    try {
+      const watcher = watch(`${this.#db.path}-wal`, { persistent: false }, () => this.#written());
+      return watcher.on('error', () => {
+        watcher.close();
+        this.#file = undefined;
+      });
+    } catch {
+      return undefined; // polling finds the same a little later
+    }
+  }
+
+  #written(): void {
+    const isSoon = this.#intervalMs() <= SOON_POLL_MS;
+    this.#writtenAtMs = performance.now();
+    if (!isSoon && this.#timer !== undefined) this.#pollLater();
+  }
+
+  #intervalMs(): number {
+    const writtenForMs = performance.now() - this.#writtenAtMs;
+    if (writtenForMs < SOON_FOR_MS) return Math.min(SOON_POLL_MS, this.#pollMs);
+    return this.#file === undefined || writtenForMs < WRITTEN_FOR_MS
+      ? this.#pollMs
+      : Math.max(this.#pollMs, IDLE_POLL_MS);
+  }
+
+  #pollLater(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#pollLater();
+      this.#poll();
+    }, this.#intervalMs());
+    this.#timer.unref(); // only the waiter itself keeps the process alive
+  }
+
+  #poll(): void {
+    let version: number | undefined;
+    try {
+      version = this.#db.dataVersion();
+    } catch {
+      // The timer has no caller to report to: the listeners are notified, and their next read fails with the error.
+    }
+    if (version === this.#version) return;
+    if (version !== undefined) this.#version = version;
+    this.notify();
+  }
+}

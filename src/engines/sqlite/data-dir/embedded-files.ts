@@ -1,0 +1,110 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '../../../base/clock.ts';
+import type { Config } from '../../../base/config/config.ts';
+import { assertOwn, faultOfOwner } from '../../../base/config/own-files.ts';
+import { MIGRATIONS as COORDINATION_MIGRATIONS } from '../coordination.ts';
+import { MIGRATIONS as DIRECTORY_MIGRATIONS } from '../directory-rows.ts';
+import { isDamage } from '../errors.ts';
+import { eventMigrations } from '../event-store/event-migrations.ts';
+import { subscriptionMigrations } from '../event-store/group.ts';
+import { type FileState, inspectFile } from '../inspect-file.ts';
+import { numberedFiles } from '../numbered-files.ts';
+import { deliveryMigrations } from '../queue/schema.ts';
+import { MIGRATIONS as VIEW_MIGRATIONS } from '../view/schema.ts';
+
+/** The embedded files, by what they hold; each is one SQLite database in the data directory. */
+export const EMBEDDED_FILES = {
+  events: 'events.db',
+  transactions: 'transactions.db',
+  deliveries: 'deliveries.db',
+  subscriptions: 'subscriptions.db',
+  control: 'control.db',
+  directory: 'directory.db',
+} as const;
+
+/** The names of the embedded files in the folder; a view may be in several. */
+export function embeddedFiles(folder: string): string[] {
+  return Object.values(EMBEDDED_FILES).flatMap((name) => numberedFiles(folder, name));
+}
+
+/** The version of each file that this program writes. */
+const FILE_VERSIONS: Readonly<Record<EmbeddedFile, number>> = {
+  events: eventMigrations.length,
+  transactions: VIEW_MIGRATIONS.length,
+  deliveries: deliveryMigrations({ id: '', startedAtMs: 0 }).length,
+  subscriptions: subscriptionMigrations.length,
+  control: COORDINATION_MIGRATIONS.length,
+  directory: DIRECTORY_MIGRATIONS.length,
+};
+
+export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
+
+/** Nothing is lost with these: a damaged one is put aside, and recreated. */
+export const RECREATED: ReadonlySet<EmbeddedFile> = new Set(['subscriptions', 'control', 'directory']);
+/** As a damaged file is named when it was put aside. */
+export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
+
+/**
+ * Of a store before it is opened: opening one that is missing makes it, one of another version updates it, and one that
+ * this user may only read leaves files beside it; one that is not this user's alone is refused. Opening a damaged one that is recreated puts it aside.
+ */
+export type StoreState = 'missing' | 'of another version' | 'read-only' | 'damaged' | 'current';
+
+/** Larger files take too long to be read through by whoever looks. */
+export const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
+
+/** Whether looking for damage in the events takes no longer than an operator waits; with a remote engine it takes none. */
+export function readThroughSoon({ EVENTSTORE_URL, FUEL_DATA_DIR }: Config): boolean {
+  if (EVENTSTORE_URL !== undefined) return true;
+  const file = statSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events), { throwIfNoEntry: false });
+  return file === undefined || file.size <= MAX_READ_THROUGH_BYTES;
+}
+
+/** The state of an embedded file, looked through if it is small; `undefined` where there is none. Never throws for damage. */
+export function inspectEmbedded(
+  { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
+  name: EmbeddedFile,
+  { maxCheckedBytes }: { readonly maxCheckedBytes: number },
+): (FileState & { readonly knownVersion: number }) | undefined {
+  const [first] = numberedFiles(FUEL_DATA_DIR, EMBEDDED_FILES[name]);
+  if (first === undefined) return undefined;
+  const knownVersion = FILE_VERSIONS[name];
+  try {
+    return { ...inspectFile(join(FUEL_DATA_DIR, first), { maxCheckedBytes }), knownVersion };
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return { version: knownVersion, damage: 'it is no database', isReadOnly: false, knownVersion };
+  }
+}
+
+export function stateOf(config: Config, name: EmbeddedFile): StoreState {
+  const [first] = numberedFiles(config.FUEL_DATA_DIR, EMBEDDED_FILES[name]);
+  if (first !== undefined && isForeign(config.FUEL_DATA_DIR, EMBEDDED_FILES[name])) return 'read-only';
+  const maxCheckedBytes = RECREATED.has(name) ? MAX_READ_THROUGH_BYTES : 0;
+  const state = inspectEmbedded(config, name, { maxCheckedBytes });
+  if (state === undefined) return 'missing';
+  if (typeof state.damage === 'string') return 'damaged';
+  if (state.isReadOnly) return 'read-only';
+  return state.version === state.knownVersion ? 'current' : 'of another version';
+}
+
+/** The paths of a file, or a view's files, with their logs. */
+function partsOf(folder: string, name: string): string[] {
+  const paths = [name, ...numberedFiles(folder, name)].map((file) => join(folder, file));
+  return paths.flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
+}
+
+/** Whether this user may not, or must not, use a file that there is. */
+function isForeign(folder: string, name: string): boolean {
+  if (faultOfOwner(folder, 'folder') !== undefined) return true;
+  return partsOf(folder, name).some((path) => faultOfOwner(path, 'file') !== undefined);
+}
+
+/** How an embedded file is opened; its folder is made. Throws `REFUSED` for what is not this user's alone. */
+export function embeddedFile(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
+  mkdirSync(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
+  assertOwn(config.FUEL_DATA_DIR, 'folder');
+  for (const part of partsOf(config.FUEL_DATA_DIR, name)) assertOwn(part, 'file');
+  return { path: join(config.FUEL_DATA_DIR, name), clock };
+}

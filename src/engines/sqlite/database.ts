@@ -1,0 +1,297 @@
+import { statSync } from 'node:fs';
+import { backup, DatabaseSync, StatementSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FuelError } from '../../base/errors.ts';
+import { Backoff } from '../../base/retry.ts';
+import { damagedFile, isBusy, isDamage, isLocked, orDamaged, toKnownError } from './errors.ts';
+import { existingFile } from './inspect-file.ts';
+import { idOfFile, putAside } from './put-aside.ts';
+
+const MAX_READ_WAIT_MS = 1_000; // readers wait only while another process recovers the log after a crash
+const MAX_LOCK_WAIT_MS = 30_000;
+const LOCK_BACKOFF = { firstMs: 1, maxMs: 10 } as const;
+const MAX_OPEN_TRIES = 50;
+const OPEN_PAUSE_MS = 20;
+const PAGE_BYTES = 8192; // five records a page
+const SMALL_CACHE_MIB = 2; // a process opens a dozen connections
+/** More pages than any file has: a copy in one step, so that a busy writer can't make it start over forever. */
+const ALL_PAGES = 2 ** 31 - 1;
+/** A file that may be recreated is looked through when it is opened, which takes some milliseconds. */
+const MAX_LOOKED_THROUGH_BYTES = 16 * 1024 * 1024;
+const CHECKPOINT_PAGES = 2_000; // 16 MB of log between checkpoints
+
+export interface OpenOptions {
+  /** Forward-only steps; `user_version` counts those that have run. */
+  readonly migrations: readonly string[];
+  /** `full`: a commit survives a power cut. `normal`: a commit may be lost by one, but the file stays intact. */
+  readonly durability: 'full' | 'normal';
+  /** Pages that this connection keeps in memory, besides the cache of the operating system. Default 2. */
+  readonly cacheMiB?: number;
+  /** Throws `STORE_UNAVAILABLE` where the file does not exist; it is created otherwise. */
+  readonly mustExist?: boolean;
+  /**
+   * Set for a file that may be lost at any time: where it is damaged it is put aside under another name, recreated, and
+   * this is called. What found the damage rejects with `STORE_UNAVAILABLE`: to be retried from its beginning.
+   */
+  readonly onPutAside?: ((aside: string) => void) | undefined;
+}
+
+/**
+ * One connection to one of the embedded files, which other processes may use too. In WAL mode readers never wait for
+ * a writer. Statements run on the calling thread.
+ */
+export class Database {
+  readonly #path: string;
+  readonly #options: OpenOptions;
+  #db: DatabaseSync;
+  /** Of the open file: another process may have put it aside. */
+  #fileId: number | undefined;
+  #isPrepared = false;
+  #replacements = 0;
+  #dataVersion: StatementSync | undefined;
+
+  constructor(path: string, options: OpenOptions) {
+    this.#path = path;
+    this.#options = options;
+    this.#db = this.#open(options.mustExist === true);
+    try {
+      this.#prepareFile();
+    } catch (error) {
+      this.close();
+      const known = toKnownError(this.#path, error);
+      if (options.onPutAside === undefined || !isDamage(known)) throw known;
+      this.#replace();
+    }
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  /** How often the file was replaced since it was opened: what was in it before is lost. */
+  get replacements(): number {
+    return this.#replacements;
+  }
+
+  get isOpen(): boolean {
+    return this.#db.isOpen;
+  }
+
+  /** Throws `STORE_CLOSED` after `close`. */
+  assertOpen(): void {
+    if (!this.#db.isOpen) throw new FuelError('STORE_CLOSED', `${this.#path} is closed`);
+  }
+
+  prepare(sql: string): StatementSync {
+    this.assertOpen();
+    try {
+      return this.#withKnownErrors(this.#db.prepare(sql), sql);
+    } catch (error) {
+      throw this.#known(error);
+    }
+  }
+
+  exec(sql: string): void {
+    this.assertOpen();
+    this.#db.exec(sql);
+  }
+
+  /**
+   * Runs `work` in one write transaction. While another process holds the write lock it waits, without blocking the
+   * event loop. Rejects with `STORE_BUSY` after 30 s, `STORE_UNAVAILABLE` where the disk is full or fails,
+   * `ITEM_REFUSED` where the file can't take what it is given, and with what `work` throws, after a rollback.
+   */
+  async write<T>(work: () => T): Promise<T> {
+    const deadline = performance.now() + MAX_LOCK_WAIT_MS;
+    const backoff = new Backoff(LOCK_BACKOFF);
+    for (;;) {
+      if (this.#tryBegin()) return this.#finish(work);
+      if (performance.now() > deadline) {
+        throw new FuelError('STORE_BUSY', `${this.#path} stayed locked for ${MAX_LOCK_WAIT_MS / 1000} s`);
+      }
+      await sleep(backoff.nextMs());
+    }
+  }
+
+  /** As `write`, where no other process has a reason to hold the lock for long: it blocks until then, at most a second. */
+  writeNow<T>(work: () => T): T {
+    return this.#within('BEGIN IMMEDIATE', work);
+  }
+
+  /** Runs `work` on one snapshot. It must be short: a long one prevents checkpoints of the write-ahead log. */
+  read<T>(work: () => T): T {
+    // Nothing was changed; and a commit fails where the work has read around a damaged page.
+    return this.#within('BEGIN', work, 'ROLLBACK');
+  }
+
+  /** Changes whenever another connection has committed to the file. */
+  dataVersion(): number {
+    this.assertOpen();
+    this.#dataVersion ??= this.#db.prepare('PRAGMA data_version');
+    return this.#dataVersion.get()?.data_version as number;
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  #open(mustExist: boolean): DatabaseSync {
+    if (!mustExist) return new DatabaseSync(this.#path, { timeout: MAX_LOCK_WAIT_MS });
+    try {
+      return new DatabaseSync(existingFile(this.#path), { timeout: MAX_LOCK_WAIT_MS });
+    } catch (error) {
+      throw toKnownError(this.#path, error);
+    }
+  }
+
+  #tryBegin(): boolean {
+    this.assertOpen();
+    this.#assertPresent();
+    this.#db.exec('PRAGMA busy_timeout = 0');
+    try {
+      this.#db.exec('BEGIN IMMEDIATE');
+      return true;
+    } catch (error) {
+      if (isBusy(error)) return false;
+      throw this.#known(error);
+    } finally {
+      this.#db.exec(`PRAGMA busy_timeout = ${MAX_READ_WAIT_MS}`);
+    }
+  }
+
+  #within<T>(begin: string, work: () => T, end = 'COMMIT'): T {
+    this.assertOpen();
+    this.#assertPresent();
+    try {
+      this.#db.exec(begin);
+    } catch (error) {
+      throw this.#known(error);
+    }
+    return this.#finish(work, end);
+  }
+
+  #finish<T>(work: () => T, end = 'COMMIT'): T {
+    try {
+      const result = work();
+      this.#db.exec(end);
+      return result;
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw this.#known(error);
+    }
+  }
+
+  /** Most statements run outside of `write` and `read`, and any may find a damaged page, or another file. */
+  #withKnownErrors(statement: StatementSync, sql: string): StatementSync {
+    let present = { statement, db: this.#db };
+    for (const name of ['get', 'all', 'run'] as const) {
+      const call = StatementSync.prototype[name] as (...values: unknown[]) => unknown;
+      Object.defineProperty(statement, name, {
+        value: (...values: unknown[]): unknown => {
+          try {
+            this.#assertPresent();
+            if (present.db !== this.#db) present = { statement: this.#db.prepare(sql), db: this.#db };
+            return call.apply(present.statement, values);
+          } catch (error) {
+            throw this.#known(error);
+          }
+        },
+      });
+    }
+    return statement;
+  }
+
+  /** Throws `STORE_UNAVAILABLE` where another process has put the file aside: the new one is open then. */
+  #assertPresent(): void {
+    if (this.#options.onPutAside === undefined || !this.#db.isOpen || this.#db.isTransaction) return;
+    if (idOfFile(this.#path) === this.#fileId) return;
+    this.#replace();
+    throw new FuelError('STORE_UNAVAILABLE', `${this.#path} was replaced`);
+  }
+
+  #known(error: unknown): unknown {
+    const known = toKnownError(this.#path, error);
+    if (this.#options.onPutAside === undefined || !this.#isPrepared || !isDamage(known)) return known;
+    this.#replace();
+    return new FuelError('STORE_UNAVAILABLE', `${this.#path} was damaged, and is recreated`, {
+      cause: known,
+    });
+  }
+
+  #replace(): void {
+    this.close();
+    const aside = putAside(this.#path, this.#fileId);
+    this.#db = this.#open(false);
+    this.#dataVersion = undefined;
+    this.#replacements++;
+    this.#prepareFile();
+    if (aside !== undefined) this.#options.onPutAside?.(aside);
+  }
+
+  #prepareFile(): void {
+    this.#isPrepared = false;
+    this.#fileId = idOfFile(this.#path);
+    withoutRace(() => this.#prepare(this.#options));
+    if (this.#options.onPutAside !== undefined && statSync(this.#path).size < MAX_LOOKED_THROUGH_BYTES) {
+      const found = this.#db.prepare('PRAGMA quick_check(1)').get()?.quick_check;
+      if (found !== 'ok') throw damagedFile(this.#path, found);
+    }
+    this.#isPrepared = true;
+  }
+
+  #prepare({ migrations, durability, cacheMiB = SMALL_CACHE_MIB }: OpenOptions): void {
+    this.#db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
+    this.#db.exec('PRAGMA journal_mode = WAL');
+    this.#db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
+    this.#db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    this.#db.exec(`PRAGMA cache_size = -${cacheMiB * 1024}`);
+    this.#db.exec('PRAGMA secure_delete = ON'); // deleted rows are overwritten, not left in free pages
+    this.#migrate(migrations);
+    this.#db.exec(`PRAGMA busy_timeout = ${MAX_READ_WAIT_MS}`);
+  }
+
+  #migrate(migrations: readonly string[]): void {
+    const version = (): number => this.#db.prepare('PRAGMA user_version').get()?.user_version as number;
+    if (version() > migrations.length) {
+      throw new FuelError(
+        'STORE_NEWER',
+        `${this.#path} has version ${migrations.length + 1} or later and this program knows ${migrations.length}: ` +
+          'run the newer program, or restore a backup made by this one',
+      );
+    }
+    if (version() === migrations.length) return;
+    this.#db.exec('BEGIN IMMEDIATE');
+    this.#finish(() => {
+      for (const step of migrations.slice(version())) this.#db.exec(step);
+      this.#db.exec(`PRAGMA user_version = ${migrations.length}`);
+    });
+  }
+}
+
+/**
+ * Of several processes that create a file at once SQLite refuses some without waiting, where two change the journal's
+ * mode. The work must be safe to repeat.
+ */
+function withoutRace(work: () => void): void {
+  for (let tries = 1; ; tries++) {
+    try {
+      work();
+      return;
+    } catch (error) {
+      if (!isLocked(error) || tries === MAX_OPEN_TRIES) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_PAUSE_MS);
+    }
+  }
+}
+
+/** Writes a consistent copy of an embedded file to `target` while others use the file. */
+export async function backupFile(source: string, target: string): Promise<void> {
+  const db = new DatabaseSync(source, { readOnly: true });
+  try {
+    await backup(db, target, { rate: ALL_PAGES });
+  } catch (error) {
+    throw orDamaged(source, error);
+  } finally {
+    db.close();
+  }
+}

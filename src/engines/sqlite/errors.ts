@@ -1,0 +1,72 @@
+import { resolve } from 'node:path';
+import { writeRefused } from '../../base/disk/refused-writes.ts';
+import { type ErrorCode, FuelError } from '../../base/errors.ts';
+
+const SQLITE_BUSY = 5;
+/** An extended code. */
+const SQLITE_CONSTRAINT_UNIQUE = 2067;
+/** Locked by another process: busy, locked, the protocol of the write-ahead log. */
+const LOCKED_CODES = new Set([SQLITE_BUSY, 6, 15]);
+/** Out of memory, read-only, interrupted, an I/O error, a full disk, a file that can't be opened. */
+const UNAVAILABLE_CODES = new Set([7, 8, 9, 10, 13, 14]);
+/** Those of them with which a disk refuses a write: read-only, an I/O error, full. */
+const DISK_CODES = new Set([8, 10, 13]);
+/** A value that is too large, violates a constraint, has the wrong type or is out of range. */
+const REFUSED_CODES = new Set([18, 19, 20, 25]);
+/** Malformed, or no database at all. */
+const DAMAGED_CODES = new Set([11, 26]);
+
+/** Classifies an error of SQLite for `errorKind`: unavailable, refused, damaged, or the error itself. */
+export function toKnownError(path: string, error: unknown): unknown {
+  const code = codeOf(error);
+  if (code === undefined) return orDamaged(path, error);
+  if (DISK_CODES.has(code)) writeRefused();
+  const { message } = error as Error;
+  const as = (known: ErrorCode): FuelError => new FuelError(known, `${path}: ${message}`, { cause: error });
+  if (LOCKED_CODES.has(code)) return as('STORE_BUSY');
+  if (UNAVAILABLE_CODES.has(code)) return as('STORE_UNAVAILABLE');
+  return REFUSED_CODES.has(code) ? as('ITEM_REFUSED') : orDamaged(path, error);
+}
+
+/** Whether another connection holds the lock. */
+export function isBusy(error: unknown): boolean {
+  return codeOf(error) === SQLITE_BUSY;
+}
+
+/** Whether an error of SQLite says that another process has locked the file. */
+export function isLocked(error: unknown): boolean {
+  return LOCKED_CODES.has(codeOf(error) ?? 0);
+}
+
+/** Whether an error of a statement says that a row of the table has the same unique values. */
+export function isRepeated(error: unknown): boolean {
+  const { cause } = error as { readonly cause?: { readonly errcode?: unknown } };
+  return cause?.errcode === SQLITE_CONSTRAINT_UNIQUE;
+}
+
+/** `STORE_DAMAGED` where an error of SQLite says that the file is damaged; the error itself otherwise. */
+export function orDamaged(path: string, error: unknown): unknown {
+  // No number of ours is too large for JavaScript.
+  const isOutOfRange = (error as { readonly code?: unknown } | null)?.code === 'ERR_OUT_OF_RANGE';
+  if (!isOutOfRange && !DAMAGED_CODES.has(codeOf(error) ?? 0)) return error;
+  return damagedFile(path, error);
+}
+
+export function isDamage(error: unknown): boolean {
+  return error instanceof FuelError && error.code === 'STORE_DAMAGED';
+}
+
+export function damagedFile(path: string, cause: unknown): FuelError {
+  return new FuelError(
+    'STORE_DAMAGED',
+    `${resolve(path)} is damaged or no database of this service: stop the service, keep the file, and see ` +
+      'docs/operations/troubleshooting.md, "A file is damaged"',
+    { cause },
+  );
+}
+
+/** SQLite's primary result code; `undefined` for an error of another kind. */
+function codeOf(error: unknown): number | undefined {
+  const code = (error as { readonly errcode?: unknown } | null)?.errcode;
+  return typeof code === 'number' ? code & 0xff : undefined;
+}

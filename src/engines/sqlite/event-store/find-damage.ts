@@ -1,0 +1,146 @@
+import type { StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
+import {
+  type Damage,
+  isDamaged,
+  type Position,
+  type RecordedEvent,
+  Unreadable,
+} from '../../../event-store/event-store.ts';
+import type { Database } from '../database.ts';
+import { damageIn, type EventRows, PLACES, type PlaceRow } from './event-rows.ts';
+
+/** A step blocks the thread for about a millisecond. */
+const POSITIONS_A_STEP = 100;
+const PLACES_A_STEP = 500;
+
+const NOT_IN_INDEX = 'an index of events.db does not have it: a page is damaged';
+
+/**
+ * As `EventStore.findDamage`, up to a position: reads each row, looks it up as readers do, and compares the rows with
+ * the index of all streams, which also names what a damaged page has lost. Rejects with the signal's reason.
+ */
+export async function findDamage(
+  db: Database,
+  rows: EventRows,
+  options: { readonly upTo: Position; readonly signal: AbortSignal | undefined },
+): Promise<readonly Damage[]> {
+  const search = new DamageSearch(db, rows);
+  await search.readRows(options);
+  await search.readPlaces(options);
+  return search.found();
+}
+
+type Limits = Parameters<typeof findDamage>[2];
+
+class DamageSearch {
+  readonly #db: Database;
+  readonly #rows: EventRows;
+  readonly #statements: ReturnType<typeof prepareStatements>;
+  readonly #found: Damage[] = [];
+  /** A bit for each position whose row was read and is whole. */
+  #whole = new Uint8Array();
+
+  constructor(db: Database, rows: EventRows) {
+    this.#db = db;
+    this.#rows = rows;
+    this.#statements = prepareStatements(db);
+  }
+
+  /** By position, each event once. */
+  found(): readonly Damage[] {
+    const byPlace = new Map(this.#found.map((damage) => [keyOf(damage), damage]));
+    return [...byPlace.values()].sort((a, b) => a.position - b.position);
+  }
+
+  async readRows({ upTo, signal }: Limits): Promise<void> {
+    this.#whole = new Uint8Array(Math.ceil((upTo + 1) / 8));
+    for (let after = 0; after < upTo; after += POSITIONS_A_STEP) {
+      signal?.throwIfAborted();
+      const to = Math.min(after + POSITIONS_A_STEP, upTo);
+      this.#db.read(() => {
+        for (let position = after + 1; position <= to; position++) this.#judge(this.#rows.at(position));
+      });
+      await nextTurn();
+    }
+  }
+
+  /** The index has a place for each event: one without a whole row was lost. */
+  async readPlaces({ upTo, signal }: Limits): Promise<void> {
+    const { places } = this.#statements;
+    let last = { stream: '', revision: 0 };
+    try {
+      for (;;) {
+        signal?.throwIfAborted();
+        const step = this.#db.read(() => {
+          const some = places.all(last.stream, last.revision, PLACES_A_STEP) as unknown as PlaceRow[];
+          for (const place of some) if (place.position <= upTo) this.#judgePlace(place);
+          return some;
+        });
+        const end = step.at(-1);
+        if (end === undefined || step.length < PLACES_A_STEP) return;
+        last = end;
+        await nextTurn();
+      }
+    } catch (error) {
+      // The rows that are found nowhere in it were named when they were read.
+      this.#found.push({ position: 0, event: undefined, reason: damageIn(error), isCertain: true });
+    }
+  }
+
+  #judge(event: RecordedEvent | undefined): void {
+    if (event === undefined) return;
+    const { position } = event;
+    if (this.#isReported(event)) return;
+    if (this.#isFound(event))
+      this.#whole[position >> 3] = (this.#whole[position >> 3] ?? 0) | (1 << (position & 7));
+    else this.#report(event, { reason: NOT_IN_INDEX, isCertain: true });
+  }
+
+  /** Reports the event if it can't be read. */
+  #isReported(event: RecordedEvent): boolean {
+    const unreadable = [event.data, event.metadata].find((part) => part instanceof Unreadable);
+    if (unreadable !== undefined)
+      this.#report(event, { reason: unreadable.reason, isCertain: isDamaged(event) });
+    return unreadable !== undefined;
+  }
+
+  #report({ position, stream, revision }: RecordedEvent, why: Pick<Damage, 'reason' | 'isCertain'>): void {
+    this.#found.push({ position, event: stream === '' ? undefined : { stream, revision }, ...why });
+  }
+
+  /** As readers look for it: by its stream and, of what is no transaction, by the index of the others. */
+  #isFound({ position, stream, revision }: RecordedEvent): boolean {
+    const { placed, other } = this.#statements;
+    try {
+      if (placed.get(stream, revision)?.position !== position) return false;
+      return stream.startsWith(TRANSACTION_STREAMS) || other.get(position) !== undefined;
+    } catch (error) {
+      damageIn(error);
+      return false;
+    }
+  }
+
+  #judgePlace(place: PlaceRow): void {
+    const isWhole = ((this.#whole[place.position >> 3] ?? 0) & (1 << (place.position & 7))) !== 0;
+    if (!isWhole) this.#isReported(this.#rows.atPlace(place));
+  }
+}
+
+function keyOf({ position, event }: Damage): string {
+  return event === undefined ? `${position}` : `${event.stream}@${event.revision}`;
+}
+
+function prepareStatements(db: Database): Record<'places' | 'placed' | 'other', StatementSync> {
+  return {
+    places: db.prepare(
+      `SELECT position, stream, revision FROM ${PLACES} WHERE (stream, revision) > (?, ?)
+       ORDER BY stream, revision LIMIT ?`,
+    ),
+    placed: db.prepare(`SELECT position FROM ${PLACES} WHERE stream = ? AND revision = ?`),
+    other: db.prepare(
+      `SELECT 1 FROM events INDEXED BY other_events WHERE position = ? AND stream NOT GLOB '${TRANSACTION_STREAMS}*'`,
+    ),
+  };
+}

@@ -1,0 +1,249 @@
+import type { Clock } from '../../../base/clock.ts';
+import { FuelError } from '../../../base/errors.ts';
+import type { GroupEvent, Position, SubscriptionBatch } from '../../../event-store/event-store.ts';
+import type { Database } from '../database.ts';
+import type { SqliteEventStore } from './event-store.ts';
+
+export interface SqliteGroupOptions {
+  readonly db: Database;
+  readonly store: SqliteEventStore;
+  readonly clock: Clock;
+  readonly group: string;
+}
+
+/** What one claim has found. */
+export interface Claim {
+  readonly events: readonly GroupEvent[];
+  /** When the lease on these events ends, by the clock. */
+  readonly leasedUntilMs: number;
+  /** When the next message is due, by the clock; infinite where there is none. */
+  readonly nextDueMs: number;
+  /** More can be claimed right away. */
+  readonly more: boolean;
+}
+
+interface MessageRow {
+  readonly position: number;
+  readonly retry_count: number;
+}
+
+interface Due {
+  readonly events: readonly GroupEvent[];
+  /** No further message is due, or there is no capacity for it. */
+  readonly isComplete: boolean;
+}
+
+const NOTHING_DUE: Due = { events: [], isComplete: true };
+
+interface GroupRow {
+  readonly prefixes: string;
+  readonly ack_timeout_ms: number;
+  readonly max_retries: number;
+  readonly position: number;
+}
+
+export const subscriptionMigrations = [
+  `CREATE TABLE groups (
+     name TEXT PRIMARY KEY,
+     prefixes TEXT NOT NULL,        -- JSON array
+     ack_timeout_ms INTEGER NOT NULL,
+     max_retries INTEGER NOT NULL,
+     position INTEGER NOT NULL      -- every matching event up to here was acknowledged or has a message
+   ) STRICT, WITHOUT ROWID;
+   -- Events that were handed out; an acknowledged one has no row.
+   CREATE TABLE messages (
+     group_name TEXT NOT NULL,
+     position INTEGER NOT NULL,
+     state TEXT NOT NULL CHECK (state IN ('out', 'retry', 'parked')),
+     retry_count INTEGER NOT NULL,  -- how often it was handed out before
+     due_at INTEGER,                -- milliseconds: when the lease ends, or when to hand it out again
+     holder TEXT,
+     reason TEXT,
+     parked_at INTEGER,
+     PRIMARY KEY (group_name, position)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX messages_due ON messages (group_name, due_at) WHERE due_at IS NOT NULL;`,
+];
+
+/** One group's messages. Each method is one write transaction, so that two processes never claim the same event. */
+export class SqliteGroup {
+  readonly #db: Database;
+  readonly #store: SqliteEventStore;
+  readonly #clock: Clock;
+  readonly #name: string;
+  readonly #replacements: number;
+  readonly #statements: ReturnType<typeof prepareStatements>;
+
+  constructor({ db, store, clock, group }: SqliteGroupOptions) {
+    this.#db = db;
+    this.#store = store;
+    this.#clock = clock;
+    this.#name = group;
+    this.#replacements = db.replacements;
+    this.#statements = prepareStatements(db);
+  }
+
+  /** Claims messages that are due, then new events, so that `holder` has at most `bufferSize`. */
+  claim(holder: string, bufferSize: number): Promise<Claim> {
+    return this.#db.write(() => {
+      const group = this.#settings();
+      const nowMs = this.#clock.now();
+      const leasedUntilMs = nowMs + group.ack_timeout_ms;
+      this.#parkExhausted(group, nowMs);
+      const capacity = bufferSize - this.#held(holder, nowMs);
+      const due = capacity > 0 ? this.#takeDue({ holder, nowMs, leasedUntilMs, capacity }) : NOTHING_DUE;
+      const wanted = due.isComplete ? capacity - due.events.length : 0;
+      const fresh = wanted > 0 ? this.#takeNew(group, { holder, leasedUntilMs, wanted }) : undefined;
+      const nextDueMs = (this.#statements.nextDue.get(this.#name)?.due_at as number | null) ?? Infinity;
+      return {
+        events: [...due.events, ...(fresh?.events ?? []).map((event) => ({ event, retryCount: 0 }))],
+        leasedUntilMs,
+        nextDueMs,
+        more: !due.isComplete || fresh?.caughtUp === false,
+      };
+    });
+  }
+
+  /** Returns events that were claimed and not handed out, as if they had never been claimed. */
+  release(holder: string, events: readonly GroupEvent[]): Promise<void> {
+    return this.#db.write(() => {
+      for (const { event, retryCount } of events) {
+        this.#statements.release.run(this.#clock.now(), retryCount, this.#name, event.position, holder);
+      }
+    });
+  }
+
+  ack(holder: string, events: readonly GroupEvent[]): Promise<void> {
+    return this.#db.write(() => {
+      for (const { event } of events) this.#statements.ack.run(this.#name, event.position, holder);
+    });
+  }
+
+  retry(
+    holder: string,
+    event: GroupEvent,
+    options: { readonly reason: string; readonly delayMs: number },
+  ): Promise<void> {
+    return this.#db.write(() => {
+      const nowMs = this.#clock.now();
+      const { position } = event.event;
+      const last = event.retryCount + 1 >= this.#settings().max_retries;
+      if (last) this.#statements.park.run(options.reason, nowMs, this.#name, position, holder);
+      else this.#statements.retry.run(nowMs + options.delayMs, options.reason, this.#name, position, holder);
+    });
+  }
+
+  park(holder: string, event: GroupEvent, reason: string): Promise<void> {
+    return this.#db.write(() => {
+      this.#statements.park.run(reason, this.#clock.now(), this.#name, event.event.position, holder);
+    });
+  }
+
+  #settings(): GroupRow {
+    const row = this.#statements.group.get(this.#name) as GroupRow | undefined;
+    if (row === undefined && this.#db.replacements > this.#replacements)
+      throw new FuelError('STORE_UNAVAILABLE', `the group ${this.#name} was in a file that is replaced`);
+    if (row === undefined) throw new FuelError('REFUSED', `there is no group ${this.#name}: ensure it first`);
+    return row;
+  }
+
+  #held(holder: string, nowMs: number): number {
+    return this.#statements.held.get(this.#name, nowMs, holder)?.held as number;
+  }
+
+  #parkExhausted({ max_retries }: GroupRow, nowMs: number): void {
+    const reason = `handed out ${max_retries} times without an acknowledgement`;
+    this.#statements.parkExhausted.run(reason, nowMs, this.#name, nowMs, max_retries);
+  }
+
+  /** Claims one batch of the messages that are due. Those of erased events are deleted. */
+  #takeDue(lease: {
+    readonly holder: string;
+    readonly nowMs: number;
+    readonly leasedUntilMs: number;
+    readonly capacity: number;
+  }): Due {
+    const { holder, nowMs, leasedUntilMs, capacity } = lease;
+    const due = this.#statements.due.all(this.#name, nowMs, capacity) as unknown as MessageRow[];
+    if (due.length === 0) return NOTHING_DUE;
+    const { events: found, positionCount } = this.#store.readSomeAt(due.map(({ position }) => position));
+    const byPosition = new Map(found.map((event) => [event.position, event]));
+    const events: GroupEvent[] = [];
+    for (const { position, retry_count: retryCount } of due.slice(0, positionCount)) {
+      const event = byPosition.get(position);
+      if (event === undefined) {
+        this.#statements.forget.run(this.#name, position);
+        continue;
+      }
+      this.#statements.take.run(retryCount, holder, leasedUntilMs, this.#name, position);
+      events.push({ event, retryCount });
+    }
+    return { events, isComplete: positionCount === due.length };
+  }
+
+  #takeNew(
+    group: GroupRow,
+    lease: { readonly holder: string; readonly leasedUntilMs: number; readonly wanted: number },
+  ): SubscriptionBatch {
+    const after = this.#positionOf(group);
+    const prefixes = JSON.parse(group.prefixes) as string[];
+    const batch = this.#store.readAll({ prefixes, after, limit: lease.wanted });
+    for (const { position } of batch.events) {
+      this.#statements.insert.run(this.#name, position, lease.leasedUntilMs, lease.holder);
+    }
+    if (batch.position !== group.position) this.#statements.move.run(batch.position, this.#name);
+    return batch;
+  }
+
+  /**
+   * The log ends before the group's position where an older backup of it was restored. The group then starts over:
+   * otherwise it would skip what is recorded from now on, and handling an event twice changes nothing.
+   */
+  #positionOf(group: GroupRow): Position {
+    if (group.position <= this.#store.end()) return group.position;
+    this.#statements.forgetAll.run(this.#name);
+    return 0;
+  }
+}
+
+function prepareStatements(db: Database) {
+  const end = "WHERE group_name = ? AND position = ? AND state = 'out' AND holder = ?";
+  const parked = "SET state = 'parked', due_at = NULL, holder = NULL, reason = ?, parked_at = ?";
+  return {
+    group: db.prepare('SELECT prefixes, ack_timeout_ms, max_retries, position FROM groups WHERE name = ?'),
+    move: db.prepare('UPDATE groups SET position = ? WHERE name = ?'),
+    held: db.prepare(
+      'SELECT count(*) AS held FROM messages WHERE group_name = ? AND due_at > ? AND holder = ?',
+    ),
+    due: db.prepare(
+      `SELECT position, retry_count + (state = 'out') AS retry_count FROM messages
+       WHERE group_name = ? AND due_at <= ? ORDER BY due_at, position LIMIT ?`,
+    ),
+    nextDue: db.prepare(
+      'SELECT min(due_at) AS due_at FROM messages WHERE group_name = ? AND due_at IS NOT NULL',
+    ),
+    take: db.prepare(
+      `UPDATE messages SET state = 'out', retry_count = ?, holder = ?, due_at = ?
+       WHERE group_name = ? AND position = ?`,
+    ),
+    insert: db.prepare(
+      `INSERT INTO messages (group_name, position, state, retry_count, due_at, holder)
+       VALUES (?, ?, 'out', 0, ?, ?)`,
+    ),
+    parkExhausted: db.prepare(
+      `UPDATE messages ${parked}
+       WHERE group_name = ? AND due_at <= ? AND state = 'out' AND retry_count + 1 >= ?`,
+    ),
+    forgetAll: db.prepare('DELETE FROM messages WHERE group_name = ?'),
+    forget: db.prepare('DELETE FROM messages WHERE group_name = ? AND position = ?'),
+    release: db.prepare(
+      `UPDATE messages SET state = 'retry', due_at = ?, retry_count = ?, holder = NULL ${end}`,
+    ),
+    ack: db.prepare(`DELETE FROM messages ${end}`),
+    retry: db.prepare(
+      `UPDATE messages SET state = 'retry', retry_count = retry_count + 1, holder = NULL, due_at = ?, reason = ?
+       ${end}`,
+    ),
+    park: db.prepare(`UPDATE messages ${parked} ${end}`),
+  };
+}

@@ -1,0 +1,157 @@
+import type { StatementSync } from 'node:sqlite';
+import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
+import type {
+  BackwardsBatch,
+  Position,
+  RecordedEvent,
+  SubscriptionBatch,
+} from '../../../event-store/event-store.ts';
+import type { Database } from '../database.ts';
+import { orDamaged } from '../errors.ts';
+import {
+  damageIn,
+  EVENT_COLUMNS,
+  type EventRow,
+  type EventRows,
+  PLACES,
+  type PlaceRow,
+} from './event-rows.ts';
+
+// How many positions one read scans, so that a filter that matches little does not block the event loop.
+const MAX_SCANNED = 10_000;
+const MAX_SCANNED_BY_INDEX = 100_000; // the index leaves out transaction events, which most are
+
+export interface ReadAllOptions {
+  /** As in `SubscribeOptions`. */
+  readonly prefixes: readonly string[];
+  readonly after: Position;
+  /** The maximum number of events to return. */
+  readonly limit: number;
+}
+
+export interface ReadBackwardsOptions {
+  readonly prefixes: readonly string[];
+  readonly before?: Position | undefined;
+  readonly limit: number;
+}
+
+type Order = 'ASC' | 'DESC';
+
+interface ScannedRange {
+  readonly prefixes: readonly string[];
+  readonly after: Position;
+  readonly to: Position;
+  readonly limit: number;
+}
+
+/** Reads the log in order of position, on the calling thread, in bounded steps. */
+export class SqliteLogReader {
+  readonly #db: Database;
+  readonly #rows: EventRows;
+  readonly #head: StatementSync;
+  readonly #places: StatementSync;
+  readonly #byQuery = new Map<string, StatementSync>();
+
+  constructor(db: Database, rows: EventRows) {
+    this.#db = db;
+    this.#rows = rows;
+    this.#places = db.prepare(
+      `SELECT position, stream, revision FROM ${PLACES} WHERE +position > ? AND +position <= ?`,
+    );
+    // Not the largest position: erasing the last stream must not move the end backwards.
+    this.#head = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'");
+  }
+
+  head(): Position {
+    return (this.#head.get()?.seq as number | undefined) ?? 0;
+  }
+
+  /** The matching events after `after`; `position` and `caughtUp` as in `SubscriptionBatch`. */
+  readAll({ prefixes, after, limit }: ReadAllOptions): SubscriptionBatch {
+    const { events, isFull, scannedTo, head } = this.#db.read(() => {
+      const end = this.head();
+      const to = Math.min(after + scanned(prefixes), end);
+      return { ...this.#read({ prefixes, after, to, limit }, 'ASC'), scannedTo: to, head: end };
+    });
+    const last = isFull || events.length === limit ? events.at(-1) : undefined;
+    const position = last?.position ?? Math.max(after, scannedTo);
+    return { events, position, checkpoint: position, caughtUp: position >= head };
+  }
+
+  /** As `EventStore.readBackwards`. */
+  readBackwards({ prefixes, before, limit }: ReadBackwardsOptions): BackwardsBatch {
+    return this.#db.read(() => {
+      const to = Math.min(before ?? Infinity, this.head() + 1) - 1;
+      const after = Math.max(0, to - scanned(prefixes));
+      const { events, isFull } = this.#read({ prefixes, after, to, limit }, 'DESC');
+      const last = isFull || events.length === limit ? events.at(-1) : undefined;
+      const position = last?.position ?? after + 1;
+      return { events, position, atStart: position <= 1 };
+    });
+  }
+
+  #read(range: ScannedRange, order: Order): { readonly events: RecordedEvent[]; readonly isFull: boolean } {
+    const { prefixes, after, to, limit } = range;
+    try {
+      const rows = this.#statement(prefixes, order).iterate(after, to, ...prefixes, limit);
+      return this.#rows.firstBatch(rowsOf(rows));
+    } catch (error) {
+      damageIn(orDamaged(this.#db.path, error));
+      return { events: this.#readByPlace(range, order), isFull: false };
+    }
+  }
+
+  /** Where a page is damaged: each event that the index has, by itself. */
+  #readByPlace({ prefixes, after, to, limit }: ScannedRange, order: Order): RecordedEvent[] {
+    const places = (this.#places.all(after, to) as unknown as PlaceRow[]).filter(
+      ({ stream }) => prefixes.length === 0 || prefixes.some((prefix) => stream.startsWith(prefix)),
+    );
+    places.sort((a, b) => (order === 'ASC' ? a.position - b.position : b.position - a.position));
+    return places.slice(0, limit).map((place) => this.#rows.atPlace(place));
+  }
+
+  #statement(prefixes: readonly string[], order: Order): StatementSync {
+    const sql = readAllSql(prefixes.length, leavesOutTransactions(prefixes), order);
+    const known = this.#byQuery.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#db.prepare(sql);
+    statement.setReturnArrays(true); // costs less than objects
+    this.#byQuery.set(sql, statement);
+    return statement;
+  }
+}
+
+function scanned(prefixes: readonly string[]): number {
+  return leavesOutTransactions(prefixes) ? MAX_SCANNED_BY_INDEX : MAX_SCANNED;
+}
+
+type Columns = [number, string, number, string, string, number, EventRow['data'], EventRow['metadata']];
+
+/** From rows that are arrays, in the order of `EVENT_COLUMNS`. */
+function* rowsOf(arrays: Iterable<unknown>): Generator<EventRow, void> {
+  for (const values of arrays as Iterable<Columns>) {
+    const [position, stream, revision, id, type, recorded_at, data, metadata] = values;
+    yield { position, stream, revision, id, type, recorded_at, data, metadata };
+  }
+}
+
+/** Parameters: after, up to, the prefixes, limit. `others`: by the index without transaction events. */
+export function readAllSql(prefixCount: number, others: boolean, order: Order = 'ASC'): string {
+  const matches = Array.from({ length: prefixCount }, () => 'instr(stream, ?) = 1').join(' OR ');
+  return (
+    `SELECT ${EVENT_COLUMNS} FROM events ${others ? 'INDEXED BY other_events' : ''} ` +
+    `WHERE position > ? AND position <= ? ` +
+    `${others ? `AND stream NOT GLOB '${TRANSACTION_STREAMS}*'` : ''} ` +
+    `${matches === '' ? '' : `AND (${matches})`} ORDER BY position ${order} LIMIT ?`
+  );
+}
+
+/** Whether no transaction stream can match any of the prefixes. */
+export function leavesOutTransactions(prefixes: readonly string[]): boolean {
+  return (
+    prefixes.length > 0 &&
+    prefixes.every(
+      (prefix) => !prefix.startsWith(TRANSACTION_STREAMS) && !TRANSACTION_STREAMS.startsWith(prefix),
+    )
+  );
+}

@@ -1,0 +1,131 @@
+import type { Clock } from '../../../base/clock.ts';
+import {
+  type GroupConsumer,
+  type GroupSettings,
+  type GroupStatus,
+  MAX_PARKED_LOOKED_AT,
+  MAX_PARKED_READ,
+  type ParkedEvent,
+  type PersistentSubscriptions,
+  type Position,
+} from '../../../event-store/event-store.ts';
+import { CommitWatch } from '../commit-watch.ts';
+import { Database, type OpenOptions } from '../database.ts';
+import type { SqliteEventStore } from './event-store.ts';
+import { SqliteGroup, subscriptionMigrations } from './group.ts';
+import { SqliteGroupConsumer } from './group-consumer.ts';
+
+export interface SqliteSubscriptionsOptions {
+  /** A separate file, with positions; the events stay in the store. */
+  readonly path: string;
+  readonly store: SqliteEventStore;
+  readonly clock: Clock;
+  /** How often a waiting consumer reads the clock at least; shorter in tests that move it. */
+  readonly lookAtClockMs?: number;
+  readonly onPutAside?: OpenOptions['onPutAside'];
+}
+
+/** Events that another process returns or replays are noticed within this time; new events at once. */
+const POLL_MS = 1_000;
+
+/** Opens the embedded persistent subscriptions. Consumers of several processes may compete for a group. */
+export function openSqliteSubscriptions(options: SqliteSubscriptionsOptions): SqliteSubscriptions {
+  return new SqliteSubscriptions(options);
+}
+
+/** Competing consumers on one SQLite file beside the embedded event store. It does not close the store. */
+export class SqliteSubscriptions implements PersistentSubscriptions {
+  readonly #db: Database;
+  readonly #store: SqliteEventStore;
+  readonly #clock: Clock;
+  readonly #commits: CommitWatch;
+  readonly #lookAtClockMs: number;
+
+  constructor({ path, store, clock, lookAtClockMs, onPutAside }: SqliteSubscriptionsOptions) {
+    // A commit that is lost in a power cut hands its events out again, which consumers must be able to handle anyway.
+    this.#db = new Database(path, { migrations: subscriptionMigrations, durability: 'normal', onPutAside });
+    this.#store = store;
+    this.#clock = clock;
+    this.#lookAtClockMs = lookAtClockMs ?? POLL_MS;
+    this.#commits = new CommitWatch(this.#db, { pollMs: POLL_MS });
+  }
+
+  async ensureGroup(group: string, { prefixes, ackTimeoutMs, maxRetries }: GroupSettings): Promise<void> {
+    await this.#db.write(() => {
+      this.#db
+        .prepare(
+          `INSERT INTO groups (name, prefixes, ack_timeout_ms, max_retries, position) VALUES (?, ?, ?, ?, 0)
+           ON CONFLICT (name) DO UPDATE SET prefixes = excluded.prefixes,
+             ack_timeout_ms = excluded.ack_timeout_ms, max_retries = excluded.max_retries`,
+        )
+        .run(group, JSON.stringify(prefixes), ackTimeoutMs, maxRetries);
+    });
+  }
+
+  /** The iteration rejects with `REFUSED` where there is no such group. */
+  consume(
+    group: string,
+    { bufferSize, signal }: { readonly bufferSize: number; readonly signal: AbortSignal },
+  ): GroupConsumer {
+    const clock = this.#clock;
+    return new SqliteGroupConsumer({
+      group: new SqliteGroup({ db: this.#db, store: this.#store, clock, group }),
+      clock,
+      bufferSize,
+      signal,
+      lookAtClockMs: this.#lookAtClockMs,
+      watches: [this.#store.commits, this.#commits],
+      onReturned: () => this.#commits.notify(),
+      isOpen: () => this.#db.isOpen,
+    });
+  }
+
+  async parked(group: string, limit = MAX_PARKED_READ): Promise<ParkedEvent[]> {
+    const rows = this.#db
+      .prepare(
+        `SELECT position, reason, parked_at FROM messages WHERE group_name = ? AND state = 'parked'
+         ORDER BY parked_at, position LIMIT ?`,
+      )
+      .all(group, limit) as unknown as { position: Position; reason: string; parked_at: number }[];
+    const events = new Map(
+      this.#store.readAt(rows.map(({ position }) => position)).map((event) => [event.position, event]),
+    );
+    return rows.flatMap(({ position, reason, parked_at: parkedAtMs }) => {
+      const event = events.get(position); // missing where its stream was erased
+      return event === undefined ? [] : [{ event, reason, parkedAtMs }];
+    });
+  }
+
+  async status(group: string): Promise<GroupStatus | undefined> {
+    const row = this.#db
+      .prepare(
+        `SELECT position,
+           (SELECT min(position) FROM messages WHERE group_name = name AND due_at IS NOT NULL) AS open,
+           (SELECT count(*) FROM messages WHERE group_name = name AND state = 'parked') AS parked
+         FROM groups WHERE name = ?`,
+      )
+      .get(group) as { position: Position; open: Position | null; parked: number } | undefined;
+    if (row === undefined) return undefined;
+    const { position, open, parked: counted } = row;
+    const isLookedAt = counted > 0 && counted <= MAX_PARKED_LOOKED_AT;
+    const parked = isLookedAt ? (await this.parked(group)).length : counted;
+    return { position: open === null ? position : Math.min(position, open - 1), parked };
+  }
+
+  async replayParked(group: string): Promise<number> {
+    const replayed = await this.#db.write(() => {
+      const replay = this.#db.prepare(
+        `UPDATE messages SET state = 'retry', retry_count = 0, due_at = ?, reason = NULL, parked_at = NULL
+         WHERE group_name = ? AND state = 'parked'`,
+      );
+      return replay.run(this.#clock.now(), group).changes as number;
+    });
+    this.#commits.notify();
+    return replayed;
+  }
+
+  async close(): Promise<void> {
+    this.#db.close();
+    this.#commits.close();
+  }
+}

@@ -1,0 +1,202 @@
+import type { StatementSync } from 'node:sqlite';
+import type { VisibleStatus } from '../../../../projections/transactions.ts';
+import type { PageQuery, PageRow, Place, ViewPage } from '../../../pull/view/transactions-view.ts';
+import type { Database } from '../database.ts';
+import { statusCode } from './row-values.ts';
+
+const MIN_BLOCK = 4;
+
+/**
+ * The rows of the ids in a JSON array, in its order, as two values: their texts as bytes, one after the other, and what
+ * else there is, with the texts' lengths, as JSON. Fifty rows with a value for each column cost three times as much.
+ */
+const ROWS = `SELECT CAST(group_concat(head || fees || coalesce(mobile_number, ''), '') AS BLOB),
+    json_group_array(json_array(octet_length(head), octet_length(fees), octet_length(mobile_number), pump, odometer))
+  FROM json_each(?) AS wanted CROSS JOIN transactions ON transactions.id = wanted.value`;
+
+type RowParts = readonly [
+  headBytes: number,
+  feesBytes: number,
+  mobileNumberBytes: number | null,
+  pump: string | null,
+  odometer: string | null,
+];
+
+/** Reads pages: finds the places in the indexes, then reads only the rows shown. */
+export class PageReader {
+  readonly #runs = new Map<string, StatementSync>();
+  readonly #rows: StatementSync;
+
+  constructor(db: Database) {
+    const both = [false, true];
+    for (const group of both) {
+      for (const corporate of both) {
+        for (const ties of both) {
+          const kind = { group, corporate, ties };
+          this.#runs.set(runName(kind), asArrays(db.prepare(runQuery(kind))));
+        }
+      }
+    }
+    this.#rows = asArrays(db.prepare(ROWS));
+  }
+
+  read(query: PageQuery): ViewPage {
+    const { places, entriesRead } = mergeRuns(this.#runsOf(query), query.limit + 1);
+    const rows = this.#rowsAt(places.slice(0, query.limit));
+    return { rows, hasMore: places.length > query.limit, entriesRead };
+  }
+
+  /** One run for each corporate and status of the query: together they have exactly its records. */
+  #runsOf(query: PageQuery): ReadRun[] {
+    const corporates = query.corporateIds ?? [undefined];
+    return corporates.flatMap((corporate) =>
+      query.statuses.map((status) => this.#run(query, corporate, status)),
+    );
+  }
+
+  #run(query: PageQuery, corporate: number | undefined, status: VisibleStatus): ReadRun {
+    const group = query.corporateGroupId;
+    const filters = { group: group !== undefined, corporate: corporate !== undefined };
+    const fixed = {
+      account: query.accountId,
+      status: statusCode(status),
+      ...(group === undefined ? {} : { group }),
+      ...(corporate === undefined ? {} : { corporate }),
+    };
+    const read = (ties: boolean, bounds: Record<string, number>): Place[] =>
+      (this.#runs.get(runName({ ...filters, ties })) as StatementSync)
+        .all({ ...fixed, ...bounds })
+        .map((row) => {
+          const [createdAtMs, id] = row as unknown as readonly [number, number];
+          return { createdAtMs, id };
+        });
+    return (last, limit) => {
+      const after = last ?? query.after;
+      if (after === undefined) return read(false, { from: query.fromMs, before: query.toMs + 1, limit });
+      const ties = read(true, { at: after.createdAtMs, below: after.id, limit });
+      if (ties.length === limit) return ties;
+      const bounds = { from: query.fromMs, before: after.createdAtMs, limit: limit - ties.length };
+      return [...ties, ...read(false, bounds)];
+    };
+  }
+
+  #rowsAt(places: readonly Place[]): PageRow[] {
+    if (places.length === 0) return [];
+    const found = this.#rows.get(JSON.stringify(places.map(({ id }) => id)));
+    const [texts, others] = found as unknown as readonly [Uint8Array, string];
+    const parts = JSON.parse(others) as readonly RowParts[];
+    if (parts.length !== places.length) {
+      throw new Error(
+        `an index of the view names ${places.length} transactions, of which ${parts.length} have a row`,
+      );
+    }
+    const bytes = Buffer.from(texts.buffer, texts.byteOffset, texts.length);
+    let start = 0;
+    return places.map((place, index) => {
+      const [headBytes, feesBytes, mobileBytes, pump, odometer] = parts[index] as RowParts;
+      const feesStart = start + headBytes;
+      const feesEnd = feesStart + feesBytes;
+      const head = bytes.subarray(start, feesStart);
+      const fees = bytes.subarray(feesStart, feesEnd);
+      const mobileNumber = mobileBytes === null ? null : bytes.subarray(feesEnd, feesEnd + mobileBytes);
+      start = feesEnd + (mobileBytes ?? 0);
+      return { ...place, head, mobileNumber, fees, pump, odometer };
+    });
+  }
+}
+
+function asArrays(statement: StatementSync): StatementSync {
+  statement.setReturnArrays(true);
+  return statement;
+}
+
+interface RunKind {
+  /** Filtered by corporate group. */
+  readonly group: boolean;
+  /** Filtered by corporate. */
+  readonly corporate: boolean;
+  /** The records of one millisecond below an id; otherwise those of a range of time. */
+  readonly ties: boolean;
+}
+
+/**
+ * Finds the places of one run of records, newest first: one account, one status, one value of each filter. To continue
+ * after a place takes two searches, ties first: of a row value such as `(created_at, id) < (?, ?)` SQLite uses only the
+ * time, and reads every record of that millisecond again.
+ */
+export function runQuery({ group, corporate, ties }: RunKind): string {
+  const filters = [group ? 'group' : '', corporate ? 'corporate' : ''].filter((name) => name !== '');
+  return `SELECT created_at, id FROM transactions INDEXED BY by_${filters.join('_and_') || 'account'}
+    WHERE account_id = $account ${group ? 'AND corporate_group_id = $group' : ''}
+      ${corporate ? 'AND corporate_id = $corporate' : ''} AND status = $status
+      AND ${ties ? 'created_at = $at AND id < $below' : 'created_at >= $from AND created_at < $before'}
+    ORDER BY created_at DESC, id DESC LIMIT $limit`;
+}
+
+function runName({ group, corporate, ties }: RunKind): string {
+  return `${group},${corporate},${ties}`;
+}
+
+/** Reads up to `count` places of one run after `after` (from its start when undefined), newest first. */
+type ReadRun = (after: Place | undefined, count: number) => readonly Place[];
+
+/**
+ * Merges runs that are each newest first, and returns the first `count` places of all. Reads each run in blocks, small
+ * ones where there are many runs, so that hundreds of runs cost little more than the page itself; at most `count` places
+ * of each run.
+ */
+function mergeRuns(
+  runs: readonly ReadRun[],
+  count: number,
+): { readonly places: Place[]; readonly entriesRead: number } {
+  const block = Math.min(count, Math.max(MIN_BLOCK, Math.ceil((2 * count) / runs.length)));
+  const cursors = runs.map((read) => new RunCursor(read, count, block));
+  const places: Place[] = [];
+  while (places.length < count) {
+    let newest: RunCursor | undefined;
+    for (const cursor of cursors) {
+      if (cursor.head !== undefined && (newest?.head === undefined || isNewer(cursor.head, newest.head))) {
+        newest = cursor;
+      }
+    }
+    if (newest?.head === undefined) break;
+    places.push(newest.head);
+    newest.advance();
+  }
+  return { places, entriesRead: cursors.reduce((sum, cursor) => sum + cursor.entriesRead, 0) };
+}
+
+function isNewer(a: Place, b: Place): boolean {
+  return a.createdAtMs !== b.createdAtMs ? a.createdAtMs > b.createdAtMs : a.id > b.id;
+}
+
+class RunCursor {
+  head: Place | undefined;
+  entriesRead = 0;
+  readonly #read: ReadRun;
+  readonly #max: number;
+  readonly #block: number;
+  #buffer: readonly Place[] = [];
+  #next = 0;
+  #ended = false;
+
+  constructor(read: ReadRun, max: number, block: number) {
+    this.#read = read;
+    this.#max = max;
+    this.#block = block;
+    this.advance();
+  }
+
+  advance(): void {
+    if (this.#next === this.#buffer.length) this.#fill();
+    this.head = this.#buffer[this.#next++];
+  }
+
+  #fill(): void {
+    const count = Math.min(this.#block, this.#max - this.entriesRead);
+    this.#buffer = this.#ended || count === 0 ? [] : this.#read(this.head, count);
+    this.#next = 0;
+    this.#ended = this.#buffer.length < count;
+    this.entriesRead += this.#buffer.length;
+  }
+}

@@ -1,0 +1,61 @@
+import { Directory } from '../../../projections/directory.ts';
+import { noAccessReason } from '../../accounts/account-state.ts';
+import { type Account, type AccountKey, activeProfile } from '../../domain/account.ts';
+import { accountStream, type Environment } from '../../domain/account-events.ts';
+import { recordedAtMs } from '../../event-store/codec.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { AccountHistory } from '../../push/fan-out/account-history.ts';
+
+/** Whether a key could read its account's transactions at a time. */
+export interface KeyAccess {
+  readonly key: string;
+  readonly can_read: boolean;
+  /** Why not. */
+  readonly reason: string | null;
+  /** Whether the key showed drivers' mobile numbers. */
+  readonly mobile_number: boolean;
+}
+
+/** Who could read an account's transactions at a time, by access checks 3 to 5. */
+export interface Access {
+  /** Why nobody could; `null` where the account was open. */
+  readonly noAccess: string | null;
+  /** The keys that the account had; `null` where it can't be read. */
+  readonly keys: readonly KeyAccess[] | null;
+}
+
+export async function accessAt(
+  store: EventStore,
+  accountId: number,
+  { atMs, environment }: { readonly atMs: number; readonly environment: Environment },
+): Promise<Access> {
+  const events = await store.readStream(accountStream(accountId));
+  const next = events.find((event) => recordedAtMs(event) > atMs);
+  const position = next?.position ?? Number.MAX_SAFE_INTEGER;
+  const history = new AccountHistory({ store, directory: new Directory() });
+  const judged = await history.asOf({ accountId, position }, (account) => ({
+    noAccess: account === undefined ? 'the account was not open' : (noAccessReason(account, atMs) ?? null),
+    keys: [...(account?.keys.values() ?? [])].map((key) => accessOf(account, key, { atMs, environment })),
+  }));
+  return judged.kind === 'known' ? judged.value : { noAccess: 'the account can not be read', keys: null };
+}
+
+function accessOf(
+  account: Account | undefined,
+  key: AccountKey,
+  { atMs, environment }: { readonly atMs: number; readonly environment: Environment },
+): KeyAccess {
+  const reason = whyNot(account, key, { atMs, environment });
+  return { key: key.prefix, can_read: reason === null, reason, mobile_number: key.driverMobile };
+}
+
+function whyNot(
+  account: Account | undefined,
+  key: AccountKey,
+  { atMs, environment }: { readonly atMs: number; readonly environment: Environment },
+): string | null {
+  if (key.environment !== environment) return `the key belongs to ${key.environment}`;
+  if (!key.active) return 'the key was switched off';
+  if (account?.integrationEnabled !== true) return 'the integration was off';
+  return activeProfile(account, atMs) === undefined ? 'no charging profile was current' : null;
+}

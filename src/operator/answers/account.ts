@@ -1,0 +1,149 @@
+import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
+import { noAccessReason, webhookState } from '../../accounts/account-state.ts';
+import { type Account, activeProfile } from '../../domain/account.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import { type Column, facts, link, type Section, state, table, time } from './columns.ts';
+import { KEY_COLUMNS, keyAnswer } from './key.ts';
+
+const WORST_FIRST = ['disabled', 'active'] as const;
+
+/** An account in a list: whether it has access now, its keys and their webhooks. */
+export function accountLine({ id, account, unreadable }: Listed, nowMs: number) {
+  const profile = account && activeProfile(account, nowMs);
+  const noAccess = account === undefined ? 'the account is unreadable' : noAccessReason(account, nowMs);
+  const endsAtMs = profile?.endsAtMs ?? null;
+  const keys = [...(account?.keys.values() ?? [])];
+  const states = keys.filter(({ active }) => active).map(({ webhook }) => webhookState(webhook).state);
+  return {
+    id,
+    name: account?.name ?? null,
+    integration: account?.integrationEnabled ?? null,
+    charging_profile_active: profile !== undefined,
+    access: noAccess === undefined,
+    access_until: noAccess !== undefined || endsAtMs === null ? null : formatDateTime(endsAtMs),
+    no_access_reason: noAccess ?? null,
+    keys: account?.keys.size ?? null,
+    /** Only those of keys that are on. */
+    webhooks: account === undefined ? null : states.filter((name) => name !== 'none').length,
+    webhook_state:
+      account === undefined ? null : (WORST_FIRST.find((name) => states.includes(name)) ?? 'none'),
+    unreadable: unreadable?.reason ?? null,
+  };
+}
+
+type Listed = Pick<DirectoryAccount, 'id' | 'account' | 'unreadable'>;
+type AccountLine = ReturnType<typeof accountLine>;
+
+const access = ({ access: has, unreadable }: AccountLine) =>
+  state(unreadable !== null ? 'unreadable' : has ? 'access' : 'no access');
+
+export const ACCOUNT_COLUMNS: readonly Column<AccountLine>[] = [
+  { head: 'Id', width: 8, cell: ({ id }) => link('account', id) },
+  { head: 'Name', width: 24, cell: ({ name }) => name ?? '' },
+  {
+    head: 'Integration',
+    width: 11,
+    cell: ({ integration }) => (integration === null ? 'unknown' : state(integration ? 'on' : 'off')),
+  },
+  { head: 'Access', width: 10, cell: access },
+  {
+    head: 'Until, or why not',
+    width: 27,
+    cell: ({ access_until, no_access_reason, unreadable }) =>
+      unreadable ?? no_access_reason ?? time(access_until),
+  },
+  { head: 'Keys', width: 4, number: true, cell: ({ keys }) => keys ?? 'unknown' },
+  {
+    head: 'Webhooks, the worst',
+    cell: ({ webhooks, webhook_state }) =>
+      webhook_state === null || webhook_state === 'none'
+        ? (webhooks ?? '')
+        : [webhooks ?? '', state(webhook_state)],
+  },
+];
+
+/** An account with all that belongs to it; only why, where it can't be read. */
+export function accountAnswer({ id, account, unreadable }: Listed) {
+  if (account === undefined) return { id, unreadable };
+  const keys = [...account.keys.values()].map((key) => keyAnswer(id, key));
+  return { ...accountSummary(account), keys, unreadable };
+}
+
+/** What a command that changes an account prints of it. */
+export function accountSummary({ id, name, integrationEnabled, emails, ...account }: Account) {
+  return {
+    id,
+    name,
+    integration: integrationEnabled,
+    contacts: emails,
+    profiles: [...account.profiles].map(([profile, { fromMs, toMs }]) => ({
+      profile,
+      from: formatDateTime(fromMs),
+      to: toMs === null ? null : formatDateTime(toMs),
+    })),
+    groups: [...account.groups].map(([group, of]) => ({ id: group, name: of.name })),
+    corporates: [...account.corporates].map(([corporate, of]) => ({
+      id: corporate,
+      name: of.name,
+      group: of.groupId,
+    })),
+  };
+}
+
+type Summary = ReturnType<typeof accountSummary>;
+
+const FACTS: readonly Column<Summary>[] = [
+  { head: 'Account', cell: ({ id }) => link('account', id) },
+  { head: 'Name', cell: ({ name }) => name },
+  { head: 'Integration', cell: ({ integration }) => state(integration ? 'on' : 'off') },
+  { head: 'Contacts', cell: ({ contacts }) => (contacts.length === 0 ? 'none' : contacts.join(', ')) },
+];
+const PROFILES: readonly Column<Summary['profiles'][number]>[] = [
+  { head: 'Profile', cell: ({ profile }) => profile },
+  { head: 'From', cell: ({ from }) => time(from) },
+  { head: 'To', cell: ({ to }) => (to === null ? 'open-ended' : time(to)) },
+];
+const GROUPS: readonly Column<Summary['groups'][number]>[] = [
+  { head: 'Id', cell: ({ id }) => id },
+  { head: 'Name', cell: ({ name }) => name },
+];
+
+export function accountSections(answer: ReturnType<typeof accountAnswer>): Section[] {
+  if (!('keys' in answer)) {
+    const { position, reason } = answer.unreadable ?? {};
+    const why = `the event at ${position} can not be read: ${reason}`;
+    return [
+      {
+        facts: [
+          ['Account', link('account', answer.id)],
+          ['Unreadable', `nothing of it is served, since ${why}`],
+        ],
+      },
+    ];
+  }
+  const groups = new Map(answer.groups.map(({ id, name }) => [id, name]));
+  const corporates: readonly Column<Summary['corporates'][number]>[] = [
+    ...GROUPS,
+    { head: 'Group', cell: ({ group }) => (group === null ? 'none' : [group, groups.get(group) ?? '']) },
+  ];
+  return [
+    facts(FACTS, answer),
+    table('Charging profiles', PROFILES, {
+      of: answer.profiles,
+      empty: 'It has no charging profile.',
+    }),
+    table('Keys', KEY_COLUMNS, {
+      of: answer.keys,
+      idOf: ({ prefix }) => prefix,
+      empty: 'It has no key.',
+    }),
+    table('Corporate groups', GROUPS, {
+      of: answer.groups,
+      empty: 'It has no group.',
+    }),
+    table('Corporates', corporates, {
+      of: answer.corporates,
+      empty: 'It has no corporate.',
+    }),
+  ];
+}

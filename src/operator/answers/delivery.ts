@@ -1,0 +1,105 @@
+import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
+import { heldReason } from '../../accounts/account-state.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery-queue.ts';
+import { type Cell, type Column, link, state, time } from './columns.ts';
+
+/** The account as it is now, from the directory in memory or from its stream. */
+export type AccountOf = (
+  accountId: number,
+) => DirectoryAccount | undefined | Promise<DirectoryAccount | undefined>;
+
+/** The deliveries, those that are held with the reason: what the access of their account says now. */
+export async function withHeldReasons<T extends DeliverySummary>(
+  deliveries: readonly T[],
+  accountOf: AccountOf,
+  nowMs: number,
+): Promise<T[]> {
+  const reasons = new Map<number, string>();
+  for (const { state: name, accountId } of deliveries) {
+    if (name !== 'held' || reasons.has(accountId)) continue;
+    reasons.set(accountId, heldReason((await accountOf(accountId))?.account, nowMs));
+  }
+  return deliveries.map((delivery) =>
+    delivery.state === 'held' ? { ...delivery, reason: reasons.get(delivery.accountId) ?? null } : delivery,
+  );
+}
+
+/** A delivery as lists show it. */
+export function deliveryAnswer(delivery: DeliverySummary) {
+  return {
+    id: delivery.id,
+    state: delivery.state,
+    key: delivery.prefix,
+    account: delivery.accountId,
+    transaction_id: delivery.transactionId,
+    type: delivery.type,
+    created_at: formatDateTime(delivery.createdAtMs),
+    reason: delivery.reason,
+    due_at: delivery.dueAtMs === null ? null : formatDateTime(delivery.dueAtMs),
+  };
+}
+
+type DeliveryAnswer = ReturnType<typeof deliveryAnswer>;
+
+export const DELIVERY_COLUMNS: readonly Column<DeliveryAnswer>[] = [
+  { head: 'Created', width: 24, cell: ({ created_at }) => time(created_at) },
+  { head: 'Delivery', width: 36, cell: ({ id }) => link('delivery', id) },
+  { head: 'State', width: 9, cell: ({ state: name }) => state(name) },
+  { head: 'Key', width: 10, cell: ({ key }) => link('webhook', key) },
+  { head: 'Account', width: 8, cell: ({ account }) => link('account', account) },
+  { head: 'Transaction', width: 11, cell: ({ transaction_id }) => link('transaction', transaction_id) },
+  { head: 'Type', width: 21, cell: ({ type }) => type },
+  { head: 'Next attempt', width: 24, cell: ({ due_at }) => time(due_at) },
+  { head: 'Why', cell: ({ reason }) => reason ?? '' },
+];
+
+export function attemptAnswer(attempt: Attempt) {
+  return {
+    cycle: attempt.cycle,
+    number: attempt.number,
+    at: formatDateTime(attempt.startedAtMs),
+    duration_ms: Math.round(attempt.durationMs),
+    ...outcomeAnswer(attempt.outcome),
+  };
+}
+
+type AttemptAnswer = ReturnType<typeof attemptAnswer>;
+
+/** What a receiver answered, or why it did not, as `delivery show` and `webhook test` print it. */
+export function outcomeAnswer(outcome: AttemptOutcome) {
+  const { answer } = outcome;
+  return {
+    ok: outcome.ok,
+    status: answer?.status ?? null,
+    headers: answer?.headers ?? null,
+    body: answer?.body ?? null,
+    error: outcome.ok ? null : { kind: outcome.kind, detail: outcome.detail },
+  };
+}
+
+export function attemptName({ cycle, number }: Pick<AttemptAnswer, 'cycle' | 'number'>): string {
+  return cycle === 1 ? `attempt ${number}` : `redelivery ${cycle - 1}, attempt ${number}`;
+}
+
+/** `answered 503`, or what prevented an answer, or cut it. */
+export function outcomeText({ status, error }: Pick<AttemptAnswer, 'status' | 'error'>): string {
+  const answered = status === null ? [] : [`answered ${status}`];
+  const failed = error === null || error.kind === 'status' ? [] : [`${error.kind}: ${error.detail}`];
+  return [...answered, ...failed].join(', ');
+}
+
+/** How an attempt ended. */
+export function resultOf({ ok }: Pick<AttemptAnswer, 'ok'>): Cell {
+  return state(ok ? 'delivered' : 'failed');
+}
+
+export const ATTEMPT_COLUMNS: readonly Column<AttemptAnswer>[] = [
+  { head: 'At', cell: ({ at }) => time(at, { exact: true }) },
+  { head: 'Took, ms', number: true, cell: ({ duration_ms }) => duration_ms },
+  { head: 'Attempt', cell: attemptName },
+  { head: 'Result', cell: resultOf },
+  { head: 'Answer', cell: outcomeText },
+];
+/** After the others in a terminal; a page shows it apart. */
+export const BODY_COLUMN: Column<AttemptAnswer> = { head: 'Body', cell: ({ body }) => body ?? '' };

@@ -1,0 +1,99 @@
+import { FuelError, reasonOf } from '../../base/errors.ts';
+import { formatDateTime, parseDateTime } from '../../domain/values/date-time.ts';
+import { DELIVERY_STATES, type DeliveryFilter, type DeliveryState } from '../../push/queue/delivery-queue.ts';
+import { requirePrefix } from './names.ts';
+
+/** Readers of what an operator types. They throw `USAGE`, without the text: it may be anything. */
+
+export function readId(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
+  throw new FuelError('USAGE', 'It must be an integer from 0 to 2^53-1.');
+}
+
+/** Milliseconds since the epoch. */
+export function readTime(text: string): number {
+  const ms = parseDateTime(text);
+  if (ms !== undefined) return ms;
+  throw new FuelError(
+    'USAGE',
+    'It must be an ISO 8601 date-time with Z or an offset, such as 2026-09-01T00:00:00Z.',
+  );
+}
+
+function readState(text: string): DeliveryState {
+  const known = DELIVERY_STATES.find((name) => name === text);
+  if (known !== undefined) return known;
+  throw new FuelError('USAGE', `It must be one of ${DELIVERY_STATES.join(', ')}.`);
+}
+
+/** Throws if the range ends before it begins: it would always give an empty answer. */
+export function requireRange({
+  since,
+  until,
+}: {
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}): void {
+  if (since === undefined || until === undefined || since <= until) return;
+  throw new FuelError(
+    'USAGE',
+    `--since ${formatDateTime(since)} is after --until ${formatDateTime(until)}: nothing can be between them.`,
+  );
+}
+
+const DELIVERY_READERS = {
+  state: readState,
+  key: (text: string) => text,
+  account: readId,
+  transaction: readId,
+  since: readTime,
+  until: readTime,
+} as const;
+
+export type DeliveryField = keyof typeof DELIVERY_READERS;
+type Given = { readonly [F in DeliveryField]?: ReturnType<(typeof DELIVERY_READERS)[F]> | undefined };
+
+export const DELIVERY_FIELDS = Object.keys(DELIVERY_READERS) as readonly DeliveryField[];
+
+/** Throws `USAGE` for what can't be a prefix, and for a range that is none. */
+export function deliveryFilter(given: Given): DeliveryFilter {
+  const { key, account, transaction, state, since, until } = given;
+  if (key !== undefined) requirePrefix(key);
+  requireRange(given);
+  return {
+    prefix: key,
+    accountId: account,
+    transactionId: transaction,
+    state,
+    sinceMs: since,
+    untilMs: until,
+  };
+}
+
+/** The filter as text gives it, or all that is wrong with it. */
+export function readDeliveryFilter(
+  given: Readonly<Partial<Record<DeliveryField, string>>>,
+): { readonly given: Given; readonly filter: DeliveryFilter } | { readonly faults: readonly string[] } {
+  const faults: string[] = [];
+  const attempt = <T>(name: string, read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof FuelError)) throw error;
+      faults.push(`${name}${reasonOf(error)}`);
+      return undefined;
+    }
+  };
+  const read = Object.fromEntries(
+    DELIVERY_FIELDS.map((field) => {
+      const text = given[field];
+      return [
+        field,
+        text === undefined ? undefined : attempt(`${field}: `, () => DELIVERY_READERS[field](text)),
+      ];
+    }),
+  ) as Given;
+  const filter = attempt('', () => deliveryFilter(read));
+  return filter === undefined || faults.length > 0 ? { faults } : { given: read, filter };
+}

@@ -1,0 +1,65 @@
+import { FuelError } from '../../base/errors.ts';
+import { transactionStream } from '../../domain/transaction-events.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import type { AccountOf } from './delivery.ts';
+
+const PREFIX = /^[a-z0-9]{10}$/;
+
+/**
+ * Throws `USAGE` for what can't be a prefix, without repeating the text: it may be a whole key or its secret, and
+ * messages end up in logs and on other people's screens.
+ */
+export function requirePrefix(text: string): void {
+  if (PREFIX.test(text)) return;
+  throw new FuelError(
+    'USAGE',
+    'a prefix is wanted, not a whole key: the 10 characters of [a-z0-9] between svc_live_ or svc_test_ and the next _, ' +
+      'such as a1b2c3d4e5; fuel key list shows them all',
+  );
+}
+
+export interface Names {
+  readonly account?: number | undefined;
+  readonly key?: string | undefined;
+  readonly transaction?: number | undefined;
+}
+
+export interface NameParts {
+  readonly store: Pick<EventStore, 'readStream' | 'isErased'>;
+  readonly accountOf: AccountOf;
+  /** The account of a key. */
+  readonly ownerOf: (prefix: string) => number | undefined | Promise<number | undefined>;
+  /** Whether an account that was never opened is known by something else. */
+  readonly isNamed?: (accountId: number) => Promise<boolean>;
+}
+
+/**
+ * What of the names was never recorded, or that the key is of another account than the one that is named too: an empty
+ * list would look like an answer. `undefined` where all are known.
+ */
+export async function unknownName(
+  { account, key, transaction }: Names,
+  { store, accountOf, ownerOf, isNamed }: NameParts,
+): Promise<string | undefined> {
+  const isKnown =
+    account === undefined || (await accountOf(account)) !== undefined || (await isNamed?.(account)) === true;
+  if (!isKnown) return unknownAccount(account);
+  const owner = key === undefined ? undefined : await ownerOf(key);
+  if (key !== undefined && owner === undefined) return unknownKey(key);
+  if (account !== undefined && owner !== undefined && account !== owner) {
+    return `the key ${key} is of account ${owner}, not of account ${account}`;
+  }
+  if (transaction === undefined) return undefined;
+  const stream = transactionStream(transaction);
+  const [first] = await store.readStream(stream);
+  if (first !== undefined || (await store.isErased(stream))) return undefined;
+  return `transaction ${transaction} is not known`;
+}
+
+export function unknownAccount(account: number): string {
+  return `account ${account} is not known: fuel account list`;
+}
+
+export function unknownKey(prefix: string): string {
+  return `no key has the prefix ${prefix}: fuel key list shows them all`;
+}

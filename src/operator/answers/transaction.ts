@@ -1,0 +1,213 @@
+import type { TransactionRow } from '../../../projections/transactions.ts';
+import { noAccessReason } from '../../accounts/account-state.ts';
+import { transactionStream } from '../../domain/transaction-events.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import { printableData, recordedAt } from '../../event-store/codec.ts';
+import { archivedText, effectsOf, rowAt } from '../../pull/record/as-of.ts';
+import type { ListedRecord } from '../../pull/view/list-records.ts';
+import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import type { Delivery } from '../../push/queue/delivery-queue.ts';
+import {
+  type TransactionDeliveriesOptions,
+  transactionDeliveries,
+} from '../deliveries/transaction-deliveries.ts';
+import { accessAt, type KeyAccess } from './access-at.ts';
+import { type Column, type Facts, link, type Section, state, type Table, table, time } from './columns.ts';
+import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
+import { timelineColumns, timelineOf } from './timeline.ts';
+
+/** A transaction in a list of what customers see. */
+export function recordAnswer(account: number, record: ListedRecord) {
+  return {
+    id: record.id,
+    account,
+    status: record.status,
+    created_at: formatDateTime(record.createdAtMs),
+    corporate: record.corporateId,
+    number_plate: record.numberPlate,
+    total_amount: record.totalAmount,
+  };
+}
+
+export const RECORD_COLUMNS: readonly Column<ReturnType<typeof recordAnswer>>[] = [
+  { head: 'Created', width: 24, cell: ({ created_at }) => time(created_at) },
+  { head: 'Transaction', width: 11, cell: ({ id }) => link('transaction', id) },
+  { head: 'Status', width: 9, cell: ({ status }) => status },
+  { head: 'Corporate', width: 9, cell: ({ corporate }) => corporate },
+  { head: 'Plate', width: 12, cell: ({ number_plate }) => number_plate ?? '–' },
+  { head: 'Total', width: 14, number: true, cell: ({ total_amount }) => total_amount },
+];
+
+export interface TransactionParts extends TransactionDeliveriesOptions {
+  readonly view: Pick<TransactionsView, 'find' | 'checkpoint'>;
+  readonly accountOf: AccountOf;
+}
+
+export type FoundTransaction = Awaited<ReturnType<typeof findTransaction>>;
+
+/** What is known of a transaction, with the attempts of its newest `maxDeliveries`. */
+export async function findTransaction(
+  id: number,
+  parts: TransactionParts,
+  { maxDeliveries = Number.POSITIVE_INFINITY } = {},
+) {
+  const { store, view, queue, accountOf, clock } = parts;
+  const stream = transactionStream(id);
+  const [events, found, checkpoint] = await Promise.all([
+    store.readStream(stream),
+    view.find(id),
+    view.checkpoint(),
+  ]);
+  const row: TransactionRow | undefined = found === 'hidden' ? undefined : found;
+  const nowMs = clock.now();
+  const owed = await transactionDeliveries(id, events, parts);
+  const attempted = await Promise.all(
+    owed.deliveries.slice(0, maxDeliveries).map((each) => queue.find(each.id)),
+  );
+  const whole = attempted.filter((delivery): delivery is Delivery => delivery !== undefined);
+  const applied = effectsOf(events);
+  const timeline = timelineOf({
+    applied,
+    deliveries: await withHeldReasons(whole, accountOf, nowMs),
+    notSent: owed.notSent,
+  });
+  return {
+    id,
+    events,
+    applied,
+    timeline,
+    /** As the view shows it now. */
+    row,
+    isErased: events.length === 0 && (await store.isErased(stream)),
+    /** Why requests for a record that is there are refused. */
+    noAccess: row === undefined ? null : await noAccessOf(row.accountId, accountOf, nowMs),
+    deliveries: await withHeldReasons(owed.deliveries, accountOf, nowMs),
+    notSent: owed.notSent,
+    viewPosition: checkpoint?.position ?? 0,
+  };
+}
+
+/** Nothing to show: the deliveries of an erased transaction stay in the log, and are nothing. */
+export function isMissing({ events, row, isErased, deliveries }: FoundTransaction): boolean {
+  return events.length === 0 && row === undefined && (isErased || deliveries.length === 0);
+}
+
+async function noAccessOf(accountId: number, accountOf: AccountOf, nowMs: number): Promise<string | null> {
+  const entry = await accountOf(accountId);
+  return entry === undefined
+    ? 'the account was never opened'
+    : (noAccessReason(entry.account, nowMs) ?? null);
+}
+
+/** Whether customers see it now, or saw it at a time. A record is visible while requests of its account are answered. */
+export interface Seen {
+  readonly at?: string;
+  readonly visible: boolean;
+  readonly no_access?: string;
+  readonly record?: string | null;
+  /** What each key of the account could read then; `null` where it can't be read. */
+  readonly access?: readonly KeyAccess[] | null;
+}
+
+/** With the record where nothing else shows what customers see. */
+export function seenNow({ row, noAccess, events }: FoundTransaction): Seen {
+  const record = row !== undefined && events.length === 0 ? { record: archivedText(row) } : {};
+  return { ...visibility(row, noAccess), ...record };
+}
+
+/** By the events that were recorded until then, and by the account's: the view only knows the present. */
+export async function seenAt(
+  { applied }: FoundTransaction,
+  atMs: number,
+  { store, environment }: Pick<TransactionParts, 'store' | 'environment'>,
+): Promise<Seen> {
+  const row = rowAt(applied, atMs);
+  const accountId = (row ?? applied.find((each) => each.row !== undefined)?.row)?.accountId;
+  const { noAccess, keys } =
+    accountId === undefined
+      ? { noAccess: null, keys: [] }
+      : await accessAt(store, accountId, { atMs, environment });
+  const record = row === undefined ? null : archivedText(row);
+  return { at: formatDateTime(atMs), ...visibility(row, noAccess), record, access: keys };
+}
+
+function visibility(row: TransactionRow | undefined, noAccess: string | null): Seen {
+  const isRefused = row !== undefined && noAccess !== null;
+  return { visible: row !== undefined && !isRefused, ...(isRefused && { no_access: noAccess }) };
+}
+
+export function transactionAnswer(
+  { id, events, deliveries, notSent, timeline }: FoundTransaction,
+  seen: Seen,
+) {
+  return {
+    id,
+    events: events.map((event) => ({
+      revision: event.revision,
+      at: recordedAt(event),
+      type: event.type,
+      data: printableData(event),
+    })),
+    ...seen,
+    deliveries: deliveries.map(deliveryAnswer),
+    not_sent: notSent,
+    timeline,
+  };
+}
+
+/** Whether it is shown, and where not, whether that will change by itself. */
+export function visibilityFacts({ id, events, isErased, viewPosition }: FoundTransaction, seen: Seen): Facts {
+  const last = events.at(-1);
+  const why = isErased
+    ? 'erased, and still shown: fuel verify repairs that'
+    : last === undefined
+      ? 'no event calls for what is shown: fuel verify repairs that'
+      : last.position > viewPosition
+        ? `not applied yet: the view is at ${viewPosition} of the log, the newest event at ${last.position}`
+        : 'every event of it was applied';
+  const { at, visible, no_access } = seen;
+  return {
+    facts: [
+      ['Transaction', link('transaction', id)],
+      ...(at === undefined ? [] : ([['At', time(at)]] as const)),
+      ['Customers', visible ? state('visible', 'good') : state('not visible')],
+      ...(no_access === undefined ? [] : ([['Requests of the account', `refused: ${no_access}`]] as const)),
+      ['The view', why],
+      ['Events', events.length],
+    ],
+  };
+}
+
+export function timelineTable(
+  { timeline, applied }: FoundTransaction,
+  hide = (reason: string): string => reason,
+): Table {
+  return table('Timeline', timelineColumns(applied, hide), {
+    of: timeline,
+    empty: 'Nothing happened.',
+  });
+}
+
+const ACCESS_COLUMNS: readonly Column<KeyAccess>[] = [
+  { head: 'Key', cell: ({ key }) => link('key', key) },
+  { head: 'Could read', cell: ({ can_read, reason }) => reason ?? (can_read ? 'yes' : 'no') },
+  { head: 'Mobile numbers', cell: ({ mobile_number }) => (mobile_number ? 'shown' : 'left out') },
+];
+
+/** All of it, with the data of its events, for whoever may see that. */
+export function transactionSections(found: FoundTransaction, seen: Seen): Section[] {
+  const { record, access } = seen;
+  const data = found.events.map((event) => [`${event.type}@${event.revision}`, dataText(event)] as const);
+  return [
+    visibilityFacts(found, seen),
+    ...(record == null ? [] : [{ facts: [['Record', record]] as const }]),
+    ...(access === null ? [{ facts: [['Access', 'the account can not be read: not known']] as const }] : []),
+    ...(access?.length ? [table('Access of keys', ACCESS_COLUMNS, { of: access, empty: '' })] : []),
+    timelineTable(found),
+    ...(data.length === 0 ? [] : [{ facts: data }]),
+  ];
+}
+
+function dataText(event: FoundTransaction['events'][number]): string {
+  return JSON.stringify(printableData(event));
+}

@@ -1,0 +1,144 @@
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../../domain/account-events.ts';
+import { isOperationsEventType, OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import { TRANSACTION_STREAMS, transactionStream } from '../../domain/transaction-events.ts';
+import { printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
+import type { EventStore, Position, RecordedEvent } from '../../event-store/event-store.ts';
+import { readToEnd } from '../../event-store/read-to-end.ts';
+
+const BACKWARDS_STEP = 500;
+
+/** An event must match all that are given. */
+export interface AuditFilter {
+  /** Events of the account's stream, and events of other streams that name the account. */
+  readonly accountId?: number | undefined;
+  /** Events of the transaction's stream, and operations that name it. */
+  readonly transactionId?: number | undefined;
+  /** Events about the key with this prefix. */
+  readonly prefix?: string | undefined;
+  /** As recorded: who did it by his own account. */
+  readonly actor?: string | undefined;
+  /** One of these types. */
+  readonly types?: readonly string[] | undefined;
+  /** When it happened; both inclusive, milliseconds. */
+  readonly sinceMs?: number | undefined;
+  readonly untilMs?: number | undefined;
+}
+
+/** One event as an auditor reads it. What the metadata lacks is `null`. */
+export interface AuditLine {
+  readonly stream: string;
+  readonly revision: number;
+  readonly at: string;
+  readonly type: string;
+  readonly actor: string | null;
+  readonly os_user: string | null;
+  readonly command: string | null;
+  readonly correlation_id: string | null;
+  readonly data: unknown;
+}
+
+export interface AuditOptions {
+  readonly follow: boolean;
+  /** Newest first; not with `follow`. */
+  readonly newest?: boolean;
+  readonly signal: AbortSignal;
+  /** By which a range is over; the system's unless given. */
+  readonly clock?: Clock;
+}
+
+/**
+ * Yields the matching events in the order of the log: up to its end, or with `follow` until the signal aborts or no later
+ * event can be in the range.
+ */
+export async function* audit(
+  store: EventStore,
+  filter: AuditFilter,
+  options: AuditOptions,
+): AsyncGenerator<AuditLine> {
+  for await (const event of candidates(store, filter, options)) {
+    if (options.signal.aborted) return;
+    if (matches(event, filter)) yield toLine(event);
+  }
+}
+
+/** Events that may match, read in the cheapest way. */
+async function* candidates(
+  store: EventStore,
+  filter: AuditFilter,
+  { follow, newest = false, signal, clock = systemClock }: AuditOptions,
+): AsyncGenerator<RecordedEvent> {
+  if (filter.transactionId !== undefined && !follow) {
+    const streams = await store.readStreams([transactionStream(filter.transactionId), OPERATIONS_STREAM]);
+    const events = streams.flat().sort((a, b) => a.position - b.position);
+    yield* newest ? events.reverse() : events;
+    return;
+  }
+  const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM];
+  if (filter.prefix === undefined && !areOfOtherStreams(filter.types)) prefixes.push(TRANSACTION_STREAMS);
+  if (newest) {
+    yield* readNewest(store, prefixes, signal);
+    return;
+  }
+  const range = { prefixes, after: 0, signal };
+  const batches = follow ? store.subscribe(range) : readToEnd(store, range);
+  for await (const { events, caughtUp } of batches) {
+    yield* events;
+    if (follow && caughtUp && clock.now() > (filter.untilMs ?? Infinity)) return;
+  }
+}
+
+async function* readNewest(
+  store: EventStore,
+  prefixes: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<RecordedEvent> {
+  let before: Position | undefined;
+  while (!signal.aborted) {
+    const batch = await store.readBackwards({ prefixes, before, limit: BACKWARDS_STEP });
+    yield* batch.events;
+    if (batch.atStart) return;
+    before = batch.position;
+  }
+}
+
+/** Whether transaction streams never have events of these types, and need not be read. */
+function areOfOtherStreams(types: readonly string[] | undefined): boolean {
+  return types?.every((type) => isAccountEventType(type) || isOperationsEventType(type)) === true;
+}
+
+function matches(event: RecordedEvent, filter: AuditFilter): boolean {
+  const { accountId, transactionId, prefix, actor, types, sinceMs, untilMs } = filter;
+  const names = (field: string, value: string | number): boolean =>
+    (event.data as Record<string, unknown> | null)?.[field] === value;
+  if (types?.includes(event.type) === false) return false;
+  if (actor !== undefined && metadataOf(event).actor !== actor) return false;
+  if (prefix !== undefined && !names('prefix', prefix)) return false;
+  const isOf = (stream: string, field: string, id: number | undefined): boolean =>
+    id === undefined || event.stream === stream || names(field, id);
+  if (!isOf(accountStream(accountId ?? 0), 'account_id', accountId)) return false;
+  if (!isOf(transactionStream(transactionId ?? 0), 'transaction_id', transactionId)) return false;
+  if (sinceMs === undefined && untilMs === undefined) return true;
+  const atMs = recordedAtMs(event);
+  return (sinceMs === undefined || atMs >= sinceMs) && (untilMs === undefined || atMs <= untilMs);
+}
+
+function toLine(event: RecordedEvent): AuditLine {
+  const metadata = metadataOf(event);
+  const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+  return {
+    stream: event.stream,
+    revision: event.revision,
+    at: recordedAt(event),
+    type: event.type,
+    actor: text(metadata.actor),
+    os_user: text(metadata.os_user),
+    command: text(metadata.command),
+    correlation_id: text(metadata.correlation_id),
+    data: printableData(event),
+  };
+}
+
+function metadataOf({ metadata }: RecordedEvent): Readonly<Record<string, unknown>> {
+  return (metadata ?? {}) as Readonly<Record<string, unknown>>;
+}

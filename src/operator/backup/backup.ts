@@ -1,0 +1,98 @@
+import { constants, existsSync } from 'node:fs';
+import { copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { assertOwn } from '../../base/config/own-files.ts';
+import { FuelError } from '../../base/errors.ts';
+import { backupFile } from '../../engines/sqlite/database.ts';
+import { numberedFiles } from '../../engines/sqlite/numbered-files.ts';
+
+/**
+ * In the order in which they are copied. What was made from the events comes before them, so that no checkpoint of
+ * the copy is ahead of the copied log. Acknowledgements (`subscriptions.db`) come before the deliveries that they
+ * confirm, so that none of these is missing.
+ */
+const DATABASES = ['subscriptions.db', 'deliveries.db', 'events.db'];
+/** Copied before them. While it is rebuilt there are two files, and another one is served in the end. */
+const VIEW = 'transactions.db';
+/** The key that secrets are encrypted with, and the certificate that customers may trust. */
+const PLAIN_FILES = ['master.key', 'tls-cert.pem', 'tls-key.pem'];
+
+export interface BackupManifest {
+  readonly made_at: string;
+  readonly files: readonly string[];
+}
+
+/**
+ * Copies the embedded files of `dataDir` into `target`, a new or empty folder, while the service runs. The folder can
+ * then be used as `FUEL_DATA_DIR`. The manifest is written last: a copy without one is incomplete. Throws `REFUSED`
+ * where the target is not empty or not this user's alone, or there is nothing to copy.
+ */
+export async function backupDataDir(
+  dataDir: string,
+  target: string,
+  madeAt: string,
+): Promise<BackupManifest> {
+  if (!existsSync(join(dataDir, 'events.db'))) {
+    throw new FuelError(
+      'REFUSED',
+      `${dataDir} has no embedded store: set FUEL_DATA_DIR to the service's data directory`,
+    );
+  }
+  assertOwn(dataDir, 'folder');
+  await mkdir(target, { recursive: true, mode: 0o700 });
+  assertOwn(target, 'folder');
+  if ((await readdir(target)).length > 0)
+    throw new FuelError('REFUSED', `${target} is not empty: name a new folder`);
+  const files = await copyView(dataDir, target);
+  for (const name of DATABASES.filter((file) => existsSync(join(dataDir, file)))) {
+    await copyDatabase(name, { dataDir, target });
+    files.push(name);
+  }
+  for (const name of PLAIN_FILES.filter((file) => existsSync(join(dataDir, file)))) {
+    assertOwn(join(dataDir, name), 'file');
+    await copyFile(join(dataDir, name), join(target, name), constants.COPYFILE_EXCL);
+    files.push(name);
+  }
+  const manifest: BackupManifest = { made_at: madeAt, files };
+  await writeFile(join(target, 'backup.json'), `${JSON.stringify(manifest, null, 2)}\n`, {
+    flag: 'wx',
+    mode: 0o600,
+  });
+  await syncFile(target);
+  return manifest;
+}
+
+/** All files of the view; once more if others took their place meanwhile. */
+async function copyView(dataDir: string, target: string): Promise<string[]> {
+  for (;;) {
+    const names = numberedFiles(dataDir, VIEW);
+    try {
+      for (const name of names) await copyDatabase(name, { dataDir, target });
+    } catch (error) {
+      if (names.every((name) => existsSync(join(dataDir, name)))) throw error;
+    }
+    if (String(numberedFiles(dataDir, VIEW)) === String(names)) return names;
+    for (const name of names.flatMap((each) => [each, `${each}.partial`]))
+      await rm(join(target, name), { force: true });
+  }
+}
+
+async function copyDatabase(
+  name: string,
+  { dataDir, target }: { readonly dataDir: string; readonly target: string },
+): Promise<void> {
+  const partial = join(target, `${name}.partial`);
+  await (await open(partial, 'wx', 0o600)).close(); // never a file, or a link, that somebody put there
+  await backupFile(join(dataDir, name), partial);
+  await syncFile(partial);
+  await rename(partial, join(target, name));
+}
+
+async function syncFile(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

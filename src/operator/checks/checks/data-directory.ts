@@ -1,0 +1,110 @@
+import { accessSync, constants, readdirSync, statSync } from 'node:fs';
+import type { statfs } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { faultOfOwner, type OwnKind } from '../../../base/config/own-files.ts';
+import { MAKE_SPACE, readDisk } from '../../../base/disk/disk.ts';
+import { EMBEDDED_FILES, PUT_ASIDE } from '../../../engines/sqlite/data-dir/embedded-files.ts';
+import { asOwnerOf, type Finding, right, wrong } from './check.ts';
+
+const SECRET_FILES = ['master.key', 'tls-key.pem'];
+
+/** One embedded file, as far as it could be looked at. */
+export interface LookedAtFile {
+  readonly name: string;
+  readonly version: number;
+  readonly knownVersion: number;
+  /** `null`: none; `undefined`: too large to be read through. */
+  readonly damage: string | null | undefined;
+  /** For this user. */
+  readonly isReadOnly: boolean;
+  /** A damaged one is put aside and recreated. */
+  readonly isRecreated?: boolean;
+}
+
+/** The data directory: that it is private and writable, and the files of this program in it. */
+export function checkDataDirectory(
+  dataDir: string,
+  /** Called once the folder can be used. */
+  lookAtFiles: () => readonly LookedAtFile[],
+): Finding {
+  const path = resolve(dataDir);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined)
+    return right(`${path} does not exist yet: the first start makes it, if that is the right place`);
+  if (!found.isDirectory()) return wrong(`${path} is not a folder`, 'set FUEL_DATA_DIR to a folder');
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    return wrong(`this user (${process.getuid?.()}) may not use ${path}`, asOwnerOf(path));
+  }
+  const kinds = readdirSync(path).map((name) => [name, kindOf(name)] as const);
+  for (const [name, kind] of [['', 'closed folder'] as const, ...kinds]) {
+    const used = join(path, name);
+    const fault = kind && faultOfOwner(used, kind);
+    if (fault !== undefined)
+      return wrong(fault, fault.includes('chmod') ? `chmod go= ${used}` : asOwnerOf(used));
+  }
+  return filesFinding(path, lookAtFiles());
+}
+
+function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
+  const newer = files.find(({ version, knownVersion }) => version > knownVersion);
+  if (newer !== undefined) {
+    return wrong(
+      `${newer.name} has version ${newer.version} and this program knows ${newer.knownVersion}`,
+      'run the newer program, or restore a backup that this one made',
+    );
+  }
+  const damaged = files.find(({ damage }) => typeof damage === 'string');
+  if (damaged !== undefined) {
+    return wrong(
+      `${damaged.name} is damaged: ${damaged.damage}`,
+      damaged.isRecreated
+        ? 'check the disk; the next start puts the file aside and recreates it, nothing is lost with it'
+        : `stop every process and move ${join(path, damaged.name)} away with its -wal and -shm, but keep it; then ` +
+            `${cureOf(damaged.name)} (docs/operations/troubleshooting.md, "A file is damaged")`,
+    );
+  }
+  const readOnly = files.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => join(path, name));
+  if (readOnly.length > 0) {
+    return wrong(
+      `this user (${process.getuid?.()}) may not write to ${readOnly.join(', ')}`,
+      `chmod u+w ${readOnly.join(' ')}, or ${asOwnerOf(path)}`,
+    );
+  }
+  const aside = readdirSync(path).filter((name) => PUT_ASIDE.test(name));
+  if (aside.length > 0) {
+    return wrong(
+      `put aside because damaged, and recreated: ${aside.join(', ')}`,
+      'check the disk, then remove them, with their -wal and -shm',
+    );
+  }
+  if (files.length === 0) return right(`${path}: nothing was started here yet, there is no embedded store`);
+  const older = files.filter(({ version, knownVersion }) => version < knownVersion).map(({ name }) => name);
+  const large = files.filter(({ damage }) => damage === undefined).map(({ name }) => name);
+  return right(
+    `${path}: ${files.map(({ name }) => name).join(', ')}` +
+      (older.length > 0 ? `; updated at the next start: ${older.join(', ')}` : '') +
+      (large.length > 0 ? `; too large to be read through here: ${large.join(', ')}` : ''),
+  );
+}
+
+function cureOf(name: string): string {
+  if (name === EMBEDDED_FILES.events) return 'restore it from the backup';
+  if (name === EMBEDDED_FILES.deliveries)
+    return 'restore it from the backup; where there is none: fuel verify deliveries --repair --resend-unknown';
+  return 'start: the view is built again';
+}
+
+/** The disk of the data directory, or of the folder in which it would be made. */
+export async function checkDiskSpace(dataDir: string, read?: typeof statfs): Promise<Finding> {
+  const { text, isLow, refusal } = await readDisk(dataDir, read);
+  if (refusal !== undefined) return wrong(refusal, MAKE_SPACE);
+  return isLow ? wrong(text, MAKE_SPACE) : right(text);
+}
+
+/** `undefined` for what is none of the service's. */
+function kindOf(name: string): OwnKind | undefined {
+  if (SECRET_FILES.includes(name)) return 'secret';
+  return /\.db(?:-wal|-shm)?$/.test(name) ? 'file' : undefined;
+}

@@ -1,0 +1,67 @@
+import type { Directory } from '../../../../projections/directory.ts';
+import type { MasterKeys } from '../../../accounts/master-key.ts';
+import { mayHaveHad, type RecordedMasterKey } from '../../../accounts/store-binding.ts';
+import { secretsByMasterKey } from '../../../accounts/webhook-secrets.ts';
+import { type Finding, right, some, wrong } from './check.ts';
+
+/** What is known of master keys besides those that are given. */
+export interface KnownKeys {
+  /** In the order in which the store recorded them. */
+  readonly recorded: readonly RecordedMasterKey[];
+  /** A `master.key` with a key that is not given, which a process without FUEL_MASTER_KEY would take. */
+  readonly otherFile: string | undefined;
+}
+
+/**
+ * Which master keys the webhook secrets still need, and which can go: those that encrypt nothing and are older than
+ * the first. A newer one that encrypts nothing is about to become the first.
+ */
+export function checkMasterKeys(
+  directory: Pick<Directory, 'accounts'>,
+  keys: Pick<MasterKeys, 'ids' | 'fingerprints'> | undefined,
+  { recorded, otherFile }: KnownKeys,
+): Finding {
+  const given = keys?.ids() ?? [];
+  const counts = secretsByMasterKey(directory);
+  const missing = [...counts].filter(([id]) => !given.includes(id));
+  const named = (keys: typeof missing): string =>
+    some(keys.map(([id, count]) => `master key ${id} of ${count} webhook secrets`));
+  const ours = missing.filter(([id]) => mayHaveHad(recorded, id));
+  if (ours.length > 0) {
+    return wrong(
+      `not given: ${named(ours)}`,
+      'add it to FUEL_MASTER_KEY, after the first one; where it is lost: fuel store trust-key --reason "…"',
+    );
+  }
+  if (missing.length > 0) {
+    return wrong(
+      `this store never had ${named(missing)}`,
+      'issue new keys to these customers: what was written to their streams can not be signed with',
+    );
+  }
+  const ageOf = (fingerprint: string): number => {
+    const at = recorded.findIndex((known) => known.fingerprint === fingerprint);
+    return at === -1 ? recorded.length : at;
+  };
+  const ages = (keys?.fingerprints() ?? []).map(ageOf);
+  const [current, ...others] = given.map((id, index) => ({
+    id,
+    count: counts.get(id) ?? 0,
+    isNewer: (ages[index] ?? 0) > (ages[0] ?? 0),
+  }));
+  if (current === undefined) return right('there is none yet: the first start makes one');
+  const uses = [current, ...others].map(({ id, count }) => `${id} encrypts ${count} webhook secrets`);
+  const next = others.filter(({ isNewer }) => isNewer).map(({ id }) => id);
+  const spare = others.filter(({ count, isNewer }) => count === 0 && !isNewer).map(({ id }) => id);
+  const needed = others.filter(({ count }) => count > 0).map(({ id }) => id);
+  const detail =
+    uses.join(', ') +
+    (next.length > 0 ? `; newer than the first, which a rotation puts first next: ${some(next)}` : '') +
+    (spare.length > 0 ? `; can go from FUEL_MASTER_KEY: ${some(spare)}` : '') +
+    (needed.length > 0 ? `; needed until fuel key rewrap has run: ${some(needed)}` : '');
+  if (otherFile === undefined) return right(detail);
+  return wrong(
+    `${otherFile} holds a key that FUEL_MASTER_KEY does not have: a process without FUEL_MASTER_KEY would encrypt with it; ${detail}`,
+    `move ${otherFile} to where you keep secrets, since older backups may need it (docs/operations/secrets.md)`,
+  );
+}

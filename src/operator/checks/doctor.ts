@@ -1,0 +1,291 @@
+import type { Directory } from '../../../projections/directory.ts';
+import { findMasterKeys, otherKeyFile } from '../../accounts/master-key.ts';
+import { moveOf } from '../../accounts/moved-store.ts';
+import { recordedMasterKeys } from '../../accounts/store-binding.ts';
+import type { Clock } from '../../base/clock.ts';
+import { type Config, inspectConfig, showConfig, unknownSettings } from '../../base/config/config.ts';
+import { readDisk } from '../../base/disk/disk.ts';
+import { type Engines, openEngines } from '../../engines/engines.ts';
+import {
+  EMBEDDED_FILES,
+  type EmbeddedFile,
+  inspectEmbedded,
+  MAX_READ_THROUGH_BYTES,
+  RECREATED,
+  readThroughSoon,
+} from '../../engines/sqlite/data-dir/embedded-files.ts';
+import { configuredPhotoStore } from '../../pull/images/presign.ts';
+import { generatedCertificate } from '../../pull/server/certificate.ts';
+import { verifyMailServer } from '../../push/notices/mailer.ts';
+import { EVENT_STORE } from '../../service/ops/engine-health.ts';
+import type { FollowerStatus } from '../../service/ops/followers.ts';
+import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
+import { faultsOfNamed } from '../serve/config-files.ts';
+import { checkAccounts, checkCorporates } from './checks/accounts.ts';
+import { checkCertificate } from './checks/certificate.ts';
+import { type CheckResult, type Finding, right, within, wrong } from './checks/check.ts';
+import { checkConfiguration } from './checks/configuration.ts';
+import { checkDataDirectory, checkDiskSpace, type LookedAtFile } from './checks/data-directory.ts';
+import { checkClocks, checkEngine, embeddedEngine } from './checks/engines.ts';
+import { checkConsumers, checkLag, checkParked } from './checks/followers.ts';
+import { checkMail } from './checks/mail.ts';
+import { checkMasterKeys } from './checks/master-keys.ts';
+import { checkPhotos } from './checks/photos.ts';
+import { checkMissingStore, checkStore, movedStore } from './checks/store.ts';
+import { checkContacts, checkWebhooks, webhooksOf } from './checks/webhooks.ts';
+import { FoundStores } from './found-stores.ts';
+
+const LIMIT_MS = 8_000;
+/** Of the photo store, whose check then names it. */
+const ANSWER_MS = 5_000;
+const MIN_SECRET_CHARACTERS = 4;
+const SHOW_CONFIG = 'fuel config show';
+/** What the checks of the stores need. */
+const NEEDED_BY_STORES = ['EVENTSTORE_URL', 'MONGODB_URL', 'FUEL_ENVIRONMENT'] as const;
+const CAUSES = ['event-store', 'mongodb', 'data-directory'];
+const REPAIR_CAUSES = 'first repair what the checks event-store, mongodb and data-directory name';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+interface Check {
+  readonly check: string;
+  /** Without which it can't be made: it is not where one of them is faulty. */
+  readonly needs: readonly (keyof Config)[];
+  /** What to do where it fails or takes too long. */
+  readonly remedy: string;
+  readonly work: () => Finding | Promise<Finding>;
+}
+
+/**
+ * Looks at everything that the service depends on, and says what is wrong and what to do. It makes no store and changes
+ * nothing, works with an invalid configuration, and takes some seconds whatever does not answer. No secret is in it.
+ */
+export async function examine(env: Env, clock: Clock): Promise<CheckResult[]> {
+  const { config, faulty, secrets } = inspectConfig(env);
+  const engines = await openEngines(config, clock);
+  try {
+    const checks = [
+      ...checksOfMachine(env, config, clock),
+      ...checksOfEngines(engines, clock),
+      ...checksOfStores(config, engines, clock),
+    ];
+    const results = await Promise.all(checks.map((check) => resultOf(check, faulty)));
+    return withoutFollowing(results).map((result) => withoutSecrets(result, secrets));
+  } finally {
+    await engines.close();
+  }
+}
+
+async function resultOf(
+  { check, needs, remedy, work }: Check,
+  faulty: ReadonlySet<string>,
+): Promise<CheckResult> {
+  const missing = needs.filter((name) => faulty.has(name));
+  if (missing.length === 0) return { check, ...(await within(LIMIT_MS, remedy, work)) };
+  return { check, ...wrong(`not checked: ${missing.join(', ')} is not valid`, SHOW_CONFIG) };
+}
+
+/** A check that failed since what it needs is wrong is no second alarm. */
+function withoutFollowing(results: readonly CheckResult[]): CheckResult[] {
+  const wrongs = results.filter(({ check, ok }) => !ok && CAUSES.includes(check)).map(({ check }) => check);
+  return results.map((result) =>
+    wrongs.length > 0 && result.do === REPAIR_CAUSES
+      ? { check: result.check, ...notChecked(wrongs) }
+      : result,
+  );
+}
+
+function notChecked(causes: readonly string[]): Finding {
+  return right(`not checked, because ${causes.join(' and ')} ${causes.length === 1 ? 'is' : 'are'} wrong`);
+}
+
+function withoutSecrets(result: CheckResult, secrets: readonly string[]): CheckResult {
+  const masked = (text: string): string =>
+    secrets
+      .filter(({ length }) => length >= MIN_SECRET_CHARACTERS)
+      .reduce((masking, secret) => masking.replaceAll(secret, '********'), text);
+  return { ...result, detail: masked(result.detail), do: result.do === null ? null : masked(result.do) };
+}
+
+function checksOfMachine(env: Env, config: Config, clock: Clock): Check[] {
+  const { FUEL_DATA_DIR: dataDir, FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
+  const files = cert !== undefined && key !== undefined ? { cert, key } : generatedCertificate(config);
+  const isSample = env.FUEL_IMAGES_ENDPOINT === undefined || env.FUEL_IMAGES_ENDPOINT === '';
+  return [
+    {
+      check: 'configuration',
+      needs: [],
+      remedy: SHOW_CONFIG,
+      async work() {
+        const { faults } = showConfig(env);
+        return checkConfiguration({
+          faults: faults.length > 0 ? faults : await faultsOfNamed(config),
+          unknown: unknownSettings(env),
+        });
+      },
+    },
+    {
+      check: 'data-directory',
+      needs: [],
+      remedy: `ls -la ${dataDir}`,
+      work: () => checkDataDirectory(dataDir, () => lookAtFiles(config)),
+    },
+    { check: 'disk-space', needs: [], remedy: `df ${dataDir}`, work: () => checkDiskSpace(dataDir) },
+    {
+      check: 'certificate',
+      needs: ['FUEL_TLS'],
+      remedy: SHOW_CONFIG,
+      work: () =>
+        checkCertificate({
+          isTerminated: config.FUEL_TLS === 'terminated',
+          files,
+          isGenerated: cert === undefined || key === undefined,
+          nowMs: clock.now(),
+        }),
+    },
+    {
+      check: 'mail-server',
+      needs: ['FUEL_SMTP_URL'],
+      remedy: 'start the mail server, or correct FUEL_SMTP_URL',
+      work: () => checkMail(config.FUEL_SMTP_URL, verifyMailServer),
+    },
+    {
+      check: 'photo-store',
+      needs: ['FUEL_IMAGES_ENDPOINT'],
+      remedy: 'correct FUEL_IMAGES_ENDPOINT',
+      work: () =>
+        checkPhotos(configuredPhotoStore(config), {
+          isSample,
+          nowMs: clock.now(),
+          signal: AbortSignal.timeout(ANSWER_MS),
+        }),
+    },
+  ];
+}
+
+function checksOfEngines({ remote }: Engines, clock: Clock): Check[] {
+  const named = (wanted: (typeof remote)[number]['name']) => remote.find(({ name }) => name === wanted);
+  const eventStore = named(EVENT_STORE);
+  const mongodb = named('mongodb');
+  const engine = (found: typeof eventStore, what: string) =>
+    found === undefined ? embeddedEngine(what) : checkEngine(found);
+  return [
+    {
+      check: 'event-store',
+      needs: ['EVENTSTORE_URL'],
+      remedy: 'start EventStoreDB or KurrentDB, or correct EVENTSTORE_URL',
+      work: () => engine(eventStore, 'events'),
+    },
+    {
+      check: 'mongodb',
+      needs: ['MONGODB_URL'],
+      remedy: 'start MongoDB, or correct MONGODB_URL',
+      work: () => engine(mongodb, 'view and delivery log'),
+    },
+    {
+      check: 'clocks',
+      needs: ['EVENTSTORE_URL', 'MONGODB_URL'],
+      remedy: 'timedatectl status, on every machine',
+      work: () => checkClocks(remote, () => clock.now()),
+    },
+  ];
+}
+
+function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[] {
+  const found = new FoundStores(engines, clock);
+  const environment = config.FUEL_ENVIRONMENT;
+  const withDirectory = async (
+    judge: (directory: Directory) => Finding | Promise<Finding>,
+  ): Promise<Finding> => {
+    const directory = await found.directory();
+    return directory === undefined ? noStore(found) : judge(directory);
+  };
+  const withFollowers = async (
+    judge: (followers: readonly FollowerStatus[]) => Finding | Promise<Finding>,
+  ): Promise<Finding> => {
+    if (await isDiskFull(config, engines)) return notChecked(['disk-space']);
+    const followers = await found.followers();
+    return followers === undefined ? noStore(found) : judge(followers);
+  };
+  const on = (check: string, work: Check['work'], more: readonly (keyof Config)[] = []): Check => ({
+    check,
+    needs: [...NEEDED_BY_STORES, ...more],
+    remedy: REPAIR_CAUSES,
+    work,
+  });
+  return [
+    on('store', async () => {
+      const store = await found.find('store');
+      const move = await moveOf(config, store);
+      if (move !== undefined) return movedStore(move);
+      if (store === undefined) return checkMissingStore((name) => found.state(name), config.FUEL_DATA_DIR);
+      const [view, queue, coordination] = await Promise.all([
+        found.find('view'),
+        found.find('queue'),
+        found.find('coordination'),
+      ]);
+      const isQueueMissing = (await found.state('queue')) === 'missing';
+      const isReadThrough = readThroughSoon(config);
+      return checkStore({ store, view, isReadThrough, queue, isQueueMissing, coordination }, config);
+    }, ['FUEL_MASTER_KEY']),
+    on('accounts', () => withDirectory(checkAccounts)),
+    on(
+      'master-keys',
+      () =>
+        withDirectory(async (all) => {
+          const store = await found.find('store');
+          const recorded = store === undefined ? [] : await recordedMasterKeys(store);
+          return checkMasterKeys(all, findMasterKeys(config), { recorded, otherFile: otherKeyFile(config) });
+        }),
+      ['FUEL_MASTER_KEY'],
+    ),
+    on('parked-events', () => withFollowers(checkParked)),
+    on('consumers', () =>
+      withFollowers((followers) =>
+        withDirectory((all) =>
+          checkConsumers(followers, { webhooks: [...webhooksOf(all, environment)].length }),
+        ),
+      ),
+    ),
+    on('lag', () => withFollowers(checkLag)),
+    on('contacts', () =>
+      withDirectory((all) => checkContacts(webhooksOf(all, environment), config.FUEL_OPERATOR_EMAIL)),
+    ),
+    on('webhooks', () =>
+      withDirectory(async (all) => {
+        const none = { pending: 0, held: 0, failingLanes: 0 };
+        if ((await found.state('queue')) === 'damaged') return notChecked(['data-directory']);
+        const queue = await found.find('queue');
+        return checkWebhooks(
+          webhooksOf(all, environment),
+          (await queue?.backlog(MAX_BACKLOG_COUNTED)) ?? none,
+        );
+      }),
+    ),
+    on('corporates', () =>
+      withDirectory(async (all) => {
+        const view = await found.find('view');
+        return view === undefined ? right('there is no view yet') : checkCorporates(all, view, clock.now());
+      }),
+    ),
+  ];
+}
+
+/** Then no process can report what it works on. */
+async function isDiskFull({ FUEL_DATA_DIR }: Config, { remote }: Engines): Promise<boolean> {
+  return remote.length < 2 && (await readDisk(FUEL_DATA_DIR)).refusal !== undefined;
+}
+
+async function noStore(found: FoundStores): Promise<Finding> {
+  const isMissing = (await found.state('store')) === 'missing';
+  return right(isMissing ? 'there is no store yet' : 'not looked at: the check store says why');
+}
+
+function lookAtFiles(config: Config): LookedAtFile[] {
+  return (Object.keys(EMBEDDED_FILES) as EmbeddedFile[]).flatMap((name) => {
+    const state = inspectEmbedded(config, name, { maxCheckedBytes: MAX_READ_THROUGH_BYTES });
+    return state === undefined
+      ? []
+      : [{ name: EMBEDDED_FILES[name], isRecreated: RECREATED.has(name), ...state }];
+  });
+}

@@ -1,0 +1,81 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { BoundStore } from '../../../accounts/bound-store.ts';
+import { bindStore } from '../../../accounts/store-binding.ts';
+import { systemClock } from '../../../base/clock.ts';
+import type { Config } from '../../../base/config/config.ts';
+import { FuelError } from '../../../base/errors.ts';
+import type { Engines } from '../../../engines/engines.ts';
+import { EMBEDDED_FILES } from '../../../engines/sqlite/data-dir/embedded-files.ts';
+
+/** Throws `REFUSED` if the events are embedded and their file does not exist. */
+export function requireStore(config: Config): void {
+  if (hasStore(config)) return;
+  throw new FuelError(
+    'REFUSED',
+    `there is no store in ${resolve(config.FUEL_DATA_DIR)}: set FUEL_DATA_DIR to the service's data directory, or ` +
+      'EVENTSTORE_URL',
+  );
+}
+
+export function hasStore({ EVENTSTORE_URL, FUEL_DATA_DIR }: Config): boolean {
+  return EVENTSTORE_URL !== undefined || existsSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events));
+}
+
+export interface CommandEnginesOptions {
+  readonly config: Config;
+  /** Whether the command may create a store and record events in it. */
+  readonly records: boolean;
+  readonly note: (line: string) => void;
+}
+
+/** A command's engines. */
+export interface CommandEngines extends Engines {
+  /**
+   * Checks that the store belongs to the configuration (see `bindStore`). The first append does so too; this is for
+   * work before it.
+   */
+  readonly bind: () => Promise<unknown>;
+}
+
+/**
+ * The engines as a command may use them. A command that only reads is refused if there is no store, since opening one
+ * would create it. A command that records is refused a store of another environment or master key, and says where it
+ * creates one.
+ */
+export function commandEngines(engines: Engines, options: CommandEnginesOptions): CommandEngines {
+  const { config, records, note } = options;
+  let exists = hasStore(config);
+  const checked =
+    <T>(open: () => T): (() => T) =>
+    () => {
+      if (exists) return open();
+      if (!records) requireStore(config);
+      exists = true;
+      note(`a new store was made in ${resolve(config.FUEL_DATA_DIR)}`);
+      return open();
+    };
+  const store = checked(() => new BoundStore(engines.store(), bind));
+  let bound: Promise<unknown> | undefined;
+  const bind = (): Promise<unknown> => {
+    checked(() => undefined)();
+    bound ??= bindStore(engines.store(), config, { clock: systemClock });
+    return bound;
+  };
+  return {
+    remote: engines.remote,
+    endNow: undefined,
+    state: (name) => engines.state(name),
+    close: () => engines.close(),
+    rateWindows: (memory) => engines.rateWindows(memory),
+    store,
+    bind,
+    subscriptions: checked(() => engines.subscriptions()),
+    view: checked(() => engines.view()),
+    queue: checked(() => engines.queue()),
+    deliveryLog: checked(() => engines.deliveryLog()),
+    deliveryReads: checked(() => engines.deliveryReads()),
+    coordination: checked(() => engines.coordination()),
+    directory: checked(() => engines.directory()),
+  };
+}

@@ -1,0 +1,86 @@
+import type { Directory, DirectoryKey } from '../../../../projections/directory.ts';
+import type { DirectoryAccount } from '../../../../projections/directory-entry.ts';
+import { VISIBLE_STATUSES } from '../../../../projections/transactions.ts';
+import { loadAccount, loadKey } from '../../../accounts/directory/load-directory.ts';
+import { FuelError } from '../../../base/errors.ts';
+import type { Account, AccountKey } from '../../../domain/account.ts';
+import { EARLIEST_MS, LATEST_MS } from '../../../domain/values/date-time.ts';
+import type { Engines } from '../../../engines/engines.ts';
+import { isComplete } from '../../../pull/view/checkpoint.ts';
+import type { PageQuery } from '../../../pull/view/transactions-view.ts';
+import { type Names, requirePrefix, unknownAccount, unknownKey, unknownName } from '../../answers/names.ts';
+import { audit } from '../../audit/audit.ts';
+
+type DirectoryEngines = Pick<Engines, 'store' | 'directory'>;
+type NamingEngines = DirectoryEngines & Pick<Engines, 'view'>;
+
+/** The key with this prefix in the present directory. Throws `REFUSED` if there is none, and as `requirePrefix`. */
+export async function findKey(engines: DirectoryEngines, prefix: string): Promise<DirectoryKey> {
+  requirePrefix(prefix);
+  const found = await loadKey(engines.store(), engines.directory(), prefix);
+  if (found === undefined) throw new FuelError('REFUSED', unknownKey(prefix));
+  return found;
+}
+
+/** The account; `undefined` where it was never opened, but transactions of it are shown. Throws `REFUSED` otherwise. */
+export async function findAccount(
+  engines: Pick<Engines, 'store' | 'view'>,
+  accountId: number,
+): Promise<DirectoryAccount | undefined> {
+  const entry = await loadAccount(engines.store(), accountId);
+  if (entry === undefined && !(await isShown(engines, { accountId })))
+    throw new FuelError('REFUSED', unknownAccount(accountId));
+  return entry;
+}
+
+/** Every account by its id. */
+export function sortedAccounts(directory: Directory): DirectoryAccount[] {
+  return [...directory.accounts()].sort((a, b) => a.id - b.id);
+}
+
+/** The key of an account that has it. */
+export function keyOf(account: Account, prefix: string): AccountKey {
+  const key = account.keys.get(prefix);
+  if (key === undefined) throw new Error(`account ${account.id} lost its key ${prefix}`);
+  return key;
+}
+
+/**
+ * Throws `REFUSED` where `unknownName` says so. An account that was never opened is known if the view shows transactions
+ * of it, or with `inLog` if any event names it, which takes as long as to read the log.
+ */
+export async function requireKnown(
+  engines: NamingEngines,
+  { key, ...names }: Names,
+  { inLog = false } = {},
+): Promise<void> {
+  if (key !== undefined) requirePrefix(key);
+  const store = engines.store();
+  const fault = await unknownName(
+    { ...names, key },
+    {
+      store,
+      accountOf: (id) => loadAccount(store, id),
+      ownerOf: async (prefix) => (await loadKey(store, engines.directory(), prefix))?.entry.id,
+      isNamed: (accountId) => (inLog ? isNamedInLog(engines, accountId) : isShown(engines, { accountId })),
+    },
+  );
+  if (fault !== undefined) throw new FuelError('REFUSED', fault);
+}
+
+/** Whether the view shows any transaction of the account, or of one of these corporates of it. */
+export async function isShown(
+  { view }: Pick<Engines, 'view'>,
+  of: Pick<PageQuery, 'accountId' | 'corporateIds'>,
+): Promise<boolean> {
+  const checkpoint = await view().checkpoint();
+  if (checkpoint === undefined || !isComplete(checkpoint)) return false;
+  const all = { fromMs: EARLIEST_MS, toMs: LATEST_MS, statuses: VISIBLE_STATUSES, limit: 1 };
+  return (await view().page({ ...of, ...all })).rows.length > 0;
+}
+
+async function isNamedInLog({ store }: Pick<Engines, 'store'>, accountId: number): Promise<boolean> {
+  const { signal } = new AbortController();
+  for await (const _ of audit(store(), { accountId }, { follow: false, signal })) return true;
+  return false;
+}

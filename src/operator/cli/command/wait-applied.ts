@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, sinceBoot } from '../../../base/clock.ts';
+import type { Coordination } from '../../../base/coordination/coordination.ts';
+import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/process-report.ts';
+import { FuelError } from '../../../base/errors.ts';
+import type { TransactionsView } from '../../../pull/view/transactions-view.ts';
+
+/** Without any progress. */
+const MAX_STILL_MS = 10_000;
+const CHECK_EVERY_MS = 20;
+
+export interface WaitOptions {
+  readonly coordination: Coordination;
+  readonly view: TransactionsView;
+  readonly clock?: Clock;
+  /** Of the last event recorded. */
+  readonly position: number;
+  readonly onProgress?: (text: string) => void;
+}
+
+/** Who has not applied the log up to the position yet. */
+interface Behind {
+  readonly name: string;
+  /** `undefined` before it has caught up once. */
+  readonly position: number | undefined;
+}
+
+/**
+ * Waits until every live process has applied the log up to `position`: each directory, and the view if one of them is a
+ * projector. Resolves with `no process` at once if no process is alive. Rejects with `REFUSED` when none of those that are
+ * behind has come further for 10 s, and says how far each is.
+ */
+export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'no process'> {
+  const { coordination, clock = sinceBoot, position, onProgress } = options;
+  if ((await coordination.live(PROCESS_MAX_AGE_MS)).length === 0) return 'no process';
+  let deadlineMs = clock.now() + MAX_STILL_MS;
+  let before: readonly Behind[] = [];
+  for (;;) {
+    const behind = await allBehind(options);
+    if (behind.length === 0) return 'applied';
+    if (isFurther(behind, before)) deadlineMs = clock.now() + MAX_STILL_MS;
+    before = behind;
+    const text = behind.map((one) => `${one.name} (${placeOf(one, position)})`).join(', ');
+    onProgress?.(`waiting for ${text}`);
+    if (clock.now() >= deadlineMs) {
+      throw new FuelError(
+        'REFUSED',
+        `recorded, but not yet applied by ${text}: no progress for ${MAX_STILL_MS / 1000} s`,
+      );
+    }
+    await sleep(CHECK_EVERY_MS);
+  }
+}
+
+function placeOf({ position: at }: Behind, position: number): string {
+  return at === undefined ? 'it has not caught up yet' : `at position ${at} of ${position}`;
+}
+
+/** Whether one of them has come further, or is done. */
+function isFurther(behind: readonly Behind[], before: readonly Behind[]): boolean {
+  const now = new Map(behind.map(({ name, position }) => [name, position]));
+  return before.some(({ name, position }) => !now.has(name) || (now.get(name) ?? -1) > (position ?? -1));
+}
+
+async function allBehind({ coordination, view, position }: WaitOptions): Promise<Behind[]> {
+  const processes = await coordination.live(PROCESS_MAX_AGE_MS);
+  const all: Behind[] = processes.map(({ pid, host, directoryPosition }) => ({
+    name: `process ${pid} on ${host}`,
+    position: directoryPosition ?? undefined,
+  }));
+  if (processes.some(({ roles }) => roles.includes('projector'))) {
+    all.push({ name: 'the projector', position: (await view.checkpoint())?.position });
+  }
+  return all.filter((one) => (one.position ?? -1) < position);
+}

@@ -1,0 +1,179 @@
+import { type Command, Option } from 'commander';
+import { skipEvent } from '../../../accounts/skip-event.ts';
+import { FuelError } from '../../../base/errors.ts';
+import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
+import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
+import { newEvent } from '../../../event-store/new-event.ts';
+import type { Place } from '../../../event-store/skipped-events.ts';
+import { retryParked } from '../../../pull/view/operate.ts';
+import { VIEW_NAME } from '../../../pull/view/projector.ts';
+import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
+import { NOTICES_GROUP } from '../../../push/notices/notifier.ts';
+import { GROUPS, type GroupName } from '../../../service/ops/followers.ts';
+import { facts } from '../../answers/columns.ts';
+import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
+import { addCommand, type Session } from '../command/command.ts';
+import { idOption, nameOption } from '../command/options.ts';
+import { replayWhereConsumed } from '../command/replay.ts';
+
+type Follower = typeof VIEW_NAME | GroupName;
+
+interface ParkedOptions {
+  readonly follower: Follower;
+}
+
+interface RetryOptions extends ParkedOptions {
+  readonly all?: true;
+}
+
+/** What happened to a retry. `null` where the follower, which tries again in its own time, has not said yet. */
+interface Retried {
+  readonly retried: number;
+  readonly still_parked: number | null;
+}
+
+export function addParkedCommands(projection: Command): void {
+  const parked = addCommand<ParkedOptions>(projection, {
+    usage: 'parked',
+    summary: 'list the events that a view or another follower of the log could not apply, oldest first',
+    example: 'fuel projection parked',
+    options: followerOption,
+    async work(session, _, { follower }) {
+      for await (const event of parkedOf(session, follower)) {
+        await session.out.row(PARKED_COLUMNS, event);
+      }
+      return 0;
+    },
+  });
+  addCommand<ParkedOptions>(parked, {
+    usage: 'show <position>',
+    summary: 'show one parked event with its data',
+    example: 'fuel projection parked show 1042',
+    options: followerOption,
+    work: show,
+  });
+  addCommand<RetryOptions>(parked, {
+    usage: 'retry [position]',
+    summary: 'apply a parked event again (or --all of them)',
+    example: 'fuel projection parked retry --all',
+    options: (command) => followerOption(command).option('--all', 'every parked event'),
+    changes: true,
+    work: retry,
+  });
+  addCommand<{ readonly reason: string }>(parked, {
+    usage: 'skip <position>',
+    summary: 'do without an event that can never be applied: one that closed its account, or a parked one',
+    example: 'fuel projection parked skip 1042 --reason "written by hand, without a name"',
+    options: (command) => command.requiredOption('--reason <reason>', 'why, for the auditors', nameOption),
+    changes: true,
+    work: skip,
+  });
+}
+
+/** The notices had parked an account's event too, where they met it. */
+async function skip(
+  { engines, clock, author, out }: Session,
+  [position = '']: readonly string[],
+  { reason }: { readonly reason: string },
+): Promise<number> {
+  await engines.bind();
+  const wanted = idOption(position);
+  const parked = await parkedTransactionEvent(engines, wanted);
+  const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
+  if (parked === undefined) await replayWhereConsumed(engines, NOTICES_GROUP);
+  const done =
+    parked === undefined ? 'skipped: its account is judged without it' : 'skipped: it is listed no more';
+  out.result({ skipped: Number(isNew) }, isNew ? done : 'it was skipped before');
+  return 0;
+}
+
+/** A skipped event is still there. */
+async function parkedTransactionEvent(
+  engines: Session['engines'],
+  position: number,
+): Promise<Place | undefined> {
+  const [byView] = await engines.view().parked({ after: position - 1, limit: 1 });
+  if (byView?.position === position) return byView;
+  const parked = await engines.subscriptions().parked(DELIVERIES_GROUP);
+  return parked.find(({ event }) => event.position === position)?.event;
+}
+
+function followerOption(command: Command): Command {
+  const names = [VIEW_NAME, ...GROUPS.map(({ name }) => name)];
+  return command.addOption(
+    new Option('--follower <name>', 'whose, as projection status names them')
+      .choices(names)
+      .default(VIEW_NAME),
+  );
+}
+
+async function* parkedOf({ engines, out }: Session, follower: Follower): AsyncGenerator<ParkedAnswer> {
+  const subscriptions = engines.subscriptions();
+  const parts = { store: engines.store(), view: engines.view(), subscriptions };
+  for await (const event of parkedBy(follower, parts)) yield parkedAnswer(follower, event);
+  if (follower === VIEW_NAME) return;
+  if (((await subscriptions.status(follower))?.parked ?? 0) > MAX_PARKED_READ)
+    out.note(`${follower} has parked more: only the oldest ${MAX_PARKED_READ} are listed`);
+}
+
+async function show(
+  session: Session,
+  [position = '']: readonly string[],
+  { follower }: ParkedOptions,
+): Promise<number> {
+  const { engines, out } = session;
+  const wanted = idOption(position);
+  let event: ParkedAnswer | undefined;
+  for await (const candidate of parkedOf(session, follower)) {
+    if (candidate.position === wanted) event = candidate;
+  }
+  if (event === undefined) throw notParked(wanted);
+  const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
+  const data = recorded?.data ?? null;
+  out.answer({ ...event, data }, [facts(PARKED_COLUMNS, event), { facts: [['Data', JSON.stringify(data)]] }]);
+  return 0;
+}
+
+async function retry(
+  session: Session,
+  [position]: readonly string[],
+  { follower, all }: RetryOptions,
+): Promise<number> {
+  const { engines, clock, author, out } = session;
+  if ((position === undefined) === (all === undefined)) {
+    throw new FuelError('USAGE', 'name one position or --all');
+  }
+  if (follower !== VIEW_NAME && position !== undefined) {
+    throw new FuelError('USAGE', `${follower} tries all of its parked events again: name --all`);
+  }
+  const only = position === undefined ? undefined : idOption(position);
+  await engines.bind();
+  const result: Retried =
+    follower === VIEW_NAME
+      ? await retryParked(engines.store(), engines.view(), { only, author, atMs: clock.now() })
+      : await replayParked(session, follower);
+  if (only !== undefined && result.retried === 0) throw notParked(only);
+  const later = `the processes of ${follower} handle them again; what they park again is listed then`;
+  const left = result.still_parked === null ? later : `still parked ${result.still_parked}`;
+  out.result(result, `retried ${result.retried}, ${left}`);
+  return result.still_parked === 0 || result.still_parked === null ? 0 : 1;
+}
+
+/** Hands the parked events of a group to its consumers again; recorded before, with the oldest of their positions. */
+async function replayParked({ engines, clock, author }: Session, group: GroupName): Promise<Retried> {
+  const subscriptions = engines.subscriptions();
+  const positions = (await subscriptions.parked(group)).map(({ event }) => event.position);
+  if (positions.length > 0) {
+    const data = { projection: group, positions };
+    const event = newEvent({ type: 'ParkedRetried', data }, author, clock.now());
+    await engines.store().append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+  }
+  return { retried: await subscriptions.replayParked(group), still_parked: null };
+}
+
+function notParked(position: number): FuelError {
+  return new FuelError(
+    'REFUSED',
+    `no event is parked at position ${position}: fuel projection parked lists them all`,
+  );
+}

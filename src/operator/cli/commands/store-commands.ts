@@ -1,0 +1,167 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { addressOf, assertNotMoved, markMoved, unmark } from '../../../accounts/moved-store.ts';
+import { assertBinding, trustMasterKey } from '../../../accounts/store-binding.ts';
+import { FuelError } from '../../../base/errors.ts';
+import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { openEmbeddedEvents, openEngines } from '../../../engines/engines.ts';
+import { EMBEDDED_FILES } from '../../../engines/sqlite/data-dir/embedded-files.ts';
+import { backupDataDir } from '../../backup/backup.ts';
+import type { CopyReport } from '../../copy/copy-store.ts';
+import { addCommand, addNoun, type Output, type Session } from '../command/command.ts';
+import { hasStore, requireStore } from '../command/command-engines.ts';
+import { nameOption } from '../command/options.ts';
+import { progressLine } from '../command/progress.ts';
+
+export function addStoreCommands(program: Command): void {
+  const store = addNoun(program, {
+    name: 'store',
+    summary: 'the stores behind the service',
+    example: 'fuel store backup /backups/2026-09-03',
+  });
+  addCommand(store, {
+    usage: 'backup <dir>',
+    summary:
+      'copy the embedded files, consistently, while the service runs; the copy can be used as FUEL_DATA_DIR',
+    example: 'fuel store backup /backups/2026-09-03',
+    ownStoreCheck: true,
+    async work({ config, clock, out }, [dir = '']) {
+      if (config.EVENTSTORE_URL !== undefined || config.MONGODB_URL !== undefined) {
+        out.note(
+          'only the embedded files are copied: engines are backed up by their own tools, see docs/operations/backup.md',
+        );
+      }
+      const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
+      out.result({ dir, ...manifest }, `copied ${manifest.files.join(', ')} to ${dir}`);
+      return 0;
+    },
+  });
+  addCopyCommand(store);
+  addUnmarkCommand(store);
+  addCommand<{ reason: string }>(store, {
+    usage: 'trust-key',
+    summary:
+      "accept the present master key as the store's, when the former one is lost for good: webhook secrets under " +
+      'that can not be read any more',
+    example: 'fuel store trust-key --reason "master.key lost with the disk of node 1"',
+    options: (command) =>
+      command
+        .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
+        .option('--actor <name>', 'who does this (default: the login name)', nameOption),
+    ownStoreCheck: true,
+    async work({ config, engines, clock, author, out }, _args, { reason }) {
+      requireStore(config);
+      await assertNotMoved(config, engines.store());
+      const fingerprint = await trustMasterKey(engines.store(), config, { author, reason, clock });
+      out.result({ fingerprint }, `the store's master key is ${fingerprint} (fingerprint) from now on`);
+      return 0;
+    },
+  });
+}
+
+function addUnmarkCommand(store: Command): void {
+  addCommand<{ reason: string }>(store, {
+    usage: 'unmark',
+    summary:
+      'use an embedded store again that "fuel store copy" has marked as moved, while nothing uses its copy',
+    example: 'fuel store unmark --reason "the cluster was given up before it was used"',
+    options: (command) =>
+      command
+        .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
+        .option('--actor <name>', 'who does this (default: the login name)', nameOption),
+    ownStoreCheck: true,
+    async work({ config, engines, clock, author, out }, _args, { reason }) {
+      if (config.EVENTSTORE_URL !== undefined) {
+        throw new FuelError('REFUSED', 'only an embedded store is marked as moved: leave EVENTSTORE_URL out');
+      }
+      const events = hasStore(config) ? engines.store() : undefined;
+      if (events !== undefined) await assertBinding(events, config);
+      const { to } = await unmark(reason, { folder: config.FUEL_DATA_DIR, store: events, author, clock });
+      out.result(
+        { unmarked: true, to },
+        `the store takes changes again; nothing may use ${to.join(' and ')}`,
+      );
+      return 0;
+    },
+  });
+}
+
+function addCopyCommand(store: Command): void {
+  addCommand(store, {
+    usage: 'copy',
+    summary:
+      'copy the embedded events into EventStoreDB (EVENTSTORE_URL) and the delivery log into MongoDB ' +
+      '(MONGODB_URL), while nothing runs on either; run it again to continue after an interruption',
+    example: 'EVENTSTORE_URL=esdb://node:2113 MONGODB_URL=mongodb://node/?replicaSet=rs0 fuel store copy',
+    options: (command) =>
+      command.option('--actor <name>', 'who does this (default: the login name)', nameOption),
+    ownStoreCheck: true,
+    work: copy,
+  });
+}
+
+async function copy({ config, engines, clock, author, out }: Session): Promise<number> {
+  if (config.EVENTSTORE_URL === undefined || config.MONGODB_URL === undefined) {
+    throw new FuelError(
+      'REFUSED',
+      'set both EVENTSTORE_URL and MONGODB_URL: the events and the delivery log are copied together',
+    );
+  }
+  if (!existsSync(join(config.FUEL_DATA_DIR, EMBEDDED_FILES.events))) {
+    throw new FuelError(
+      'REFUSED',
+      `${config.FUEL_DATA_DIR} has no embedded store: set FUEL_DATA_DIR to the folder that is copied`,
+    );
+  }
+  const embedded = await openEngines({ ...config, EVENTSTORE_URL: undefined, MONGODB_URL: undefined }, clock);
+  const events = openEmbeddedEvents(config, clock);
+  const progress = progressLine();
+  try {
+    const source = {
+      store: events,
+      erasedStreams: () => events.erasedStreams(),
+      deliveries: embedded.deliveryLog(),
+      coordination: embedded.coordination(),
+    };
+    const target = {
+      store: engines.store(),
+      deliveries: engines.deliveryLog(),
+      coordination: engines.coordination(),
+    };
+    for (const { store } of [source, target]) await assertBinding(store, config);
+    const to = [addressOf(config.EVENTSTORE_URL), addressOf(config.MONGODB_URL)];
+    const mark = { folder: config.FUEL_DATA_DIR, store: events, author, clock };
+    // Loaded here, since no other command needs it.
+    const { copyStore, parkedByGroup } = await import('../../copy/copy-store.ts');
+    const report = await copyStore({
+      source,
+      target,
+      author,
+      clock,
+      markMoved: () => markMoved(to, mark),
+      onProgress: ({ step, done }) => progress.show(`${step}: ${done}`),
+    });
+    progress.end();
+    print(report, out);
+    for (const { group, parked } of await parkedByGroup(embedded.subscriptions())) {
+      out.note(`${parked} events are parked in the group ${group} here: it receives them again there`);
+    }
+    return report.faults.length === 0 ? 0 : 1;
+  } finally {
+    progress.end();
+    await events.close();
+    await embedded.close();
+  }
+}
+
+function print({ events, deliveries, copiedBefore, faults }: CopyReport, out: Output): void {
+  for (const fault of faults) out.note(fault);
+  if (copiedBefore) out.note('it was copied before: this time it was only compared');
+  const verified = faults.length === 0;
+  const counts = `${events} events, ${deliveries ?? 0} deliveries`;
+  out.result(
+    { events, deliveries, verified },
+    verified ? `${counts}: copied, read back and found equal` : `${counts} are equal, the rest is not`,
+  );
+}

@@ -1,0 +1,153 @@
+import type { Command } from 'commander';
+import { openMasterKeys } from '../../../accounts/master-key.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Config } from '../../../base/config/config.ts';
+import { printableLine } from '../../../base/printable.ts';
+import type { AccountKey } from '../../../domain/account.ts';
+import { setWebhook, type WebhookOptions } from '../../../push/set-webhook.ts';
+import { createNameLookup } from '../../../push/targets/name-lookup.ts';
+import { resolveName } from '../../../push/targets/resolve-name.ts';
+import { facts } from '../../answers/columns.ts';
+import { outcomeAnswer, outcomeText } from '../../answers/delivery.ts';
+import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhook.ts';
+import { testWebhook } from '../../deliveries/test-webhook.ts';
+import { addKeyChange } from '../command/change.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { findKey, keyOf } from '../command/known-names.ts';
+import { reasonOption } from '../command/options.ts';
+
+const BY_OPERATOR = 'switched off by the operator';
+
+export function addWebhookCommands(program: Command): void {
+  const webhook = addNoun(program, {
+    name: 'webhook',
+    summary: "a key's webhook: where transactions are pushed to",
+    example: 'fuel webhook show a1b2c3d4e5',
+  });
+  addCommand(webhook, {
+    usage: 'set <prefix> <url>',
+    summary: 'set or change the URL; a secret that is generated with it is shown only once',
+    example: 'fuel webhook set a1b2c3d4e5 https://erp.example.com/fuel-events',
+    changes: true,
+    work: set,
+  });
+  addStateCommands(webhook);
+  addCommand(webhook, {
+    usage: 'test <prefix>',
+    summary: 'send one webhook.test now and show what the receiver answers',
+    example: 'fuel webhook test a1b2c3d4e5',
+    changes: true,
+    work: test,
+  });
+  addCommand(webhook, {
+    usage: 'show <prefix>',
+    summary: "show a key's webhook, whether it is on, and its failures in a row",
+    example: 'fuel webhook show a1b2c3d4e5',
+    async work({ engines, out }, [prefix = '']) {
+      const { entry, key } = await findKey(engines, prefix);
+      const document = webhookAnswer(entry.id, key, await engines.queue().health(prefix));
+      out.answer(document, [facts([...WEBHOOK_FACTS, ...HEALTH_FACTS], document)]);
+      return 0;
+    },
+  });
+}
+
+function addStateCommands(webhook: Command): void {
+  addKeyChange<{ reason?: string }>(webhook, {
+    usage: 'remove <prefix>',
+    summary: 'remove the URL: nothing is sent any more, what was pending ends as failed',
+    example: 'fuel webhook remove a1b2c3d4e5',
+    options: reasonOption,
+    change: (_, { reason }) => ({ type: 'RemoveWebhook', reason }),
+    answer,
+  });
+  addKeyChange(webhook, {
+    usage: 'enable <prefix>',
+    summary: 'switch a disabled webhook on again; its count of failures is reset',
+    example: 'fuel webhook enable a1b2c3d4e5',
+    change: () => ({ type: 'EnableWebhook' }),
+    afterwards: ({ engines }, prefix) => engines.queue().resetHealth(prefix),
+    answer,
+  });
+  addKeyChange<{ reason?: string }>(webhook, {
+    usage: 'disable <prefix>',
+    summary: 'switch a webhook off: nothing is queued for it until it is enabled',
+    example: 'fuel webhook disable a1b2c3d4e5 --reason "receiver is being moved"',
+    options: reasonOption,
+    change: async (_, { reason = BY_OPERATOR }, { session, prefix }) => ({
+      type: 'DisableWebhook',
+      reason,
+      evidence: await session.engines.queue().health(prefix),
+    }),
+    answer,
+  });
+}
+
+async function answer(accountId: number, key: AccountKey, { engines }: Session) {
+  return webhookAnswer(accountId, key, await engines.queue().health(key.prefix));
+}
+
+async function set(session: Session, [prefix = '', url = '']: readonly string[]): Promise<number> {
+  const { config, engines, clock, author, out } = session;
+  const store = engines.store();
+  const accountId = (await findKey(engines, prefix)).entry.id;
+  const ref = { accountId, prefix };
+  await engines.bind(); // before the master key is read: a lost one must not be replaced
+  const { changed, webhookSecret, warning, account } = await setWebhook(
+    { store, clock, author },
+    ref,
+    webhookOptions(config, clock, url),
+  );
+  const document = await answer(accountId, keyOf(account, prefix), session);
+  if (warning !== null) out.note(warning);
+  const done = changed ? `set to ${document.url}` : 'nothing to change: it is so already';
+  const secret =
+    webhookSecret === null ? '' : `\nwebhook secret: ${webhookSecret}\nKeep it now: it is never shown again.`;
+  const shown = { webhook_secret: webhookSecret, changed, ...document, warning };
+  if (webhookSecret === null) out.result(shown, done);
+  else await out.secret(shown, `${done}${secret}`, lostSecret(prefix, accountId));
+  return 0;
+}
+
+async function test(session: Session, [prefix = '']: readonly string[]): Promise<number> {
+  const { config, engines, clock, author, out } = session;
+  const store = engines.store();
+  const accountId = (await findKey(engines, prefix)).entry.id;
+  await engines.bind();
+  // Loaded here, since loading the HTTP client is slow and no other command needs it.
+  const { configuredSender } = await import('../../../push/sender/configured-sender.ts');
+  const sender = await configuredSender(config);
+  try {
+    const parts = { writer: { store, clock, author }, masterKeys: openMasterKeys(config), sender };
+    const { deliveryId, url, outcome, durationMs } = await testWebhook(parts, { accountId, prefix });
+    const duration = Math.round(durationMs);
+    const answer = outcomeAnswer(outcome);
+    const document = { delivery_id: deliveryId, url, ...answer, duration_ms: duration };
+    const verdict = outcome.ok ? 'the test succeeded' : 'the test failed';
+    out.result(
+      document,
+      `${verdict} after ${duration} ms: ${url} ${outcomeText(answer)}${answer.body ? `\n  ${printableLine(answer.body)}` : ''}`,
+    );
+    return outcome.ok ? 0 : 1;
+  } finally {
+    await sender.close();
+  }
+}
+
+/** What setting a webhook's URL needs, from the configuration of this process. */
+export function webhookOptions(config: Config, clock: Clock, url: string): WebhookOptions {
+  return {
+    url,
+    allowPrivate: config.FUEL_WEBHOOK_ALLOW_PRIVATE,
+    masterKeys: openMasterKeys(config),
+    names: createNameLookup({ resolve: resolveName, clock }),
+  };
+}
+
+function lostSecret(prefix: string, accountId: number): string {
+  return (
+    `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost, and a ` +
+    `key's secret is made once: switch the key off (fuel key off ${prefix}) and issue another ` +
+    `(fuel key issue ${accountId} --webhook-url …)`
+  );
+}

@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { FuelError } from '../../base/errors.ts';
+import { printable, withoutKeys } from '../../base/printable.ts';
+import { addAccountCommands } from './commands/account-commands.ts';
+import { addAuditCommand } from './commands/audit-command.ts';
+import { addDeliveryCommands } from './commands/delivery-commands.ts';
+import { addKeyCommands } from './commands/key-commands.ts';
+import { addProjectionCommands } from './commands/projection-commands.ts';
+import { addStoreCommands } from './commands/store-commands.ts';
+import { addTransactionCommands } from './commands/transaction-commands.ts';
+import { addVerifyCommand } from './commands/verify-command.ts';
+import { addWebhookCommands } from './commands/webhook-commands.ts';
+import { addCompletionCommand } from './guide/completion-command.ts';
+import { addHelpCommand } from './guide/help-command.ts';
+import { addConfigCommands } from './service/config-commands.ts';
+import { addDoctorCommand } from './service/doctor-command.ts';
+import { addMockCommand } from './service/mock-command.ts';
+import { addServeCommand } from './service/serve-command.ts';
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+/** Runs one command line; sets `process.exitCode`: 0 done, 1 refused or failed, 2 wrong usage. */
+export async function main(argv: readonly string[]): Promise<void> {
+  endOnLostOutput();
+  try {
+    await createProgram().parseAsync([...argv]);
+  } catch (error) {
+    process.exitCode = report(error);
+  }
+}
+
+export function createProgram(): Command {
+  const program = new Command('fuel')
+    .description('Fuel transaction integration service: run it, provision customers, import, audit.')
+    .version(version())
+    .addHelpText(
+      'after',
+      '\nExample:\n  fuel serve\n\nEvery command explains itself: fuel <noun> <verb> --help',
+    )
+    .exitOverride()
+    .enablePositionalOptions() // `parked show 7 --json`: the option belongs to show, though parked has it too
+    .configureOutput({ writeErr: printError, outputError: (text, write) => write(text) });
+  addServeCommand(program);
+  addAccountCommands(program);
+  addKeyCommands(program);
+  addWebhookCommands(program);
+  addDeliveryCommands(program);
+  addTransactionCommands(program);
+  addProjectionCommands(program);
+  addVerifyCommand(program);
+  addAuditCommand(program);
+  addStoreCommands(program);
+  addConfigCommands(program);
+  addDoctorCommand(program);
+  addMockCommand(program);
+  addCompletionCommand(program);
+  addHelpCommand(program);
+  return program;
+}
+
+function report(error: unknown): number {
+  if (error instanceof InvalidArgumentError) {
+    printError(`fuel: USAGE: ${error.message}\n`);
+    return EXIT_USAGE;
+  }
+  // Commander has already printed its help, version and errors.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
+  if (error instanceof FuelError) {
+    const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+    printError(`fuel: ${error.code}: ${error.message}${cause}\n`);
+    return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED;
+  }
+  printError(`fuel: unexpected: ${error instanceof Error ? error.stack : String(error)}\n`);
+  return EXIT_FAILED;
+}
+
+/** Escaped, since a message may quote an argument, a file or a name. */
+function printError(text: string): void {
+  process.stderr.write(printable(withoutKeys(text)));
+}
+
+/** `fuel audit | head` closes the pipe when it has read enough: not an error. A full disk is one. */
+function endOnLostOutput(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    const what =
+      'standard output can not be written: what was printed is not complete, what was recorded stays';
+    process.exit(report(new FuelError('OUTPUT_LOST', what, { cause: error })));
+  });
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Mock } from '../../../customers/mock/mock.ts';
+import { KINDS } from '../../../customers/mock/mock-webhooks.ts';
+import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { abortOnInterrupt, type Output, output } from '../command/command.ts';
+import { idOption } from '../command/options.ts';
+
+const DEFAULT_PORT = 8450;
+const MAX_PORT = 65_534; // the next one is the control listener's
+
+export function addMockCommand(program: Command): void {
+  program
+    .command('mock')
+    .description("serve the API on generated data, for a customer's own tests; it sends webhooks on demand")
+    .option('--seed <n>', 'the same seed gives the same transactions, key and secret', idOption, 1)
+    .option(
+      '--port <n>',
+      'where the API listens; the next one takes the requests for webhooks; 0: any',
+      portOption,
+      DEFAULT_PORT,
+    )
+    .option('--json', 'print one JSON document and nothing else')
+    .addHelpText('after', '\nExample:\n  fuel mock --seed 7 --port 8450')
+    .action(async ({ json, ...options }: { json?: true; seed: number; port: number }) => {
+      process.exitCode = await serveMock(options, output(json === true));
+    });
+}
+
+/** Runs until SIGTERM or SIGINT (exit 0), or until a part fails. */
+async function serveMock(options: { seed: number; port: number }, out: Output): Promise<number> {
+  const signal = abortOnInterrupt();
+  const { startMock } = await import('../../../customers/mock/mock.ts'); // loads the servers, which no other command needs
+  const mock = await startMock(options);
+  try {
+    if (!signal.aborted) {
+      show(mock, out);
+      await Promise.race([once(signal, 'abort'), mock.failed]);
+    }
+  } finally {
+    await mock.stop();
+  }
+  return 0;
+}
+
+function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
+  const { key, webhookSecret, shownIds } = data;
+  const [from, to] = [formatDateTime(data.fromMs), formatDateTime(data.toMs)];
+  const document = {
+    ...{ base_url: baseUrl, ca_file: caFile, key, webhook_secret: webhookSecret, control_url: controlUrl },
+    ...{ from, to, transactions: shownIds.length },
+  };
+  const kinds = Object.entries(KINDS).map(([kind, what]) => `#   ${kind.padEnd(9)}  ${what}`);
+  const text = [
+    '# Paste these lines into the shell in which you try your programs:',
+    `export BASE_URL=${baseUrl}`,
+    `export API_KEY=${key}`,
+    `export WEBHOOK_SECRET=${webhookSecret}`,
+    `export CURL_CA_BUNDLE='${caFile}' NODE_EXTRA_CA_CERTS='${caFile}'`,
+    `export MOCK=${controlUrl}`,
+    `export FROM=${from} TO=${to}`,
+    '',
+    `# ${shownIds.length} transactions were created in that time.`,
+    '# Ask for a webhook to your receiver:',
+    '#   curl "$MOCK/send" -d kind=good -d url=https://localhost:8444/fuel-events',
+    '# Kinds:',
+    ...kinds,
+    '# Void a transaction, so that the API does not show it any more:',
+    `#   curl "$MOCK/void" -d transaction=${shownIds[0]}`,
+    '# Ctrl-C ends it and leaves nothing.',
+  ];
+  out.result(document, text.join('\n'));
+}
+
+function portOption(text: string): number {
+  const port = idOption(text);
+  if (port > MAX_PORT) throw new InvalidArgumentError(`It must be at most ${MAX_PORT}.`);
+  return port;
+}

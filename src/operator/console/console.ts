@@ -1,0 +1,107 @@
+import type Koa from 'koa';
+import type { Clock } from '../../base/clock.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import { OPS_STATUS, type Readiness } from '../../service/ops/ops-server.ts';
+import { assetAt } from './assets.ts';
+import type { ConsoleParts } from './figures/parts.ts';
+import { isCrossSite, isKnownHost } from './host-check.ts';
+import type { MadePage, PageMaker } from './page-maker.ts';
+
+const HEADERS = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types fuel-console',
+  ].join('; '),
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+} as const;
+
+const STATUS_OF = {
+  ok: OPS_STATUS.ok,
+  'not found': OPS_STATUS.notFound,
+  malformed: OPS_STATUS.malformed,
+  unavailable: OPS_STATUS.unavailable,
+} as const satisfies Record<MadePage['outcome'], number>;
+
+export interface ConsoleOptions {
+  /** Names, besides addresses and `localhost`, under which it may be asked for. */
+  readonly hosts: readonly string[];
+  readonly environment: ConsoleParts['environment'];
+  readonly clock: Clock;
+  readonly readiness: () => Readiness | Promise<Readiness>;
+}
+
+/** The operator's console: pages that show the service and change nothing. */
+export class Console {
+  readonly #options: ConsoleOptions;
+  #parts: ConsoleParts | undefined;
+  #maker: Promise<PageMaker> | undefined;
+
+  constructor(options: ConsoleOptions) {
+    this.#options = options;
+  }
+
+  /** From now on pages show this, instead of what the start waits for. */
+  serve(parts: ConsoleParts): void {
+    this.#parts = parts;
+  }
+
+  /** Answers every request that it gets. */
+  readonly handle: Koa.Middleware = async (ctx) => {
+    ctx.set(HEADERS);
+    if (!isKnownHost(ctx.req.headers.host, this.#options.hosts)) {
+      ctx.status = OPS_STATUS.otherHost;
+      ctx.body =
+        'The console is not served under this name: use an address or localhost, or add it to FUEL_OPS_HOSTS.\n';
+    } else if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+      ctx.status = OPS_STATUS.methodNotAllowed;
+      ctx.set('Allow', 'GET, HEAD');
+      ctx.body = 'The console only shows: commands change.\n';
+    } else if (isCrossSite(ctx.req.headers)) {
+      ctx.status = OPS_STATUS.refused;
+      ctx.body = 'Other sites can not read the console.\n';
+    } else {
+      await this.#answer(ctx);
+    }
+  };
+
+  async #answer(ctx: Koa.Context): Promise<void> {
+    const asset = assetAt(ctx.path);
+    if (asset !== undefined) {
+      ctx.set({ ETag: asset.etag, 'Cache-Control': 'no-cache' });
+      ctx.type = asset.type;
+      if (isUnchanged(ctx, asset.etag)) return;
+      ctx.body = asset.body;
+      return;
+    }
+    this.#maker ??= this.#load();
+    const page = await (await this.#maker).page(ctx.path, ctx.querystring);
+    ctx.set({ ETag: page.etag, 'X-As-Of': formatDateTime(page.atMs) });
+    ctx.type = 'text/html';
+    if (isUnchanged(ctx, page.etag)) return;
+    ctx.status = STATUS_OF[page.outcome];
+    ctx.body = page.document();
+  }
+
+  /** The pages are loaded when somebody looks: a start is not delayed by them. */
+  async #load(): Promise<PageMaker> {
+    const { PageMaker } = await import('./page-maker.ts');
+    return new PageMaker({ ...this.#options, parts: () => this.#parts });
+  }
+}
+
+function isUnchanged(ctx: Koa.Context, etag: string): boolean {
+  if (ctx.get('If-None-Match') !== etag) return false;
+  ctx.status = OPS_STATUS.unchanged;
+  return true;
+}

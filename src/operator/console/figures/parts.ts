@@ -1,0 +1,60 @@
+import type { Directory } from '../../../../projections/directory.ts';
+import type { Clock } from '../../../base/clock.ts';
+import type { Coordination } from '../../../base/coordination/coordination.ts';
+import type { DiskState } from '../../../base/disk/disk.ts';
+import type { Environment } from '../../../domain/account-events.ts';
+import type { Damage, EventStore, PersistentSubscriptions } from '../../../event-store/event-store.ts';
+import type { TransactionsView } from '../../../pull/view/transactions-view.ts';
+import type { ViewBuild } from '../../../pull/view/view-build.ts';
+import type { BoundedReads } from '../../../push/queue/bounded-reads.ts';
+import type { DeliveryQueue } from '../../../push/queue/delivery-queue.ts';
+import type { AttemptHistory, FigureHistory } from '../../../service/ops/history.ts';
+import type { Readiness } from '../../../service/ops/ops-server.ts';
+
+/** A nightly verification that this process made. */
+export interface Proof {
+  readonly atMs: number;
+  /** How many rows and deliveries it repaired. */
+  readonly view: number;
+  readonly deliveries: number;
+  readonly damage: readonly Damage[];
+}
+
+/** How an access check answers a request, as the pull API does. */
+export type GateCode =
+  | 'INVALID_API_KEY'
+  | 'API_INTEGRATION_NOT_ENABLED'
+  | 'NO_ACTIVE_CHARGING_PROFILE'
+  | 'SERVICE_UNAVAILABLE';
+
+/** What the console reads. It changes nothing. */
+export interface ConsoleParts {
+  readonly environment: Environment;
+  readonly retentionMs: number;
+  readonly clock: Clock;
+  /** This process's id. */
+  readonly id: string;
+  readonly roles: readonly string[];
+  readonly startedAtMs: number;
+  readonly store: EventStore;
+  readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked' | 'parked' | 'find'> & {
+    readonly build: Pick<ViewBuild, 'checkpoint'>;
+  };
+  readonly subscriptions: Pick<PersistentSubscriptions, 'status' | 'parked'>;
+  readonly queue: DeliveryQueue;
+  readonly reads: BoundedReads;
+  readonly coordination: Pick<Coordination, 'holder' | 'live'>;
+  /** As live as the access checks of this process. */
+  readonly directory: Pick<Directory, 'states' | 'account' | 'key' | 'changes' | 'counts'>;
+  readonly attempts: Pick<AttemptHistory, 'minutes'>;
+  readonly history: Pick<FigureHistory, 'readings'>;
+  readonly readiness: () => Readiness | Promise<Readiness>;
+  /** When the certificate of the pull API ends; `undefined` where this process has none. */
+  readonly certificateEndsAtMs: () => Promise<number | undefined>;
+  /** The disk of the embedded files; `undefined` where there are none. */
+  readonly disk: () => Promise<DiskState | undefined>;
+  readonly lastProof: () => Proof | undefined;
+  /** What of the event store is damaged, as far as that is known. */
+  readonly damage: () => Promise<readonly Damage[]>;
+  readonly statusOf: (code: GateCode) => number;
+}

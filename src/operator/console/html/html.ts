@@ -1,0 +1,32 @@
+import { html as markup } from 'htm/preact';
+import type { VNode } from 'preact';
+import { renderToString } from 'preact-render-to-string';
+import { printable, printableLine } from '../../../base/printable.ts';
+
+/**
+ * Markup with values in it: every value is escaped, as text or as an attribute. Nothing else makes HTML, and names of
+ * elements and attributes are never values.
+ */
+export const html: (strings: TemplateStringsArray, ...values: readonly unknown[]) => VNode = markup;
+
+export function render(content: VNode): string {
+  return renderToString(content);
+}
+
+const MAX_LINE = 200;
+const MAX_TEXT = 1_000;
+
+/** Text from outside on one line, cut: what could change its direction or its end is shown, not done. */
+export function line(text: string, maxCharacters = MAX_LINE): string {
+  const shown = printableLine(text.slice(0, maxCharacters));
+  return text.length > maxCharacters ? `${shown}…` : shown;
+}
+
+/** Text of several lines, such as an answer's body; with how much of it is left out. */
+export function block(text: string): VNode {
+  const cut =
+    text.length > MAX_TEXT
+      ? html`<p class="note">The first ${MAX_TEXT} of ${text.length} characters.</p>`
+      : null;
+  return html`<pre>${printable(text.slice(0, MAX_TEXT))}</pre>${cut}`;
+}

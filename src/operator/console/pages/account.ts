@@ -1,0 +1,123 @@
+import type { VNode } from 'preact';
+import { noAccessReason } from '../../../accounts/account-state.ts';
+import type { AccountEvent } from '../../../domain/account-events.ts';
+import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { accountAnswer, accountSections } from '../../answers/account.ts';
+import { type Column, state, table, time } from '../../answers/columns.ts';
+import { type Gate, type GateOptions, gatesOf } from '../figures/gates.ts';
+import { accountTail, type LoggedEvent } from '../figures/tails.ts';
+import { cmd, commands } from '../html/commands.ts';
+import { html, line } from '../html/html.ts';
+import type { Page, PageContext } from '../html/layout.ts';
+import { notFound } from '../html/problems.ts';
+import { sectionOf, tableOf } from '../html/table.ts';
+import { shown } from '../html/values.ts';
+
+const MAX_EVENTS = 50;
+
+export async function accountPage({ parts, name }: PageContext): Promise<Page> {
+  const id = Number(name);
+  const entry = /^\d{1,16}$/.test(name) ? parts.directory.account(id) : undefined;
+  if (entry === undefined) {
+    return notFound(`Account ${name}`, 'No account with this id was opened.', [
+      cmd('Every account')`account list`,
+    ]);
+  }
+  const events = await accountTail(parts.store, entry);
+  const { account } = entry;
+  const nowMs = parts.clock.now();
+  const access =
+    account === undefined
+      ? 'unreadable'
+      : noAccessReason(account, nowMs) === undefined
+        ? 'access'
+        : 'no access';
+  const profile = [...(account?.profiles.keys() ?? [])].at(-1) ?? 'NAME';
+  const [first, ...others] = accountSections(accountAnswer(entry)).map(sectionOf);
+  return {
+    title: `Account ${id}`,
+    main: html`<h1>Account ${id} ${line(account?.name ?? '')} ${shown(state(access))}</h1>
+      <section class=${account === undefined ? 'problem' : undefined}>${first}</section>
+      <section>${gatesTable({ account, statusOf: parts.statusOf, nowMs, events })}</section>
+      <p><a href=${`/deliveries?account=${id}`}>Its deliveries</a>, <a href=${`/deliveries?account=${id}&state=failed`}>those that failed</a></p>
+      ${others.map((section) => html`<section>${section}</section>`)}
+      <section>${eventsTable(events)}</section>
+      ${commands([
+        cmd('The same on the command line')`account show ${id}`,
+        account?.integrationEnabled === false
+          ? cmd('Switch the integration on')`account integration ${id} on`
+          : cmd('Switch the integration off')`account integration ${id} off --reason WHY`,
+        cmd(
+          'Renew or set a charging profile',
+        )`account profile ${id} --profile ${profile} --from ${formatDateTime(nowMs - (nowMs % 86_400_000))}`,
+        cmd('Issue a key')`key issue ${id} --label LABEL`,
+        cmd('Everything that happened to it')`audit --account ${id} --newest`,
+      ])}`,
+  };
+}
+
+const GATES: readonly Column<Gate>[] = [
+  { head: 'Check', cell: ({ check }) => check },
+  {
+    head: 'Now',
+    cell: ({ answer }) => (answer === undefined ? state('passes', 'good') : state('refuses', 'bad')),
+  },
+  {
+    head: 'Requests get',
+    cell: ({ answer }) => (answer === undefined ? 'passes' : `answers ${answer}`),
+  },
+  { head: 'Since', cell: ({ sinceMs }) => (sinceMs === undefined ? 'unknown' : time(sinceMs)) },
+  { head: 'Why', cell: ({ why }) => why },
+];
+
+export function gatesTable(options: GateOptions): VNode {
+  return tableOf(
+    table('Access as it stands now', GATES, {
+      of: gatesOf(options),
+      idOf: ({ check }) => check,
+      empty: 'none',
+    }),
+  );
+}
+
+type DataMember<E> = E extends { readonly data: infer Data } ? keyof Data : never;
+
+/** What is shown of an event's data: nothing secret, and nothing that grows. */
+const SHOWN: readonly DataMember<AccountEvent>[] = [
+  'prefix',
+  'reason',
+  'url',
+  'profile',
+  'from',
+  'to',
+  'name',
+  'corporate_id',
+  'corporate_group_id',
+  'failed_in_a_row',
+];
+const EVENTS: readonly Column<LoggedEvent>[] = [
+  { head: 'Time', cell: ({ atMs }) => time(atMs) },
+  { head: 'Event', cell: ({ type }) => type },
+  { head: 'By', cell: ({ actor }) => actor ?? 'unknown' },
+  { head: 'Command', cell: ({ command }) => command ?? 'unknown' },
+  { head: 'Details', cell: ({ data }) => detailsOf(data, SHOWN) },
+];
+
+/** Text and numbers of an event's data by their names. */
+export function detailsOf(
+  data: Readonly<Record<string, unknown>>,
+  names: readonly string[] = Object.keys(data),
+): string[] {
+  const simple = names.filter((name) => ['string', 'number'].includes(typeof data[name]));
+  return simple.map((name) => `${name.replaceAll('_', ' ')} ${line(String(data[name]), 120)}`);
+}
+
+export function eventsTable(events: readonly LoggedEvent[]): VNode {
+  return tableOf(
+    table(`Its newest events, at most ${MAX_EVENTS}`, EVENTS, {
+      of: events.slice(0, MAX_EVENTS),
+      idOf: ({ revision }) => revision,
+      empty: 'None.',
+    }),
+  );
+}

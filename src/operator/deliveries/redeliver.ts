@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
+import { FuelError } from '../../base/errors.ts';
+import { transactionStream } from '../../domain/transaction-events.ts';
+import { type EventStore, isDamaged, Unreadable } from '../../event-store/event-store.ts';
+import { readInParts } from '../../event-store/read-in-parts.ts';
+import type { DeliveryQueue, DeliverySummary } from '../../push/queue/delivery-queue.ts';
+
+/** Due times are spread like this, so that redelivered deliveries leave a receiver capacity for live ones. */
+const REDELIVERED_PER_SECOND = 50;
+
+const PAGE = 500;
+const WITHDRAWALS = new Set(['TransactionVoided', 'TransactionCancelled']);
+
+export interface RedeliverOptions {
+  readonly writer: AccountWriter;
+  readonly queue: DeliveryQueue;
+  readonly onRefused: (what: string, reason: string) => void;
+  readonly onProgress: (counts: RedeliverCounts) => void;
+  /** Ends the work between two pages; the same command, given again, continues with the rest. */
+  readonly signal: AbortSignal;
+}
+
+export interface RedeliverCounts {
+  readonly redelivered: number;
+  /** Pending already: for the first time, or because the same command was given before. */
+  readonly unchanged: number;
+  readonly refused: number;
+}
+
+export interface FailedOfKey {
+  readonly accountId: number;
+  readonly prefix: string;
+  readonly sinceMs: number | null;
+  readonly untilMs: number | null;
+}
+
+/**
+ * Redelivers the deliveries with these ids: failed ones, with `force` delivered ones too. One that is refused is
+ * reported with the reason, and the others are redelivered all the same. The request is recorded in the streams of
+ * the accounts first.
+ */
+export async function redeliverByIds(
+  ids: readonly string[],
+  force: boolean,
+  options: RedeliverOptions,
+): Promise<RedeliverCounts> {
+  const redelivery = new Redelivery(options, force);
+  const known: DeliverySummary[] = [];
+  for (const id of new Set(ids)) {
+    const delivery = await options.queue.find(id);
+    if (delivery === undefined) redelivery.refuse(id, 'there is no such delivery: fuel delivery list');
+    else known.push(delivery);
+  }
+  for (const ofKey of Map.groupBy(known, ({ prefix }) => prefix).values()) {
+    const eligible = await redelivery.eligible(ofKey);
+    if (eligible.length === 0) continue;
+    if (await redelivery.record(eligible)) await redelivery.makeDue(eligible);
+  }
+  return redelivery.counts;
+}
+
+/** Redelivers every failed delivery of a key that was created in the given time. Throws `REFUSED`. */
+export async function redeliverFailed(
+  { accountId, prefix, sinceMs, untilMs }: FailedOfKey,
+  options: RedeliverOptions,
+): Promise<RedeliverCounts> {
+  const { writer, queue, signal } = options;
+  await changeAccount(writer, accountId, [
+    { type: 'RequestRedelivery', accountId, prefix, deliveryIds: null, sinceMs, untilMs, force: false },
+  ]);
+  const redelivery = new Redelivery(options, false);
+  const filter = {
+    prefix,
+    state: 'failed',
+    sinceMs: sinceMs ?? undefined,
+    untilMs: untilMs ?? undefined,
+  } as const;
+  let after: DeliverySummary | undefined;
+  do {
+    const page = await queue.list(filter, { limit: PAGE, after });
+    await redelivery.makeDue(await redelivery.eligible(page));
+    after = page.length < PAGE ? undefined : page.at(-1);
+  } while (after !== undefined && !signal.aborted);
+  return redelivery.counts;
+}
+
+class Redelivery {
+  readonly #options: RedeliverOptions;
+  readonly #force: boolean;
+  readonly #startedAtMs: number;
+  readonly #correlationId = randomUUID();
+  #redelivered = 0;
+  #unchanged = 0;
+  #refused = 0;
+
+  constructor(options: RedeliverOptions, force: boolean) {
+    this.#options = options;
+    this.#force = force;
+    this.#startedAtMs = options.writer.clock.now();
+  }
+
+  get counts(): RedeliverCounts {
+    return { redelivered: this.#redelivered, unchanged: this.#unchanged, refused: this.#refused };
+  }
+
+  refuse(what: string, reason: string): void {
+    this.#refused += 1;
+    this.#options.onRefused(what, reason);
+  }
+
+  /** Those that may be redelivered by their state and their transaction; the others are counted. */
+  async eligible(deliveries: readonly DeliverySummary[]): Promise<DeliverySummary[]> {
+    const gone = await goneTransactions(this.#options.writer.store, deliveries);
+    return deliveries.filter((delivery) => {
+      const { id, state, transactionId } = delivery;
+      const reason = gone.get(transactionId) ?? this.#ineligibleReason(delivery);
+      if (reason !== undefined) this.refuse(id, reason);
+      else if (state === 'pending' || state === 'held') this.#unchanged += 1;
+      else return true;
+      return false;
+    });
+  }
+
+  /** Records the request; `false` where the key takes no deliveries now. */
+  async record(deliveries: readonly DeliverySummary[]): Promise<boolean> {
+    const [{ accountId, prefix } = { accountId: 0, prefix: '' }] = deliveries;
+    const { writer } = this.#options;
+    const author = { ...writer.author, correlationId: this.#correlationId };
+    const deliveryIds = deliveries.map(({ id }) => id);
+    const range = { sinceMs: null, untilMs: null };
+    try {
+      await changeAccount({ ...writer, author }, accountId, [
+        { type: 'RequestRedelivery', accountId, prefix, deliveryIds, ...range, force: this.#force },
+      ]);
+      return true;
+    } catch (error) {
+      if (!(error instanceof FuelError) || error.code !== 'REFUSED') throw error;
+      for (const id of deliveryIds) this.refuse(id, error.message);
+      return false;
+    }
+  }
+
+  async makeDue(deliveries: readonly DeliverySummary[]): Promise<void> {
+    for (const { id } of deliveries) {
+      const dueAtMs = this.#startedAtMs + Math.floor((this.#redelivered * 1000) / REDELIVERED_PER_SECOND);
+      const result = await this.#options.queue.redeliver(id, { force: this.#force, dueAtMs });
+      if (result === 'due') this.#redelivered += 1;
+      else if (result === 'pending') this.#unchanged += 1;
+      else this.refuse(id, result === 'not known' ? 'it was removed meanwhile' : WHY_NOT[result]);
+      this.#options.onProgress(this.counts);
+    }
+  }
+
+  #ineligibleReason({ state }: DeliverySummary): string | undefined {
+    if (state === 'withdrawn') return WHY_NOT.withdrawn;
+    return state === 'delivered' && !this.#force ? WHY_NOT.delivered : undefined;
+  }
+}
+
+const WHY_NOT = {
+  withdrawn: 'its transaction was voided or cancelled, so it is never sent again',
+  delivered: 'it was delivered already: use --force to send it once more',
+} as const;
+
+/** Why a transaction is never sent again: by its events, which the delivery log may not know yet. */
+async function goneTransactions(
+  store: EventStore,
+  deliveries: readonly DeliverySummary[],
+): Promise<ReadonlyMap<number, string>> {
+  const ids = [...new Set(deliveries.map(({ transactionId }) => transactionId))];
+  const idOf = new Map(ids.map((id) => [transactionStream(id), id]));
+  const gone = new Map<number, string>();
+  for await (const [stream, history] of readInParts(store, [...idOf.keys()])) {
+    const id = idOf.get(stream) as number;
+    if (history.some(isDamaged) || history[0]?.data instanceof Unreadable)
+      gone.set(id, 'an event of its transaction can not be read: fuel verify');
+    else if (history.some(({ type }) => WITHDRAWALS.has(type))) gone.set(id, WHY_NOT.withdrawn);
+    else if (history.length === 0) gone.set(id, 'its transaction was erased, so it is never sent again');
+  }
+  return gone;
+}

@@ -1,0 +1,51 @@
+import { Directory } from '../../../projections/directory.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Environment } from '../../domain/account-events.ts';
+import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import { projectEvent } from '../../pull/record/project-event.ts';
+import { AccountHistory } from '../../push/fan-out/account-history.ts';
+import { decideAsOf } from '../../push/fan-out/decide-event.ts';
+import type { DeliveryQueue, DeliverySummary } from '../../push/queue/delivery-queue.ts';
+
+/** More keys than any account has. */
+const MAX_KEYS = 1_000;
+
+export interface TransactionDeliveries {
+  readonly deliveries: readonly DeliverySummary[];
+  /** Every key of the account that has no delivery, with the reason. */
+  readonly notSent: readonly { readonly key: string; readonly reason: string }[];
+}
+
+export interface TransactionDeliveriesOptions {
+  readonly store: EventStore;
+  readonly queue: DeliveryQueue;
+  readonly clock: Clock;
+  readonly environment: Environment;
+  readonly retentionMs: number;
+}
+
+/** The deliveries of a transaction, and why its account's other keys have none; `events` are its stream. */
+export async function transactionDeliveries(
+  transactionId: number,
+  events: readonly RecordedEvent[],
+  { store, queue, clock, environment, retentionMs }: TransactionDeliveriesOptions,
+): Promise<TransactionDeliveries> {
+  const deliveries = await queue.list({ transactionId }, { limit: MAX_KEYS });
+  const [first] = events;
+  const projected = first && projectEvent(first);
+  if (first === undefined || projected === undefined || 'parkReason' in projected) {
+    return { deliveries, notSent: [] };
+  }
+  const { change } = projected;
+  if (change.kind !== 'show') return { deliveries, notSent: [] };
+  const history = new AccountHistory({ store, directory: new Directory() });
+  const decided = await decideAsOf(first, change.row, { history, clock, environment, retentionMs });
+  if ('unreadable' in decided) return { deliveries, notSent: [] };
+  const sent = new Set(deliveries.map(({ prefix }) => prefix));
+  const waiting = decided.owed.map(({ prefix }) => ({
+    key: prefix,
+    reason: 'it is owed and not queued yet',
+  }));
+  const notSent = [...decided.notSent, ...waiting].filter(({ key }) => !sent.has(key));
+  return { deliveries, notSent };
+}

@@ -1,0 +1,76 @@
+import type { Clock } from '../../base/clock.ts';
+import { FuelError } from '../../base/errors.ts';
+import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import { transactionStream } from '../../domain/transaction-events.ts';
+import { printableData } from '../../event-store/codec.ts';
+import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import { type Author, newEvent } from '../../event-store/new-event.ts';
+import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import { type ErasedBytesOptions, type Remainder, removeErasedBytes } from './erased-bytes.ts';
+
+/** For other readers and writers of the embedded files. */
+const MAX_WAIT_MS = 10_000;
+/** Of a record's text: more than it has in common with other records, and less than a page of the file. */
+const SEARCHED_CHARACTERS = 800;
+
+export interface ErasureOptions {
+  readonly store: EventStore;
+  readonly queue: Pick<DeliveryQueue, 'erase'>;
+  readonly view: Pick<TransactionsView, 'find' | 'erase'>;
+  /** The embedded files, also where engines are used: a store that was copied leaves its files. */
+  readonly files: Pick<ErasedBytesOptions, 'folder' | 'databases' | 'compact'>;
+  readonly clock: Clock;
+  readonly author: Author;
+  readonly reason: string;
+}
+
+/**
+ * Erases a transaction: records `TransactionErased`, then removes the events, the deliveries, the row of the view, and
+ * last its bytes from the embedded files. In this order it can be repeated after a crash. Returns the files that may
+ * still contain it. Rejects with `REFUSED` where the transaction was never recorded.
+ */
+export async function eraseTransaction(id: number, options: ErasureOptions): Promise<readonly Remainder[]> {
+  const { store, queue, view, files, clock } = options;
+  const stream = transactionStream(id);
+  const events = await store.readStream(stream);
+  const row = await view.find(id);
+  if (!(await store.isErased(stream))) {
+    if (events.length === 0) {
+      throw new FuelError('REFUSED', `transaction ${id} was never recorded: there is nothing to erase`);
+    }
+    await record(id, events, options);
+    await store.erase(stream);
+  }
+  await queue.erase(id, clock.now());
+  await view.erase(id);
+  const shown = row === undefined || row === 'hidden' ? [] : [row.head];
+  return removeErasedBytes({
+    ...files,
+    texts: [...events.map(textOf), ...shown]
+      .filter((text) => text !== '')
+      .map((text) => text.slice(0, SEARCHED_CHARACTERS)),
+    withinMs: MAX_WAIT_MS,
+  });
+}
+
+/** As it is stored; empty where there is no text to search for. */
+function textOf(event: RecordedEvent): string {
+  const data = printableData(event);
+  return data === null ? '' : JSON.stringify(data);
+}
+
+async function record(
+  id: number,
+  [first]: readonly RecordedEvent[],
+  { store, clock, author, reason }: ErasureOptions,
+): Promise<void> {
+  const accountId = (first?.data as { account_id?: unknown } | undefined)?.account_id;
+  const data = {
+    transaction_id: id,
+    account_id: typeof accountId === 'number' ? accountId : null,
+    reason,
+  };
+  const event = newEvent({ type: 'TransactionErased', data }, author, clock.now());
+  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+}

@@ -1,0 +1,92 @@
+import type { Clock } from '../../base/clock.ts';
+import { record } from '../../domain/decision.ts';
+import {
+  decideTransaction,
+  evolveTransaction,
+  NO_TRANSACTION,
+  type TransactionState,
+} from '../../domain/transaction.ts';
+import {
+  isRecordingType,
+  type TransactionEvent,
+  type TransactionEventType,
+} from '../../domain/transaction-events.ts';
+import { decode } from '../../event-store/codec.ts';
+import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import type { JsonText } from '../../event-store/json-text.ts';
+import { type LineCounts, type LineDecider, recordLines } from '../../event-store/lines/record-lines.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import type { ImportedEvent } from './parse-line.ts';
+import { parsedImport } from './parsed-import.ts';
+
+export type ImportCounts = LineCounts;
+
+export interface ImportOptions {
+  readonly store: Pick<EventStore, 'readStreams' | 'append'>;
+  readonly input: AsyncIterable<Buffer>;
+  readonly author: Author;
+  readonly clock: Clock;
+  readonly onRefused: (lineNumber: number, reason: string) => void;
+  readonly onProgress: (counts: ImportCounts) => void;
+  /** Ends the import between two batches. What was recorded stays; the same file can be imported again. */
+  readonly signal: AbortSignal;
+}
+
+const BATCH_CHARACTERS = 4 * 1024 * 1024;
+
+/**
+ * Records transaction events from lines of JSON, in batches. Each line is recorded, unchanged (the same was recorded
+ * before) or refused with a reason, independently of the others. A repeated or interrupted import records only what is
+ * missing.
+ */
+export function importTransactions(options: ImportOptions): Promise<ImportCounts> {
+  return recordLines({
+    ...options,
+    lines: parsedImport(options.input),
+    batchCharacters: BATCH_CHARACTERS,
+    decider: (_stream, history) => deciderAfter(history),
+    beginsStream: ({ type }) => isRecordingType(type),
+  });
+}
+
+const UNREADABLE = {
+  kind: 'refused',
+  reason: 'its stream holds an event that this version can not read',
+} as const;
+
+function deciderAfter(history: readonly RecordedEvent[]): LineDecider<ImportedEvent, ImportedEvent> {
+  let state = stateOf(history);
+  return (imported) => {
+    if (state === 'unreadable') return UNREADABLE;
+    const event = new LazyEvent(imported) as TransactionEvent;
+    const decision = decideTransaction(event, state);
+    if (decision.kind !== 'events') return decision;
+    state = evolveTransaction(state, event);
+    return record(imported);
+  };
+}
+
+/** Of an imported event, whose data is parsed where it is looked at: it is not where the event begins its stream. */
+class LazyEvent {
+  readonly type: TransactionEventType;
+  readonly #data: JsonText;
+
+  constructor({ type, data }: ImportedEvent) {
+    this.type = type;
+    this.#data = data;
+  }
+
+  get data(): unknown {
+    return this.#data.value;
+  }
+}
+
+function stateOf(history: readonly RecordedEvent[]): TransactionState | 'unreadable' {
+  let state: TransactionState = NO_TRANSACTION;
+  for (const event of history) {
+    const decoded = decode(event);
+    if (!decoded.ok) return 'unreadable';
+    state = evolveTransaction(state, { type: decoded.type, data: decoded.data } as TransactionEvent);
+  }
+  return state;
+}

@@ -1,0 +1,34 @@
+import type { TransactionEventType } from '../../domain/transaction-events.ts';
+import { JsonText } from '../../event-store/json-text.ts';
+import type { NumberedLine } from '../../event-store/lines/parsed-lines.ts';
+import type { ImportedEvent } from './parse-line.ts';
+
+/** Lines by column: what a thread hands to another is copied, and a row of five names costs more than its values. */
+export interface PackedLines {
+  readonly numbers: readonly number[];
+  /** `null` where the line is refused. */
+  readonly streams: readonly (string | null)[];
+  readonly types: readonly (TransactionEventType | null)[];
+  /** The data as JSON, or why the line is refused. */
+  readonly texts: readonly string[];
+}
+
+export function packLines(lines: readonly NumberedLine<ImportedEvent>[]): PackedLines {
+  return {
+    numbers: lines.map(({ number }) => number),
+    streams: lines.map((line) => (line.ok ? line.stream : null)),
+    types: lines.map((line) => (line.ok ? line.content.type : null)),
+    texts: lines.map((line) => (line.ok ? line.content.data.text : line.reason)),
+  };
+}
+
+export function unpackLines({ numbers, streams, types, texts }: PackedLines): NumberedLine<ImportedEvent>[] {
+  return numbers.map((number, index) => {
+    const text = texts[index] ?? '';
+    const stream = streams[index] ?? null;
+    const type = types[index] ?? null;
+    if (stream === null || type === null) return { number, characters: 0, ok: false, reason: text };
+    const content = { type, data: new JsonText(text) };
+    return { number, characters: text.length, ok: true, stream, content };
+  });
+}

@@ -1,0 +1,49 @@
+import { idOfChange, projectTransaction, RecordFault } from '../../../projections/transactions.ts';
+import { faultsOf, schemaOf } from '../../domain/events.ts';
+import {
+  isTransactionEventType,
+  type TransactionEventType,
+  transactionEvents,
+  transactionStream,
+} from '../../domain/transaction-events.ts';
+import { MAX_NESTING, shortened } from '../../domain/values/bounds.ts';
+import { JsonText } from '../../event-store/json-text.ts';
+import { parseJsonLine } from '../../event-store/lines/json-line.ts';
+import type { ParsedLine } from '../../event-store/lines/parsed-lines.ts';
+
+const LINE = {
+  members: '"type" and "data"',
+  maxLevels: 1 + MAX_NESTING, // the line is one level around its data
+  levels: `the ${MAX_NESTING} levels that an event's data may have`,
+};
+
+/** A transaction event that fits its schema. */
+export interface ImportedEvent {
+  readonly type: TransactionEventType;
+  readonly data: JsonText;
+}
+
+/**
+ * Reads one `{"type", "data"}` line. It accepts exactly what the view can show: the renderer decides, since it checks
+ * every value and is ten times faster than the schema. For a refused line the schema then names every fault.
+ */
+export function parseLine(text: string): ParsedLine<ImportedEvent> {
+  const refused = (reason: string) => ({ ok: false as const, reason: shortened(reason) });
+  const line = parseJsonLine(text, LINE);
+  if (!line.ok) return refused(line.reason);
+  const { type, data } = line.members;
+  if (typeof type !== 'string' || !isTransactionEventType(type)) {
+    const known = Object.keys(transactionEvents).join(', ');
+    return refused(`unknown type ${JSON.stringify(type) ?? '(none)'}: must be one of ${known}`);
+  }
+  try {
+    const change = projectTransaction(type, data, 0);
+    const stream = transactionStream(idOfChange(change));
+    return { ok: true, stream, content: { type, data: new JsonText(JSON.stringify(data), data) } };
+  } catch (error) {
+    if (!(error instanceof RecordFault)) throw error;
+    const schema = schemaOf(type);
+    const faults = schema === undefined ? [] : faultsOf(schema, data);
+    return refused(faults.length > 0 ? faults.join('; ') : error.message);
+  }
+}

@@ -1,0 +1,19 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { type CutState, type Line, LineCutter } from '../../event-store/lines/lines.ts';
+import { parseLines } from '../../event-store/lines/parsed-lines.ts';
+import { type PackedLines, packLines } from './packed-lines.ts';
+import { parseLine } from './parse-line.ts';
+
+/** A chunk of the input, or its end. */
+export type ParseThreadMessage = Uint8Array | 'end' | 'stop';
+
+/** Parses the lines of the chunks that it is given, and answers each chunk with the lines that it completes. */
+const cutter = new LineCutter(workerData as CutState);
+const answer = (lines: readonly Line[]): void =>
+  parentPort?.postMessage(packLines(parseLines(lines, parseLine)) satisfies PackedLines);
+
+parentPort?.on('message', (message: ParseThreadMessage) => {
+  if (message === 'stop') parentPort?.close();
+  else if (message === 'end') answer(cutter.end());
+  else answer(cutter.cut(Buffer.from(message.buffer, message.byteOffset, message.length)));
+});

@@ -1,0 +1,51 @@
+import { existsSync, statSync } from 'node:fs';
+import { findMasterKeys } from '../../accounts/master-key.ts';
+import type { Config } from '../../base/config/config.ts';
+import { FuelError } from '../../base/errors.ts';
+import { faultsOfEngines } from '../../engines/engines.ts';
+import { generatedCertificate, readCertificate } from '../../pull/server/certificate.ts';
+import { readPem } from '../../push/sender/configured-sender.ts';
+import { trustedAuthorities } from '../../push/sender/trusted-authorities.ts';
+
+/**
+ * The faults of the files and connection strings that valid settings name, as lines that begin with the setting; empty if
+ * `fuel serve` can use all of them. Creates nothing: files that a start generates may be missing.
+ */
+export async function faultsOfNamed(config: Config): Promise<string[]> {
+  const checks = [checkDataDir, checkCertificate, checkMasterKey, checkAuthorities];
+  const ofFiles = checks.flatMap((check) => faultOf(() => check(config)));
+  return [...ofFiles, ...(await faultsOfEngines(config))];
+}
+
+function checkDataDir({ FUEL_DATA_DIR: path }: Config): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory() === false)
+    throw new FuelError('CONFIG_INVALID', `FUEL_DATA_DIR: ${path} is not a folder`);
+}
+
+function checkCertificate(config: Config): void {
+  const { FUEL_TLS, FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
+  if (FUEL_TLS === 'terminated') return;
+  if (cert !== undefined && key !== undefined) readCertificate({ cert, key });
+  else if (existsSync(generatedCertificate(config).cert)) readCertificate(generatedCertificate(config));
+}
+
+function checkMasterKey(config: Config): void {
+  if (config.FUEL_ENVIRONMENT === 'production' && config.FUEL_MASTER_KEY === undefined) return; // reported already
+  findMasterKeys(config);
+}
+
+function checkAuthorities({ FUEL_WEBHOOK_CA: path }: Config): void {
+  if (path !== undefined) trustedAuthorities(readPem(path));
+}
+
+function faultOf(check: () => void): string[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    const { message, cause, code } = error as NodeJS.ErrnoException;
+    const who = code === 'EACCES' ? ': run this as the user that owns it' : '';
+    return [cause instanceof Error ? `${message} (${cause.message})` : `${message}${who}`];
+  }
+}

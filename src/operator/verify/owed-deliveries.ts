@@ -1,0 +1,45 @@
+import { transactionStream } from '../../domain/transaction-events.ts';
+import { type EventStore, isDamaged } from '../../event-store/event-store.ts';
+import { readInParts } from '../../event-store/read-in-parts.ts';
+import { projectEvent } from '../../pull/record/project-event.ts';
+import { classify, type DecisionContext, decideAsOf, newDelivery } from '../../push/fan-out/decide-event.ts';
+import type { NewDelivery } from '../../push/queue/delivery-queue.ts';
+
+/** The events after which nothing of a transaction is sent any more. */
+export const WITHDRAWALS: ReadonlySet<string> = new Set(['TransactionVoided', 'TransactionCancelled']);
+
+export interface DecidedStream {
+  readonly transactionId: number;
+  readonly isWithdrawn: boolean;
+  /** What the transaction is owed; nothing where no event records it. `unreadable`: its account, or an event, can't be read. */
+  readonly decision: readonly NewDelivery[] | 'erased' | 'unreadable';
+}
+
+/** Decides by their streams what transactions are owed, in the order given; only some are in memory at a time. */
+export async function* decideStreams(
+  transactionIds: readonly number[],
+  context: DecisionContext & { readonly store: EventStore },
+): AsyncGenerator<DecidedStream> {
+  const { store, clock } = context;
+  const ids = transactionIds.values();
+  for await (const [stream, history] of readInParts(store, transactionIds.map(transactionStream))) {
+    const transactionId = ids.next().value as number;
+    let decision: DecidedStream['decision'] = [];
+    if (history.length === 0 && (await store.isErased(stream))) decision = 'erased';
+    for (const event of history) {
+      const projected = projectEvent(event);
+      const classified = await classify(event, projected, store);
+      if ('parkReason' in projected) decision = 'unreadable';
+      if (!('change' in classified) || classified.change.kind !== 'show') continue;
+      const { row } = classified.change;
+      const decided = await decideAsOf(event, row, context);
+      decision =
+        'unreadable' in decided
+          ? 'unreadable'
+          : decided.owed.map((owed) => newDelivery({ event, row, owed, nowMs: clock.now() }));
+      break;
+    }
+    if (history.some(isDamaged)) decision = 'unreadable';
+    yield { transactionId, isWithdrawn: history.some(({ type }) => WITHDRAWALS.has(type)), decision };
+  }
+}

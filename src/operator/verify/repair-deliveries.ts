@@ -1,0 +1,110 @@
+import { Directory } from '../../../projections/directory.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Environment } from '../../domain/account-events.ts';
+import { OPERATIONS_STREAM, type OperationsEvent } from '../../domain/operations-events.ts';
+import { transactionStream } from '../../domain/transaction-events.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { type Author, newEvent } from '../../event-store/new-event.ts';
+import { readInParts } from '../../event-store/read-in-parts.ts';
+import { AccountHistory } from '../../push/fan-out/account-history.ts';
+import type { DeliveryQueue, NewDelivery } from '../../push/queue/delivery-queue.ts';
+import { decideStreams, WITHDRAWALS } from './owed-deliveries.ts';
+import { hasSameOwner, type OwedDeliveryId } from './verify-deliveries.ts';
+
+const BATCH = 200;
+
+export interface RepairOptions {
+  readonly store: EventStore;
+  readonly queue: DeliveryQueue;
+  readonly clock: Clock;
+  readonly environment: Environment;
+  readonly retentionMs: number;
+  readonly author: Author;
+  readonly onProgress?: (stored: number) => void;
+}
+
+/**
+ * Stores deliveries that are missing, due at once; those of transactions that were voided or cancelled are
+ * stored as withdrawn. With `newLog` the log replaces the one that was lost. Both are recorded last, so that an
+ * interrupted repair can be repeated. Returns how many were stored: none for a transaction that was erased since.
+ */
+export async function repairDeliveries(
+  missing: readonly OwedDeliveryId[],
+  { newLog }: { readonly newLog: boolean },
+  { onProgress, ...options }: RepairOptions,
+): Promise<number> {
+  const { store, queue, clock, author } = options;
+  const history = new AccountHistory({ store, directory: new Directory() });
+  let stored = 0;
+  for (let at = 0; at < missing.length; at += BATCH) {
+    const { owed, withdrawn } = await owedAmong(missing.slice(at, at + BATCH), { ...options, history });
+    for (const id of withdrawn) await queue.withdraw(id, clock.now());
+    for (const batch of batchesOf(owed, { most: BATCH, bytesOf: ({ record }) => jsonBytes(record) })) {
+      await queue.enqueue(batch);
+      stored += await countStored(batch, queue);
+      onProgress?.(stored);
+    }
+  }
+  const events: OperationsEvent[] = [];
+  if (newLog) {
+    const log = await queue.logId();
+    const data = { log_id: log.id, started_at: formatDateTime(log.startedAtMs) };
+    events.push({ type: 'DeliveryLogStarted', data });
+  }
+  if (stored > 0 || newLog) {
+    events.push({ type: 'AgreementRepaired', data: { what: 'deliveries', repaired: stored } });
+  }
+  if (events.length > 0) {
+    const recorded = events.map((event) => newEvent(event, author, clock.now()));
+    await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: recorded }]);
+  }
+  return stored;
+}
+
+/** Not those whose id another row of the log has taken. */
+async function countStored(batch: readonly NewDelivery[], queue: DeliveryQueue): Promise<number> {
+  const logged = await queue.ofTransactions([...new Set(batch.map(({ transactionId }) => transactionId))]);
+  const byId = new Map(logged.map((delivery) => [delivery.id, delivery]));
+  return batch.filter((delivery) => {
+    const found = byId.get(delivery.id);
+    return found !== undefined && hasSameOwner(found, delivery);
+  }).length;
+}
+
+/**
+ * Those of the transactions that were voided or cancelled. Their streams say so, since a lost log has lost its
+ * withdrawals too.
+ */
+export async function withdrawnAmong(
+  deliveries: readonly Pick<OwedDeliveryId, 'transactionId'>[],
+  store: EventStore,
+): Promise<ReadonlySet<number>> {
+  const idOf = new Map(
+    deliveries.map(({ transactionId }) => [transactionStream(transactionId), transactionId]),
+  );
+  const withdrawn = new Set<number>();
+  for await (const [stream, history] of readInParts(store, [...idOf.keys()])) {
+    const id = idOf.get(stream);
+    if (id !== undefined && history.some(({ type }) => WITHDRAWALS.has(type))) withdrawn.add(id);
+  }
+  return withdrawn;
+}
+
+/** The deliveries themselves, decided once more, and the transactions among them that were withdrawn. */
+async function owedAmong(
+  missing: readonly OwedDeliveryId[],
+  context: Parameters<typeof decideStreams>[1],
+): Promise<{ readonly owed: readonly NewDelivery[]; readonly withdrawn: ReadonlySet<number> }> {
+  const wanted = new Set(missing.map(({ id }) => id));
+  const transactionIds = new Set(missing.map(({ transactionId }) => transactionId));
+  const owed: NewDelivery[] = [];
+  const withdrawn = new Set<number>();
+  for await (const { transactionId, isWithdrawn, decision } of decideStreams([...transactionIds], context)) {
+    if (typeof decision === 'string') continue;
+    for (const delivery of decision) if (wanted.has(delivery.id)) owed.push(delivery);
+    if (isWithdrawn) withdrawn.add(transactionId);
+  }
+  return { owed, withdrawn };
+}

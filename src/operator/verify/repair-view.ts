@@ -1,0 +1,59 @@
+import type { Clock } from '../../base/clock.ts';
+import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import { transactionStream } from '../../domain/transaction-events.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { type Author, newEvent } from '../../event-store/new-event.ts';
+import { projectEvent } from '../../pull/record/project-event.ts';
+import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import { differenceFromEvents, foldRow } from './compare-row.ts';
+import type { ViewDifference } from './verify-view.ts';
+
+/** The projector may apply an event of the transaction meanwhile, which a replacement then undoes. */
+const MAX_TRIES = 3;
+
+export interface RepairViewOptions {
+  readonly store: EventStore;
+  readonly view: TransactionsView;
+  readonly clock: Clock;
+  readonly author: Author;
+}
+
+/**
+ * Stores in the view what the events render to, for the transactions that differ, and records that last. Returns those
+ * that still differ.
+ */
+export async function repairView(
+  differences: readonly ViewDifference[],
+  { store, view, clock, author }: RepairViewOptions,
+): Promise<readonly ViewDifference[]> {
+  if (differences.length === 0) return [];
+  const remaining: ViewDifference[] = [];
+  for (const difference of differences) {
+    if (!(await repairRow(difference.transactionId, { store, view }))) remaining.push(difference);
+  }
+  const repaired = differences.length - remaining.length;
+  if (repaired === 0) return remaining;
+  const event = newEvent(
+    { type: 'AgreementRepaired', data: { what: 'view', repaired } },
+    author,
+    clock.now(),
+  );
+  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+  return remaining;
+}
+
+/** Says whether the row is right now. */
+async function repairRow(
+  transactionId: number,
+  { store, view }: Pick<RepairViewOptions, 'store' | 'view'>,
+): Promise<boolean> {
+  const stream = transactionStream(transactionId);
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    if (await store.isErased(stream)) await view.erase(transactionId);
+    else await view.replace(transactionId, (await store.readStream(stream)).map(projectEvent));
+    const row = (await view.findMany([transactionId])).get(transactionId);
+    const expected = foldRow((await store.readStream(stream)).map(projectEvent));
+    if (differenceFromEvents(expected, row) === undefined) return true;
+  }
+  return false;
+}

@@ -1,0 +1,88 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { HmacSha256 } from './images/hmac-sha256.ts';
+import type { PageQuery, Place } from './view/transactions-view.ts';
+
+/** What must stay the same from page to page. The page size may change. */
+export type PageFilters = Pick<
+  PageQuery,
+  'fromMs' | 'toMs' | 'corporateGroupId' | 'corporateIds' | 'statuses'
+>;
+
+export type CursorReading = Place | 'malformed' | 'other filters';
+
+export interface Cursors {
+  encode(cursor: {
+    readonly accountId: number;
+    readonly filters: PageFilters;
+    readonly place: Place;
+  }): string;
+  /** Without `filters`, if those of the request are not valid, only the cursor itself is checked. */
+  decode(
+    text: string,
+    request: { readonly accountId: number; readonly filters: PageFilters | undefined },
+  ): CursorReading;
+}
+
+const VERSION = 1;
+const CREATED_AT_OFFSET = 1;
+const ID_OFFSET = 9;
+const FINGERPRINT_OFFSET = 17;
+const FINGERPRINT_BYTES = 12;
+const CHECKSUM_OFFSET = FINGERPRINT_OFFSET + FINGERPRINT_BYTES;
+const CHECKSUM_BYTES = 16;
+/** Divisible by 3, so that base64 has no spare bits and each text stands for other bytes. */
+const CURSOR_BYTES = CHECKSUM_OFFSET + CHECKSUM_BYTES;
+const CURSOR_TEXT = new RegExp(`^[A-Za-z0-9_-]{${(CURSOR_BYTES / 3) * 4}}$`);
+
+/**
+ * Cursors: the place of the page's last record and a fingerprint of the filters, under a keyed checksum that
+ * also covers the account. The first key makes them, all verify: every process with the same keys agrees.
+ */
+export function createCursors(keys: readonly Uint8Array[]): Cursors {
+  const macs = keys.map((key) => new HmacSha256(key));
+  const [current] = macs;
+  if (current === undefined) throw new RangeError('cursors need at least one key');
+  return {
+    encode({ accountId, filters, place }) {
+      const bytes = Buffer.alloc(CURSOR_BYTES);
+      bytes.writeUInt8(VERSION, 0);
+      bytes.writeBigInt64BE(BigInt(place.createdAtMs), CREATED_AT_OFFSET);
+      bytes.writeBigInt64BE(BigInt(place.id), ID_OFFSET);
+      bytes.set(fingerprint(filters), FINGERPRINT_OFFSET);
+      bytes.set(checksum(current, bytes, accountId), CHECKSUM_OFFSET);
+      return bytes.toString('base64url');
+    },
+    decode(text, { accountId, filters }) {
+      if (!CURSOR_TEXT.test(text)) return 'malformed';
+      const bytes = Buffer.from(text, 'base64url');
+      const given = bytes.subarray(CHECKSUM_OFFSET);
+      const genuine = macs.some((mac) => timingSafeEqual(checksum(mac, bytes, accountId), given));
+      if (!genuine || bytes.readUInt8(0) !== VERSION) return 'malformed';
+      const made = bytes.subarray(FINGERPRINT_OFFSET, CHECKSUM_OFFSET);
+      if (filters !== undefined && !fingerprint(filters).equals(made)) return 'other filters';
+      return {
+        createdAtMs: Number(bytes.readBigInt64BE(CREATED_AT_OFFSET)),
+        id: Number(bytes.readBigInt64BE(ID_OFFSET)),
+      };
+    },
+  };
+}
+
+function checksum(mac: HmacSha256, cursor: Buffer, accountId: number): Buffer {
+  const covered = Buffer.alloc(CHECKSUM_OFFSET + 8);
+  cursor.copy(covered, 0, 0, CHECKSUM_OFFSET);
+  covered.writeBigInt64BE(BigInt(accountId), CHECKSUM_OFFSET);
+  return mac.bytes(covered).subarray(0, CHECKSUM_BYTES);
+}
+
+/** Equal for filters that select the same records, whatever their order. */
+function fingerprint(filters: PageFilters): Buffer {
+  const canonical = JSON.stringify([
+    filters.fromMs,
+    filters.toMs,
+    filters.corporateGroupId ?? null,
+    filters.corporateIds?.toSorted((a, b) => a - b) ?? null,
+    filters.statuses.toSorted(),
+  ]);
+  return hash('sha256', canonical, 'buffer').subarray(0, FINGERPRINT_BYTES);
+}

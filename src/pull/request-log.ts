@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import type { Log } from '../base/log.ts';
+import { type RefusalCode, refusalOf } from './answers.ts';
+import type { ApiMetrics } from './api-metrics.ts';
+import { type Context, refuse, type Step } from './context.ts';
+
+const MAX_LOGGED_PATH = 200;
+/** The five access checks, by the code with which each refuses. */
+const CHECKS: Partial<Readonly<Record<RefusalCode, string>>> = {
+  IP_NOT_ALLOWED: 'address',
+  RATE_LIMITED: 'rate',
+  INVALID_API_KEY: 'key',
+  API_INTEGRATION_NOT_ENABLED: 'integration',
+  NO_ACTIVE_CHARGING_PROFILE: 'profile',
+};
+
+/**
+ * The outermost step: gives the request its id, turns what is thrown into an answer, and writes one log line.
+ * The line names the key by its prefix; the query, the address and the secret are not in it.
+ */
+export function requestLog({ log, metrics }: { log: Log; metrics: ApiMetrics }): Step {
+  for (const [code, check] of Object.entries(CHECKS)) metrics.accessRefusals.inc({ check, code }, 0);
+  return async (ctx, next) => {
+    const startedAtMs = performance.now();
+    Object.assign(ctx.state, { requestId: randomUUID(), ...splitTarget(ctx.req.url ?? '') });
+    try {
+      await next();
+    } catch (error) {
+      const refusal = refusalOf(error);
+      const level = refusal.code === 'INTERNAL_ERROR' ? 'error' : 'warn';
+      log[level]({ err: error, request_id: ctx.state.requestId }, 'request failed');
+      refuse(ctx, refusal);
+    }
+    const durationMs = performance.now() - startedAtMs;
+    const { code = '' } = ctx.state;
+    metrics.requests.inc({ status: ctx.status, code });
+    const check = code === '' ? undefined : CHECKS[code];
+    if (check !== undefined) metrics.accessRefusals.inc({ check, code });
+    metrics.requestDuration.observe({ status: ctx.status }, durationMs / 1000);
+    log.info(lineOf(ctx, durationMs), 'request');
+  };
+}
+
+function lineOf(ctx: Context, durationMs: number): Readonly<Record<string, unknown>> {
+  return {
+    request_id: ctx.state.requestId,
+    method: ctx.method,
+    path: ctx.state.path.slice(0, MAX_LOGGED_PATH),
+    status: ctx.status,
+    code: ctx.state.code,
+    duration_ms: Math.round(durationMs * 100) / 100,
+    key_prefix: ctx.state.caller?.prefix,
+    rows: ctx.state.rows,
+  };
+}
+
+/** Not decoded, so that no path is malformed. An absolute target begins with scheme and host. */
+function splitTarget(target: string): { path: string; rawQuery: string } {
+  const relative = target.replace(/^https?:\/\/[^/?]*/i, '');
+  const mark = relative.indexOf('?');
+  return mark === -1
+    ? { path: relative, rawQuery: '' }
+    : { path: relative.slice(0, mark), rawQuery: relative.slice(mark + 1) };
+}

@@ -1,0 +1,132 @@
+import { createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { link, mkdir, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import type { Config } from '../../base/config/config.ts';
+import { FuelError } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+
+/** The PEM texts. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** The paths of both files. */
+export interface CertificateFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+const RELOAD_CHECK_MS = 1_000;
+const GENERATED_FOR_DAYS = 825;
+
+/** The configured files, or in staging those of a self-signed certificate, which the first start generates. */
+export async function certificateFiles(config: Config, log: Log): Promise<CertificateFiles> {
+  const { FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
+  if (cert !== undefined && key !== undefined) return { cert, key };
+  const files = generatedCertificate(config);
+  if (!existsSync(files.cert) || !existsSync(files.key)) {
+    await mkdir(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
+    await generateInto(files);
+    log.info({ file: files.cert }, 'generated a self-signed certificate for staging');
+  }
+  return files;
+}
+
+/** The paths of the generated certificate, whether it exists or not. */
+export function generatedCertificate({ FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>): CertificateFiles {
+  return { cert: join(FUEL_DATA_DIR, 'tls-cert.pem'), key: join(FUEL_DATA_DIR, 'tls-key.pem') };
+}
+
+/** Reads both files and checks that they belong together. Throws `CONFIG_INVALID` that names them. */
+export function readCertificate(files: CertificateFiles): Certificate {
+  try {
+    const certificate = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8') };
+    createSecureContext(certificate);
+    return certificate;
+  } catch (error) {
+    throw new FuelError(
+      'CONFIG_INVALID',
+      `FUEL_TLS_CERT, FUEL_TLS_KEY: ${files.cert} and ${files.key} can't be used`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Calls `reload` when either file changes; a pair that can't be used is logged and the old one stays. */
+export function watchCertificate(
+  files: CertificateFiles,
+  log: Log,
+  reload: (certificate: Certificate) => void,
+): { stop(): void } {
+  const changed = (): void => {
+    try {
+      reload(readCertificate(files));
+      log.info({ file: files.cert }, 'certificate reloaded');
+    } catch (error) {
+      // A renewal writes the two files one after the other; they fit again after the second change.
+      log.warn({ err: error }, 'changed certificate not usable; the old one stays in use');
+    }
+  };
+  const watched = [files.cert, files.key];
+  for (const file of watched) watchFile(file, { interval: RELOAD_CHECK_MS }, changed);
+  return {
+    stop() {
+      for (const file of watched) unwatchFile(file, changed);
+    },
+  };
+}
+
+/**
+ * Several processes may start at once: all use the first key that is stored, then the first certificate for it. A
+ * certificate whose key is missing is replaced.
+ */
+async function generateInto(files: CertificateFiles): Promise<void> {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const isOurs = await placeOnce(files.key, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string);
+  if (isOurs) await rm(files.cert, { force: true });
+  await placeOnce(files.cert, await selfSigned(readFileSync(files.key, 'utf8')));
+}
+
+async function selfSigned(privateKey: string): Promise<string> {
+  const { generate } = await import('selfsigned'); // large, and needed once
+  const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }) as string;
+  const names = [...new Set(['localhost', hostname()])];
+  const made = await generate([{ name: 'commonName', value: 'localhost' }], {
+    keyType: 'ec',
+    keyPair: { privateKey, publicKey },
+    algorithm: 'sha256',
+    notAfterDate: new Date(Date.now() + GENERATED_FOR_DAYS * 86_400_000),
+    extensions: [
+      {
+        name: 'subjectAltName',
+        altNames: [
+          ...names.map((value) => ({ type: 2 as const, value })),
+          { type: 7 as const, ip: '127.0.0.1' },
+          { type: 7 as const, ip: '::1' },
+        ],
+      },
+    ],
+  });
+  return made.cert;
+}
+
+/** Creates the file complete, and never replaces one. Returns whether this call created it. */
+async function placeOnce(path: string, content: string): Promise<boolean> {
+  const temporary = `${path}.${randomUUID()}`;
+  await writeFile(temporary, content, { mode: 0o600 });
+  try {
+    await link(temporary, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return false;
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}

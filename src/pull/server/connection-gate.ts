@@ -1,0 +1,126 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { parseAddress, peerOf, trustedProxies } from '../edge/addresses.ts';
+import { SharedTable, tableMemory } from '../edge/counts/shared-table.ts';
+
+const BETWEEN_LINES_MS = 1_000;
+
+/** Why a connection was turned away. */
+export type TurnedAway = 'peer_limit' | 'total_limit' | 'not_a_proxy';
+
+export interface GateOptions {
+  /** Trusted proxies, as CIDRs. */
+  readonly proxies: readonly string[];
+  /** Only the proxies may connect. */
+  readonly onlyProxies: boolean;
+  /** In this process. */
+  readonly maxConnections: number;
+  readonly maxPerPeer: number;
+  /** Higher, since a proxy's connections are shared by all clients behind it. */
+  readonly maxPerProxy: number;
+  readonly onTurnedAway: (reason: TurnedAway, address: string | undefined) => void;
+  /** From `connectionsMemory`, where the threads of a process count their connections together. */
+  readonly memory?: SharedArrayBuffer | undefined;
+}
+
+/** Peers that are counted at once: each has a connection, so that there are never as many. */
+const MAX_PEERS = 10_000;
+/** No peer's name. */
+const TOTAL = '*';
+
+export function connectionsMemory(): SharedArrayBuffer {
+  return tableMemory(MAX_PEERS);
+}
+
+/**
+ * Checks each new connection of a server before its other listeners, so that one that is turned away costs no handshake.
+ * So one peer can't take all connections.
+ */
+export function guardConnections(server: Server, options: GateOptions): void {
+  const { onTurnedAway } = options;
+  const check = createCheck(options);
+  const listeners = server.listeners('connection') as ((this: Server, socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    const reason = check(socket);
+    if (reason === undefined) {
+      for (const listener of listeners) listener.call(server, socket);
+      return;
+    }
+    onTurnedAway(reason, socket.remoteAddress);
+    // An orderly end would wait for the other side.
+    socket.resetAndDestroy();
+  });
+}
+
+function createCheck({ proxies, onlyProxies, maxConnections, maxPerPeer, maxPerProxy, memory }: GateOptions) {
+  const trusts = trustedProxies(proxies);
+  const open = new SharedTable(memory ?? connectionsMemory(), {
+    maxEntries: MAX_PEERS,
+    isAlive: ({ count }) => count > 0,
+  });
+  const add = (name: string, limit: number): boolean =>
+    open.change(name, (connections) => {
+      if (connections.count >= limit) return false;
+      connections.count += 1;
+      return true;
+    });
+  const remove = (name: string): void =>
+    open.change(name, (connections) => {
+      connections.count -= 1;
+    });
+  return (socket: Socket): TurnedAway | undefined => {
+    // A socket that is already closed has no address; these are counted together.
+    const address = parseAddress(socket.remoteAddress)?.toString();
+    const isProxy = address !== undefined && trusts(address);
+    if (onlyProxies && !isProxy) return 'not_a_proxy';
+    const peer = (isProxy ? address : peerOf(address)) ?? '';
+    if (!add(peer, isProxy ? maxPerProxy : maxPerPeer)) return 'peer_limit';
+    if (!add(TOTAL, maxConnections)) {
+      remove(peer);
+      return 'total_limit';
+    }
+    socket.once('close', () => {
+      remove(peer);
+      remove(TOTAL);
+    });
+    return undefined;
+  };
+}
+
+/**
+ * Logs what outsiders can cause any number of times in at most one line a second: the first time at once, then how often
+ * it happened since the last line, by reason.
+ */
+export class SummedLine {
+  readonly #write: (counts: Readonly<Record<string, number>>, last: string | undefined) => void;
+  #counts = new Map<string, number>();
+  #last: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(write: (counts: Readonly<Record<string, number>>, last: string | undefined) => void) {
+    this.#write = write;
+  }
+
+  add(reason: string, detail?: string): void {
+    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
+    this.#last = detail;
+    if (this.#timer === undefined) this.#flush();
+  }
+
+  /** Writes what has not been written yet. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#counts.size > 0) this.#write(Object.fromEntries(this.#counts), this.#last);
+    this.#counts.clear();
+  }
+
+  #flush(): void {
+    this.end();
+    this.#timer = setTimeout(() => {
+      if (this.#counts.size > 0) this.#flush();
+      else this.#timer = undefined;
+    }, BETWEEN_LINES_MS).unref();
+  }
+}

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { listen } from '../../base/listen.ts';
+import type { Log } from '../../base/log.ts';
+import { type RefusalCode, rawAnswer, refusalAnswer } from '../answers.ts';
+import type { Certificate } from './certificate.ts';
+import { guardConnections, SummedLine, type TurnedAway } from './connection-gate.ts';
+import { Connections } from './connections.ts';
+
+export interface ServerOptions {
+  readonly handler: RequestListener;
+  readonly tls:
+    | {
+        readonly kind: 'served';
+        readonly pem: Certificate;
+        /** As CIDRs. */
+        readonly proxies?: readonly string[];
+      }
+    /** Only these proxies, as CIDRs, may connect; they end TLS. */
+    | { readonly kind: 'terminated'; readonly proxies: readonly string[] };
+  readonly log: Log;
+  /** Called for each connection that is turned away. */
+  readonly onTurnedAway?: (reason: TurnedAway) => void;
+  /** Set where other threads listen on the same port. */
+  readonly shared?: SharedListening | undefined;
+  /** Other limits, for tests. */
+  readonly limits?: Partial<typeof LIMITS>;
+}
+
+/** What the servers of several threads have in common. */
+export interface SharedListening {
+  /** From `connectionsMemory`. */
+  readonly connections: SharedArrayBuffer;
+  /** So that a client resumes its TLS session on each of them. 48 random bytes. */
+  readonly ticketKeys: Uint8Array;
+}
+
+export interface PublicServer {
+  /** Resolves with the real address; port 0 picks a free one. */
+  listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo>;
+  /** New connections get this certificate; those that are open keep theirs. */
+  reload(pem: Certificate): void;
+  /**
+   * Stops accepting connections, answers the requests in progress and then closes their connections; closes all other
+   * connections at once. Destroys what is still open after `graceMs`.
+   */
+  stop(graceMs: number): Promise<void>;
+}
+
+const LIMITS = {
+  /** Request line and headers together: enough for 1,000 of the longest corporate ids, encoded. */
+  maxHeaderSize: 24 * 1024,
+  /** Limits how long a client that sends its headers slowly holds a connection. */
+  headersTimeout: 10_000,
+  /** Of the whole request; it has no body. */
+  requestTimeout: 15_000,
+  /** How late Node may notice the two timeouts above; its default of 30 s would make them useless. */
+  connectionsCheckingInterval: 1_000,
+  /** Longer than the 60 s of common load balancers, which must be the first to close an idle connection. */
+  keepAliveTimeout: 65_000,
+  /** No limit: requests pipelined beyond one would get Node's empty 503. The rate limit bounds a key. */
+  maxRequestsPerSocket: 0,
+  /** A TLS connection holds some 50 KB: 100 MB at most. */
+  maxConnections: 2_000,
+  /** Of one IPv4 address or IPv6 /64: more than a customer's clients need, and too few to shut out others. */
+  maxPerPeer: 64,
+  /** Of one trusted proxy, which serves many customers. */
+  maxPerProxy: 1_000,
+  /** A connection that does not become TLS in this time is closed. */
+  handshakeTimeout: 10_000,
+};
+
+const MIN_TLS_VERSION = 'TLSv1.2';
+/** How long a refused connection stays open so that its client can read the answer. */
+const LINGER_MS = 1_000;
+
+/** The public server: HTTPS, or HTTP to trusted proxies alone if they end TLS. */
+export function createServer(options: ServerOptions): PublicServer {
+  const limits = { ...LIMITS, ...options.limits };
+  const { server, reload } =
+    options.tls.kind === 'served' ? tlsServer(options.tls.pem, limits, options.shared) : plainServer(limits);
+  server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
+  const connections = new Connections(server);
+  const turnedAway = guard(server, options, limits); // last, so that it comes before all other listeners for connections
+  // `close` calls it, but Node counts a connection as idle while a slow client still reads its answer.
+  server.closeIdleConnections = () => undefined;
+  server.on('request', options.handler);
+  // Expectations other than 100-continue are ignored; Node would answer them with an empty 417.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    refuseUnparsed(error, socket, connections, options.log);
+  });
+  return {
+    reload,
+    listen: (address) => listen(server, { ...address, reusePort: options.shared !== undefined }),
+    async stop(graceMs) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      connections.drain();
+      const cutOff = setTimeout(() => connections.destroyAll(), graceMs);
+      await closed;
+      clearTimeout(cutOff);
+      turnedAway.end();
+    },
+  };
+}
+
+interface Listener {
+  readonly server: Server;
+  readonly reload: (pem: Certificate) => void;
+}
+
+function tlsServer(pem: Certificate, limits: typeof LIMITS, shared?: SharedListening): Listener {
+  const server = createHttpsServer({
+    ...limits,
+    ...pem,
+    ...(shared && { ticketKeys: Buffer.from(shared.ticketKeys) }),
+    minVersion: MIN_TLS_VERSION,
+    requireHostHeader: false,
+  });
+  return { server, reload: (next) => server.setSecureContext({ ...next, minVersion: MIN_TLS_VERSION }) };
+}
+
+function plainServer(limits: typeof LIMITS): Listener {
+  return { server: createHttpServer({ ...limits, requireHostHeader: false }), reload: () => undefined };
+}
+
+function guard(
+  server: Server,
+  { tls, log, onTurnedAway, shared }: ServerOptions,
+  limits: typeof LIMITS,
+): SummedLine {
+  const line = new SummedLine((counts, peer) => {
+    log.warn({ turned_away: counts, last_peer: peer }, 'connections were turned away');
+  });
+  guardConnections(server, {
+    proxies: tls.proxies ?? [],
+    onlyProxies: tls.kind === 'terminated',
+    maxConnections: limits.maxConnections,
+    maxPerPeer: limits.maxPerPeer,
+    maxPerProxy: limits.maxPerProxy,
+    memory: shared?.connections,
+    onTurnedAway(reason, address) {
+      onTurnedAway?.(reason);
+      line.add(reason, address);
+    },
+  });
+  return line;
+}
+
+/** Answers what the HTTP parser refuses, in the shape of every other error. */
+function refuseUnparsed(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  connections: Connections,
+  log: Log,
+): void {
+  const code = codeOf(error);
+  // A failed handshake, a reset, or an answer already in progress: no other answer can be sent.
+  if (code === undefined || !socket.writable || connections.isAnswering(socket)) {
+    // After a refusal the rest of the client's bytes arrives here too; the socket is already ending.
+    if (!socket.writableEnded) socket.destroy();
+    return;
+  }
+  const requestId = randomUUID();
+  const answer = refusalAnswer({ code }, requestId);
+  log.info({ request_id: requestId, status: answer.status, code, reason: error.code }, 'request not parsed');
+  socket.end(rawAnswer(answer));
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+function codeOf(error: NodeJS.ErrnoException): RefusalCode | undefined {
+  if (error.code === 'HPE_HEADER_OVERFLOW') return 'HEADERS_TOO_LARGE';
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'REQUEST_TIMEOUT';
+  return error.code?.startsWith('HPE_') ? 'BAD_REQUEST' : undefined;
+}

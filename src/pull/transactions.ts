@@ -1,0 +1,93 @@
+import type { Caller } from '../accounts/caller.ts';
+import type { Clock } from '../base/clock.ts';
+import { type Account, type AccountKey, activeProfile } from '../domain/account.ts';
+import { formatDateTime } from '../domain/values/date-time.ts';
+import { goodAnswer, type RefusalCode } from './answers.ts';
+import type { ApiMetrics } from './api-metrics.ts';
+import { answer, refuse, type Step } from './context.ts';
+import type { Cursors } from './cursor.ts';
+import type { Presigner } from './images/presign.ts';
+import { pageBody } from './page-body.ts';
+import { type ListQuery, readParameters } from './parameters.ts';
+import type { TransactionsView, ViewPage } from './view/transactions-view.ts';
+
+const IMAGES_VALID_FOR_SECONDS = 60 * 60;
+
+export interface TransactionsOptions {
+  readonly view: Pick<TransactionsView, 'page'>;
+  readonly presigner: Presigner;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+  readonly metrics: ApiMetrics;
+}
+
+interface Access {
+  readonly account: Account;
+  readonly key: AccountKey;
+  /** The end of the profile that is current now; `null` when it is open-ended. */
+  readonly endsAtMs: number | null;
+}
+
+/** The endpoint: checks 3 to 5, then the parameters, then what they name, then one page. */
+export function listTransactions(options: TransactionsOptions): Step {
+  const { view, cursors, clock, metrics } = options;
+  return async (ctx) => {
+    const access = checkAccess(ctx.state.caller, clock.now());
+    if (access !== 'INVALID_API_KEY') ctx.state.keyAccepted?.();
+    if (typeof access === 'string') return refuse(ctx, { code: access });
+    const accountId = access.account.id;
+    const parameters = readParameters(ctx.state.rawQuery, (text, filters) =>
+      cursors.decode(text, { accountId, filters }),
+    );
+    if (!parameters.ok) return refuse(ctx, { code: 'VALIDATION_FAILED', fields: parameters.fields });
+    const foreign = findForeign(parameters.query, access.account);
+    if (foreign !== undefined) return refuse(ctx, { code: foreign });
+
+    const page = await view.page({ ...parameters.query, accountId });
+    ctx.state.rows = page.rows.length;
+    metrics.pageRows.inc(page.rows.length);
+    if (page.entriesRead !== undefined) metrics.pageEntriesRead.inc(page.entriesRead);
+    answer(ctx, goodAnswer(bodyOf(page, parameters.query, access, options), ctx.state.requestId));
+    if (access.endsAtMs !== null) ctx.set('X-Access-Expires-At', formatDateTime(access.endsAtMs));
+  };
+}
+
+/**
+ * Checks 3, 4 and 5 of the acceptance order, in that order, for one moment. A valid key whose account can't be read is
+ * refused as unavailable, since the account's data can't be trusted.
+ */
+function checkAccess(caller: Caller | undefined, nowMs: number): Access | RefusalCode {
+  if (caller?.known === undefined || !caller.proven || !caller.known.key.active) return 'INVALID_API_KEY';
+  const { key, entry } = caller.known;
+  const { account } = entry;
+  if (entry.unreadable !== null || account === undefined) return 'SERVICE_UNAVAILABLE';
+  if (!account.integrationEnabled) return 'API_INTEGRATION_NOT_ENABLED';
+  const profile = activeProfile(account, nowMs);
+  if (profile === undefined) return 'NO_ACTIVE_CHARGING_PROFILE';
+  return { account, key, endsAtMs: profile.endsAtMs };
+}
+
+/** The refusal if the group or a corporate is not the account's now, or not in the group; the group comes first. */
+function findForeign(query: ListQuery, account: Account): RefusalCode | undefined {
+  const { corporateGroupId: groupId, corporateIds = [] } = query;
+  if (groupId !== undefined && !account.groups.has(groupId)) return 'CORPORATE_GROUP_NOT_FOUND';
+  const own = corporateIds.every((id) => {
+    const corporate = account.corporates.get(id);
+    return corporate !== undefined && (groupId === undefined || corporate.groupId === groupId);
+  });
+  return own ? undefined : 'CORPORATE_NOT_FOUND';
+}
+
+function bodyOf(page: ViewPage, query: ListQuery, access: Access, options: TransactionsOptions): Buffer {
+  const { parts, expiresAtMs } = options.presigner.at(options.clock.now(), IMAGES_VALID_FOR_SECONDS);
+  const last = page.rows.at(-1);
+  const next =
+    page.hasMore && last !== undefined
+      ? `"${options.cursors.encode({ accountId: access.account.id, filters: query, place: last })}"`
+      : 'null';
+  return pageBody(
+    page.rows,
+    { mobileNumber: access.key.driverMobile, urls: parts, expiresAt: formatDateTime(expiresAtMs) },
+    `{"limit":${query.limit},"has_more":${page.hasMore},"next_cursor":${next}}`,
+  );
+}

@@ -1,0 +1,61 @@
+import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import { type EventStore, MAX_PARKED_READ, type RecordedEvent } from '../../event-store/event-store.ts';
+import { type Author, newEvent } from '../../event-store/new-event.ts';
+import { countNotSkipped, notSkipped } from '../../event-store/skipped-events.ts';
+import { projectEvent } from '../record/project-event.ts';
+import type { ParkedTransactionEvent } from './checkpoint.ts';
+import { VIEW_NAME } from './projector.ts';
+import type { TransactionsView } from './transactions-view.ts';
+
+/** What the view has parked, oldest first, without what was skipped. */
+export async function* parkedByView(
+  store: Pick<EventStore, 'readStream'>,
+  view: Pick<TransactionsView, 'parked'>,
+): AsyncGenerator<ParkedTransactionEvent> {
+  for (let page = await view.parked(), last = page.at(-1); last !== undefined; last = page.at(-1)) {
+    yield* await notSkipped(store, page);
+    page = await view.parked({ after: last.position });
+  }
+}
+
+/** As `countNotSkipped`. */
+export async function countParkedByView(
+  store: Pick<EventStore, 'readStream'>,
+  view: Pick<TransactionsView, 'parked' | 'countParked'>,
+): Promise<number> {
+  const list = () => view.parked();
+  return await countNotSkipped(store, { counted: await view.countParked(), most: MAX_PARKED_READ, list });
+}
+
+/** Applies parked events again, but none that was skipped: all of them, or the one at position `only`. Records `ParkedRetried` for each page of them. */
+export async function retryParked(
+  store: EventStore,
+  view: TransactionsView,
+  options: { readonly only: number | undefined; readonly author: Author; readonly atMs: number },
+): Promise<{ readonly retried: number; readonly still_parked: number }> {
+  const { only, author, atMs } = options;
+  const counts = { retried: 0, still_parked: 0 };
+  let after = only === undefined ? 0 : only - 1;
+  for (;;) {
+    const page = await view.parked({ after, ...(only !== undefined && { limit: 1 }) });
+    const last = page.at(-1)?.position;
+    if (last === undefined || (only !== undefined && last !== only)) return counts;
+    const events: RecordedEvent[] = [];
+    for (const { stream, revision } of await notSkipped(store, page)) {
+      const [event] = await store.readStream(stream, { fromRevision: revision });
+      if (event !== undefined) events.push(event); // otherwise its stream was erased: there is nothing to apply
+    }
+    for (const event of events) await view.retry([projectEvent(event)]);
+    const positions = events.map(({ position }) => position);
+    if (positions.length > 0) {
+      const data = { projection: VIEW_NAME, positions };
+      const event = newEvent({ type: 'ParkedRetried', data }, author, atMs);
+      await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+    }
+    const remaining = new Set((await view.parked({ after })).map(({ position }) => position));
+    counts.retried += positions.length;
+    counts.still_parked += positions.filter((position) => remaining.has(position)).length;
+    if (only !== undefined) return counts;
+    after = last;
+  }
+}

@@ -1,0 +1,103 @@
+import { RENDERING_VERSION } from '../../../projections/transactions.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Coordination } from '../../base/coordination/coordination.ts';
+import { FuelError } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { pause } from '../../base/pause.ts';
+import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
+import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
+import { follow } from '../../event-store/follow.ts';
+import { assertCheckpoint, storeIdentity } from '../../event-store/store-identity.ts';
+import { projectEvent } from '../record/project-event.ts';
+import { applyOrPark } from './apply-or-park.ts';
+import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
+import type { TransactionsView } from './transactions-view.ts';
+
+export const PROJECTOR_LEASE = 'projector-transactions';
+export const VIEW_NAME = 'transactions';
+
+const LEASE_MS = 3_000;
+
+export interface ProjectorOptions {
+  readonly store: EventStore;
+  readonly view: TransactionsView;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Names this projector among those that compete for the lease. */
+  readonly holder: string;
+  readonly signal: AbortSignal;
+  /** How long events are collected for the next write once the projector has caught up, where each write is a round trip. */
+  readonly gatherMs?: number;
+  /** Called when the served records are of an older rendering: a new view must be built. This one is served until then. */
+  readonly onOlderRendering?: () => void;
+}
+
+/**
+ * Applies the log to the transactions view until `signal` aborts. Of several projectors the holder of the lease is
+ * active and the others are on standby; one that is killed is replaced within 4 s. Should two ever be active at once, the
+ * revisions of the rows keep the view right. While an engine is unavailable it waits, then continues from the checkpoint.
+ * Rejects with `STORE_MISMATCH` when the view was made from another store, and with the stores' other errors.
+ */
+export async function runProjector(options: ProjectorOptions): Promise<void> {
+  const { store, view, coordination, holder, log, signal, gatherMs = 0, onOlderRendering } = options;
+  let generation = 0;
+  await follow({
+    ...{ component: 'projector', store, streams: [TRANSACTION_STREAMS], log, signal },
+    lease: { coordination, lease: PROJECTOR_LEASE, holder, ttlMs: LEASE_MS },
+    async checkpoint() {
+      const checkpoint = await prepareView(options);
+      if (checkpoint.rendering < RENDERING_VERSION) onOlderRendering?.();
+      generation = checkpoint.generation;
+      return checkpoint.position;
+    },
+    async handle(batch, until) {
+      const beganAtMs = performance.now();
+      const parked = await applyBatch(view, generation, batch);
+      if (parked === 'reset') return 'restart';
+      for (const { parkedAtMs: _, ...event } of parked) {
+        log.error(event, 'event parked: see fuel projection parked');
+      }
+      const leftMs = beganAtMs + gatherMs - performance.now();
+      if (batch.caughtUp && leftMs > 0) await pause(leftMs, until);
+      return 'next';
+    },
+  });
+}
+
+/** Applies the next events of the log to a generation of the view. Returns what was parked. */
+export function applyBatch(
+  view: TransactionsView,
+  generation: number,
+  { events, checkpoint }: SubscriptionBatch,
+): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
+  // A position of 0 moves the checkpoint nowhere.
+  return applyOrPark<'reset'>(events.map(projectEvent), (some, isWhole) =>
+    view.apply(some, { generation, position: isWhole ? checkpoint : 0 }),
+  );
+}
+
+/**
+ * The checkpoint to continue from. A view without one is reset. Throws `STORE_MISMATCH` for a checkpoint of another
+ * store, or one ahead of the store's end, and `STORE_NEWER` for one of a newer rendering.
+ */
+export async function prepareView(
+  options: Pick<ProjectorOptions, 'store' | 'view' | 'clock'>,
+): Promise<Checkpoint> {
+  const { store, view, clock } = options;
+  const storeId = await storeIdentity(store, clock);
+  const checkpoint = await view.checkpoint();
+  if (checkpoint === undefined) return view.reset(storeId, await store.head());
+  assertRendering(checkpoint);
+  await assertCheckpoint(checkpoint, { store, storeId }, VIEW_NAME);
+  return checkpoint;
+}
+
+function assertRendering({ rendering }: Checkpoint): void {
+  if (rendering <= RENDERING_VERSION) return;
+  throw new FuelError(
+    'STORE_NEWER',
+    `the records of ${VIEW_NAME} have the rendering ${rendering}, newer than ${RENDERING_VERSION}, which this version ` +
+      'of the service writes: run the newer version',
+  );
+}

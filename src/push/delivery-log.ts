@@ -1,0 +1,61 @@
+import type { Clock } from '../base/clock.ts';
+import { FuelError } from '../base/errors.ts';
+import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
+import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
+import { decodeStrict } from '../event-store/codec.ts';
+import type { EventStore } from '../event-store/event-store.ts';
+import { newEvent } from '../event-store/new-event.ts';
+import type { DeliveryQueue } from './queue/delivery-queue.ts';
+
+const AUTHOR = { actor: 'system', command: 'webhooks start' };
+
+/**
+ * Makes sure that the delivery log belongs to the event store, and records it there where no log is recorded yet.
+ * Throws `STORE_MISMATCH` where another log is: only that one knows what receivers have got, and continuing without
+ * it would send them everything again.
+ */
+export async function claimDeliveryLog(
+  store: EventStore,
+  queue: Pick<DeliveryQueue, 'logId'>,
+  clock: Clock,
+): Promise<void> {
+  const { id, startedAtMs } = await queue.logId();
+  for (;;) {
+    const last = (await store.readStream(OPERATIONS_STREAM)).at(-1);
+    const started = await readStartedLog(store);
+    if (started?.id === id) return;
+    if (started !== undefined) {
+      throw new FuelError(
+        'STORE_MISMATCH',
+        `the delivery log is ${id} and this event store's is ${started.id}: restore the backup of the delivery ` +
+          'log that belongs to it, or, where it is lost, run "fuel verify deliveries --repair --resend-unknown"',
+      );
+    }
+    const data = { log_id: id, started_at: formatDateTime(startedAtMs) };
+    const event = newEvent({ type: 'DeliveryLogStarted', data }, AUTHOR, clock.now());
+    const expected = last?.revision ?? 'none'; // of several processes that start at once, one records it
+    await store.append([{ stream: OPERATIONS_STREAM, expected, events: [event] }]);
+  }
+}
+
+/** What the stream `operations` says of the delivery log. */
+export interface StartedLog {
+  /** The log that was started last: the only one that may be used. */
+  readonly id: string;
+  /** When the first log of this event store was started, in milliseconds. */
+  readonly firstStartedAtMs: number;
+}
+
+/** The delivery log that belongs to the event store; `undefined` where none was ever started. */
+export async function readStartedLog(store: EventStore): Promise<StartedLog | undefined> {
+  let started: StartedLog | undefined;
+  for (const event of await store.readStream(OPERATIONS_STREAM)) {
+    if (event.type !== 'DeliveryLogStarted') continue;
+    const decoded = decodeStrict(event);
+    if (!decoded.ok) continue; // an older one still counts
+    const data = decoded.data as { readonly log_id: string; readonly started_at: string };
+    const startedAtMs = parseDateTime(data.started_at) ?? event.recordedAtMs;
+    started = { id: data.log_id, firstStartedAtMs: started?.firstStartedAtMs ?? startedAtMs };
+  }
+  return started;
+}

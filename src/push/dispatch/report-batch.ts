@@ -1,0 +1,154 @@
+import { reasonOf } from '../../base/errors.ts';
+import { isolateFailures } from '../../base/isolate.ts';
+import type { Log } from '../../base/log.ts';
+import { retryWhileUnavailable } from '../../base/retry.ts';
+import type {
+  ClaimedDelivery,
+  DeliveryQueue,
+  DeliveryReport,
+  WebhookHealth,
+} from '../queue/delivery-queue.ts';
+import { withoutWords } from '../queue/next-state.ts';
+import type { Scheduler } from './scheduler.ts';
+
+const TOGETHER_MS = 2;
+/** After a commit of so many, which one webhook alone never fills, each of the next shares its cost with more. */
+const MANY = 48;
+const MANY_TOGETHER_MS = 10;
+const MAX_TOGETHER = 200;
+const BACKOFF = { firstMs: 50 } as const;
+const MAX_DETAIL_CHARACTERS = 500;
+
+/** A claimed delivery, and what is to be recorded of it. */
+export interface ReportedDelivery {
+  readonly delivery: ClaimedDelivery;
+  readonly report: DeliveryReport;
+}
+
+export interface ReportBatchOptions {
+  readonly queue: Pick<DeliveryQueue, 'report'>;
+  readonly scheduler: Scheduler;
+  readonly log: Log;
+  /** Called after outcomes are durable, with the health of the lanes whose failure streak changed. */
+  readonly onRecorded: (
+    reported: readonly ReportedDelivery[],
+    health: ReadonlyMap<string, WebhookHealth>,
+  ) => void;
+  /** Called with a fault of the program, after which nothing more is recorded. */
+  readonly onFailed: (error: unknown) => void;
+}
+
+/**
+ * Records outcomes in groups: those of two milliseconds, or of ten while there are many. While the store is unavailable
+ * they are kept and retried; there are never more of them than claimed deliveries, and nothing is claimed meanwhile. An
+ * outcome that the store refuses is recorded separately, without the receiver's answer, and does not delay the others.
+ */
+export class ReportBatch {
+  readonly #options: ReportBatchOptions;
+  readonly #closing = new AbortController();
+  /** What is not recorded yet, in its order. */
+  readonly #waiting = new Set<ReportedDelivery>();
+  #cancelTimer: (() => void) | undefined;
+  #flushing: Promise<void> | undefined;
+  /** Of the last commit. */
+  #recordedTogether = 0;
+
+  constructor(options: ReportBatchOptions) {
+    this.#options = options;
+  }
+
+  add(reported: ReportedDelivery): void {
+    this.#waiting.add(reported);
+    if (this.#flushing === undefined) this.#flushSoon();
+  }
+
+  /** Records the rest with one try: the attempts of outcomes that can't be stored now are repeated. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#cancelTimer?.();
+    await this.#flushing;
+    const { log } = this.#options;
+    try {
+      while (this.#waiting.size > 0) await this.#record();
+    } catch (error) {
+      const fields = { reason: reasonOf(error), outcomes: this.#waiting.size };
+      log.warn(fields, 'outcomes of attempts were not recorded before the end: these attempts are repeated');
+    }
+  }
+
+  get #areMany(): boolean {
+    return this.#recordedTogether >= MANY;
+  }
+
+  #flushSoon(): void {
+    const delayMs = this.#areMany ? MANY_TOGETHER_MS : TOGETHER_MS;
+    if (this.#cancelTimer !== undefined || this.#closing.signal.aborted) return;
+    this.#cancelTimer = this.#options.scheduler.setTimer(delayMs, () => {
+      this.#cancelTimer = undefined;
+      this.#flushing = this.#flush().catch((error: unknown) => {
+        this.#closing.abort();
+        this.#options.onFailed(error);
+      });
+    });
+  }
+
+  async #flush(): Promise<void> {
+    const { log, scheduler } = this.#options;
+    const { signal } = this.#closing;
+    const sleep = (ms: number) => sleepBy(scheduler, ms, signal);
+    try {
+      do {
+        const outcomes = Math.min(this.#waiting.size, MAX_TOGETHER);
+        const retry = { log, signal, sleep, component: 'record of outcomes', backoff: BACKOFF };
+        await retryWhileUnavailable(() => this.#record(), { ...retry, fields: { outcomes } });
+        this.#recordedTogether = outcomes;
+      } while (this.#waiting.size >= (this.#areMany ? MAX_TOGETHER : 1) && !signal.aborted);
+    } finally {
+      this.#flushing = undefined; // at once: outcomes added from here on need a timer
+    }
+    if (this.#waiting.size > 0) this.#flushSoon();
+  }
+
+  /** Records the next of those that wait. A part of them may be recorded when it rejects; the others still wait. */
+  async #record(): Promise<void> {
+    const { queue, log, onRecorded } = this.#options;
+    const recorded: (() => void)[] = [];
+    const store = async (some: readonly ReportedDelivery[], reports = some.map(({ report }) => report)) => {
+      const health = await queue.report(reports);
+      for (const each of some) this.#waiting.delete(each);
+      recorded.push(() => onRecorded(some, health));
+    };
+    try {
+      const next = [...this.#waiting].slice(0, MAX_TOGETHER);
+      for (const { item, error } of await isolateFailures(next, store)) {
+        const reason = reasonOf(error);
+        const fields = { err: error, delivery: item.report.id };
+        log.error(fields, 'an outcome can not be stored: it is recorded without the receiver’s answer');
+        await store([item], [inShort(item.report, reason)]); // if this is refused too, it is a fault of the program
+      }
+    } finally {
+      for (const follow of recorded) follow(); // not above, where a part that fails is repeated
+    }
+  }
+}
+
+/** The same report without what the receiver said, the only part of it that we did not write ourselves. */
+function inShort(report: DeliveryReport, reason: string): DeliveryReport {
+  if (!('attempt' in report) || report.attempt === null) return report;
+  const short = withoutWords(report.attempt.outcome);
+  const detail = `not stored: ${reason}`.slice(0, MAX_DETAIL_CHARACTERS);
+  const attempt = { ...report.attempt, outcome: short.ok ? short : { ...short, detail } };
+  return { ...report, attempt };
+}
+
+function sleepBy(scheduler: Scheduler, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = scheduler.setTimer(ms, end);
+    signal.addEventListener('abort', end);
+  });
+}

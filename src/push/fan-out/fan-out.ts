@@ -1,0 +1,105 @@
+import { isPastRetention } from '../../../projections/deliveries.ts';
+import type { TransactionRow } from '../../../projections/transactions.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Environment } from '../../domain/account-events.ts';
+import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
+import { recordedAtMs } from '../../event-store/codec.ts';
+import type { EventStore, GroupEvent, Position, RecordedEvent } from '../../event-store/event-store.ts';
+import { projectEvent } from '../../pull/record/project-event.ts';
+import type { DeliveryQueue, NewDelivery } from '../queue/delivery-queue.ts';
+import type { AccountHistory } from './account-history.ts';
+import { classify, decideAsOf, newDelivery } from './decide-event.ts';
+
+const FIRST_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 60_000;
+/** Deliveries that are stored at once. */
+const MAX_ACCEPTED = 1_000;
+const ACCEPTED = { most: MAX_ACCEPTED, bytesOf: ({ record }: NewDelivery) => jsonBytes(record) };
+
+export interface FanOutOptions {
+  readonly store: EventStore;
+  readonly queue: Pick<DeliveryQueue, 'withdraw'>;
+  readonly history: AccountHistory;
+  /**
+   * Waits a moment for the directory to reach a position: given where reading the history instead costs more.
+   */
+  readonly directoryAt?: ((position: Position) => Promise<void>) | undefined;
+  /** Stores deliveries durably, and may start their attempts at once. */
+  readonly accept: (deliveries: readonly NewDelivery[]) => Promise<void>;
+  readonly clock: Clock;
+  readonly environment: Environment;
+  readonly retentionMs: number;
+}
+
+/** What becomes of one event in its group. */
+export type FanOutResult =
+  | { readonly kind: 'ack'; readonly event: GroupEvent }
+  /** Its account can't be read: its deliveries wait until that is repaired. */
+  | { readonly kind: 'retry'; readonly event: GroupEvent; readonly reason: string; readonly delayMs: number }
+  /** The event can't be read, or is not allowed where it is. */
+  | { readonly kind: 'park'; readonly event: GroupEvent; readonly reason: string };
+
+type Owed = readonly NewDelivery[] | { readonly unreadable: string };
+
+/** Turns transaction events into deliveries and withdrawals. Handling an event again changes nothing. */
+export class FanOut {
+  readonly #options: FanOutOptions;
+
+  constructor(options: FanOutOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Handles events together, in any order: their deliveries and withdrawals are stored when this resolves.
+   * Withdrawals come first, so that nothing is sent that is known to be voided. Rejects as a store does; then the
+   * same events can be given again.
+   */
+  async handle(events: readonly GroupEvent[]): Promise<FanOutResult[]> {
+    const results: FanOutResult[] = [];
+    const shown: { event: GroupEvent; row: TransactionRow }[] = [];
+    for (const event of events) {
+      const classified = await classify(event.event, projectEvent(event.event), this.#options.store);
+      if ('illegal' in classified) results.push({ kind: 'park', event, reason: classified.illegal });
+      else if ('stale' in classified) results.push({ kind: 'ack', event });
+      else if (classified.change.kind === 'show') shown.push({ event, row: classified.change.row });
+      else {
+        await this.#options.queue.withdraw(classified.change.id, this.#options.clock.now());
+        results.push({ kind: 'ack', event });
+      }
+    }
+    const last = shown.reduce((most, { event }) => Math.max(most, event.event.position), 0);
+    await this.#options.directoryAt?.(last);
+    const deliveries: NewDelivery[] = [];
+    for (const { event, row } of shown) {
+      const owed = await this.#owedBy(event.event, row);
+      if ('unreadable' in owed) {
+        results.push(waitFor(event, owed.unreadable));
+        continue;
+      }
+      for (const delivery of owed) deliveries.push(delivery);
+      results.push({ kind: 'ack', event });
+      // Nearly always one batch: an event owes one delivery for each key.
+      if (deliveries.length >= MAX_ACCEPTED) await this.#accept(deliveries.splice(0));
+    }
+    await this.#accept(deliveries);
+    return results;
+  }
+
+  async #accept(deliveries: readonly NewDelivery[]): Promise<void> {
+    for (const some of batchesOf(deliveries, ACCEPTED)) await this.#options.accept(some);
+  }
+
+  async #owedBy(event: RecordedEvent, row: TransactionRow): Promise<Owed> {
+    const { clock, retentionMs } = this.#options;
+    const nowMs = clock.now();
+    if (isPastRetention(recordedAtMs(event), { retentionMs, nowMs })) return [];
+    const decided = await decideAsOf(event, row, this.#options);
+    if ('unreadable' in decided) return decided;
+    return decided.owed.map((owed) => newDelivery({ event, row, owed, nowMs }));
+  }
+}
+
+function waitFor(event: GroupEvent, reason: string): FanOutResult {
+  const delayMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(event.retryCount, 10), MAX_WAIT_MS);
+  return { kind: 'retry', event, reason, delayMs };
+}

@@ -1,0 +1,55 @@
+import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
+import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import type { Clock } from '../../base/clock.ts';
+import { accountStream } from '../../domain/account-events.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import type { WebhookHealth } from '../queue/delivery-queue.ts';
+import type { HealthJudgement } from './health.ts';
+
+export interface HealthVerdict {
+  readonly prefix: string;
+  readonly accountId: number;
+  readonly judgement: Exclude<HealthJudgement, { kind: 'nothing' }>;
+  /** The evidence. */
+  readonly health: WebhookHealth;
+}
+
+export type AppendHealthEvent = (verdict: HealthVerdict) => Promise<void>;
+
+const AUTHOR = { actor: 'system', command: 'dispatcher' };
+
+/**
+ * Records a warning (once for each failure streak) or the switch-off on the account's stream, with the streak as
+ * evidence. Does nothing where it is recorded already. Rejects with `REFUSED` where the webhook was removed, and as
+ * the store does.
+ */
+export function createHealthEvents(store: EventStore, clock: Clock): AppendHealthEvent {
+  const writer: AccountWriter = { store, clock, author: AUTHOR };
+  return async ({ prefix, accountId, judgement, health: evidence }) => {
+    if (judgement.kind === 'warn') {
+      if (await isWarned(store, { prefix, accountId, health: evidence })) return;
+      await changeAccount(writer, accountId, [{ type: 'WarnWebhook', accountId, prefix, evidence }]);
+    } else {
+      const { reason } = judgement;
+      await changeAccount(writer, accountId, [
+        { type: 'DisableWebhook', accountId, prefix, reason, evidence },
+      ]);
+    }
+  };
+}
+
+/** A streak is identified by its first failure: no second warning where another process has warned already. */
+async function isWarned(
+  store: EventStore,
+  { prefix, accountId, health }: Pick<HealthVerdict, 'prefix' | 'accountId' | 'health'>,
+): Promise<boolean> {
+  const since = health.failingSinceMs === null ? null : formatDateTime(health.failingSinceMs);
+  const recorded = await store.readStream(accountStream(accountId));
+  return recorded.some((event) => {
+    if (event.type !== 'WebhookFailing') return false;
+    const read = readAccountEvent(event);
+    if (!read.ok || read.event.type !== 'WebhookFailing') return false;
+    return read.event.data.prefix === prefix && read.event.data.failing_since === since;
+  });
+}

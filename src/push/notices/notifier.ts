@@ -1,0 +1,228 @@
+import { NOTICE_MAX_AGE_MS, type Notice, needsNotice, noticesFor } from '../../../projections/notices.ts';
+import { type ReadAccountEvent, readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import type { Clock } from '../../base/clock.ts';
+import { errorKind, reasonOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { retryWhileUnavailable } from '../../base/retry.ts';
+import type { Account } from '../../domain/account.ts';
+import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
+import { foldAccount } from '../../domain/account-evolve.ts';
+import { noticesStream, type OperationsEvent } from '../../domain/operations-events.ts';
+import { decodeStrict } from '../../event-store/codec.ts';
+import type {
+  EventStore,
+  GroupConsumer,
+  GroupEvent,
+  PersistentSubscriptions,
+  RecordedEvent,
+} from '../../event-store/event-store.ts';
+import { newEvent } from '../../event-store/new-event.ts';
+import { readSkipped } from '../../event-store/skipped-events.ts';
+import type { Mailer } from './mailer.ts';
+import { noticeText } from './notice-text.ts';
+
+export const NOTICES_GROUP = 'notices';
+
+const AUTHOR = { actor: 'system', command: 'notices' };
+const BUFFER_SIZE = 100;
+/** More than sending one mail takes, time-outs included. */
+const ACK_TIMEOUT_MS = 120_000;
+/** The notifier gives up by age; the group must not park the event before. */
+const MAX_RETRIES = 10_000;
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 5 * 60_000;
+
+export interface NotifierOptions {
+  readonly store: Pick<EventStore, 'readStream' | 'append'>;
+  readonly subscriptions: Pick<PersistentSubscriptions, 'ensureGroup' | 'consume' | 'replayParked'>;
+  readonly mailer: Mailer;
+  readonly operatorEmail: string | null;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Mails the notices of account events until the signal aborts: each once, and once more only where its `NoticeSent` could
+ * not be recorded. A mail that can't be sent is retried
+ * with growing delays until its event is a day old; one that the mail server refuses permanently is logged. Of several
+ * notifiers each event goes to one. While a store is unavailable it waits; it rejects with other errors.
+ */
+export async function runNotifier(options: NotifierOptions): Promise<void> {
+  const { subscriptions, signal, log } = options;
+  await retryWhileUnavailable(
+    async (available) => {
+      const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS, maxRetries: MAX_RETRIES };
+      await subscriptions.ensureGroup(NOTICES_GROUP, settings);
+      await subscriptions.replayParked(NOTICES_GROUP); // this version may read what another could not
+      available();
+      await new Notifier(options).run();
+    },
+    { log, signal, component: 'notices' },
+  );
+}
+
+class Notifier {
+  readonly #options: NotifierOptions;
+  readonly #consumer: GroupConsumer;
+  readonly #ended = new AbortController();
+  /** By position, the audiences of an event that were notified: a retry leaves them out. */
+  readonly #notified = new Map<number, Set<Notice['audience']>>();
+  #done: GroupEvent[] = [];
+  #acking: Promise<void> | undefined;
+  /** The error with which acknowledging failed. */
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+    const { subscriptions } = options;
+    const signal = AbortSignal.any([options.signal, this.#ended.signal]);
+    this.#consumer = subscriptions.consume(NOTICES_GROUP, { bufferSize: BUFFER_SIZE, signal });
+  }
+
+  /** Rejects with the stores' errors; events that were not acknowledged are then delivered again. */
+  async run(): Promise<void> {
+    try {
+      for await (const handed of this.#consumer) await this.#handleOrPark(handed);
+    } finally {
+      this.#ended.abort();
+      await this.#acking;
+    }
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /** An event at which the program itself fails must not block the others. */
+  async #handleOrPark(handed: GroupEvent): Promise<void> {
+    try {
+      await this.#handle(handed);
+    } catch (error) {
+      const kind = errorKind(error);
+      if (kind === 'unavailable' || kind === 'closed') throw error;
+      const { stream, position, type } = handed.event;
+      this.#options.log.error(
+        { err: error, stream, position, type },
+        'event parked: no notice is mailed for it',
+      );
+      await this.#consumer.park(handed, reasonOf(error));
+    }
+  }
+
+  async #handle(handed: GroupEvent): Promise<void> {
+    let read = readAccountEvent(handed.event);
+    if (!read.ok) read = readAccountEvent(handed.event, await readSkipped(this.#options.store));
+    if (!read.ok) {
+      // The directory logs it: an account that can't be read is closed until it is repaired.
+      await this.#consumer.park(handed, read.reason);
+    } else if (!needsNotice(read.event) || this.#ageMs(read.atMs) > NOTICE_MAX_AGE_MS) {
+      if (handed.retryCount > 0) this.#logGivenUp(handed);
+      this.#acknowledge(handed);
+    } else {
+      await this.#notify(handed, read);
+    }
+  }
+
+  async #notify(handed: GroupEvent, read: Extract<ReadAccountEvent, { ok: true }>): Promise<void> {
+    const { operatorEmail, clock, log, signal } = this.#options;
+    const { stream, position, type, id: eventId } = handed.event;
+    const account = await this.#account(handed.event);
+    if (account === undefined) {
+      await this.#consumer.park(handed, `the stream ${stream} can not be read to its end`);
+      return;
+    }
+    const notified = this.#notified.get(position) ?? new Set();
+    try {
+      const recorded = await this.#recorded(account.now.id, eventId);
+      for (const notice of noticesFor(read, account, { operatorEmail, nowMs: clock.now() })) {
+        if (signal.aborted) throw new Error('the service stops');
+        if (recorded.has(notice.audience)) continue;
+        if (!notified.has(notice.audience)) await this.#send(notice);
+        notified.add(notice.audience);
+        await this.#record(notice, eventId);
+      }
+      this.#notified.delete(position);
+      this.#acknowledge(handed);
+    } catch (error) {
+      this.#notified.set(position, notified);
+      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** handed.retryCount, MAX_RETRY_MS);
+      log.warn(
+        { err: error, account: account.now.id, type, position, delayMs },
+        'a notice could not be mailed yet: retrying',
+      );
+      await this.#consumer.retry(handed, { reason: String(error), delayMs });
+    }
+  }
+
+  #logGivenUp({ event: { stream, position, type } }: GroupEvent): void {
+    if (!this.#notified.delete(position)) return; // another process failed to mail it, and has ended
+    this.#options.log.error(
+      { stream, position, type },
+      'a notice could not be mailed for a day: it is given up',
+    );
+  }
+
+  async #send(notice: Notice): Promise<void> {
+    const { mailer, log } = this.#options;
+    const { accountId: account, prefix: key, kind, audience } = notice;
+    const of = { account, key, kind, audience };
+    const result = await mailer.send({ to: notice.to, ...noticeText(notice) });
+    if (result.kind === 'refused') {
+      log.error({ ...of, reason: result.reason }, 'a notice was refused by the mail server');
+    } else if (result.kind === 'sent') {
+      log.info({ ...of, rejected: result.rejected }, 'notice mailed');
+    } else {
+      log.warn(of, 'notice not mailed: FUEL_SMTP_URL is not set');
+    }
+  }
+
+  /** The account now, and at the event; `undefined` where an event of it can't be read. */
+  async #account(at: RecordedEvent): Promise<{ now: Account; atEvent: Account | undefined } | undefined> {
+    const { store } = this.#options;
+    const skipped = await readSkipped(store);
+    const events = await store.readStream(at.stream);
+    const history = events.map((event) => readAccountEvent(event, skipped));
+    const readable = history.filter((read) => read.ok);
+    const now = readable.length < history.length ? undefined : foldAccount(readable);
+    const until = events.findIndex(({ revision }) => revision === at.revision) + 1;
+    return now && { now, atEvent: foldAccount(readable.slice(0, until)) };
+  }
+
+  /** The audiences that were notified of this event, by this process or another. */
+  async #recorded(accountId: number, eventId: string): Promise<Set<Notice['audience']>> {
+    const audiences = new Set<Notice['audience']>();
+    for (const event of await this.#options.store.readStream(noticesStream(accountId))) {
+      const decoded = decodeStrict(event);
+      if (!decoded.ok || decoded.type !== 'NoticeSent') continue;
+      const { data } = decoded as Extract<OperationsEvent, { type: 'NoticeSent' }>;
+      if (data.event_id === eventId) audiences.add(data.audience);
+    }
+    return audiences;
+  }
+
+  async #record({ accountId, audience }: Notice, eventId: string): Promise<void> {
+    const { store, clock } = this.#options;
+    const data = { account_id: accountId, event_id: eventId, audience };
+    const events = [newEvent({ type: 'NoticeSent', data }, AUTHOR, clock.now())];
+    await store.append([{ stream: noticesStream(accountId), expected: 'any', events }]);
+  }
+
+  #ageMs(atMs: number): number {
+    return this.#options.clock.now() - atMs;
+  }
+
+  /** Acknowledges in the background, in batches, so that a long history is skipped fast. */
+  #acknowledge(handed: GroupEvent): void {
+    this.#done.push(handed);
+    this.#acking ??= this.#acknowledgeAll()
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+        this.#ended.abort();
+      })
+      .finally(() => {
+        this.#acking = undefined;
+      });
+  }
+
+  async #acknowledgeAll(): Promise<void> {
+    while (this.#done.length > 0) await this.#consumer.ack(this.#done.splice(0));
+  }
+}

@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { schedule } from 'node-cron';
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import type { DeliveryQueue } from './queue/delivery-queue.ts';
+
+const EVERY_HOUR = '23 * * * *';
+const BATCH = 100;
+/** Between the clocks of those who record, store and withdraw. */
+const CLOCK_SKEW_MS = 86_400_000;
+const PAUSE_MS = 20; // leaves the store to attempts between two batches
+
+export interface RetentionOptions {
+  readonly queue: Pick<DeliveryQueue, 'purge' | 'purgeWithdrawals'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly retentionMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Removes ended deliveries once they are older than the retention, every hour, until the signal aborts. */
+export function startRetention(options: RetentionOptions): void {
+  const { log, signal } = options;
+  const purge = async (): Promise<void> => {
+    try {
+      const removed = await purgeEnded(options);
+      if (removed > 0) log.info({ removed }, 'ended deliveries removed after their retention');
+    } catch (error) {
+      if (!signal.aborted)
+        log.warn({ err: error }, 'ended deliveries could not be removed; trying next hour');
+    }
+  };
+  const task = schedule(EVERY_HOUR, purge, { noOverlap: true });
+  signal.addEventListener('abort', () => void task.destroy(), { once: true });
+}
+
+/**
+ * Removes what ended before the retention, in small batches; says how many. Forgets withdrawals a day later: nothing is
+ * enqueued for what was recorded before the retention. Rejects as the queue does.
+ */
+export async function purgeEnded(options: Omit<RetentionOptions, 'log'>): Promise<number> {
+  const { queue, clock, retentionMs, signal } = options;
+  const endedBeforeMs = clock.now() - retentionMs;
+  const inBatches = async (remove: () => Promise<number>): Promise<number> => {
+    let removed = 0;
+    while (!signal.aborted) {
+      const batch = await remove();
+      removed += batch;
+      if (batch < BATCH) break;
+      await sleep(PAUSE_MS);
+    }
+    return removed;
+  };
+  const removed = await inBatches(() => queue.purge(endedBeforeMs, BATCH));
+  await inBatches(() => queue.purgeWithdrawals(endedBeforeMs - CLOCK_SKEW_MS, BATCH));
+  return removed;
+}

@@ -1,0 +1,171 @@
+import type { SecureContext } from 'node:tls';
+import type { Clock } from '../../base/clock.ts';
+import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
+import { createNameLookup, type NameLookup } from '../targets/name-lookup.ts';
+import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
+import { forbiddenAmong, readTarget, type Target } from '../targets/target.ts';
+import { type TimedResult, withinTime } from '../targets/within-time.ts';
+import { type Connected, connectToAny, errorDetail } from './connect.ts';
+import { Exchange } from './exchange.ts';
+import { createKeptConnections, type KeptConnections } from './kept-connections.ts';
+import { receiverConnection } from './receiver-connection.ts';
+import type { Sender, SendRequest } from './sender-port.ts';
+import { StartGate } from './start-gate.ts';
+import { trustedAuthorities } from './trusted-authorities.ts';
+
+/**
+ * From the start of the connection, or the write on a kept one, to the last byte of the answer. It is the receiver's:
+ * where a step of it waited for this process, that is not counted.
+ */
+const TIME_LIMIT_MS = 500;
+
+export interface SenderOptions {
+  /** Staging only: loopback, private addresses and any port may be called. */
+  readonly allowPrivate: boolean;
+  /** PEM: certificate authorities that are trusted besides the usual ones. */
+  readonly extraCa?: string | undefined;
+  /** Times looked-up addresses and idle connections; the monotonic clock unless given. */
+  readonly clock?: Clock | undefined;
+  /** How names are looked up: by the hosts file and DNS unless given. */
+  readonly resolve?: ResolveName | undefined;
+}
+
+interface Parts {
+  readonly allowPrivate: boolean;
+  readonly names: NameLookup;
+  readonly kept: KeptConnections;
+  readonly secureContext: SecureContext;
+  readonly gate: StartGate;
+}
+
+/**
+ * Sends webhooks over TLS, on connections that are kept while they are used. Each attempt judges every address
+ * of its host and connects only to one that was judged. Follows no redirect, keeps no cookie, uses no proxy.
+ * `close` waits for attempts under way. Throws `CONFIG_INVALID` when `extraCa` can't be read.
+ */
+export function createSender(options: SenderOptions): Sender {
+  const { allowPrivate, extraCa, clock = performance, resolve = resolveName } = options;
+  const parts: Parts = {
+    allowPrivate,
+    names: createNameLookup({ resolve, clock }),
+    kept: createKeptConnections(clock),
+    secureContext: trustedAuthorities(extraCa),
+    gate: new StartGate(),
+  };
+  const underWay = new Set<Promise<TimedResult<AttemptOutcome>>>();
+  let closed = false;
+  return {
+    async send(request) {
+      const startedAt = performance.now();
+      const attempt = closed ? Promise.resolve(CLOSED) : send(parts, request).catch(unforeseen);
+      underWay.add(attempt);
+      const { result: outcome, lateMs } = await attempt;
+      underWay.delete(attempt);
+      const durationMs = Math.round(performance.now() - startedAt);
+      return { outcome, durationMs, lateMs: Math.round(lateMs) };
+    },
+    async close() {
+      closed = true;
+      parts.kept.close();
+      await Promise.all(underWay);
+    },
+  };
+}
+
+async function send(parts: Parts, request: SendRequest): Promise<TimedResult<AttemptOutcome>> {
+  const read = readTarget(request.url, parts.allowPrivate);
+  if (!read.ok) return onTime(failure('forbidden', read.reason));
+  const { target } = read;
+  const found = await parts.names.find(target.host);
+  if (!found.ok) return onTime(failure('dns', found.detail));
+  const { addresses } = found;
+  const forbidden = parts.allowPrivate ? undefined : forbiddenAmong(addresses);
+  if (forbidden !== undefined)
+    return onTime(failure('forbidden', `${target.host} has the address ${forbidden}`));
+  if (!parts.kept.has(target.origin)) await parts.gate.pass();
+  const job = new SendJob(parts, { target, addresses, request });
+  return withinTime({
+    limitMs: TIME_LIMIT_MS,
+    work: (signal) => job.run(signal),
+    expired: (lateMs) => job.expired(Math.round(lateMs)),
+    progress: () => job.progress,
+  });
+}
+
+interface SendJobOptions {
+  readonly target: Target;
+  /** All of them judged. */
+  readonly addresses: readonly string[];
+  readonly request: SendRequest;
+}
+
+class SendJob {
+  readonly #parts: Parts;
+  readonly #options: SendJobOptions;
+  #exchange: Exchange | undefined;
+  #steps = 0;
+
+  constructor(parts: Parts, options: SendJobOptions) {
+    this.#parts = parts;
+    this.#options = options;
+  }
+
+  /**
+   * On a kept connection; where that was closed before anything was written, on the next kept one, and finally on
+   * a new one.
+   */
+  async run(signal: AbortSignal): Promise<AttemptOutcome> {
+    const { target, addresses, request } = this.#options;
+    const { kept, secureContext } = this.#parts;
+    for (;;) {
+      this.#exchange = undefined;
+      const idle = kept.take(target.origin, addresses);
+      const connected: Connected =
+        idle === undefined
+          ? await connectToAny({ target, addresses, secureContext, signal, onStep: () => this.#steps++ })
+          : { ok: true, socket: idle.socket, address: idle.address };
+      if (!connected.ok) return failure(connected.kind, connected.detail);
+      const connection = idle ?? receiverConnection(target, connected.address, connected.socket);
+      const close = (): void => void connection.socket.destroy();
+      signal.addEventListener('abort', close, { once: true });
+      this.#exchange = new Exchange(connection);
+      const { sent, outcome } = await this.#exchange.run(target.path, request);
+      signal.removeEventListener('abort', close);
+      if (outcome.ok || outcome.kind === 'status') kept.give(connection);
+      else connection.socket.destroy();
+      if (sent || idle === undefined || signal.aborted) return outcome;
+    }
+  }
+
+  /** Changes with each step of the receiver, up to the headers of its answer: what drips is not waited for. */
+  get progress(): number {
+    return this.#steps + (this.#exchange?.bytesUntilAnswer ?? 0);
+  }
+
+  expired(lateMs: number): AttemptOutcome {
+    const answer = this.#exchange?.answer() ?? null;
+    const uncounted =
+      lateMs < TIME_LIMIT_MS / 10 ? '' : `, besides ${lateMs} ms that this process was late itself`;
+    return failure('timeout', `${this.#reached(answer)} within ${TIME_LIMIT_MS} ms${uncounted}`, answer);
+  }
+
+  #reached(answer: ReceiverAnswer | null): string {
+    if (this.#exchange === undefined) return 'no connection';
+    return answer === null ? 'no answer' : 'no complete answer';
+  }
+}
+
+function onTime(outcome: AttemptOutcome): TimedResult<AttemptOutcome> {
+  return { result: outcome, lateMs: 0 };
+}
+
+function failure(kind: FailureKind, detail: string, answer: ReceiverAnswer | null = null): AttemptOutcome {
+  return { ok: false, kind, detail, answer };
+}
+
+const CLOSED = onTime(failure('connect', 'the sender is closed'));
+
+/** A receiver must not be able to end this process, not even by a fault of the sender. */
+function unforeseen(error: unknown): TimedResult<AttemptOutcome> {
+  return onTime(failure('connect', error instanceof Error ? errorDetail(error) : String(error)));
+}

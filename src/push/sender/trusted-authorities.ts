@@ -1,0 +1,29 @@
+import { X509Certificate } from 'node:crypto';
+import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
+import { FuelError } from '../../base/errors.ts';
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/**
+ * The trust of all connections to receivers: the usual certificate authorities, and those in `extraCa` (PEM).
+ * Throws `CONFIG_INVALID` when `extraCa` holds none, or one that can't be read: TLS would ignore it silently.
+ */
+export function trustedAuthorities(extraCa: string | undefined): SecureContext {
+  const usual = getCACertificates('default');
+  if (extraCa === undefined) return createSecureContext({ ca: usual });
+  return createSecureContext({ ca: [...usual, ...readCertificates(extraCa)] });
+}
+
+function readCertificates(pem: string): readonly string[] {
+  const certificates = pem.match(CERTIFICATE) ?? [];
+  if (certificates.length === 0)
+    throw new FuelError('CONFIG_INVALID', 'FUEL_WEBHOOK_CA: no certificate in it');
+  return certificates.map((text, index) => {
+    try {
+      return new X509Certificate(text).toString();
+    } catch (error) {
+      const message = `FUEL_WEBHOOK_CA: certificate ${index + 1} can't be read`;
+      throw new FuelError('CONFIG_INVALID', message, { cause: error });
+    }
+  });
+}

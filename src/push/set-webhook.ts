@@ -1,0 +1,60 @@
+import { type AccountWriter, changeAccount } from '../accounts/change-account.ts';
+import { generateWebhookSecret } from '../accounts/key-text.ts';
+import type { MasterKeys } from '../accounts/master-key.ts';
+import type { Account } from '../domain/account.ts';
+import type { Ciphertext } from '../domain/account-events.ts';
+import type { WebhookCommand } from '../domain/webhook-commands.ts';
+import type { NameLookup } from './targets/name-lookup.ts';
+import { judgeTarget } from './targets/target.ts';
+
+export interface WebhookOptions {
+  readonly url: string;
+  readonly allowPrivate: boolean;
+  readonly masterKeys: MasterKeys;
+  readonly names: NameLookup;
+}
+
+export interface WebhookSet {
+  readonly changed: boolean;
+  /** Only where it was generated now: it can not be read later. */
+  readonly webhookSecret: string | null;
+  readonly warning: string | null;
+  readonly account: Account;
+}
+
+/** A `SetWebhookUrl` command, with a new secret in case the key has none. */
+export interface WebhookPlan {
+  readonly command: WebhookCommand;
+  readonly warning: string | null;
+  /** The new secret, or `null` where the key had one already. */
+  newSecretOf(account: Account): string | null;
+}
+
+/** Prepares the command that sets a key's webhook URL. Throws `REFUSED` where the URL may not be called. */
+export async function planWebhook(
+  ref: { readonly accountId: number; readonly prefix: string },
+  { url: text, allowPrivate, masterKeys, names }: WebhookOptions,
+  atMs: number,
+): Promise<WebhookPlan> {
+  const { url, warning } = await judgeTarget(text, { allowPrivate, names });
+  const secret = generateWebhookSecret();
+  const newSecret: Ciphertext = masterKeys.encryptSecret({ prefix: ref.prefix, secret });
+  return {
+    command: { type: 'SetWebhookUrl', ...ref, url, atMs, newSecret },
+    warning,
+    newSecretOf: (account) =>
+      account.keys.get(ref.prefix)?.webhookSecret?.nonce === newSecret.nonce ? secret : null,
+  };
+}
+
+/** Sets or changes the webhook URL of a key. Throws `REFUSED` with the reason. */
+export async function setWebhook(
+  writer: AccountWriter,
+  ref: { readonly accountId: number; readonly prefix: string },
+  options: WebhookOptions,
+): Promise<WebhookSet> {
+  const plan = await planWebhook(ref, options, writer.clock.now());
+  const { changed, account } = await changeAccount(writer, ref.accountId, [plan.command]);
+  const webhookSecret = changed ? plan.newSecretOf(account) : null;
+  return { changed, webhookSecret, warning: plan.warning, account };
+}

@@ -1,0 +1,114 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { DiskState } from '../../base/disk/disk.ts';
+import { isUnavailable } from '../../base/errors.ts';
+import { droppedLogLines } from '../../base/log.ts';
+import { aborted } from '../../base/pause.ts';
+import { apiMetrics } from '../../pull/api-metrics.ts';
+import { deliveryMetrics } from './delivery-metrics.ts';
+import { AttemptHistory } from './history.ts';
+import { loopDelayMetric } from './loop-delay.ts';
+import { SHARED, SharedFigures } from './shared-figures.ts';
+
+/** How often the monitor wakes the process; its default of 10 ms costs half a percent of a core. */
+const LOOP_DELAY_PRECISION_MS = 100;
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** All metrics of one process, Node's (memory, event loop delay) included, in one registry. */
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_PRECISION_MS });
+  new Counter({
+    name: 'fuel_log_lines_dropped_total',
+    help: 'Log lines that were dropped because standard output took none.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(droppedLogLines());
+    },
+  });
+  const attempts = new AttemptHistory();
+  return {
+    registry,
+    ...apiMetrics(registry),
+    deliveries: deliveryMetrics(registry, attempts),
+    attempts,
+    loopDelay: loopDelayMetric(registry),
+    shared: new SharedFigures(registry),
+    agreementRepairs: agreementRepairs(registry),
+  } as const;
+}
+
+function agreementRepairs(registry: Registry): Counter<'what'> {
+  const repairs = new Counter({
+    name: 'fuel_agreement_repairs_total',
+    help: 'Rows of the view, and deliveries, that the nightly verification repaired.',
+    labelNames: ['what'],
+    registers: [registry],
+  });
+  for (const what of ['view', 'deliveries']) repairs.inc({ what }, 0); // there before the first repair
+  return repairs;
+}
+
+export interface ProjectionReading {
+  readonly position: number;
+  /** The end of the log. */
+  readonly head: number;
+  readonly parked: number;
+}
+
+/** A scrape is given up by its reader after some seconds. */
+const MAX_SCRAPE_MS = 1_000;
+
+/** Gauges of the transactions view, read once in each scrape; NaN while an engine is unavailable, or hangs. */
+export function addProjectionMetrics(registry: Registry, read: () => Promise<ProjectionReading>): void {
+  let reading: Promise<ProjectionReading> | undefined;
+  const readOnce = async (): Promise<ProjectionReading | undefined> => {
+    reading ??= read().finally(() => {
+      reading = undefined;
+    });
+    return Promise.race([reading, aborted(AbortSignal.timeout(MAX_SCRAPE_MS)).then(() => undefined)]);
+  };
+  const gauge = (name: string, help: string, pick: (reading: ProjectionReading) => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        try {
+          const found = await readOnce();
+          this.set(found === undefined ? Number.NaN : pick(found));
+        } catch (error) {
+          if (!isUnavailable(error)) throw error;
+          this.set(Number.NaN);
+        }
+      },
+    });
+  gauge('fuel_event_store_position', `${SHARED} where the log of events ends.`, ({ head }) => head);
+  gauge(
+    'fuel_view_position',
+    `${SHARED} the position up to which the transactions view has applied the log.`,
+    ({ position }) => position,
+  );
+  gauge('fuel_view_parked_events', `${SHARED} events that the view parked.`, ({ parked }) => parked);
+}
+
+/** Gauges of the disk that holds the embedded files, read when they are scraped. */
+export function addDiskMetrics(registry: Registry, read: () => Promise<DiskState>): void {
+  const gauge = (name: string, help: string, pick: (disk: DiskState) => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(pick(await read()));
+      },
+    });
+  gauge('fuel_disk_free_bytes', 'Free on the disk of the data directory.', ({ freeBytes }) => freeBytes);
+  gauge(
+    'fuel_disk_refuses_commits',
+    '1 while the disk of the data directory takes no commits, or has less than 1 MiB left; else 0.',
+    ({ refusal }) => (refusal === undefined ? 0 : 1),
+  );
+}

@@ -1,0 +1,83 @@
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Router from '@koa/router';
+import Koa from 'koa';
+import type { Registry } from 'prom-client';
+import { listen } from '../../base/listen.ts';
+import type { Log } from '../../base/log.ts';
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** Each condition of readiness, by name. */
+  readonly checks: Readonly<Record<string, boolean>>;
+  /** Why a condition does not hold, where more is known than its name. */
+  readonly reasons?: Readonly<Record<string, string>>;
+}
+
+export interface OpsOptions {
+  readonly readiness: () => Readiness | Promise<Readiness>;
+  readonly registry: Registry;
+  readonly log: Log;
+  /** Answers what nothing else does: the operator's console. */
+  readonly console?: Koa.Middleware;
+}
+
+export interface OpsServer {
+  listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo>;
+  stop(): Promise<void>;
+}
+
+/** Every status that the operations listener answers with. */
+export const OPS_STATUS = {
+  ok: 200,
+  unchanged: 304,
+  malformed: 400,
+  refused: 403,
+  notFound: 404,
+  methodNotAllowed: 405,
+  otherHost: 421,
+  unavailable: 503,
+} as const;
+
+const OPENAPI = new URL('../../../docs/openapi.yaml', import.meta.url);
+
+/** Health, readiness, metrics, the API's description and the console over plain HTTP, for the operator's network only. */
+export function createOpsServer({ readiness, registry, log, console }: OpsOptions): OpsServer {
+  const router = new Router();
+  router.get('/healthz', (ctx) => {
+    ctx.body = { status: 'ok' };
+  });
+  router.get('/readyz', async (ctx) => {
+    const state = await readiness();
+    ctx.status = state.ready ? OPS_STATUS.ok : OPS_STATUS.unavailable;
+    ctx.body = state;
+  });
+  router.get('/metrics', async (ctx) => {
+    ctx.type = registry.contentType;
+    ctx.body = await registry.metrics();
+  });
+  router.get('/openapi.yaml', async (ctx) => {
+    ctx.type = 'application/yaml';
+    ctx.body = await readFile(OPENAPI);
+  });
+  const app = new Koa();
+  app.on('error', (error: unknown) => log.error({ err: error }, 'operations request failed'));
+  app.use(async (ctx, next) => {
+    ctx.set('Cache-Control', 'no-store');
+    await next();
+  });
+  app.use(router.routes());
+  app.use(router.allowedMethods());
+  if (console !== undefined) app.use(console);
+  const handle = app.callback();
+  const server = createServer((request, response) => void handle(request, response));
+  return {
+    listen: (address) => listen(server, address),
+    async stop() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,147 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Directory } from '../../../projections/directory.ts';
+import { errorKind } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { aborted, pause } from '../../base/pause.ts';
+import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
+import { countParkedByGroup } from '../../event-store/skipped-events.ts';
+import { countParkedByView } from '../../pull/view/operate.ts';
+import { VIEW_NAME } from '../../pull/view/projector.ts';
+import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import { type FollowerParts, GROUPS, secondsBehind } from './followers.ts';
+import { FigureHistory } from './history.ts';
+
+/** However often they are scraped, the stores are asked this often. */
+const READ_EVERY_MS = 15_000;
+const MAX_READ_MS = 10_000;
+/** A backlog is counted up to this many, which takes a few milliseconds. */
+export const MAX_BACKLOG_COUNTED = 10_000;
+/** Accounts that are looked at before the event loop gets its turn. */
+
+/** How the help of each of these figures begins: those of several processes must not be added up. */
+export const SHARED = 'Shared, the same in every process:';
+
+export interface SharedFigureParts extends Omit<FollowerParts, 'coordination'> {
+  readonly queue: Pick<DeliveryQueue, 'backlog' | 'nextDueAtMs'>;
+  readonly directory: Pick<Directory, 'counts'>;
+  readonly log: Log;
+}
+
+/** What the stores hold, as gauges. They are NaN until they are read, and while their engine is unavailable. */
+export class SharedFigures {
+  readonly history = new FigureHistory();
+  readonly #lag: Gauge<'follower'>;
+  readonly #parked: Gauge<'follower'>;
+  readonly #pending: Gauge;
+  readonly #held: Gauge;
+  readonly #oldestDue: Gauge;
+  readonly #disabled: Gauge;
+  readonly #closed: Gauge;
+  readonly #failing: Gauge;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    const gauge = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
+      new Gauge<Label>({ name, help: `${SHARED} ${help}`, labelNames, registers });
+    const ofFollower = ['follower' as const];
+    this.#lag = gauge(
+      'fuel_follower_lag_seconds',
+      'age of the first event that a follower has not done (transactions, deliveries, notices).',
+      ofFollower,
+    );
+    this.#parked = gauge('fuel_follower_parked_events', 'events that a follower parked.', ofFollower);
+    const counted = `counted up to ${MAX_BACKLOG_COUNTED}`;
+    this.#pending = gauge('fuel_deliveries_pending', `deliveries not ended and not held, ${counted}.`);
+    this.#held = gauge('fuel_deliveries_held', `deliveries whose account has no access, ${counted}.`);
+    this.#oldestDue = gauge('fuel_deliveries_oldest_due_seconds', 'how long a delivery has been due.');
+    this.#disabled = gauge('fuel_webhooks_disabled', 'webhooks of active keys that are switched off.');
+    this.#closed = gauge('fuel_accounts_closed', 'accounts with an event that can not be read.');
+    this.#failing = gauge('fuel_webhooks_failing', `webhooks with a failure streak, ${counted}.`);
+    for (const each of [
+      this.#pending,
+      this.#held,
+      this.#oldestDue,
+      this.#failing,
+      this.#disabled,
+      this.#closed,
+    ])
+      each.set(Number.NaN);
+  }
+
+  /** Reads everything about every 15 s until `signal` aborts: a scrape reads nothing. */
+  async run(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
+    const ended = aborted(signal);
+    while (!signal.aborted) {
+      await Promise.race([this.read(parts, signal), ended]);
+      await pause(READ_EVERY_MS, signal);
+    }
+  }
+
+  async read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
+    const until = AbortSignal.any([signal, AbortSignal.timeout(MAX_READ_MS)]);
+    const { log, directory, clock } = parts;
+    this.#disabled.set(directory.counts.disabledWebhooks);
+    this.#closed.set(directory.counts.unreadable);
+    const lag: Record<string, number> = {};
+    const [pending] = await Promise.all([
+      this.#readBacklog(parts).catch(this.#unknown(log, 'backlog')),
+      this.#readView(parts, until, lag).catch(this.#unknown(log, VIEW_NAME)),
+      ...GROUPS.map((group) =>
+        this.#readGroup(parts, group, { signal: until, lag }).catch(this.#unknown(log, group.name)),
+      ),
+    ]);
+    this.history.add({ atMs: clock.now(), lag, pending: pending ?? null });
+  }
+
+  async #readView(parts: SharedFigureParts, signal: AbortSignal, lag: Record<string, number>): Promise<void> {
+    const { store, view } = parts;
+    const follower = VIEW_NAME;
+    const after = (await view.checkpoint())?.position ?? 0;
+    this.#parked.set({ follower }, await countParkedByView(store, view));
+    const place = { prefixes: [TRANSACTION_STREAMS], after };
+    lag[follower] = await secondsBehind(parts, place, signal);
+    this.#lag.set({ follower }, lag[follower]);
+  }
+
+  async #readGroup(
+    parts: SharedFigureParts,
+    { name: follower, prefixes }: (typeof GROUPS)[number],
+    { signal, lag }: { readonly signal: AbortSignal; readonly lag: Record<string, number> },
+  ): Promise<void> {
+    const { store, subscriptions } = parts;
+    const { position, parked: counted } = (await subscriptions.status(follower)) ?? {
+      position: 0,
+      parked: 0,
+    };
+    const place = { group: follower, counted };
+    this.#parked.set({ follower }, await countParkedByGroup(store, subscriptions, place));
+    lag[follower] = await secondsBehind(parts, { prefixes, after: position }, signal);
+    this.#lag.set({ follower }, lag[follower]);
+  }
+
+  async #readBacklog({ queue, clock }: SharedFigureParts): Promise<number> {
+    const { pending, held, failingLanes } = await queue.backlog(MAX_BACKLOG_COUNTED);
+    const dueAtMs = await queue.nextDueAtMs();
+    this.#pending.set(pending);
+    this.#held.set(held);
+    this.#failing.set(failingLanes);
+    this.#oldestDue.set(dueAtMs === undefined ? 0 : Math.max(0, (clock.now() - dueAtMs) / 1000));
+    return pending;
+  }
+
+  /** What can't be read is no number. Only a fault of the program is worth a line of the log. */
+  #unknown(log: Log, what: string): (error: unknown) => undefined {
+    return (error) => {
+      if (what === 'backlog') {
+        for (const gauge of [this.#pending, this.#held, this.#oldestDue, this.#failing])
+          gauge.set(Number.NaN);
+      } else {
+        this.#lag.set({ follower: what }, Number.NaN);
+        this.#parked.set({ follower: what }, Number.NaN);
+      }
+      const isTimeout = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
+      if (!isTimeout && errorKind(error) === 'fault')
+        log.error({ err: error, figure: what }, 'a figure of the metrics can not be read');
+    };
+  }
+}

@@ -1,0 +1,221 @@
+import { availableParallelism } from 'node:os';
+import { describe, expect, test } from 'vitest';
+import { type Config, loadConfig, type Role, showConfig } from '../../../src/base/config/config.ts';
+import { productionEnv } from '../../support/service/production.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const production = productionEnv({ certPath: '/cert.pem', keyPath: '/key.pem', pem: '' });
+
+/** The faults that keep a service from starting with these settings. */
+function faultsOf(env: Env, purpose: 'serve' | 'command' = 'serve', roles?: readonly Role[]): string[] {
+  try {
+    loadConfig(env, purpose, roles);
+    return [];
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'CONFIG_INVALID' });
+    return (error as Error).message.split('\n  ').slice(1);
+  }
+}
+
+/** Names of the settings that have a fault. */
+const faulty = (env: Env, purpose?: 'serve' | 'command', roles?: readonly Role[]) =>
+  faultsOf(env, purpose, roles).map((fault) => fault.slice(0, fault.indexOf(':')));
+
+const PHOTOS = ['ENDPOINT', 'REGION', 'BUCKET', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'].map(
+  (name) => `FUEL_IMAGES_${name}`,
+);
+
+const without = (env: Env, ...names: string[]): Env => ({
+  ...env,
+  ...Object.fromEntries(names.map((name) => [name, undefined])),
+});
+
+test('with nothing set, every setting has its documented default', () => {
+  const expected: Partial<Config> = {
+    FUEL_ENVIRONMENT: 'staging',
+    FUEL_DATA_DIR: './data',
+    FUEL_LISTEN: { host: '127.0.0.1', port: 8443 },
+    FUEL_API_THREADS: Math.max(1, availableParallelism() - 1),
+    FUEL_TLS: 'served',
+    FUEL_OPS_LISTEN: { host: '127.0.0.1', port: 9464 },
+    FUEL_EDGE: 'embedded',
+    FUEL_DIRECTORY_MAX_AGE: 60_000,
+    MONGODB_DATABASE: 'fuel',
+    FUEL_WEBHOOK_ALLOW_PRIVATE: false,
+    FUEL_WEBHOOK_RETRY_DELAYS: [30_000, 150_000],
+    FUEL_DELIVERY_RETENTION_DAYS: 90,
+    FUEL_LOG_LEVEL: 'info',
+  };
+  for (const purpose of ['serve', 'command'] as const)
+    expect(loadConfig({}, purpose)).toMatchObject(expected);
+  const { settings, faults } = showConfig({});
+  expect(faults).toEqual([]);
+  expect(settings.filter(({ source }) => source === 'unset').map(({ name }) => name)).toEqual([
+    ...[
+      'FUEL_TLS_CERT',
+      'FUEL_TLS_KEY',
+      'FUEL_OPS_HOSTS',
+      'FUEL_EDGE_TOKEN',
+      'FUEL_TRUSTED_PROXIES',
+      'EVENTSTORE_URL',
+    ],
+    ...['MONGODB_URL', 'FUEL_MASTER_KEY', 'FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL'],
+    'FUEL_WEBHOOK_CA',
+  ]);
+});
+
+test('an empty variable counts as not set', () => {
+  expect(loadConfig({ FUEL_LOG_LEVEL: '', EVENTSTORE_URL: '' }, 'serve')).toMatchObject({
+    FUEL_LOG_LEVEL: 'info',
+  });
+  expect(loadConfig({ EVENTSTORE_URL: '' }, 'serve').EVENTSTORE_URL).toBeUndefined();
+  expect(faulty({ ...production, FUEL_MASTER_KEY: '' })).toEqual(['FUEL_MASTER_KEY']);
+});
+
+test.each(['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'])(
+  'an event store is named by %s://, and by nothing longer or shorter',
+  (scheme) => {
+    expect(loadConfig({ EVENTSTORE_URL: `${scheme}://a:2113` }, 'command').EVENTSTORE_URL).toBe(
+      `${scheme}://a:2113`,
+    );
+    for (const other of [`${scheme}s://a:2113`, `${scheme}:a:2113`, `${scheme.slice(1)}://a:2113`]) {
+      expect(faulty({ EVENTSTORE_URL: other })).toEqual(['EVENTSTORE_URL']);
+    }
+  },
+);
+
+test('the waits before a retry are two', () => {
+  const waits = (text: string) =>
+    loadConfig({ FUEL_WEBHOOK_RETRY_DELAYS: text }, 'serve').FUEL_WEBHOOK_RETRY_DELAYS;
+  expect(waits('10ms, 2m')).toEqual([10, 120_000]);
+  for (const text of ['30s', '30s,150s,5m']) {
+    expect(faulty({ FUEL_WEBHOOK_RETRY_DELAYS: text })).toEqual(['FUEL_WEBHOOK_RETRY_DELAYS']);
+  }
+});
+
+describe('what must go together', () => {
+  test('a certificate and its key are both set or neither', () => {
+    expect(faulty({ FUEL_TLS_CERT: '/c' })).toEqual(['FUEL_TLS_CERT, FUEL_TLS_KEY']);
+    expect(faulty({ FUEL_TLS_KEY: '/k' })).toEqual(['FUEL_TLS_CERT, FUEL_TLS_KEY']);
+    expect(faulty({ FUEL_TLS_CERT: '/c', FUEL_TLS_KEY: '/k' })).toEqual([]);
+  });
+
+  test('behind a proxy that ends TLS, the proxies are named', () => {
+    expect(faulty({ FUEL_TLS: 'terminated' })).toEqual(['FUEL_TRUSTED_PROXIES']);
+    expect(faulty({ FUEL_TLS: 'terminated', FUEL_TRUSTED_PROXIES: '10.0.0.0/8' })).toEqual([]);
+  });
+
+  test('an external edge has a token, of which none is short', () => {
+    expect(faulty({ FUEL_EDGE: 'external' })).toEqual(['FUEL_EDGE_TOKEN']);
+    const short = { FUEL_EDGE: 'external', FUEL_EDGE_TOKEN: 'edge-token-0123456789,short' };
+    expect(faulty(short)).toContain('FUEL_EDGE_TOKEN');
+    expect(faulty({ ...short, FUEL_EDGE_TOKEN: 'edge-token-0123456789' })).toEqual([]);
+  });
+
+  test('these rules hold for commands as for the service', () => {
+    expect(faulty({ FUEL_EDGE: 'external' }, 'command')).toEqual(['FUEL_EDGE_TOKEN']);
+  });
+});
+
+describe('in production', () => {
+  test('the service starts with all that it needs', () => {
+    expect(faultsOf(production)).toEqual([]);
+  });
+
+  const needed = Object.keys(production).filter((name) => name !== 'FUEL_ENVIRONMENT');
+
+  test.each(needed)('the service needs %s, a command does not', (name) => {
+    const pair = name.startsWith('FUEL_TLS_') ? ['FUEL_TLS_CERT', 'FUEL_TLS_KEY'] : [name];
+    const env = without(production, ...pair);
+    expect(faulty(env)).toEqual([pair.join(', ')]);
+    expect(faulty(env, 'command')).toEqual([]);
+  });
+
+  test.each([
+    ['api', ['FUEL_TLS_CERT, FUEL_TLS_KEY', ...PHOTOS]],
+    ['projector', []],
+    ['webhooks', PHOTOS],
+    ['notices', ['FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL']],
+  ] as const)('the role %s needs what it uses, and the master key', (role, names) => {
+    expect(faulty({ FUEL_ENVIRONMENT: 'production' }, 'serve', [role]).toSorted()).toEqual(
+      ['FUEL_MASTER_KEY', ...names].toSorted(),
+    );
+  });
+
+  test('nothing of it is needed in staging', () => {
+    expect(faulty({ FUEL_ENVIRONMENT: 'staging' })).toEqual([]);
+  });
+
+  test('a certificate is not needed where a proxy ends TLS', () => {
+    const env = without(production, 'FUEL_TLS_CERT', 'FUEL_TLS_KEY');
+    expect(faulty({ ...env, FUEL_TLS: 'terminated', FUEL_TRUSTED_PROXIES: '10.0.0.1' })).toEqual([]);
+  });
+
+  test('webhooks can not be let into the own network, by a command neither', () => {
+    const env = { ...production, FUEL_WEBHOOK_ALLOW_PRIVATE: 'true' };
+    expect(faulty(env)).toEqual(['FUEL_WEBHOOK_ALLOW_PRIVATE']);
+    expect(faulty(env, 'command')).toEqual(['FUEL_WEBHOOK_ALLOW_PRIVATE']);
+    expect(loadConfig({ FUEL_WEBHOOK_ALLOW_PRIVATE: 'true' }, 'serve').FUEL_WEBHOOK_ALLOW_PRIVATE).toBe(true);
+  });
+});
+
+test('every fault is named at once: of single settings, and of what does not go together', () => {
+  expect(faulty({ FUEL_LISTEN: 'nowhere', FUEL_LOG_LEVEL: 'loud', FUEL_TLS_CERT: '/c' })).toEqual([
+    'FUEL_LISTEN',
+    'FUEL_LOG_LEVEL',
+    'FUEL_TLS_CERT, FUEL_TLS_KEY',
+  ]);
+});
+
+describe('what is shown', () => {
+  const shown = (env: Env, name: string) => showConfig(env).settings.find((setting) => setting.name === name);
+
+  test.each([
+    ['FUEL_EDGE_TOKEN', 'edge-token-0123456789'],
+    ['EVENTSTORE_URL', 'esdb://user:password@a'],
+    ['MONGODB_URL', 'mongodb://user:password@a'],
+    ['FUEL_MASTER_KEY', Buffer.alloc(32, 1).toString('base64')],
+    ['FUEL_IMAGES_SECRET_ACCESS_KEY', 'the secret of the photo store'],
+    ['FUEL_SMTP_URL', 'smtp://user:password@mail'],
+  ])('%s is masked, also where it is not valid', (name, value) => {
+    for (const text of [value, `?${value}`]) {
+      const env = { [name]: text };
+      expect(shown(env, name)).toMatchObject({ value: '********', source: 'environment' });
+      expect(JSON.stringify(showConfig(env))).not.toContain(value);
+    }
+  });
+
+  test('any other setting is shown with its source and its own fault', () => {
+    const env = { FUEL_LISTEN: 'nowhere', FUEL_MAIL_FROM: 'fuel@example.com' };
+    expect(shown(env, 'FUEL_MAIL_FROM')).toEqual({
+      name: 'FUEL_MAIL_FROM',
+      value: 'fuel@example.com',
+      source: 'environment',
+      fault: null,
+    });
+    expect(shown(env, 'FUEL_LISTEN')).toEqual({
+      name: 'FUEL_LISTEN',
+      value: 'nowhere',
+      source: 'environment',
+      fault: 'FUEL_LISTEN: must be host:port, such as 127.0.0.1:8443 or [::1]:8443',
+    });
+    expect(shown(env, 'FUEL_TLS_CERT')).toMatchObject({ value: null, source: 'unset' });
+    expect(shown(env, 'FUEL_TLS')).toMatchObject({ value: 'served', source: 'default' });
+  });
+
+  test('the faults are those that keep the service from starting, its needs in production among them', () => {
+    const env = without({ ...production, FUEL_LOG_LEVEL: 'loud' }, 'FUEL_SMTP_URL');
+    expect(showConfig(env).faults).toEqual(faultsOf(env));
+    expect(showConfig(env).faults).toHaveLength(2);
+  });
+});
+
+test('a photo store’s URL with a password is refused, and the password is not shown', () => {
+  for (const password of ['first-word', 'first/word']) {
+    const env = { FUEL_IMAGES_ENDPOINT: `http://user:${password}@photos.example.com/` };
+    const shown = showConfig(env);
+    expect(shown.faults).toEqual([expect.stringMatching(/^FUEL_IMAGES_ENDPOINT: must be a URL/)]);
+    expect(JSON.stringify(shown)).not.toContain(password);
+  }
+});

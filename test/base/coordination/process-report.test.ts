@@ -1,0 +1,297 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { sinceBoot, systemClock } from '../../../src/base/clock.ts';
+import type { Coordination } from '../../../src/base/coordination/coordination.ts';
+import { PROCESS_MAX_AGE_MS, ProcessReport } from '../../../src/base/coordination/process-report.ts';
+import { FuelError } from '../../../src/base/errors.ts';
+import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
+import { memoryLog } from '../../support/service/api.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+const STARTED = Date.UTC(2026, 8, 3, 8);
+
+beforeEach(() => void vi.useFakeTimers({ now: STARTED }));
+afterEach(() => void vi.useRealTimers());
+
+/** A process that has just been started, and what others see of it. */
+async function started(
+  change: (coordination: Coordination) => Partial<Coordination> = () => ({}),
+  onKnown: () => void = () => undefined,
+) {
+  const path = join(temporaryFolder(), 'control.db');
+  const coordination = openSqliteCoordination({ path, clock: systemClock });
+  const logLines: Record<string, unknown>[] = [];
+  let knownUntilMs = 0;
+  const report = new ProcessReport({
+    coordination: { ...coordination, ...change(coordination) },
+    clock: systemClock,
+    log: memoryLog(logLines),
+    id: 'this',
+    roles: ['api', 'webhooks'],
+    onKnown,
+    onReported: (ms) => {
+      knownUntilMs = ms;
+    },
+  });
+  onTestFinished(async () => {
+    await report.stop();
+    await coordination.close();
+  });
+  const live = () => coordination.live(PROCESS_MAX_AGE_MS);
+  /** The directory's position that others see, and when it was reported: milliseconds since the start. */
+  const seen = async () => (await live()).map((p) => [p.directoryPosition, p.seenAtMs - STARTED]);
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+  await pass(1);
+  const isKnown = () => sinceBoot.now() < knownUntilMs;
+  return { report, live, seen, pass, logLines, isKnown };
+}
+
+test('says after each report until when the others count on the process', async () => {
+  const until: number[] = [];
+  const startedAtMs = sinceBoot.now();
+  const path = join(temporaryFolder(), 'control.db');
+  const coordination = openSqliteCoordination({ path, clock: systemClock });
+  const report = new ProcessReport({
+    ...{ coordination, clock: systemClock, log: memoryLog([]), id: 'this', roles: ['api'] },
+    onReported: (knownUntilMs) => until.push(knownUntilMs - startedAtMs),
+  });
+  await vi.advanceTimersByTimeAsync(1);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(until).toEqual([0, 2_000].map((ms) => expect.closeTo(ms + PROCESS_MAX_AGE_MS, -1)));
+  await report.stop();
+  await coordination.close();
+});
+
+test('a process that can not report is unknown to the others after a while, and joins them again when it can', async () => {
+  let fails = false;
+  const joined: number[] = [];
+  const { isKnown, pass } = await started(
+    (coordination) => ({
+      report: async (process) => {
+        if (fails) throw new FuelError('STORE_UNAVAILABLE', 'gone');
+        await coordination.report(process);
+      },
+    }),
+    () => joined.push(Date.now() - STARTED),
+  );
+  expect([isKnown(), joined.length]).toEqual([true, 1]);
+  fails = true;
+  await pass(PROCESS_MAX_AGE_MS - 2);
+  expect(isKnown()).toBe(true);
+  await pass(2);
+  expect(isKnown()).toBe(false);
+  fails = false;
+  await pass(2_000);
+  expect([isKnown(), joined.length]).toEqual([true, 2]);
+});
+
+test('others count on the process from when a report began: a slow one does not prolong that', async () => {
+  const slow = Promise.withResolvers<void>();
+  const joined: number[] = [];
+  const { isKnown, pass } = await started(
+    (coordination) => ({
+      report: async (process) => {
+        await coordination.report(process);
+        await slow.promise;
+      },
+    }),
+    () => joined.push(Date.now() - STARTED),
+  );
+  await pass(4_000);
+  slow.resolve();
+  await pass(PROCESS_MAX_AGE_MS - 4_000 - 2);
+  expect([isKnown(), joined]).toEqual([true, [4_001]]);
+  await pass(1);
+  expect(isKnown()).toBe(false);
+});
+
+test('a report that took as long as the others count on it was too late: the process joins them again', async () => {
+  let waits: Promise<void> = Promise.resolve();
+  const joined: number[] = [];
+  const { pass } = await started(
+    (coordination) => ({
+      report: async (process) => {
+        await waits;
+        await coordination.report(process);
+      },
+    }),
+    () => joined.push(Date.now() - STARTED),
+  );
+  const late = Promise.withResolvers<void>();
+  waits = late.promise;
+  await pass(PROCESS_MAX_AGE_MS + 2_000);
+  late.resolve();
+  waits = Promise.resolve();
+  await pass(0);
+  expect(joined).toEqual([0, PROCESS_MAX_AGE_MS + 2_001].map((ms) => expect.closeTo(ms, -1)));
+});
+
+describe('a process', () => {
+  test('reports itself at once', async () => {
+    const { live } = await started();
+    expect(await live()).toEqual([
+      {
+        id: 'this',
+        pid: process.pid,
+        host: hostname(),
+        roles: ['api', 'webhooks'],
+        startedAtMs: STARTED,
+        seenAtMs: STARTED,
+        directoryPosition: null,
+      },
+    ]);
+  });
+
+  test('reports every 2 s that it is alive', async () => {
+    const { seen, pass } = await started();
+    await pass(1_998);
+    expect(await seen()).toEqual([[null, 0]]);
+    await pass(1);
+    expect(await seen()).toEqual([[null, 2_000]]);
+    await pass(2_000);
+    expect(await seen()).toEqual([[null, 4_000]]);
+  });
+
+  test('reports a move of its directory at once, but at most every 50 ms', async () => {
+    const { report, seen, pass } = await started();
+    await pass(99);
+    report.directoryMoved(5);
+    await pass(0);
+    expect(await seen()).toEqual([[5, 100]]);
+    report.directoryMoved(6);
+    await pass(20);
+    report.directoryMoved(7);
+    await pass(29);
+    expect(await seen()).toEqual([[5, 100]]);
+    await pass(1);
+    expect(await seen()).toEqual([[7, 150]]);
+  });
+
+  test('reports a move at 50 ms that comes while the one before is being reported', async () => {
+    let reports = 0;
+    const stored = Promise.withResolvers<void>();
+    const { report, seen, pass } = await started((coordination) => ({
+      report: async (process) => {
+        if (++reports === 2) await stored.promise;
+        await coordination.report(process);
+      },
+    }));
+    await pass(99);
+    report.directoryMoved(5);
+    await pass(10);
+    report.directoryMoved(6);
+    stored.resolve();
+    await pass(39);
+    expect(await seen()).toEqual([[5, 100]]);
+    await pass(1);
+    expect(await seen()).toEqual([[6, 150]]);
+    await pass(2_000);
+    expect(await seen()).toEqual([[6, 2_150]]);
+  });
+
+  test('is known to the others for as long as before when the time of day is corrected', async () => {
+    const joined: number[] = [];
+    const { isKnown, pass } = await started(undefined, () => joined.push(Date.now()));
+    vi.setSystemTime(STARTED + 3_600_000);
+    expect(isKnown()).toBe(true);
+    await pass(2_000);
+    vi.setSystemTime(STARTED - 3_600_000);
+    await pass(2_000);
+    expect([isKnown(), joined.length]).toEqual([true, 1]);
+  });
+
+  test('does not report the same position of its directory twice', async () => {
+    const { report, seen, pass } = await started();
+    report.directoryMoved(5);
+    await pass(99);
+    const before = await seen();
+    report.directoryMoved(5);
+    await pass(1_000);
+    expect(await seen()).toEqual(before);
+  });
+
+  test('that ends is removed at once, and never reports again', async () => {
+    const { report, live, pass } = await started();
+    report.directoryMoved(5);
+    await report.stop();
+    expect(await live()).toEqual([]);
+    report.directoryMoved(6);
+    await pass(5_000);
+    expect(await live()).toEqual([]);
+  });
+
+  test('reports one time after the other, however long each takes', async () => {
+    const { promise: taken, resolve } = Promise.withResolvers<void>();
+    let [open, most] = [0, 0];
+    const { report, pass, seen } = await started((coordination) => ({
+      report: async (process) => {
+        most = Math.max(most, ++open);
+        await taken;
+        await coordination.report(process);
+        open--;
+      },
+    }));
+    report.directoryMoved(5);
+    await pass(200);
+    expect(open).toBe(1);
+    resolve();
+    await pass(1);
+    expect([most, (await seen())[0]?.[0]]).toEqual([1, 5]);
+  });
+
+  test('that ends while it reports is removed too', async () => {
+    const { promise: told, resolve } = Promise.withResolvers<void>();
+    const { report, live } = await started((coordination) => ({
+      report: async (process) => {
+        await told;
+        await coordination.report(process);
+      },
+    }));
+    const stopped = report.stop();
+    resolve();
+    await stopped;
+    expect(await live()).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0); // a timer would keep the process alive
+  });
+
+  test('whose report failed retries it 2 s later, and logs so', async () => {
+    let failures = 1;
+    const { seen, pass, logLines } = await started((coordination) => ({
+      report: (process) =>
+        failures-- > 0
+          ? Promise.reject(new FuelError('STORE_UNAVAILABLE', 'unavailable'))
+          : coordination.report(process),
+    }));
+    expect(logLines).toEqual([expect.objectContaining({ level: 40 })]);
+    expect(await seen()).toEqual([]);
+    await pass(1_999);
+    expect(await seen()).toEqual([[null, 2_000]]);
+  });
+
+  test('whose removal fails ends too, and logs so', async () => {
+    const { report, logLines } = await started(() => ({
+      leave: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'unavailable')),
+    }));
+    await report.stop();
+    expect(logLines).toEqual([expect.objectContaining({ level: 40 })]);
+  });
+});
+
+test('what a process must reach is judged again before it counts as known', async () => {
+  const path = join(temporaryFolder(), 'control.db');
+  const coordination = openSqliteCoordination({ path, clock: systemClock });
+  const steps: string[] = [];
+  const report = new ProcessReport({
+    ...{ coordination, clock: systemClock, log: memoryLog([]), id: 'this', roles: ['api'] },
+    onKnown: () => void steps.push('joins'),
+    onReported: () => void steps.push('is known'),
+  });
+  await vi.advanceTimersByTimeAsync(1);
+  expect(steps).toEqual(['joins', 'is known']);
+  await report.stop();
+  report.directoryMoved(1);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await coordination.live(PROCESS_MAX_AGE_MS)).toEqual([]);
+  await coordination.close();
+});

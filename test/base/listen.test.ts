@@ -1,0 +1,39 @@
+import { createServer } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { canReusePort, claimPort, listen, urlHost } from '../../src/base/listen.ts';
+
+test('an IPv6 address stands in brackets in a URL, other hosts as they are', () => {
+  expect(['::1', '127.0.0.1', 'localhost'].map(urlHost)).toEqual(['[::1]', '127.0.0.1', 'localhost']);
+});
+
+test('port 0 picks a free one, which is returned; a taken one is refused with its address', async () => {
+  const [first, second] = [createServer(), createServer()];
+  onTestFinished(() => void first.close());
+  const { address, port } = await listen(first, { host: '127.0.0.1', port: 0 });
+  expect(address).toBe('127.0.0.1');
+  expect(port).toBeGreaterThan(0);
+  await expect(listen(second, { host: '127.0.0.1', port })).rejects.toMatchObject({
+    code: 'REFUSED',
+    message: `can't listen on 127.0.0.1:${port}: name another address`,
+  });
+});
+
+test('a port that servers of this process share is claimed by no other, shared or not', async () => {
+  const [first, second] = [createServer(), createServer()];
+  onTestFinished(() => void [first, second].map((server) => server.close()));
+  const address = await claimPort({ host: '127.0.0.1', port: 0 });
+  expect(address.port).toBeGreaterThan(0);
+  for (const server of [first, second]) await listen(server, { ...address, reusePort: true });
+  expect(await canReusePort('127.0.0.1')).toBe(true);
+  await expect(claimPort(address)).rejects.toMatchObject({
+    code: 'REFUSED',
+    message: `can't listen on 127.0.0.1:${address.port}: name another address`,
+  });
+});
+
+test('a server that listens takes its errors itself from then on', async () => {
+  const server = createServer();
+  onTestFinished(() => void server.close());
+  await listen(server, { host: '127.0.0.1', port: 0 });
+  expect(server.listenerCount('error')).toBe(0);
+});

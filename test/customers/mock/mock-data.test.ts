@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { matches } from '../../../src/accounts/key-text.ts';
+import { mockData } from '../../../src/customers/mock/mock-data.ts';
+import { parseKey } from '../../support/accounts/parse-key.ts';
+
+describe('the data of a mock', () => {
+  const data = mockData(7);
+
+  it('is the same for the same seed, and other data for another', () => {
+    expect(mockData(7)).toEqual(data);
+    const other = mockData(8);
+    expect(other.events).not.toEqual(data.events);
+    expect(other.key).not.toBe(data.key);
+    expect(other.webhookSecret).not.toBe(data.webhookSecret);
+  });
+
+  it('has a key and a secret of the form that the service gives, whatever the seed', () => {
+    for (const seed of [0, 1, 2, 3, 99, Number.MAX_SAFE_INTEGER]) {
+      const { key, prefix, secretSha256, webhookSecret } = mockData(seed);
+      const parsed = parseKey(key);
+      expect(parsed).toMatchObject({ environment: 'staging', prefix });
+      expect(matches(parsed?.secret ?? '', secretSha256)).toBe(true);
+      expect(webhookSecret).toMatch(/^[A-Za-z0-9]{43}$/);
+    }
+  });
+
+  it('has transactions of each kind: refunds, external ones, and some that are voided', () => {
+    const types = new Set(data.events.map(({ type }) => type));
+    expect(types.size).toBe(4);
+    const isRefund = ({ data: one }: (typeof data.events)[0]) =>
+      'correction_reference_id' in one && one.correction_reference_id !== null;
+    expect(data.events.some(isRefund)).toBe(true);
+    expect(data.shownIds.length).toBeLessThan(2_000);
+    expect(data.shownIds.length).toBeGreaterThan(1_900);
+  });
+
+  it('lists what is shown in the order of its creation, without what is voided', () => {
+    const createdAt = new Map(
+      data.events.flatMap(({ data: one }) =>
+        'created_at' in one ? [[one.transaction_id, one.created_at] as const] : [],
+      ),
+    );
+    const times = data.shownIds.map((id) => createdAt.get(id) ?? '');
+    expect(times).toEqual(times.toSorted());
+    const withdrawn = data.events.filter(({ data: one }) => !('created_at' in one));
+    expect(withdrawn.filter(({ data: one }) => data.shownIds.includes(one.transaction_id))).toEqual([]);
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { projectTransaction } from '../../../projections/transactions.ts';
+import {
+  KINDS,
+  type Kind,
+  type Pushed,
+  planWebhooks,
+  transactionsFor,
+} from '../../../src/customers/mock/mock-webhooks.ts';
+import { createPresigner } from '../../../src/pull/images/presign.ts';
+import { isGenuine } from '../../support/deliveries/is-genuine.ts';
+import { expectDocumentedDelivery } from '../../support/openapi/validate.ts';
+import { confirmedData, externalData } from '../../support/transactions/records.ts';
+
+const SECRET = 's'.repeat(43);
+const NOW = Date.parse('2026-10-05T12:00:00.250Z');
+const terms = {
+  ...{ url: 'https://erp.example.com/fuel-events', prefix: 'abcdefghij', secret: SECRET, nowMs: NOW },
+  presigner: createPresigner({
+    ...{ endpoint: 'https://photos.example.com', region: 'us-east-1', bucket: 'fuel-photos' },
+    ...{ accessKeyId: 'A', secretAccessKey: 'B' },
+  }),
+};
+
+function pushed(id: number, isExternal = false): Pushed {
+  const change = isExternal
+    ? projectTransaction('ExternalTransactionRecorded', externalData({ transaction_id: id }), 0)
+    : projectTransaction('TransactionConfirmed', confirmedData({ transaction_id: id }), 0);
+  if (change.kind !== 'show') throw new Error('it is not shown');
+  return { id, isExternal, createdAtMs: change.row.createdAtMs, record: change.row };
+}
+
+const planned = (kind: Kind) =>
+  planWebhooks(kind, [pushed(501), pushed(502, true)].slice(0, transactionsFor(kind)), terms);
+const genuine = ({ request }: ReturnType<typeof planned>[0]): boolean =>
+  isGenuine({
+    ...{ header: request.headers['X-Service-Signature'] ?? '', secret: SECRET, nowMs: NOW },
+    body: Buffer.from(request.body),
+  });
+
+describe('the webhooks of a mock', () => {
+  it.each(Object.keys(KINDS) as Kind[])(
+    'of kind %s are genuine exactly where a receiver should accept them',
+    (kind) => {
+      const webhooks = planned(kind);
+      expect(webhooks.length).toBeGreaterThan(0);
+      for (const webhook of webhooks)
+        expect(webhook.expected).toBe(genuine(webhook) ? 'accepted' : 'refused');
+    },
+  );
+
+  it.each(Object.keys(KINDS) as Kind[])('of kind %s are as docs/openapi.yaml describes them', (kind) => {
+    for (const { request } of planned(kind)) {
+      const headers = Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value]);
+      const text = kind === 'changed' ? request.body.replace('"amount":1', '"amount":') : request.body;
+      expectDocumentedDelivery({ method: 'POST', headers: Object.fromEntries(headers), text });
+    }
+  });
+
+  it('are refused for one reason each: the time, the secret, the body', () => {
+    const [late] = planned('late');
+    const [, t] = /t=(\d+)/.exec(late?.request.headers['X-Service-Signature'] ?? '') ?? [];
+    expect(NOW / 1000 - Number(t)).toBeGreaterThan(590);
+    expect(JSON.parse(planned('changed')[0]?.request.body ?? '').data.transaction.fuel.amount).toBe(198.54);
+    expect(planned('forged')[0]?.request.body).toBe(planned('good')[0]?.request.body);
+  });
+
+  it('of the same transaction have the same id and body each time', () => {
+    const [first, second] = planned('twice');
+    expect(second).toEqual(first);
+    expect(planned('good')).toEqual([first]);
+  });
+
+  it('come in the wrong order where that is asked for', () => {
+    expect(planned('unordered').map(({ transactionId }) => transactionId)).toEqual([502, 501]);
+    expect(planned('unordered')[0]?.request.headers['X-Service-Event']).toBe('transaction.external');
+  });
+});

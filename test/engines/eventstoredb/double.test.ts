@@ -1,0 +1,275 @@
+import {
+  type AppendExpectedRevision,
+  BACKWARDS,
+  type Direction,
+  END,
+  type EventStoreDBClient,
+  FORWARDS,
+  jsonEvent,
+  type ResolvedEvent,
+  StreamDeletedError,
+  StreamNotFoundError,
+  streamNameFilter,
+  WrongExpectedVersionError,
+} from '@eventstore/db-client';
+import { describe, expect, test } from 'vitest';
+import { readNodeInfo } from '../../../src/engines/eventstoredb/driver/node-info.ts';
+import { describeBoth, unique } from '../../support/event-store/eventstoredb-double/engines-under-test.ts';
+
+type Name = 'a' | 'b' | 'c' | 'd';
+
+const batched = {};
+/** With credentials of its own a call is not a batch append. */
+const single = { credentials: { username: 'nobody', password: 'none' } };
+
+/** Event ids that are the same for the same name, within one stream. */
+function eventsOf(stream: string, names: readonly Name[]): ReturnType<typeof jsonEvent>[] {
+  const suffix = Buffer.from(stream).toString('hex').slice(-12);
+  return names.map((name) => {
+    const id = `00000000-0000-4000-800${name}-${suffix}`;
+    return jsonEvent({ id, type: 'Named', data: { name } });
+  });
+}
+
+/** The outcome in words, the same for both engines. */
+async function append(
+  client: EventStoreDBClient,
+  stream: string,
+  names: readonly Name[],
+  options: { readonly expectedRevision?: AppendExpectedRevision } = {},
+): Promise<string> {
+  try {
+    const result = await client.appendToStream(stream, eventsOf(stream, names), options);
+    const [last] = await read(client.readStream(stream, { fromRevision: result.nextExpectedRevision }));
+    const isPlace = last?.event?.position?.commit === result.position?.commit;
+    return `at ${result.nextExpectedRevision}${isPlace ? '' : ', elsewhere'}`;
+  } catch (error) {
+    if (error instanceof WrongExpectedVersionError) return `conflict, last is ${error.actualVersion}`;
+    if (error instanceof StreamDeletedError) return 'deleted';
+    throw error;
+  }
+}
+
+async function read(events: AsyncIterable<ResolvedEvent>): Promise<ResolvedEvent[]> {
+  const found: ResolvedEvent[] = [];
+  for await (const event of events) found.push(event);
+  return found;
+}
+
+const nameOf = ({ event }: ResolvedEvent): unknown =>
+  (event?.data as { readonly name?: unknown } | undefined)?.name ?? event?.type;
+const placeOf = ({ event }: ResolvedEvent): bigint => event?.position?.commit ?? -1n;
+
+describeBoth('appending', (client) => {
+  describe.each([
+    ['batched', batched],
+    ['single', single],
+  ])('%s', (_, options) => {
+    test.each<[AppendExpectedRevision, Name[], string]>([
+      ['any', ['c'], 'at 2'],
+      ['any', ['a', 'b'], 'at 1'],
+      ['any', ['a'], 'at 0'],
+      ['any', ['b'], 'at 1'],
+      ['any', ['b', 'c'], 'conflict, last is 1'],
+      ['any', ['c', 'a'], 'at 3'],
+      ['stream_exists', ['c'], 'at 2'],
+      ['stream_exists', ['a', 'b'], 'at 1'],
+      ['no_stream', ['c'], 'conflict, last is 1'],
+      ['no_stream', ['a'], 'at 0'],
+      ['no_stream', ['a', 'b'], 'at 1'],
+      ['no_stream', ['a', 'b', 'c'], 'conflict, last is 1'],
+      ['no_stream', ['a', 'c'], 'conflict, last is 1'],
+      ['no_stream', ['b', 'a'], 'conflict, last is 1'],
+      [0n, ['b'], 'at 1'],
+      [0n, ['c'], 'conflict, last is 1'],
+      [0n, ['b', 'c'], 'conflict, last is 1'],
+      [1n, ['c', 'd'], 'at 3'],
+      [1n, ['a'], 'at 2'],
+      [2n, ['c'], 'conflict, last is 1'],
+      [7n, ['b'], 'conflict, last is 1'],
+    ])(
+      'after a and b, with expected revision %s, the result of appending %j is: %s',
+      async (expectedRevision, names, outcome) => {
+        const [engine, stream] = [client(), unique('account')];
+        await engine.appendToStream(stream, eventsOf(stream, ['a', 'b']));
+        expect(await append(engine, stream, names, { ...options, expectedRevision })).toBe(outcome);
+      },
+    );
+
+    test('a stream that does not exist accepts only any and no_stream', async () => {
+      const engine = client();
+      const outcome = (expectedRevision: AppendExpectedRevision): Promise<string> =>
+        append(engine, unique('account'), ['a'], { ...options, expectedRevision });
+      expect(await outcome('any')).toBe('at 0');
+      expect(await outcome('no_stream')).toBe('at 0');
+      expect(await outcome('stream_exists')).toBe('conflict, last is no_stream');
+      expect(await outcome(0n)).toBe('conflict, last is no_stream');
+    });
+
+    test('a repeated append is recognised, whatever was appended after it', async () => {
+      const [engine, stream] = [client(), unique('account')];
+      for (const name of ['a', 'b', 'c'] as const) await append(engine, stream, [name], options);
+      expect(await append(engine, stream, ['a'], options)).toBe('at 0');
+      expect(await append(engine, stream, ['b'], { ...options, expectedRevision: 0n })).toBe('at 1');
+    });
+
+    test('an id is recognised in its own stream alone', async () => {
+      const [engine, stream, other] = [client(), unique('account'), unique('account')];
+      await engine.appendToStream(stream, eventsOf(stream, ['a']), options);
+      await engine.appendToStream(other, eventsOf(stream, ['a']), options);
+      expect((await read(engine.readStream(other))).map(nameOf)).toEqual(['a']);
+      expect(await append(engine, stream, ['a'], options)).toBe('at 0');
+    });
+
+    test('a tombstone takes no event again, also where there was no stream', async () => {
+      const engine = client();
+      for (const names of [['a'], []] as Name[][]) {
+        const stream = unique('transaction');
+        if (names.length > 0) await append(engine, stream, names);
+        await engine.tombstoneStream(stream);
+        for (const expectedRevision of ['any', 'no_stream', 'stream_exists', 0n] as const) {
+          expect(await append(engine, stream, ['a'], { ...options, expectedRevision })).toBe('deleted');
+        }
+        await expect(engine.tombstoneStream(stream)).rejects.toThrow(StreamDeletedError);
+        await expect(read(engine.readStream(stream))).rejects.toThrow(StreamDeletedError);
+      }
+    });
+  });
+
+  test('a stream that was deleted softly may be written again, after its old events', async () => {
+    const [engine, stream] = [client(), unique('account')];
+    await append(engine, stream, ['a', 'b']);
+    await engine.deleteStream(stream);
+    await expect(read(engine.readStream(stream))).rejects.toThrow(StreamNotFoundError);
+    expect(await append(engine, stream, ['c'], { expectedRevision: 'no_stream' })).toBe('at 2');
+    expect((await read(engine.readStream(stream))).map(nameOf)).toEqual(['c']);
+  });
+});
+
+describeBoth('reading', (client) => {
+  test('a stream is read in both directions, from a revision on, up to a count', async () => {
+    const [engine, stream] = [client(), unique('account')];
+    await append(engine, stream, ['a', 'b', 'c', 'd']);
+    const names = async (options: Parameters<EventStoreDBClient['readStream']>[1]): Promise<unknown[]> =>
+      (await read(engine.readStream(stream, options))).map(nameOf);
+    const direction = BACKWARDS;
+    expect(await names({})).toEqual(['a', 'b', 'c', 'd']);
+    expect(await names({ fromRevision: 2n })).toEqual(['c', 'd']);
+    expect(await names({ fromRevision: 1n, maxCount: 2 })).toEqual(['b', 'c']);
+    expect(await names({ fromRevision: 4n })).toEqual([]);
+    expect(await names({ fromRevision: END, direction, maxCount: 1 })).toEqual(['d']);
+    expect(await names({ fromRevision: 2n, direction })).toEqual(['c', 'b', 'a']);
+    expect(await names({ direction })).toEqual(['a']);
+    await expect(read(engine.readStream(unique('account')))).rejects.toThrow(StreamNotFoundError);
+  });
+
+  test('data that is not JSON is returned as it is', async () => {
+    const [engine, stream] = [client(), unique('account')];
+    const metadata = Uint8Array.from([0xff, 0x7b]);
+    await engine.appendToStream(stream, jsonEvent({ type: 'Odd', data: {}, metadata }));
+    const [{ event } = {}] = await read(engine.readStream(stream));
+    expect(event).toMatchObject({ type: 'Odd', data: {}, isJson: true });
+    expect(Buffer.from(event?.metadata as Uint8Array)).toEqual(Buffer.from(metadata));
+  });
+
+  test('the log is read forwards from an event, and backwards from before it', async () => {
+    const [engine, stream] = [client(), unique('account')];
+    await append(engine, stream, ['a', 'b', 'c', 'd']);
+    const [, b, c] = await read(engine.readStream(stream));
+    const names = async (
+      from: ResolvedEvent | undefined,
+      direction: Direction = FORWARDS,
+    ): Promise<unknown[]> => {
+      const fromPosition = from?.event?.position ?? END;
+      return (await read(engine.readAll({ fromPosition, maxCount: 2, direction }))).map(nameOf);
+    };
+    expect(await names(b)).toEqual(['b', 'c']);
+    expect(await names(c, BACKWARDS)).toEqual(['b', 'a']);
+    expect(await names(undefined)).toEqual([]);
+    const commit = c === undefined ? -1n : placeOf(c) + 1n;
+    const between = engine.readAll({ fromPosition: { commit, prepare: commit }, maxCount: 1 });
+    await expect(read(between)).rejects.toThrow('Unexpected ReadAllResult');
+  });
+
+  test('the events of a tombstoned stream stay in the log, before the tombstone', async () => {
+    const [engine, stream] = [client(), unique('transaction')];
+    await append(engine, stream, ['a', 'b']);
+    const [first] = await read(engine.readStream(stream));
+    const { position } = await engine.tombstoneStream(stream);
+    const log = await read(engine.readAll({ fromPosition: first?.event?.position ?? END, maxCount: 50 }));
+    const own = log.filter(({ event }) => event?.streamId === stream);
+    expect(own.map(nameOf)).toEqual(['a', 'b', '$streamDeleted']);
+    expect(own.at(-1)?.event).toMatchObject({ revision: 2n ** 63n - 1n, isJson: false, position });
+  });
+});
+
+describeBoth('a subscription to the log', (client) => {
+  /** What the subscription reports, in order; an event by its name. */
+  function follow(
+    engine: EventStoreDBClient,
+    { from, prefix }: { readonly from: ResolvedEvent | undefined; readonly prefix: string },
+  ) {
+    const said: string[] = [];
+    const subscription = engine.subscribeToAll({
+      fromPosition: from?.event?.position ?? END,
+      filter: streamNameFilter({
+        prefixes: [prefix],
+        maxSearchWindow: 10,
+        checkpointInterval: 2,
+        checkpointReached: async (_, { commit }) => void said.push(`checkpoint ${commit}`),
+      }),
+    });
+    subscription
+      .on('confirmation', () => said.push('confirmed'))
+      .on('caughtUp', () => said.push('caught up'));
+    subscription.on('data', (event: ResolvedEvent) => said.push(String(nameOf(event))));
+    return { said, end: () => subscription.unsubscribe() };
+  }
+
+  test('sends what matches, checkpoints in between, and that it has caught up', async () => {
+    const [engine, prefix, other] = [client(), unique('account'), unique('transaction')];
+    await append(engine, `${prefix}-1`, ['a']);
+    await append(engine, `${prefix}-2`, ['b']);
+    const others = Array.from({ length: 45 }, () => jsonEvent({ type: 'Other', data: {} }));
+    await engine.appendToStream(other, others);
+    await append(engine, `${prefix}-3`, ['c']);
+    const [from] = await read(engine.readStream(`${prefix}-1`));
+    const places = (await read(engine.readStream(other))).map(placeOf);
+    const { said, end } = follow(engine, { from, prefix });
+    await expect.poll(() => said.at(-1)).toBe('caught up');
+    // Pages of ten; every second one reports where it began. KurrentDB's first one has the event of the position too,
+    // and it reports the end.
+    const isKurrent = (await readNodeInfo(client.url)).name === 'KurrentDB';
+    const [c] = await read(engine.readStream(`${prefix}-3`));
+    expect(said).toEqual([
+      'confirmed',
+      'b',
+      `checkpoint ${places[isKurrent ? 8 : 9]}`,
+      `checkpoint ${places[isKurrent ? 28 : 29]}`,
+      'c',
+      ...(isKurrent && c !== undefined ? [`checkpoint ${placeOf(c)}`] : []),
+      'caught up',
+    ]);
+    await append(engine, `${prefix}-4`, ['d']);
+    await expect.poll(() => said.at(-1)).toBe('d');
+    await end();
+  });
+
+  test('sends a checkpoint while it is live only after the interval', async () => {
+    const [engine, prefix, other] = [client(), unique('account'), unique('transaction')];
+    await append(engine, `${prefix}-1`, ['a']);
+    const [from] = await read(engine.readStream(`${prefix}-1`));
+    const { said, end } = follow(engine, { from, prefix });
+    await expect.poll(() => said.at(-1)).toBe('caught up');
+    const before = said.length;
+    const others = (length: number): ReturnType<typeof jsonEvent>[] =>
+      Array.from({ length }, () => jsonEvent({ type: 'Other', data: {} }));
+    await engine.appendToStream(other, others(10));
+    await append(engine, `${prefix}-2`, ['b']);
+    await expect.poll(() => said.at(-1)).toBe('b');
+    expect(said).toHaveLength(before + 1);
+    await engine.appendToStream(other, others(20));
+    await expect.poll(() => said.at(-1)).toMatch(/^checkpoint/);
+    await end();
+  });
+});

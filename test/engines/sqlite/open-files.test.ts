@@ -1,0 +1,50 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { systemClock as clock } from '../../../src/base/clock.ts';
+import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
+import { backupFile, Database } from '../../../src/engines/sqlite/database.ts';
+import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
+import { inspectFile } from '../../../src/engines/sqlite/inspect-file.ts';
+import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
+import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
+import { openFiles } from '../../support/interposed.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+const FAST = { durability: 'normal' } as const;
+
+test('a store that is closed has none of its files open', async () => {
+  const folder = temporaryFolder();
+  const path = (name: string): string => join(folder, name);
+  const store = openSqliteEventStore({ path: path('events.db'), clock });
+  const view = openSqliteView({ path: path('transactions.db'), clock });
+  await view.reset('store-1', 0);
+  await view.build.start('store-1', 0);
+  const opened = [
+    view,
+    openSqliteSubscriptions({ path: path('subscriptions.db'), store, clock }),
+    openSqliteDeliveryQueue({ path: path('deliveries.db'), clock }),
+    openSqliteCoordination({ path: path('control.db'), clock }),
+    store,
+  ];
+  expect(openFiles(folder)).toBeGreaterThan(opened.length);
+  for (const one of opened) await one.close();
+  expect(openFiles(folder)).toBe(0);
+});
+
+test('a file that is refused, looked at or copied is not left open, also where that fails', async () => {
+  const folder = temporaryFolder();
+  const [path, damaged] = [join(folder, 'some.db'), join(folder, 'damaged.db')];
+  const two = ['CREATE TABLE a (x)', 'CREATE TABLE b (x)'];
+  new Database(path, { ...FAST, migrations: two }).close();
+  expect(() => new Database(path, { ...FAST, migrations: two.slice(1) })).toThrow(/newer/);
+  writeFileSync(damaged, 'no database'.repeat(1_000));
+  expect(() => new Database(damaged, { ...FAST, migrations: two })).toThrow(/damaged/);
+  inspectFile(path, { maxCheckedBytes: 1e6 });
+  expect(() => inspectFile(damaged, { maxCheckedBytes: 1e6 })).toThrow(/damaged/);
+  await backupFile(path, join(folder, 'copy.db'));
+  mkdirSync(join(folder, 'taken.db'));
+  await expect(backupFile(path, join(folder, 'taken.db'))).rejects.toThrow();
+  expect(openFiles(folder)).toBe(0);
+});

@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Clock } from '../../../../src/base/clock.ts';
+import {
+  openSqliteDeliveryQueue,
+  type SqliteDeliveryQueue,
+} from '../../../../src/engines/sqlite/queue/queue.ts';
+import { selectionOf } from '../../../../src/engines/sqlite/queue/reader.ts';
+import { boundedReadsContract } from '../../../contracts/bounded-reads.contract.ts';
+import { deliveryLogContract } from '../../../contracts/delivery-log.contract.ts';
+import { deliveryQueueContract } from '../../../contracts/delivery-queue.contract.ts';
+import { deliveryQueueModelContract } from '../../../contracts/delivery-queue-model.contract.ts';
+import { deliveryQueueOperationsContract } from '../../../contracts/delivery-queue-operations.contract.ts';
+import { webhookHealthContract } from '../../../contracts/webhook-health.contract.ts';
+import { claimOptions, delivered, newDelivery } from '../../../support/deliveries/deliveries.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
+
+const CLAIMER = join(import.meta.dirname, '../../../support/deliveries/claim-delivery-and-die.ts');
+const LEASE_MS = 60_000;
+
+const open = async () => {
+  const path = join(temporaryFolder(), 'deliveries.db');
+  const clock = new FakeClock();
+  const again = () => openSqliteDeliveryQueue({ path, clock });
+  return { queue: again(), again, clock, log: { path } };
+};
+
+deliveryQueueContract(open);
+deliveryQueueOperationsContract(open);
+webhookHealthContract(open);
+deliveryLogContract(open);
+deliveryQueueModelContract(open);
+boundedReadsContract(open);
+
+describe('the embedded delivery queue', () => {
+  const openAt = (path: string, clock: Clock): SqliteDeliveryQueue => {
+    const queue = openSqliteDeliveryQueue({ path, clock });
+    onTestFinished(() => queue.close());
+    return queue;
+  };
+
+  test('makes what a killed process had claimed due again when its lease ends, under the same number', async () => {
+    const path = join(temporaryFolder(), 'deliveries.db');
+    const queue = openAt(path, { now: Date.now });
+    const owed = [1, 2, 3].map((n) => newDelivery(n));
+    await queue.enqueue(owed);
+    const [, killedBy] = await once(spawn(process.execPath, [CLAIMER, path, String(LEASE_MS)]), 'exit');
+    expect(killedBy).toBe('SIGKILL');
+    const dueAtMs = (await queue.nextDueAtMs()) as number;
+    expect(dueAtMs).toBeGreaterThan(Date.now());
+    expect(await queue.claim(claimOptions(dueAtMs - 1))).toEqual([]);
+    const again = await queue.claim(claimOptions(dueAtMs));
+    expect(again.map(({ id, attemptNumber }) => [id, attemptNumber])).toEqual(owed.map(({ id }) => [id, 1]));
+  });
+
+  test('keeps what was committed when it is opened again, and its name dates from the file’s beginning', async () => {
+    const path = join(temporaryFolder(), 'deliveries.db');
+    const clock = new FakeClock();
+    const first = openSqliteDeliveryQueue({ path, clock });
+    const startedAtMs = clock.now();
+    const claimed = await first.enqueue([newDelivery(1)], claimOptions(1_000));
+    await first.report(claimed.map((entry) => delivered(entry, 1_000)));
+    const before = await first.find(newDelivery(1).id);
+    await first.close();
+    clock.advance(1_000);
+    const second = openAt(path, clock);
+    expect(await second.find(newDelivery(1).id)).toEqual(before);
+    expect((await second.logId()).startedAtMs).toBe(startedAtMs);
+  });
+
+  test('shows and copies the newest 50 attempts of a delivery of which an earlier version kept more', async () => {
+    const path = join(temporaryFolder(), 'deliveries.db');
+    const queue = openAt(path, new FakeClock());
+    const claimed = await queue.enqueue([newDelivery(1)], claimOptions(1_000));
+    await queue.report(claimed.map((entry) => delivered(entry, 1_000)));
+    const db = new DatabaseSync(path);
+    const more = db.prepare(
+      `INSERT INTO attempts (delivery, cycle, number, started_at, duration, outcome)
+       SELECT delivery, ?, number, started_at, duration, outcome FROM attempts LIMIT 1`,
+    );
+    for (let cycle = 2; cycle <= 60; cycle++) more.run(cycle);
+    db.close();
+    const newest = Array.from({ length: 50 }, (_, n) => n + 11);
+    const found = await queue.find(newDelivery(1).id);
+    expect(found?.attempts.map(({ cycle }) => cycle)).toEqual(newest);
+    for await (const [copied] of queue.copy().deliveries()) expect(copied?.attempts).toEqual(found?.attempts);
+  });
+
+  test('stores a delivery anew where a hand removed it and left its record and attempts behind', async () => {
+    const path = join(temporaryFolder(), 'deliveries.db');
+    const queue = openAt(path, new FakeClock());
+    const [claim] = await queue.enqueue([newDelivery(1)], claimOptions(1_000));
+    if (claim !== undefined) await queue.report([delivered(claim, 1_000)]);
+    const db = new DatabaseSync(path);
+    db.exec('DELETE FROM deliveries');
+    db.close();
+    await queue.enqueue([newDelivery(1)]);
+    const { record } = newDelivery(1);
+    expect(await queue.find(newDelivery(1).id)).toMatchObject({ state: 'pending', attempts: [], record });
+  });
+
+  test('finds due work, held accounts and a page of the log by an index of each, without reading the rest', () => {
+    const path = join(temporaryFolder(), 'deliveries.db');
+    openAt(path, new FakeClock());
+    const db = new DatabaseSync(path);
+    onTestFinished(() => db.close());
+    const planOf = (sql: string): string =>
+      db
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map((row) => row.detail)
+        .join('; ');
+    expect(planOf('SELECT prefix FROM lanes WHERE next_due_at <= 1 ORDER BY next_due_at, prefix')).toBe(
+      'SEARCH lanes USING COVERING INDEX lanes_due (next_due_at<?)',
+    );
+    expect(
+      planOf("SELECT seq FROM deliveries WHERE prefix = 'a' AND due_at <= 1 ORDER BY due_at, seq LIMIT 1"),
+    ).toBe('SEARCH deliveries USING COVERING INDEX due_in_lane (prefix=? AND due_at<?)');
+    expect(planOf("SELECT min(due_at) FROM deliveries WHERE prefix = 'a' AND due_at IS NOT NULL")).toMatch(
+      /^SEARCH deliveries USING COVERING INDEX due_in_lane \(prefix=\?/,
+    );
+    const pageOf = (filter: Parameters<typeof selectionOf>[0]): string =>
+      planOf(`SELECT id ${selectionOf(filter).sql} ORDER BY created_at DESC, id DESC LIMIT 1`);
+    const lastTerm = 'USE TEMP B-TREE FOR LAST TERM OF ORDER BY'; // of one millisecond
+    expect(pageOf({})).toBe(`SCAN deliveries USING INDEX by_time; ${lastTerm}`);
+    expect(pageOf({ prefix: 'a', sinceMs: 1 })).toBe(
+      `SEARCH deliveries USING INDEX by_lane (prefix=? AND created_at>?); ${lastTerm}`,
+    );
+    expect(pageOf({ accountId: 1 })).toBe(
+      `SEARCH deliveries USING INDEX by_account (account_id=?); ${lastTerm}`,
+    );
+    expect(pageOf({ state: 'failed', prefix: 'a' })).toBe(
+      `SEARCH deliveries USING INDEX by_state (state=?); ${lastTerm}`,
+    );
+  });
+
+  test('refuses a file of a newer version with what to do', async () => {
+    const path = join(temporaryFolder(), 'deliveries.db');
+    await openSqliteDeliveryQueue({ path, clock: new FakeClock() }).close();
+    const db = new DatabaseSync(path);
+    db.exec('PRAGMA user_version = 99');
+    db.close();
+    expect(() => openSqliteDeliveryQueue({ path, clock: new FakeClock() })).toThrow(/newer program/);
+  });
+});

@@ -1,0 +1,147 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Line, LineCutter, MAX_LINE_BYTES } from '../../../src/event-store/lines/lines.ts';
+import { inChunks } from '../../support/transactions/importing.ts';
+
+async function* readLines(input: AsyncIterable<Buffer>): AsyncGenerator<Line[]> {
+  const cutter = new LineCutter();
+  for await (const chunk of input) yield cutter.cut(chunk);
+  yield cutter.end();
+}
+
+async function read(...chunks: readonly (string | Buffer)[]): Promise<Line[]> {
+  return (await Array.fromAsync(readLines(inChunks(chunks)))).flat();
+}
+
+const TOO_LONG = `is longer than ${MAX_LINE_BYTES} bytes`;
+
+describe('the lines of an input', () => {
+  test('are numbered from 1, and blank ones count though they are left out', async () => {
+    expect(await read('one\n\n \t\nfour\n')).toEqual([
+      { number: 1, text: 'one' },
+      { number: 4, text: 'four' },
+    ]);
+  });
+
+  test('end with a line feed, with a carriage return too, or with the input', async () => {
+    expect(await read('\uFEFFone\r\ntwo')).toEqual([
+      { number: 1, text: 'one' },
+      { number: 2, text: 'two' },
+    ]);
+    expect(await read('one\n')).toHaveLength(1);
+    expect(await read('')).toEqual([]);
+    expect(await read('\n\n')).toEqual([]);
+  });
+
+  test('that are not UTF-8 are named, and the next one is read', async () => {
+    expect(await read(Buffer.from([0x61, 0xff, 10, 0x62]))).toEqual([
+      { number: 1, fault: 'is not UTF-8' },
+      { number: 2, text: 'b' },
+    ]);
+    expect(await read(Buffer.from([0xc3]))).toEqual([{ number: 1, fault: 'is not UTF-8' }]);
+  });
+
+  test('are the same however the input is cut into chunks', async () => {
+    const line = fc.string({ unit: fc.constantFrom('a', 'é', '😀', ' ', '\r'), maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(line), fc.array(fc.nat(40)), async (all, cuts) => {
+        const bytes = Buffer.from(all.join('\n'));
+        const places = [0, ...cuts.sort((a, b) => a - b), bytes.length];
+        const chunks = places.slice(1).map((end, index) => bytes.subarray(places[index], end));
+        const expected = all
+          .map((text, index) => ({ number: index + 1, text: text.trim() }))
+          .filter(({ text }) => text !== '');
+        expect(await read(...chunks)).toEqual(expected);
+      }),
+    );
+  });
+
+  test('of one chunk are returned together, as soon as they are complete', async () => {
+    const seen = await Array.fromAsync(readLines(inChunks(['a\nb\nc', '', 'd', '\ne'])));
+    expect(seen.map((lines) => lines.map((line) => ('text' in line ? line.text : line.fault)))).toEqual([
+      ['a', 'b'],
+      [],
+      [],
+      ['cd'],
+      ['e'],
+    ]);
+  });
+
+  test('can be cut by another cutter from any chunk on', () => {
+    const chunks = ['one\ntw', 'o\nthr', 'ee\n', 'x'.repeat(MAX_LINE_BYTES + 1), '\nlast'].map((text) =>
+      Buffer.from(text),
+    );
+    const whole = new LineCutter();
+    const expected = [...chunks.flatMap((chunk) => whole.cut(chunk)), ...whole.end()];
+    expect(expected).toHaveLength(5);
+    let cutter = new LineCutter();
+    const lines = chunks.flatMap((chunk) => {
+      cutter = new LineCutter(structuredClone(cutter.state));
+      return cutter.cut(chunk);
+    });
+    expect([...lines, ...new LineCutter(cutter.state).end()]).toEqual(expected);
+  });
+});
+
+test('a line has at most 64 KiB', () => {
+  expect(MAX_LINE_BYTES).toBe(65_536);
+});
+
+describe('a line that is too long', () => {
+  const longest = 'x'.repeat(MAX_LINE_BYTES);
+
+  test('has one byte more than the longest, in whatever chunks it comes', async () => {
+    const [half, rest] = [longest.slice(0, 1_000), longest.slice(1_000)];
+    for (const chunks of [[longest], [half, rest], [longest, '\n'], [half, `${rest}\n`]]) {
+      expect(await read(...chunks)).toEqual([{ number: 1, text: longest }]);
+    }
+    for (const chunks of [
+      [`${longest}x`],
+      [half, `${rest}x`],
+      [longest, 'x'],
+      [longest, 'x\n'],
+      [longest, 'x', 'y'],
+    ]) {
+      expect(await read(...chunks)).toEqual([{ number: 1, fault: TOO_LONG }]);
+    }
+  });
+
+  test('does not affect the next one', async () => {
+    expect(await read(longest, 'x', 'x\nnext\n', 'last')).toEqual([
+      { number: 1, fault: TOO_LONG },
+      { number: 2, text: 'next' },
+      { number: 3, text: 'last' },
+    ]);
+  });
+
+  test('of 1 GiB is skipped', async () => {
+    const chunk = Buffer.alloc(1024 * 1024, 'x');
+    const input = async function* (): AsyncGenerator<Buffer> {
+      for (let count = 0; count < 1_024; count++) yield chunk;
+      yield Buffer.from('\nnext');
+    };
+    expect((await Array.fromAsync(readLines(input()))).flat()).toEqual([
+      { number: 1, fault: TOO_LONG },
+      { number: 2, text: 'next' },
+    ]);
+  });
+
+  test('is not kept: its memory is bounded', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const chunks: WeakRef<ArrayBufferLike>[] = [];
+    const input = async function* (): AsyncGenerator<Buffer> {
+      for (let count = 0; count < 20; count++) {
+        const chunk = Buffer.alloc(MAX_LINE_BYTES, 'x');
+        chunks.push(new WeakRef(chunk.buffer));
+        yield chunk;
+      }
+      await new Promise((resolve) => setImmediate(resolve)); // a WeakRef holds what it names until the next turn
+      collectGarbage();
+      expect(chunks.filter((chunk) => chunk.deref() !== undefined).length).toBeLessThan(5);
+    };
+    expect((await Array.fromAsync(readLines(input()))).flat()).toEqual([{ number: 1, fault: TOO_LONG }]);
+  });
+});

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { checkAccounts, checkCorporates } from '../../../../src/operator/checks/checks/accounts.ts';
+import { corporateAdded, opened } from '../../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../../support/accounts/directory-of.ts';
+import { openProjection } from '../../../support/transactions/projector.ts';
+import { sampleRow, showing } from '../../../support/transactions/records.ts';
+
+async function looked(corporateId: number) {
+  const { view, clock } = openProjection();
+  const { generation } = await view.reset('store', 0);
+  const change = showing({ id: 501, accountId: 7, corporateId, createdAtMs: clock.now() });
+  await view.apply([change], { generation, position: 1 });
+  return checkCorporates(directoryOf(opened(), corporateAdded()), view, clock.now());
+}
+
+test('a record whose corporate is in the directory is right', async () => {
+  expect(sampleRow({ id: 501, accountId: 7, corporateId: 31, createdAtMs: 1 })).toMatchObject({
+    corporateId: 31,
+  });
+  expect(await looked(31)).toEqual({
+    ok: true,
+    detail: 'looked at the newest 1 records of the 1 accounts that were changed last',
+    do: null,
+  });
+});
+
+test('a record whose corporate the directory lacks is wrong', async () => {
+  expect(await looked(99)).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('the directory lacks: 99 of account 7; looked at the newest 1 records'),
+    do: 'fuel account corporate 7 99 --name NAME, for each of them',
+  });
+});
+
+test('a view that is being built can not be looked at', async () => {
+  const { view } = openProjection();
+  const finding = await checkCorporates(directoryOf(opened()), view, 1);
+  expect(finding).toMatchObject({ ok: false, do: 'fuel projection status' });
+});
+
+test('an account with an event that can not be read is named', () => {
+  const directory = directoryOf(opened());
+  expect(checkAccounts(directory)).toMatchObject({ ok: true, detail: expect.stringContaining('1 accounts') });
+  const decoded = { ok: false, reason: 'unknown event type Foo' } as const;
+  directory.apply({ position: 2, stream: 'account-7', revision: 1, decoded });
+  expect(checkAccounts(directory)).toMatchObject({
+    ok: false,
+    detail: 'closed, since an event can not be read: 1 of 1 accounts: 7',
+    do: expect.stringContaining('fuel account show 7'),
+  });
+});

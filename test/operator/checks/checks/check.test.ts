@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { FuelError } from '../../../../src/base/errors.ts';
+import { right, some, within } from '../../../../src/operator/checks/checks/check.ts';
+
+test('a check that does not end in time is wrong, and says so', async () => {
+  const finding = await within(20, 'start it', () => new Promise(() => undefined));
+  expect(finding).toEqual({ ok: false, detail: 'no answer within 0.02 s', do: 'start it' });
+});
+
+test('a check that fails is wrong, with the reason and its cause', async () => {
+  const cause = new Error('connection refused');
+  const failing = () =>
+    Promise.reject(new FuelError('STORE_UNAVAILABLE', 'the store can not be reached', { cause }));
+  const detail = 'the store can not be reached (connection refused)';
+  expect(await within(1_000, 'start it', failing)).toEqual({ ok: false, detail, do: 'start it' });
+});
+
+test('what a check finds is its result', async () => {
+  expect(await within(1_000, 'nothing', () => right('fine'))).toEqual({ ok: true, detail: 'fine', do: null });
+});
+
+test('many names are cut off', () => {
+  expect(some(['a', 'b'])).toBe('a, b');
+  expect(some(['a', 'b', 'c', 'd', 'e', 'f'])).toBe('a, b, c, d, e, …');
+});

@@ -1,0 +1,89 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  checkDataDirectory,
+  checkDiskSpace,
+  type LookedAtFile,
+} from '../../../../src/operator/checks/checks/data-directory.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
+
+const GB = 1e9;
+const FILE: LookedAtFile = {
+  name: 'events.db',
+  version: 3,
+  knownVersion: 3,
+  damage: null,
+  isReadOnly: false,
+};
+
+describe('the data directory', () => {
+  test('that does not exist yet is right, and named', () => {
+    const path = join(temporaryFolder(), 'data');
+    const finding = checkDataDirectory(path, () => []);
+    expect(finding).toMatchObject({
+      ok: true,
+      detail: expect.stringContaining(`${path} does not exist yet`),
+    });
+  });
+
+  test('without files says that nothing was started', () => {
+    const finding = checkDataDirectory(temporaryFolder(), () => []);
+    expect(finding).toMatchObject({
+      ok: true,
+      detail: expect.stringContaining('nothing was started here yet'),
+    });
+  });
+
+  test('that others may use is wrong, and so are its secret files', () => {
+    const folder = temporaryFolder();
+    chmodSync(folder, 0o755);
+    expect(checkDataDirectory(folder, () => [])).toMatchObject({ ok: false, do: `chmod go= ${folder}` });
+    chmodSync(folder, 0o700);
+    const file = join(folder, 'master.key');
+    writeFileSync(file, 'x', { mode: 0o644 });
+    expect(checkDataDirectory(folder, () => [])).toMatchObject({ ok: false, do: `chmod go= ${file}` });
+  });
+
+  test('that is a file is wrong', () => {
+    const path = join(temporaryFolder(), 'data');
+    writeFileSync(path, '');
+    expect(checkDataDirectory(path, () => [])).toMatchObject({
+      ok: false,
+      detail: `${path} is not a folder`,
+    });
+  });
+
+  test.each([
+    [{ ...FILE, version: 4 }, false, 'events.db has version 4 and this program knows 3'],
+    [{ ...FILE, version: 2 }, true, 'updated at the next start: events.db'],
+    [{ ...FILE, damage: 'row 3 missing from index' }, false, 'events.db is damaged: row 3 missing'],
+    [{ ...FILE, isReadOnly: true }, false, 'may not write to '],
+    [{ ...FILE, damage: undefined }, true, 'too large to be read through here: events.db'],
+    [FILE, true, 'events.db'],
+  ])('with the file %j is right: %s', (file, ok, detail) => {
+    const finding = checkDataDirectory(temporaryFolder(), () => [file]);
+    expect(finding).toMatchObject({ ok, detail: expect.stringContaining(detail) });
+  });
+});
+
+describe('the disk', () => {
+  const free = (bytes: number, share: number) =>
+    checkDiskSpace('/', async () => ({ bavail: bytes, blocks: bytes / share, bsize: 1 }) as never);
+
+  test('is wrong under 1 GB, and under 5 %', async () => {
+    expect(await free(2 * GB, 0.5)).toMatchObject({ ok: true, detail: '/: 2.0 GB free, 50 %' });
+    expect(await free(0.9 * GB, 0.5)).toMatchObject({ ok: false });
+    expect(await free(100 * GB, 0.049)).toMatchObject({
+      ok: false,
+      do: expect.stringContaining('make space'),
+    });
+  });
+
+  test('of a folder that does not exist yet is that of the folder above', async () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'a'));
+    const finding = await checkDiskSpace(join(folder, 'a/b/c'));
+    expect(finding.detail).toContain(`${join(folder, 'a')}: `);
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest';
+import { FuelError } from '../../../../src/base/errors.ts';
+import { checkClocks, checkEngine } from '../../../../src/operator/checks/checks/engines.ts';
+import type { RemoteEngine } from '../../../../src/service/ops/engine-health.ts';
+
+const NOW_MS = 1_000_000;
+
+interface Engine {
+  readonly name?: RemoteEngine['name'];
+  readonly version?: string;
+  /** What it calls itself. */
+  readonly called?: string;
+  readonly clockMs?: number;
+  readonly failing?: 'check' | 'describe';
+}
+
+function engine({
+  name = 'mongodb',
+  version = '7.0.5',
+  called,
+  clockMs = NOW_MS,
+  failing,
+}: Engine = {}): RemoteEngine {
+  const away = new FuelError('STORE_UNAVAILABLE', 'it can not be reached');
+  return {
+    name,
+    check: async () => {
+      if (failing === 'check') throw away;
+    },
+    describe: async () => {
+      if (failing !== undefined) throw away;
+      return { version, clockMs, ...(called === undefined ? {} : { name: called }) };
+    },
+  };
+}
+
+const eventStore = (version: string, called: string): RemoteEngine =>
+  engine({ name: 'eventstoredb', version, called });
+
+describe('an engine', () => {
+  test.each([
+    [engine(), true, 'MongoDB 7.0.5 answers'],
+    [engine({ version: '6.0.0' }), true, 'MongoDB 6.0.0 answers'],
+    [engine({ version: '5.9.9' }), false, 'MongoDB 5.9.9 answers'],
+    [eventStore('23.10.6.0', 'EventStoreDB'), true, 'EventStoreDB 23.10.6.0 answers'],
+    [eventStore('23.9.1', 'EventStoreDB'), false, 'EventStoreDB 23.9.1 answers'],
+    [eventStore('25.0.0', 'KurrentDB'), true, 'KurrentDB 25.0.0 answers'],
+    [engine({ failing: 'check' }), false, 'it can not be reached'],
+    [engine({ failing: 'describe' }), true, 'does not tell its version'],
+  ])('%o is right: %s', async (given, ok, detail) => {
+    expect(await checkEngine(given)).toMatchObject({ ok, detail: expect.stringContaining(detail) });
+  });
+
+  test('that does not answer is named with its setting', async () => {
+    expect(await checkEngine(engine({ failing: 'check' }))).toMatchObject({
+      do: 'start MongoDB, or correct MONGODB_URL',
+    });
+  });
+});
+
+describe('the clocks', () => {
+  const skewed = (ms: number, name: RemoteEngine['name'] = 'mongodb') =>
+    checkClocks([engine({ name, clockMs: NOW_MS + ms })], () => NOW_MS);
+
+  test('may differ by two seconds', async () => {
+    expect(await skewed(2_000)).toMatchObject({ ok: true });
+    expect(await skewed(-2_000)).toMatchObject({ ok: true });
+    expect(await skewed(2_001)).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('MongoDB 2.0 s'),
+    });
+    expect(await skewed(-2_600)).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('MongoDB -2.6 s'),
+      do: expect.stringContaining('timedatectl'),
+    });
+  });
+
+  test('are named as the server that was found', async () => {
+    const found = (called?: string) =>
+      checkClocks(
+        [engine({ name: 'eventstoredb', ...(called === undefined ? {} : { called }) })],
+        () => NOW_MS,
+      );
+    expect(await found('KurrentDB')).toMatchObject({ detail: expect.stringContaining(': KurrentDB 0.0 s') });
+    expect(await found()).toMatchObject({
+      detail: expect.stringContaining('EventStoreDB or KurrentDB 0.0 s'),
+    });
+  });
+
+  test('of EventStoreDB are known only to a second or two', async () => {
+    expect(await skewed(-4_000, 'eventstoredb')).toMatchObject({ ok: true });
+    expect(await skewed(-4_001, 'eventstoredb')).toMatchObject({ ok: false });
+    expect(await skewed(2_001, 'eventstoredb')).toMatchObject({ ok: false });
+  });
+
+  test('are not known of an engine that does not answer, and one without an engine', async () => {
+    const finding = await checkClocks([engine({ failing: 'describe' })], () => NOW_MS);
+    expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('not known') });
+    expect(await checkClocks([], () => NOW_MS)).toMatchObject({ ok: true });
+  });
+});

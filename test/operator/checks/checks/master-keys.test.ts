@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { checkMasterKeys } from '../../../../src/operator/checks/checks/master-keys.ts';
+import { keyIssued, opened, SECRET, webhookSet } from '../../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../../support/accounts/directory-of.ts';
+
+const directory = directoryOf(opened(), keyIssued(), webhookSet());
+const needed = SECRET.master_key_id;
+const none = { recorded: [], otherFile: undefined };
+/** Keys whose fingerprints are their ids. */
+const keys = (...ids: string[]) => ({ ids: () => ids, fingerprints: () => ids });
+const recordedAs = (...ids: string[]) => ids.map((id) => ({ id, fingerprint: id }));
+const given = (...ids: string[]) =>
+  checkMasterKeys(directory, keys(...ids), { ...none, recorded: recordedAs('old00000', needed) });
+
+test('an older master key can go once it encrypts nothing', () => {
+  expect(given(needed, 'old00000')).toMatchObject({
+    ok: true,
+    detail: `${needed} encrypts 1 webhook secrets, old00000 encrypts 0 webhook secrets; can go from FUEL_MASTER_KEY: old00000`,
+  });
+});
+
+test('an older master key that still encrypts secrets is needed', () => {
+  const { ok, detail } = given('new00000', needed);
+  expect(ok).toBe(true);
+  expect(detail).toContain(`needed until fuel key rewrap has run: ${needed}`);
+});
+
+test('a master key that is needed and not given is wrong', () => {
+  expect(given('new00000')).toMatchObject({
+    ok: false,
+    detail: `not given: master key ${needed} of 1 webhook secrets`,
+    do: expect.stringContaining('FUEL_MASTER_KEY'),
+  });
+  expect(checkMasterKeys(directory, undefined, none)).toMatchObject({ ok: false });
+  const recorded = [...recordedAs('old00000'), { id: undefined, fingerprint: 'before ids were recorded' }];
+  expect(checkMasterKeys(directory, keys('old00000'), { ...none, recorded })).toMatchObject({
+    do: expect.stringContaining('FUEL_MASTER_KEY'),
+  });
+  expect(checkMasterKeys(directoryOf(opened()), undefined, none)).toMatchObject({ ok: true });
+});
+
+test('a master key that the store never had concerns the keys that name it', () => {
+  const found = checkMasterKeys(directory, keys('old00000'), { ...none, recorded: recordedAs('old00000') });
+  expect(found).toMatchObject({
+    ok: false,
+    detail: `this store never had master key ${needed} of 1 webhook secrets`,
+    do: expect.stringContaining('issue new keys'),
+  });
+});
+
+test('nothing can go while a key after the first is newer than that, recorded already or not', () => {
+  for (const recorded of [[needed], [needed, 'new00000']]) {
+    const { ok, detail } = checkMasterKeys(directory, keys(needed, 'new00000'), {
+      ...none,
+      recorded: recordedAs(...recorded),
+    });
+    expect(ok).toBe(true);
+    expect(detail).not.toContain('can go');
+    expect(detail).toContain('newer than the first, which a rotation puts first next: new00000');
+  }
+});
+
+test('a file with a key that is not given is wrong', () => {
+  const otherFile = '/var/lib/fuel/master.key';
+  const recorded = recordedAs('old00000', needed);
+  expect(checkMasterKeys(directory, keys(needed), { recorded, otherFile })).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining(
+      '/var/lib/fuel/master.key holds a key that FUEL_MASTER_KEY does not have',
+    ),
+    do: expect.stringContaining('move /var/lib/fuel/master.key'),
+  });
+});

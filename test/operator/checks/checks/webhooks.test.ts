@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest';
+import type { AccountEvent } from '../../../../src/domain/account-events.ts';
+import { checkContacts, checkWebhooks, webhooksOf } from '../../../../src/operator/checks/checks/webhooks.ts';
+import { keyIssued, onKey, opened, webhookSet } from '../../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../../support/accounts/directory-of.ts';
+
+const contacts: AccountEvent = {
+  type: 'AccountContactsSet',
+  data: { account_id: 7, emails: ['a@example.com'] },
+};
+const start = [opened(), keyIssued(), webhookSet()];
+const all = (...events: readonly AccountEvent[]) => [...webhooksOf(directoryOf(...events), 'staging')];
+
+describe('the webhooks', () => {
+  test('that count are those of active keys of this environment, switched off or not', () => {
+    expect(all(...start)).toHaveLength(1);
+    expect(all(...start, onKey('WebhookDisabled'))).toHaveLength(1);
+    expect(all(...start, onKey('KeySwitchedOff'))).toHaveLength(0);
+    expect(all(...start, onKey('WebhookRemoved'))).toHaveLength(0);
+    expect([...webhooksOf(directoryOf(...start), 'production')]).toHaveLength(0);
+  });
+
+  test('that nobody would be told about are wrong', () => {
+    expect(checkContacts(all(...start), undefined)).toEqual({
+      ok: false,
+      detail: 'nobody would be told about the webhooks of 1 accounts: 7',
+      do: 'fuel account contact 7 --email ADDRESS, for each of them; or set FUEL_OPERATOR_EMAIL',
+    });
+    expect(checkContacts(all(...start), 'operator@example.com')).toMatchObject({ ok: true });
+    expect(checkContacts(all(...start, contacts), undefined)).toMatchObject({ ok: true });
+    expect(checkContacts([], undefined)).toMatchObject({ ok: true });
+  });
+
+  test('that are switched off or failing are counted, and named', () => {
+    const backlog = { pending: 4, held: 2, failingLanes: 3 };
+    const finding = checkWebhooks(all(...start, onKey('WebhookDisabled')), backlog);
+    expect(finding).toMatchObject({
+      ok: true,
+      detail: expect.stringMatching(
+        /^1 webhooks, 1 switched off \(abcdefghij: .*\), 3 failing; .*4 pending, 2 held$/,
+      ),
+    });
+  });
+});

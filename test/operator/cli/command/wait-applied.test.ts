@@ -1,0 +1,154 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { LiveProcess } from '../../../../src/base/coordination/coordination.ts';
+import { openSqliteCoordination } from '../../../../src/engines/sqlite/coordination.ts';
+import { openSqliteView } from '../../../../src/engines/sqlite/view/view.ts';
+import { waitUntilApplied } from '../../../../src/operator/cli/command/wait-applied.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
+import { until } from '../../../support/waiting.ts';
+
+const POSITION = 77;
+
+/** Stores with processes as given, and a command that waits for them. */
+function stores() {
+  const folder = temporaryFolder();
+  const clock = new FakeClock();
+  const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock });
+  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
+  onTestFinished(async () => {
+    await view.close();
+    await coordination.close();
+  });
+  const report = (id: string, directoryPosition: number | null, other: Partial<LiveProcess> = {}) =>
+    coordination.report({
+      id,
+      pid: process.pid,
+      host: hostname(),
+      roles: ['api'],
+      startedAtMs: clock.now(),
+      seenAtMs: clock.now(),
+      directoryPosition,
+      ...other,
+    });
+  /** The view is as far as that. */
+  const project = async (position: number): Promise<void> => {
+    const { generation } = await view.reset('store', 0);
+    await view.apply([], { generation, position });
+  };
+  const wait = (onProgress: (text: string) => void = () => undefined) =>
+    waitUntilApplied({ coordination, view, clock, position: POSITION, onProgress });
+  /** What the wait comes to, where so much time passes while it lasts. */
+  const waitFor = async (ms: number): Promise<unknown> => {
+    const waiting = wait();
+    const outcome = waiting.catch((error: unknown) => error);
+    const looked = new Promise((resolve) => setTimeout(resolve, 60));
+    if ((await Promise.race([outcome, looked.then(() => 'waits')])) !== 'waits') return outcome;
+    clock.advance(ms);
+    return Promise.race([outcome, new Promise((resolve) => setTimeout(() => resolve('still waits'), 100))]);
+  };
+  return { clock, coordination, report, project, wait, waitFor };
+}
+
+describe('a command that waits', () => {
+  test('waits for nothing if no process is running', async () => {
+    const { wait, clock, report } = stores();
+    expect(await wait()).toBe('no process');
+    await report('dead', 0);
+    clock.advance(6_001);
+    expect(await wait()).toBe('no process');
+  });
+
+  test('is done when every directory is as far as what was recorded', async () => {
+    const { wait, report } = stores();
+    await report('exactly', POSITION);
+    await report('further', POSITION + 1);
+    expect(await wait()).toBe('applied');
+  });
+
+  test('waits for a directory that is behind, or has not caught up yet', async () => {
+    for (const behind of [POSITION - 1, null]) {
+      const { wait, waitFor, report } = stores();
+      await report('there', POSITION);
+      await report('behind', behind);
+      expect(await waitFor(0)).toBe('still waits');
+      const waiting = wait();
+      await report('behind', POSITION);
+      expect(await waiting).toBe('applied');
+    }
+  });
+
+  test('waits for the view where a process projects, and only there', async () => {
+    const { wait, waitFor, report, project } = stores();
+    await report('api', POSITION);
+    expect(await wait()).toBe('applied');
+    await report('projector', POSITION, { roles: ['projector'] });
+    expect(await waitFor(0)).toBe('still waits');
+    await project(POSITION - 1);
+    expect(await waitFor(0)).toBe('still waits');
+    await project(POSITION);
+    expect(await wait()).toBe('applied');
+  });
+
+  test('gives up after 10 s without progress, and says how far those that are behind are', async () => {
+    const { waitFor, report, project } = stores();
+    const alive = { seenAtMs: Number.MAX_SAFE_INTEGER };
+    await report('there', POSITION, { ...alive, host: 'elsewhere', pid: 7 });
+    await report('behind', 1, { ...alive, host: 'elsewhere', pid: 8, roles: ['projector'] });
+    await project(1);
+    expect(await waitFor(9_999)).toBe('still waits');
+    expect(await waitFor(10_000)).toMatchObject({
+      code: 'REFUSED',
+      message:
+        'recorded, but not yet applied by process 8 on elsewhere (at position 1 of 77), ' +
+        'the projector (at position 1 of 77): no progress for 10 s',
+    });
+  });
+
+  test('goes on as long as one of those that are behind comes further', async () => {
+    const { clock, wait, report } = stores();
+    const alive = { seenAtMs: Number.MAX_SAFE_INTEGER, host: 'elsewhere' };
+    await report('slow', null, { ...alive, pid: 1 });
+    const said: string[] = [];
+    const waiting = wait((text) => said.push(text));
+    for (const position of [10, 20, 30]) {
+      const before = said.length;
+      await until(async () => said.length > before, 5_000);
+      clock.advance(9_000);
+      await report('slow', position, { ...alive, pid: 1 });
+      await until(async () => said.at(-1)?.includes(`position ${position} `) === true, 5_000);
+    }
+    expect(said[0]).toBe('waiting for process 1 on elsewhere (it has not caught up yet)');
+    await report('slow', POSITION, { ...alive, pid: 1 });
+    expect(await waiting).toBe('applied');
+  });
+
+  test('goes on when one of those that are behind has ended meanwhile', async () => {
+    const { clock, coordination, wait, report } = stores();
+    const alive = { seenAtMs: Number.MAX_SAFE_INTEGER, host: 'elsewhere' };
+    for (const [pid, id] of [
+      [1, 'ends'],
+      [2, 'slow'],
+    ] as const)
+      await report(id, 1, { ...alive, pid });
+    const said: string[] = [];
+    const waiting = wait((text) => said.push(text));
+    await until(async () => said.length > 0, 5_000);
+    clock.advance(9_000);
+    await coordination.leave('ends');
+    await until(async () => said.at(-1)?.includes('process 1 ') === false, 5_000);
+    clock.advance(9_000);
+    const before = said.length;
+    await until(async () => said.length > before, 5_000);
+    await report('slow', POSITION, { ...alive, pid: 2 });
+    expect(await waiting).toBe('applied');
+  });
+
+  test('waits no longer for a process that was not seen for 6 s', async () => {
+    const { waitFor, report } = stores();
+    await report('behind', 1);
+    expect(await waitFor(5_999)).toBe('still waits');
+    expect(await waitFor(1)).toBe('applied');
+  });
+});

@@ -1,0 +1,351 @@
+import { describe, expect, test } from 'vitest';
+import type { AccountEvent } from '../../../../src/domain/account-events.ts';
+import {
+  corporateAdded,
+  groupAdded,
+  keyIssued,
+  onKey,
+  opened,
+  PREFIX,
+  profileSet,
+  webhookSet,
+} from '../../../support/accounts/account-samples.ts';
+import { cellsOf, commandLine } from '../../../support/service/command-line.ts';
+
+const DAY_MS = 86_400_000;
+const daysFromNow = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
+const integrationOn = { type: 'IntegrationEnabled', data: { account_id: 7 } } as const;
+const guessed = { type: 'AccountGuessed', data: { account_id: 7 } };
+const other = 'klmnopqrst';
+
+describe('fuel account list and show', () => {
+  test('say of each account what it may do now', async () => {
+    const { fuel, done, append, account } = commandLine();
+    await account(opened(), keyIssued(), keyIssued({ prefix: other }), integrationOn);
+    const ends = daysFromNow(1);
+    await append('account-8', [opened('Eight', 8)]);
+    await account(profileSet(daysFromNow(-1), ends));
+    await append('account-8', [
+      {
+        type: 'ChargingProfileSet',
+        data: { account_id: 8, profile: 'p', from: daysFromNow(-2), to: daysFromNow(-1) },
+      },
+    ]);
+    expect(await done('account', 'list')).toEqual([
+      {
+        id: 7,
+        name: 'Harbour Freight',
+        integration: true,
+        charging_profile_active: true,
+        access: true,
+        access_until: ends,
+        no_access_reason: null,
+        keys: 2,
+        webhooks: 0,
+        webhook_state: 'none',
+        unreadable: null,
+      },
+      {
+        id: 8,
+        name: 'Eight',
+        integration: false,
+        charging_profile_active: false,
+        access: false,
+        access_until: null,
+        no_access_reason: 'the integration is off',
+        keys: 0,
+        webhooks: 0,
+        webhook_state: 'none',
+        unreadable: null,
+      },
+    ]);
+    expect(cellsOf((await fuel('account', 'list')).stdout)).toEqual([
+      ['Id', 'Name', 'Integration', 'Access', 'Until, or why not', 'Keys', 'Webhooks, the worst'],
+      ['7', 'Harbour Freight', 'on', 'access', ends, '2', '0'],
+      ['8', 'Eight', 'off', 'no access', 'the integration is off', '0', '0'],
+    ]);
+  });
+
+  test('say why there is no access, and how the webhooks of the keys that are on are', async () => {
+    const { done, append, account } = commandLine();
+    const [past, tomorrow, later] = [-1, 1, 2].map(daysFromNow) as [string, string, string];
+    const onIn = (id: number, ...events: readonly object[]) =>
+      append(`account-${id}`, [
+        opened(`${id}`, id),
+        ...[integrationOn, ...events].map((event) => {
+          const { type, data } = event as AccountEvent;
+          return { type, data: { ...data, account_id: id } };
+        }),
+      ]);
+    await onIn(
+      12,
+      profileSet(past, null),
+      keyIssued({ prefix: 'cccccccccc' }),
+      webhookSet({ prefix: 'cccccccccc' }),
+    );
+    await onIn(10, profileSet(later, null, 'b'), profileSet(tomorrow, null, 'a'));
+    await onIn(9);
+    await onIn(11, profileSet(daysFromNow(-9), daysFromNow(-8), 'b'), profileSet(daysFromNow(-2), past, 'a'));
+    await account(
+      opened(),
+      keyIssued(),
+      webhookSet(),
+      keyIssued({ prefix: other }),
+      webhookSet({ prefix: other }),
+    );
+    await account(onKey('WebhookDisabled'));
+    const listed = (await done('account', 'list')) as Record<string, unknown>[];
+    expect(listed.map(({ id, no_access_reason }) => [id, no_access_reason])).toEqual([
+      [7, 'the integration is off'],
+      [9, 'it has no charging profile'],
+      [10, `its charging profile begins at ${tomorrow}`],
+      [11, `its charging profile ended at ${past}`],
+      [12, null],
+    ]);
+    expect(listed.at(0)).toMatchObject({ webhooks: 2, webhook_state: 'disabled' });
+    expect(listed.at(-1)).toMatchObject({
+      access: true,
+      access_until: null,
+      webhooks: 1,
+      webhook_state: 'active',
+    });
+    await account(onKey('KeySwitchedOff'));
+    expect((await done('account', 'list'))[0]).toMatchObject({
+      keys: 2,
+      webhooks: 1,
+      webhook_state: 'active',
+    });
+  });
+
+  test('say why an account can not be read, and show nothing else of it', async () => {
+    const { fuel, done, append, account } = commandLine();
+    await account(opened(), keyIssued(), integrationOn);
+    await append('account-7', [guessed]);
+    const unreadable = expect.stringContaining('AccountGuessed');
+    const line = {
+      id: 7,
+      name: null,
+      integration: null,
+      charging_profile_active: false,
+      access: false,
+      access_until: null,
+      no_access_reason: 'the account is unreadable',
+      keys: null,
+      webhooks: null,
+      webhook_state: null,
+      unreadable,
+    };
+    expect(await done('account', 'list')).toEqual(line);
+    expect(cellsOf((await fuel('account', 'list')).stdout)[1]?.join(' ')).toBe(
+      '7 unknown unreadable unknown event type AccountGuessed unknown',
+    );
+    expect((await fuel('account', 'show', '7')).stdout).toContain('unknown event type AccountGuessed');
+    expect(await done('account', 'show', '7')).toEqual({
+      id: 7,
+      unreadable: { position: expect.any(Number), reason: unreadable },
+    });
+  });
+
+  test('show an account with all that belongs to it, as text unless told otherwise', async () => {
+    const { fuel, done, account } = commandLine();
+    await account(opened(), groupAdded(), corporateAdded(3), keyIssued(), webhookSet());
+    await account({ type: 'AccountContactsSet', data: { account_id: 7, emails: ['a@b.example'] } });
+    await account(profileSet('2026-01-01T00:00:00Z', null));
+    expect(await done('account', 'show', '7')).toEqual({
+      id: 7,
+      name: 'Harbour Freight',
+      integration: false,
+      contacts: ['a@b.example'],
+      profiles: [{ profile: 'standard', from: '2026-01-01T00:00:00.000Z', to: null }],
+      groups: [{ id: 3, name: 'Depots' }],
+      corporates: [{ id: 31, name: 'North Depot', group: 3 }],
+      keys: [
+        {
+          account: 7,
+          prefix: PREFIX,
+          environment: 'staging',
+          label: null,
+          active: true,
+          allow_list: [],
+          rate_limit: 60,
+          driver_mobile: false,
+          webhook_url: 'https://example.com/hook',
+          webhook_state: 'active',
+          webhook_reason: null,
+          webhook_since: null,
+        },
+      ],
+      unreadable: null,
+    });
+    const { stdout } = await fuel('account', 'show', '7');
+    expect(stdout.replaceAll(/ {2,}/g, '  ')).toBe(
+      [
+        'Account  7',
+        'Name  Harbour Freight',
+        'Integration  off',
+        'Contacts  a@b.example',
+        '',
+        'Charging profiles',
+        '  Profile  From  To',
+        '  standard  2026-01-01T00:00:00.000Z  open-ended',
+        '',
+        'Keys',
+        '  Key  Account  Label  State  Environment  Addresses  In 60 s  Mobile numbers  Webhook',
+        `  ${PREFIX}  7  –  on  staging  any address  60  left out  active ${PREFIX} https://example.com/hook`,
+        '',
+        'Corporate groups',
+        '  Id  Name',
+        '  3  Depots',
+        '',
+        'Corporates',
+        '  Id  Name  Group',
+        '  31  North Depot  3 Depots',
+        '',
+      ].join('\n'),
+    );
+  });
+});
+
+describe('a command that changes an account', () => {
+  test('says what changed, or that nothing had to', async () => {
+    const { fuel, done } = commandLine();
+    expect(await done('account', 'open', '7', '--name', 'Seven')).toMatchObject({
+      changed: true,
+      name: 'Seven',
+    });
+    expect(await done('account', 'open', '7', '--name', 'Seven')).toMatchObject({
+      changed: false,
+      name: 'Seven',
+    });
+    expect((await fuel('account', 'integration', '7', 'on')).stdout).toBe('done\n');
+    expect((await fuel('account', 'integration', '7', 'on')).stdout).toBe(
+      'nothing to change: it is so already\n',
+    );
+    expect(await done('account', 'integration', '7', 'off')).toMatchObject({
+      changed: true,
+      integration: false,
+    });
+  });
+
+  test('leaves a profile open-ended, and a corporate in its group, where nothing else is said', async () => {
+    const { done, account } = commandLine();
+    await account(opened(), groupAdded(), corporateAdded(3));
+    const from = '2026-01-01T00:00:00.000Z';
+    expect(await done('account', 'profile', '7', '--profile', 'p', '--from', from)).toMatchObject({
+      profiles: [{ profile: 'p', from, to: null }],
+    });
+    const renamed = await done('account', 'corporate', '7', '31', '--name', 'South');
+    expect(renamed.corporates).toEqual([{ id: 31, name: 'South', group: 3 }]);
+    const moved = await done('account', 'corporate', '7', '31', '--name', 'South', '--no-group');
+    expect(moved.corporates).toEqual([{ id: 31, name: 'South', group: null }]);
+  });
+
+  test('records the actor if one is named; a command that only shows does not take one', async () => {
+    const { fuel, eventsOf } = commandLine();
+    await fuel('account', 'open', '7', '--name', 'Seven', '--actor', 'Ada');
+    expect(await eventsOf('account-7')).toMatchObject([
+      { metadata: { actor: 'Ada', command: 'fuel account open' } },
+    ]);
+    for (const option of ['--actor', '--wait']) {
+      expect((await fuel('account', 'list', option, 'x')).code).toBe(2);
+    }
+  });
+});
+
+describe('fuel key', () => {
+  test('issues a key with a limit of 60 and nothing else by default', async () => {
+    const { fuel, done, account } = commandLine();
+    await account(opened());
+    expect(await done('key', 'issue', '7')).toEqual({
+      key: expect.stringMatching(/^svc_test_/),
+      prefix: expect.any(String),
+      webhook_secret: null,
+      account: 7,
+      environment: 'staging',
+      label: null,
+      allow_list: [],
+      rate_limit: 60,
+      ...{ driver_mobile: false, active: true },
+      ...{ webhook_url: null, webhook_state: 'none', webhook_reason: null, webhook_since: null },
+    });
+    const { stdout } = await fuel('key', 'issue', '7', '--webhook-url', 'https://203.0.114.5/hook');
+    expect(stdout).toMatch(/^key: svc_test_\S+\nwebhook secret: [A-Za-z0-9]{43}\nKeep them now/);
+  });
+
+  test('lists every key that can be read, one account’s where one is named', async () => {
+    const { fuel, done, append, account } = commandLine();
+    await account(opened(), keyIssued({ allow_list: ['203.0.113.0/24', '::1'] }), onKey('KeySwitchedOff'));
+    const theirs = keyIssued({ account_id: 8, prefix: other, rate_limit: 5, label: 'ERP' });
+    await append('account-8', [opened('Eight', 8), theirs]);
+    await append('account-9', [
+      opened('Nine', 9),
+      keyIssued({ account_id: 9, prefix: 'uuuuuuuuuu' }),
+      guessed,
+    ]);
+    const seven = [PREFIX, '7', '–', 'off', 'staging', '203.0.113.0/24,::1', '60', 'left out', 'none'];
+    const eight = [other, '8', 'ERP', 'on', 'staging', 'any address', '5', 'left out', 'none'];
+    const all = await fuel('key', 'list');
+    expect([all.code, all.stderr]).toEqual([
+      0,
+      "account 9 can't be read, and its keys are not listed: unknown event type AccountGuessed\n",
+    ]);
+    expect(cellsOf(all.stdout).slice(1)).toEqual([seven, eight]);
+    expect(cellsOf((await fuel('key', 'list', '--account', '7')).stdout).slice(1)).toEqual([seven]);
+    expect(cellsOf((await fuel('key', 'list', '--account', '8')).stdout).slice(1)).toEqual([eight]);
+    expect(await done('key', 'list', '--account', '8', '--edge')).toEqual({
+      prefix: other,
+      environment: 'staging',
+      allow_list: [],
+      rate_limit: 5,
+      active: true,
+    });
+    expect(await fuel('key', 'list', '--account', '99')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'fuel: REFUSED: account 99 is not known: fuel account list\n',
+    });
+  });
+
+  test('lists keys by account, in the order of their issue, with the state of the webhook', async () => {
+    const { fuel, done, append, account } = commandLine();
+    await append('account-8', [opened('Eight', 8), keyIssued({ account_id: 8, prefix: 'aaaaaaaaaa' })]);
+    await account(opened(), keyIssued({ prefix: other, label: 'ERP' }), keyIssued(), webhookSet());
+    await account(onKey('WebhookDisabled'));
+    const lines = (await done('key', 'list')) as Record<string, unknown>[];
+    expect(lines.map(({ account: id, prefix }) => [id, prefix])).toEqual([
+      [7, other],
+      [7, PREFIX],
+      [8, 'aaaaaaaaaa'],
+    ]);
+    expect(lines[0]).toMatchObject({
+      label: 'ERP',
+      webhook_url: null,
+      webhook_state: 'none',
+      webhook_since: null,
+    });
+    const disabled = {
+      webhook_url: 'https://example.com/hook',
+      webhook_state: 'disabled',
+      webhook_reason: '50 failed',
+      webhook_since: expect.stringMatching(/^20.*Z$/),
+    };
+    expect(lines[1]).toMatchObject(disabled);
+    expect((await fuel('key', 'list')).stdout).toMatch(
+      /disabled \S+ https:\/\/example\.com\/hook since 20\S+Z \(50 failed\)\n/,
+    );
+  });
+
+  test('shows what a change left, or that nothing had to change', async () => {
+    const { fuel, done, account } = commandLine();
+    await account(opened(), keyIssued());
+    expect(await done('key', 'off', PREFIX)).toMatchObject({ changed: true, prefix: PREFIX, active: false });
+    expect(await done('key', 'off', PREFIX)).toMatchObject({ changed: false, active: false });
+    expect(await done('key', 'on', PREFIX)).toMatchObject({ changed: true, active: true });
+    expect(await done('key', 'driver-mobile', PREFIX, 'on')).toMatchObject({ driver_mobile: true });
+    expect(await done('key', 'driver-mobile', PREFIX, 'off')).toMatchObject({ driver_mobile: false });
+    expect((await fuel('key', 'rate-limit', PREFIX, '60')).stdout).toMatch(/nothing to change/);
+    expect((await fuel('key', 'rate-limit', 'zzzzzzzzzz', '60')).stderr).toMatch(
+      /no key has the prefix zzzzzzzzzz/,
+    );
+  });
+});

@@ -1,0 +1,431 @@
+import { describe, expect, test } from 'vitest';
+import type { AccountEvent } from '../../../../src/domain/account-events.ts';
+import {
+  keyIssued,
+  onKey,
+  opened,
+  PREFIX,
+  profileSet,
+  webhookSet,
+} from '../../../support/accounts/account-samples.ts';
+import { claimOptions, delivered, newDelivery, retryAt } from '../../../support/deliveries/deliveries.ts';
+import { cellsOf, commandLine } from '../../../support/service/command-line.ts';
+import {
+  cancelled,
+  confirmed,
+  external,
+  linesOf,
+  voided,
+} from '../../../support/transactions/e2e-samples.ts';
+import { confirmedData, showing } from '../../../support/transactions/records.ts';
+
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+const ACCESS = [
+  { type: 'IntegrationEnabled', data: { account_id: 7 } } satisfies AccountEvent,
+  profileSet('2026-01-01T00:00:00.000Z', null),
+] as const;
+const AFTER_URL = { created_at: '2026-09-03T08:00:00.000Z' };
+
+describe('fuel transaction import', () => {
+  test('says what it recorded, and names each refused line; the rest goes in', async () => {
+    const { fuel, file, eventsOf } = commandLine();
+    const good = file('good.jsonl', linesOf([confirmed(1), confirmed(2), confirmed(1)]));
+    expect(await fuel('transaction', 'import', good, '--json')).toMatchObject({
+      code: 0,
+      stdout: '{"recorded":2,"unchanged":1,"refused":0}\n',
+      stderr: '',
+    });
+    const mixed = file('mixed.jsonl', `broken\n${linesOf([confirmed(3), voided(9)])}`);
+    const { code, stdout, stderr } = await fuel('transaction', 'import', mixed, '--actor', 'Ada');
+    expect([code, stdout]).toEqual([1, 'recorded 1, unchanged 0, refused 2\n']);
+    expect(stderr.trim().split('\n')).toEqual([
+      expect.stringMatching(/^line 1: is not JSON: /),
+      expect.stringMatching(/^line 3: transaction-9: it was never recorded/),
+    ]);
+    expect(await eventsOf('transaction-3')).toMatchObject([
+      { metadata: { actor: 'Ada', command: 'fuel transaction import' } },
+    ]);
+  });
+
+  test('refuses a folder', async () => {
+    const { fuel, file } = commandLine();
+    const folder = file('x', '').slice(0, -2);
+    expect((await fuel('transaction', 'import', folder)).stderr).toBe(
+      `fuel: REFUSED: ${folder} is a folder: name a file\n`,
+    );
+  });
+});
+
+describe('fuel transaction show', () => {
+  test('shows the events and whether customers see the transaction now', async () => {
+    const { fuel, done, account, append, eventsOf } = commandLine();
+    await account(opened(), ...ACCESS);
+    await append('transaction-1', [confirmed(1)], 1_000);
+    await append('transaction-2', [confirmed(2), cancelled(2)], 2_000);
+    const shown = (await fuel('transaction', 'show', '1', '--json')).json;
+    const [event] = await eventsOf('transaction-1');
+    const at = '1970-01-01T00:00:01.000Z';
+    expect(shown).toEqual({
+      id: 1,
+      events: [{ revision: 0, at, type: 'TransactionConfirmed', data: event?.data }],
+      visible: false,
+      deliveries: [],
+      not_sent: [],
+      timeline: [
+        { at, what: 'event', type: 'TransactionConfirmed', revision: 0, effect: 'shown', reason: null },
+      ],
+    });
+    await done('projection', 'rebuild', 'transactions');
+    expect(await done('transaction', 'show', '1')).toEqual({ ...shown, visible: true });
+    expect((await fuel('transaction', 'show', '1')).stdout).toBe(
+      [
+        'Transaction  1',
+        'Customers    visible',
+        'The view     every event of it was applied',
+        'Events       1',
+        '',
+        'Timeline',
+        '  Time                      What   Key  Details',
+        `  ${at}  event       TransactionConfirmed shown`,
+        '',
+        `TransactionConfirmed@0  ${JSON.stringify(event?.data)}`,
+        '',
+      ].join('\n'),
+    );
+    expect(await done('transaction', 'show', '2')).toMatchObject({
+      visible: false,
+      events: [{}, { revision: 1 }],
+    });
+    expect((await fuel('transaction', 'show', '2')).stdout).toMatch(
+      /^Transaction {2}2\nCustomers +not visible\n/,
+    );
+  });
+
+  test('shows a row of the view that no event calls for, and says so', async () => {
+    const { fuel, account, append, withEngines } = commandLine();
+    await account(opened(), ...ACCESS);
+    await append('transaction-1', [confirmed(1)]);
+    await withEngines((engines) => engines.view().replace(99, [showing({ id: 99 })]));
+    const json = await fuel('transaction', 'show', '99', '--json');
+    const said = expect.stringContaining(
+      'no event calls for what is shown of transaction 99: it was never recorded',
+    );
+    expect([json.code, json.stderr]).toEqual([0, said]);
+    expect(json.json).toMatchObject({
+      id: 99,
+      events: [],
+      visible: true,
+      record: expect.stringContaining('"id":99'),
+    });
+    const text = await fuel('transaction', 'show', '99');
+    expect(text.stdout).toMatch(/^Transaction {2}99\nCustomers {4}visible\n[^{]*\nRecord {2}\{"id":99/);
+    await withEngines((engines) => engines.queue().enqueue([newDelivery(98)]));
+    const delivery = await fuel('transaction', 'show', '98', '--json');
+    expect([delivery.code, delivery.json.deliveries]).toMatchObject([0, [{ transaction_id: 98 }]]);
+    expect((await fuel('transaction', 'show', '97')).stderr).toMatch(/REFUSED: transaction 97 is not known/);
+  });
+
+  test('says that a record is not visible while its account has no access, and why', async () => {
+    const { fuel, done, account, append, withEngines } = commandLine();
+    await append('transaction-1', [confirmed(1)], 1_000);
+    await done('projection', 'rebuild', 'transactions');
+    const shown = async () =>
+      (await fuel('transaction', 'show', '1')).stdout.split('\n').slice(1, 3).join(' ');
+    expect(await shown()).toMatch(
+      /^Customers +not visible Requests .*refused: the account was never opened$/,
+    );
+    await account(opened());
+    expect(await shown()).toMatch(/^Customers +not visible .*refused: the integration is off$/);
+    await account(ACCESS[0]);
+    await withEngines((engines) => engines.queue().enqueue([newDelivery(1, { prefix: PREFIX })]));
+    await withEngines(async (engines) => {
+      const [claim] = await engines.queue().claim(claimOptions(9_000));
+      if (claim !== undefined) await engines.queue().report([{ kind: 'held', ...claim }]);
+    });
+    const why = 'it has no charging profile';
+    const { visible, no_access, deliveries } = await done('transaction', 'show', '1');
+    expect({ visible, no_access, deliveries }).toMatchObject({
+      ...{ visible: false, no_access: why },
+      deliveries: [{ state: 'held', reason: why }],
+    });
+    expect((await fuel('transaction', 'show', '1')).stdout).toContain(`now held ${why}`);
+    expect(cellsOf((await fuel('delivery', 'list')).stdout)[1]).toMatchObject({ 2: 'held', 8: why });
+    await account(ACCESS[1]);
+    expect(await shown()).toMatch(/^Customers +visible /);
+    const [held] = deliveries;
+    expect(await done('delivery', 'show', held.id)).toMatchObject({
+      reason: 'the account has access again: it is about to be sent',
+    });
+  });
+
+  test('says of every key whether it was sent, and why not', async () => {
+    const { fuel, done, account, append, withEngines } = commandLine();
+    const names = ['klmnopqrst', 'uuuuuuuuuu'].map((prefix) => ({ prefix }));
+    await account(opened(), keyIssued(), ...names.map(keyIssued), webhookSet(), ...names.map(webhookSet));
+    await account({ ...onKey('KeySwitchedOff'), data: { account_id: 7, ...names[0] } } as never);
+    await append('transaction-1', [confirmed(1, AFTER_URL)]);
+    await withEngines(async (engines) => {
+      const [claim] = await engines
+        .queue()
+        .enqueue([newDelivery(1, { prefix: PREFIX })], claimOptions(9_000));
+      if (claim !== undefined) await engines.queue().report([delivered(claim, 10_000)]);
+    });
+    const { deliveries, not_sent } = await done('transaction', 'show', '1');
+    expect(deliveries).toMatchObject([{ key: PREFIX, state: 'delivered' }]);
+    expect(not_sent).toEqual([
+      { key: 'klmnopqrst', reason: 'the key is switched off' },
+      { key: 'uuuuuuuuuu', reason: 'it is owed and not queued yet' },
+    ]);
+    const lines = cellsOf((await fuel('transaction', 'show', '1')).stdout).slice(5, -2);
+    const [delivery] = deliveries;
+    const time = expect.stringMatching(/^(1970|20\d\d)-.*Z$/);
+    expect(lines).toEqual([
+      ['Timeline'],
+      ['Time', 'What', 'Key', 'Details'],
+      [time, 'delivery made', PREFIX, `${delivery.id} now delivered`],
+      [time, 'attempt', PREFIX, `delivered attempt 1: answered 204 after 250 ms, of ${delivery.id}`],
+      [time, 'event', 'TransactionConfirmed shown'],
+      [time, 'not sent', 'klmnopqrst', 'the key is switched off'],
+      [time, 'not sent', 'uuuuuuuuuu', 'it is owed and not queued yet'],
+    ]);
+  });
+
+  test('tells in the order of time what happened: events, what was sent and answered, and what is due', async () => {
+    const { done, account, append, withEngines } = commandLine();
+    await account(opened(), keyIssued(), webhookSet());
+    await append('transaction-1', [confirmed(1, AFTER_URL)], 1_000);
+    await append('transaction-1', [confirmed(1, { ...AFTER_URL, odometer_reading: 1 })], 30_000);
+    await withEngines(async (engines) => {
+      const made = newDelivery(1, { prefix: PREFIX, createdAtMs: 2_000 });
+      const [claim] = await engines.queue().enqueue([made], claimOptions(9_000));
+      if (claim !== undefined) await engines.queue().report([retryAt(claim, 10_000, 40_000)]);
+    });
+    const { timeline } = await done('transaction', 'show', '1');
+    expect(timeline).toMatchObject(
+      [
+        { at: '1970-01-01T00:00:01.000Z', what: 'event', effect: 'shown' },
+        { at: '1970-01-01T00:00:02.000Z', what: 'delivery', key: PREFIX, state: 'pending' },
+        { at: '1970-01-01T00:00:10.000Z', what: 'attempt', key: PREFIX, number: 1, ok: false },
+        { at: '1970-01-01T00:00:30.000Z', what: 'event', effect: 'parked', reason: /other content/ },
+        { at: '1970-01-01T00:00:40.000Z', what: 'due', key: PREFIX },
+      ].map((entry) =>
+        'reason' in entry ? { ...entry, reason: expect.stringMatching(entry.reason) } : entry,
+      ),
+    );
+  });
+
+  test('shows what a customer could see at a time, by the events and the access of then', async () => {
+    const { fuel, done, account, append } = commandLine();
+    await account(opened(), keyIssued());
+    await account(ACCESS[0]);
+    const soon = Date.now();
+    await append('transaction-1', [confirmed(1, AFTER_URL)], soon - 20_000);
+    await append('transaction-1', [voided(1)], soon - 10_000);
+    const at = (ms: number) => new Date(ms).toISOString();
+    const before = await done('transaction', 'show', '1', '--at', at(soon - 20_001));
+    expect(before).toMatchObject({ at: at(soon - 20_001), visible: false, record: null, access: [] });
+    const between = await done('transaction', 'show', '1', '--at', at(soon - 10_001));
+    expect(between).toMatchObject({ visible: false, no_access: 'the account was not open' });
+    expect(JSON.parse(between.record)).toMatchObject({ id: 1, status: 'CONFIRMED' });
+    expect(between.record).toContain('"total_amount":100.270000');
+    const after = await done('transaction', 'show', '1', '--at', at(Date.now() - 1));
+    expect(after).toMatchObject({
+      visible: false,
+      access: [{ key: PREFIX, can_read: false, reason: 'no charging profile was current' }],
+    });
+    expect((await fuel('transaction', 'show', '1', '--at', at(soon + 60_000_000))).code).toBe(2);
+  });
+
+  test('goes by the days that the delivery log is kept', async () => {
+    const { done, account, append } = commandLine({ FUEL_DELIVERY_RETENTION_DAYS: '2' });
+    await account(opened(), keyIssued(), webhookSet());
+    await append('transaction-1', [confirmed(1, AFTER_URL)], Date.now() - 2 * DAY_MS + MINUTE_MS);
+    await append('transaction-2', [confirmed(2, AFTER_URL)], Date.now() - 2 * DAY_MS - MINUTE_MS);
+    const reasonOf = async (id: string) => (await done('transaction', 'show', id)).not_sent[0].reason;
+    expect(await reasonOf('1')).toBe('it is owed and not queued yet');
+    expect(await reasonOf('2')).toBe('the transaction was recorded longer ago than the delivery log is kept');
+  });
+});
+
+describe('fuel transaction list', () => {
+  async function start() {
+    const line = commandLine();
+    await line.account(opened());
+    const plates = ['ABC 123', 'xyz 9', null];
+    for (const id of [1, 2, 3, 4, 5]) {
+      const vehicle = { ...(confirmedData().vehicle as object), number_plate: plates[id % 3] };
+      const created_at = `2026-09-0${id}T08:00:00.000Z`;
+      const corporate = { id: 30 + (id % 2), name: 'Depot' };
+      await line.append(`transaction-${id}`, [confirmed(id, { created_at, corporate, vehicle })]);
+    }
+    await line.append('transaction-6', [
+      external(6, {
+        created_at: '2026-09-06T08:00:00.000Z',
+        corporate: { id: 40, name: 'Yard' },
+        vehicle: { ...(confirmedData().vehicle as object), number_plate: 'XYZ 10' },
+      }),
+    ]);
+    await line.append('transaction-4', [voided(4)]);
+    await line.append('transaction-9', [confirmed(9, { account_id: 8 })]);
+    await line.done('projection', 'rebuild', 'transactions');
+    const ids = async (...args: string[]) => {
+      const { code, stdout } = await line.fuel('transaction', 'list', '--account', '7', ...args, '--json');
+      expect(code).toBe(0);
+      return stdout
+        .split('\n')
+        .slice(0, -1)
+        .map((text) => (JSON.parse(text) as { id: number }).id);
+    };
+    return { ...line, ids };
+  }
+
+  test('lists what customers see of the account, newest first, by each filter and all together', async () => {
+    const { fuel, ids } = await start();
+    expect(await ids()).toEqual([6, 5, 3, 2, 1]);
+    expect(await ids('--from', '2026-09-02T08:00:00Z', '--to', '2026-09-05T08:00:00Z')).toEqual([5, 3, 2]);
+    expect(await ids('--corporate', '31')).toEqual([5, 3, 1]);
+    expect(await ids('--status', 'EXTERNAL')).toEqual([6]);
+    expect(await ids('--plate', 'abc1')).toEqual([3]);
+    expect(await ids('--plate', 'XYZ', '--limit', '1')).toEqual([6]);
+    expect(await ids('--limit', '2')).toEqual([6, 5]);
+    expect(await ids('--limit', '2', '--after', '5')).toEqual([3, 2]);
+    expect(await ids('--corporate', '31', '--status', 'CONFIRMED', '--plate', '123', '--after', '5')).toEqual(
+      [3],
+    );
+    const { stdout } = await fuel(
+      'transaction',
+      'list',
+      '--account',
+      '7',
+      '--limit',
+      '1',
+      '--after',
+      '6',
+      '--json',
+    );
+    expect(JSON.parse(stdout)).toEqual({
+      id: 5,
+      account: 7,
+      status: 'CONFIRMED',
+      created_at: '2026-09-05T08:00:00.000Z',
+      corporate: 31,
+      number_plate: null,
+      total_amount: '100.270000',
+    });
+  });
+
+  test('refuses what is not known: an account, a corporate, a status, a place of another list', async () => {
+    const { fuel } = await start();
+    const outcome = async (...args: string[]) => {
+      const { code, stdout } = await fuel('transaction', 'list', ...args);
+      return [code, stdout];
+    };
+    expect(await outcome('--account', '99')).toEqual([1, '']);
+    expect(await outcome('--account', '7', '--corporate', '404')).toEqual([1, '']);
+    expect(await outcome('--account', '7', '--after', '9')).toEqual([1, '']);
+    expect(await outcome('--account', '7', '--after', '4')).toEqual([1, '']);
+    expect(await outcome('--account', '7', '--status', 'VOID')).toEqual([2, '']);
+    expect(
+      await outcome('--account', '7', '--from', '2026-09-02T00:00:00Z', '--to', '2026-09-01T00:00:00Z'),
+    ).toEqual([2, '']);
+    expect(await outcome()).toEqual([2, '']);
+    expect((await outcome('--account', '8'))[0]).toBe(0); // never opened, but transactions name it
+  });
+});
+
+describe('fuel transaction erase', () => {
+  const REASON = ['--reason', 'court order', '--yes'];
+
+  async function start() {
+    const cli = commandLine();
+    await cli.append('transaction-1', [confirmed(1)]);
+    await cli.append('transaction-2', [confirmed(2)]);
+    await cli.done('projection', 'rebuild', 'transactions');
+    await cli.withEngines((engines) => engines.queue().enqueue([newDelivery(1), newDelivery(2)]));
+    const left = (id: number) =>
+      cli.withEngines(async (engines) => {
+        const [delivery] = await engines.queue().list({ transactionId: id }, { limit: 1 });
+        const kept = delivery && (await engines.queue().find(delivery.id));
+        const row = await engines.view().find(id);
+        return {
+          events: (await engines.store().readStream(`transaction-${id}`)).length,
+          shown: typeof row === 'object',
+          delivery: delivery?.state,
+          record: kept?.record.head === newDelivery(id).record.head,
+        };
+      });
+    return { ...cli, left };
+  }
+  const gone = { events: 0, shown: false, delivery: 'withdrawn', record: false };
+  const there = { events: 1, shown: true, delivery: 'pending', record: true };
+
+  test('removes the events, the row and what was to be sent, and records who did it and why', async () => {
+    const { fuel, left, eventsOf } = await start();
+    expect([await left(1), await left(2)]).toEqual([there, there]);
+    const { code, json } = await fuel('transaction', 'erase', '1', ...REASON, '--actor', 'Ada', '--json');
+    expect([code, json]).toEqual([0, { id: 1, erased: true }]);
+    expect([await left(1), await left(2)]).toEqual([gone, there]);
+    expect((await eventsOf('operations')).at(-1)).toMatchObject({
+      type: 'TransactionErased',
+      data: { transaction_id: 1, account_id: 7, reason: 'court order' },
+      metadata: { actor: 'Ada', command: 'fuel transaction erase' },
+    });
+    const shown = await fuel('transaction', 'show', '1');
+    expect([shown.code, shown.stderr]).toEqual([1, 'fuel: REFUSED: transaction 1 was erased\n']);
+    expect((await fuel('transaction', 'show', '3')).stderr).toBe(
+      'fuel: REFUSED: transaction 3 is not known\n',
+    );
+  });
+
+  test('that was interrupted is completed by the same command, and stands on record once', async () => {
+    const { fuel, left, withEngines, eventsOf } = await start();
+    await withEngines((engines) => engines.store().erase('transaction-1'));
+    expect(await left(1)).toMatchObject({ events: 0, shown: true, delivery: 'pending' });
+    const before = await eventsOf('operations');
+    expect((await fuel('transaction', 'erase', '1', ...REASON)).code).toBe(0);
+    expect(await left(1)).toEqual(gone);
+    expect(await eventsOf('operations')).toEqual(before);
+  });
+
+  test('of what has no account says so', async () => {
+    const { fuel, append, eventsOf } = commandLine();
+    await append('transaction-5', [{ type: 'TransactionGuessed', data: { account_id: 'seven' } }]);
+    expect((await fuel('transaction', 'erase', '5', ...REASON)).code).toBe(0);
+    expect((await eventsOf('operations')).at(-1)).toMatchObject({
+      data: { transaction_id: 5, account_id: null },
+    });
+    expect((await fuel('transaction', 'erase', '5')).code).toBe(2);
+  });
+
+  test('of a transaction that was never recorded is refused, and records nothing', async () => {
+    const { fuel, eventsOf } = await start();
+    const before = await eventsOf('operations');
+    const { code, stderr } = await fuel('transaction', 'erase', '999', ...REASON);
+    expect([code, stderr]).toEqual([
+      1,
+      'fuel: REFUSED: transaction 999 was never recorded: there is nothing to erase\n',
+    ]);
+    expect(await eventsOf('operations')).toEqual(before);
+  });
+
+  test.each([
+    [['--reason', '  ', '--yes'], /must not be empty/],
+    [['--reason', 'court order'], /--yes/],
+  ])('with %j is wrong usage: nothing is erased', async (options, message) => {
+    const { fuel, left } = await start();
+    const { code, stderr } = await fuel('transaction', 'erase', '1', ...options);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    expect((await left(1)).events).toBe(1);
+  });
+
+  test('says which files still hold it, and what to do', async () => {
+    const { fuel, file, withEngines } = await start();
+    const [event] = await withEngines((engines) => engines.store().readStream('transaction-1'));
+    const copy = file('data/copied.jsonl', JSON.stringify(event?.data));
+    const { code, json, stderr } = await fuel('transaction', 'erase', '1', ...REASON, '--json');
+    const remains = [{ file: copy, reason: 'it holds the record' }];
+    expect([code, json]).toEqual([1, { id: 1, erased: true, remains }]);
+    expect(stderr).toMatch(/copied\.jsonl may still hold it.*Run the same command again/s);
+  });
+});

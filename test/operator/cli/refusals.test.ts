@@ -1,0 +1,143 @@
+import { userInfo } from 'node:os';
+import { describe, expect, test } from 'vitest';
+import { keyIssued, opened } from '../../support/accounts/account-samples.ts';
+import { commandLine } from '../../support/service/command-line.ts';
+import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
+
+const LATE = ['--since', '2026-09-02T00:00:00Z', '--until', '2026-09-01T00:00:00Z'];
+
+async function start() {
+  const cli = commandLine();
+  await cli.account(opened(), keyIssued());
+  await cli.append('account-8', [opened('Eight', 8)]);
+  await cli.done('projection', 'rebuild', 'transactions');
+  return cli;
+}
+
+describe('nothing is answered with silence', () => {
+  test.each([
+    ['audit --account 99', 'account 99 is not known'],
+    ['audit --transaction 99', 'transaction 99 is not known'],
+    ['audit --key zzzzzzzzzz', 'no key has the prefix zzzzzzzzzz'],
+    ['audit --actor nobody', 'no event was recorded by nobody'],
+    ['audit --actor nobody --newest --limit 3', 'no event was recorded by nobody'],
+    ['transaction list --account 99', 'account 99 is not known'],
+    ['transaction list --account 7 --corporate 3', 'account 7 has no corporate 3'],
+    ['transaction list --account 7 --after 3', 'account 7 shows no transaction 3'],
+    ['key list --account 99', 'account 99 is not known'],
+    ['delivery list --account 99', 'account 99 is not known'],
+    ['delivery list --transaction 99', 'transaction 99 is not known'],
+    ['delivery list --key zzzzzzzzzz', 'no key has the prefix zzzzzzzzzz'],
+    ['verify --account 99', 'account 99 is not known'],
+    ['verify view --account 99', 'account 99 is not known'],
+    ['verify deliveries --account 99', 'account 99 is not known'],
+    ['audit --key abcdefghij --account 8', 'the key abcdefghij is of account 7, not of account 8'],
+    ['audit --key abcdefghij --account 8 --follow', 'the key abcdefghij is of account 7, not of account 8'],
+    ['delivery list --key abcdefghij --account 8', 'the key abcdefghij is of account 7, not of account 8'],
+    ['webhook show zzzzzzzzzz', 'no key has the prefix zzzzzzzzzz'],
+  ])('an unknown name is refused: fuel %s', async (line, message) => {
+    const { fuel } = await start();
+    const { code, stdout, stderr } = await fuel(...line.split(' '));
+    expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(message)]);
+  });
+
+  test.each([
+    [['audit', '--type', 'KeyIssued,KeyLost'], /KeyLost is no event type: they are TransactionConfirmed/],
+    [['delivery', 'list', '--state', 'sent'], /'sent' is invalid/],
+    [['delivery', 'list', '--follow', '--after', 'x'], /leave --after out/],
+    [['audit', '--newest', '--follow'], /can not --follow/],
+    [['transaction', 'list', '--account', '7', '--status', 'VOID'], /CONFIRMED or EXTERNAL/],
+    [['account', 'integration', '7', 'on', '--reason', 'x'], /goes with off/],
+    [['verify', 'view', '--explain'], /--explain says why deliveries/],
+    [['verify', 'view', '--repair', '--resend-unknown'], /--resend-unknown rebuilds the delivery log/],
+    [['audit', ...LATE], /--since 2026-09-02T00:00:00.000Z is after --until 2026-09-01T00:00:00.000Z/],
+    [['delivery', 'list', ...LATE], /is after --until/],
+    [['verify', ...LATE], /is after --until/],
+    [['delivery', 'redeliver', '--failed', '--key', 'zzzzzzzzzz', ...LATE], /is after --until/],
+    [['account', 'open', '8', '--name', 'a', '--name', 'b'], /'--name' was given twice/],
+    [['audit', '--account', '7', '--account', '8'], /'--account' was given twice/],
+    [['account', 'open', '8', '--name', 'a', '--actor', ' '], /must not be empty/],
+    [['account', 'open', '8', '--name', 'a', '--actor', 'b'.repeat(1_001)], /longer than 1000 characters/],
+    [['transaction', 'erase', '1', '--yes', '--reason', 'b'.repeat(1_001)], /longer than 1000 characters/],
+  ])('a question without an answer is wrong usage: fuel %j', async (args, message) => {
+    const { fuel } = await start();
+    const { code, stdout, stderr } = await fuel(...args);
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(message)]);
+  });
+
+  test('what is known and has nothing is answered with nothing', async () => {
+    const { fuel } = await start();
+    for (const line of [
+      'audit --account 7 --type KeyAllowListSet',
+      'key list --account 8',
+      'delivery list --account 7',
+    ]) {
+      expect([line, await fuel(...line.split(' '))]).toMatchObject([
+        line,
+        { code: 0, stdout: '', stderr: '' },
+      ]);
+    }
+  });
+
+  test('an account that was never opened is known to all commands as long as transactions name it', async () => {
+    const { fuel, done, append } = await start();
+    await append('transaction-1', [confirmed(1, { account_id: 9 })]);
+    await append('transaction-2', [confirmed(2, { account_id: 10 }), voided(2, { account_id: 10 })]);
+    await done('projection', 'rebuild', 'transactions');
+    for (const line of [
+      'audit --account 9 --type KeyIssued',
+      'audit --account 10',
+      'delivery list --account 9',
+      'transaction list --account 9 --to 2000-01-01T00:00:00Z',
+      'transaction list --account 9 --corporate 31 --to 2000-01-01T00:00:00Z',
+      'verify --account 9',
+      'verify view --account 9',
+      'verify deliveries --account 9',
+      'verify deliveries --account 10',
+    ]) {
+      const { code, stderr } = await fuel(...line.split(' '));
+      expect([line, code, stderr]).toEqual([line, 0, '']);
+    }
+    expect((await fuel('transaction', 'list', '--account', '9', '--corporate', '404')).code).toBe(1);
+  });
+
+  test('what is followed until a time ends with it', async () => {
+    const { fuel } = await start();
+    for (const noun of [['audit'], ['delivery', 'list']]) {
+      const until = new Date(Date.now() + 700).toISOString();
+      const { code, stderr } = await fuel(...noun, '--account', '7', '--follow', '--until', until);
+      expect([noun, code, stderr, Date.now() > Date.parse(until)]).toEqual([noun, 0, '', true]);
+    }
+  });
+
+  test('audit names who did it, as whom, and with what; newest first and only so many where asked', async () => {
+    const { fuel, done } = await start();
+    await done('account', 'integration', '7', 'on', '--actor', 'Ada');
+    await done('account', 'integration', '7', 'off', '--actor', 'Ada', '--reason', 'unpaid');
+    const { lines } = await fuel('audit', '--actor', 'Ada', '--newest', '--limit', '1', '--json');
+    expect(lines).toMatchObject([
+      {
+        type: 'IntegrationDisabled',
+        actor: 'Ada',
+        os_user: userInfo().username,
+        correlation_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        data: { account_id: 7, reason: 'unpaid' },
+      },
+    ]);
+  });
+
+  test('audit takes several types', async () => {
+    const { fuel, done } = await start();
+    await done('account', 'integration', '7', 'on');
+    await done('account', 'integration', '7', 'off');
+    const { lines } = await fuel(
+      'audit',
+      '--account',
+      '7',
+      '--type',
+      'AccountOpened,IntegrationDisabled',
+      '--json',
+    );
+    expect(lines.map(({ type }) => type)).toEqual(['AccountOpened', 'IntegrationDisabled']);
+  });
+});

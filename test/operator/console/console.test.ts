@@ -1,0 +1,271 @@
+import { request as httpRequest } from 'node:http';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { Directory } from '../../../projections/directory.ts';
+import { FuelError } from '../../../src/base/errors.ts';
+import { Console } from '../../../src/operator/console/console.ts';
+import type { ConsoleParts } from '../../../src/operator/console/figures/parts.ts';
+import { isKnownHost } from '../../../src/operator/console/host-check.ts';
+import { AttemptHistory, FigureHistory } from '../../../src/service/ops/history.ts';
+import { createMetrics } from '../../../src/service/ops/metrics.ts';
+import { createOpsServer } from '../../../src/service/ops/ops-server.ts';
+import { PushService } from '../../support/deliveries/push-service.ts';
+import { memoryLog } from '../../support/service/api.ts';
+import { linesOf } from '../../support/transactions/e2e-samples.ts';
+import { until } from '../../support/waiting.ts';
+
+interface Asked {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+/** With a `Host` of its own, which fetch would not send. */
+function ask(
+  url: string,
+  {
+    method = 'GET',
+    headers = {},
+  }: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+): Promise<Asked> {
+  const { promise, resolve, reject } = Promise.withResolvers<Asked>();
+  httpRequest(url, { method, headers, agent: false }, (response) => {
+    let text = '';
+    response.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
+  })
+    .on('error', reject)
+    .end();
+  return promise;
+}
+
+async function start() {
+  const readiness = () => ({ ready: false, checks: { started: false, mongodb: true } });
+  const console = new Console({
+    hosts: ['ops.example.com'],
+    environment: 'staging',
+    clock: { now: Date.now },
+    readiness,
+  });
+  const { registry } = createMetrics();
+  const server = createOpsServer({ readiness, registry, log: memoryLog([]), console: console.handle });
+  const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => server.stop());
+  return { console, url: `http://127.0.0.1:${port}` };
+}
+
+describe('the console before the service has started', () => {
+  test('says what the start waits for', async () => {
+    const { url } = await start();
+    const { status, text } = await ask(`${url}/deliveries`);
+    expect(status).toBe(503);
+    expect(text).toContain('<code>started</code>: not yet');
+    expect(text).toContain('<code>mongodb</code>: yes');
+  });
+
+  test.each([
+    ['127.0.0.1:9464', true],
+    ['127.0.0.1', true],
+    ['[::1]:9464', true],
+    ['localhost', true],
+    ['LOCALHOST:9464', true],
+    ['localhost.:9464', true],
+    ['ops.example.com:9464', true],
+    ['Ops.Example.com', true],
+    ['evil.example.com', false],
+    ['ops.example.com.evil.example', false],
+    ['127.0.0.1.evil.example', false],
+    ['localhost.evil.example', false],
+    ['1.2.3', false],
+    ['[nonsense]:1', false],
+    ['ops.example.com@evil.example', false],
+  ])('asked for as "%s" it is served: %s; health and metrics always are', async (host, isServed) => {
+    const { url } = await start();
+    const headers = { Host: host };
+    const expected = isServed ? 503 : 421;
+    expect((await ask(url, { headers })).status).toBe(expected);
+    expect((await ask(`${url}/console/console.js`, { headers })).status).toBe(isServed ? 200 : 421);
+    expect((await ask(`${url}/nowhere`, { headers })).status).toBe(isServed ? 404 : 421);
+    expect((await ask(`${url}/healthz`, { headers })).status).toBe(200);
+    expect((await ask(`${url}/readyz`, { headers })).status).toBe(503);
+    expect((await ask(`${url}/metrics`, { headers })).status).toBe(200);
+  });
+
+  test('a request without a host is not served', () => {
+    expect(isKnownHost(undefined, [])).toBe(false);
+    expect(isKnownHost('', [''])).toBe(false);
+  });
+
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('refuses %s everywhere', async (method) => {
+    const { url } = await start();
+    for (const path of ['/', '/webhooks', '/nowhere', '/console/console.js']) {
+      const { status, headers } = await ask(`${url}${path}`, { method });
+      expect([path, status, headers.allow]).toEqual([path, 405, 'GET, HEAD']);
+    }
+  });
+
+  test('HEAD is GET without the body', async () => {
+    const { url } = await start();
+    const { status, text } = await ask(url, { method: 'HEAD' });
+    expect([status, text]).toEqual([503, '']);
+  });
+
+  test.each([
+    [{ 'Sec-Fetch-Site': 'cross-site' }, 403],
+    [{ 'Sec-Fetch-Site': 'same-site' }, 403],
+    [{ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Dest': 'image' }, 403],
+    [{ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'iframe' }, 403],
+    [{ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }, 503],
+    [{ 'Sec-Fetch-Site': 'same-origin' }, 503],
+    [{ 'Sec-Fetch-Site': 'none' }, 503],
+    [{}, 503],
+  ])('a request that a browser describes as %j gets %i', async (headers, expected) => {
+    const { url } = await start();
+    expect((await ask(url, { headers: headers as Record<string, string> })).status).toBe(expected);
+  });
+
+  test('every answer forbids what it does not need', async () => {
+    const { url } = await start();
+    for (const path of ['/', '/nowhere', '/console/console.js', '/%zz']) {
+      const { headers } = await ask(`${url}${path}`);
+      const policy = String(headers['content-security-policy']).split('; ');
+      expect(policy).toEqual(
+        expect.arrayContaining([
+          "default-src 'none'",
+          "script-src 'self'",
+          "style-src 'self'",
+          "connect-src 'self'",
+          "frame-ancestors 'none'",
+          "require-trusted-types-for 'script'",
+        ]),
+      );
+      expect(headers).toMatchObject({
+        'cross-origin-resource-policy': 'same-origin',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+      });
+      expect(headers['cache-control']).toBe(path.startsWith('/console/') ? 'no-cache' : 'no-store');
+    }
+  });
+});
+
+describe('the console while no store answers', () => {
+  const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'the store is away'));
+  const unavailable = {
+    ...{ environment: 'staging', clock: { now: Date.now }, id: 'one', roles: ['webhooks'] },
+    store: { head: away, readStream: away },
+    view: { checkpoint: away, countParked: away, parked: away, find: away, build: { checkpoint: away } },
+    ...{ subscriptions: { status: away }, coordination: { holder: away, live: away } },
+    ...{ queue: { backlog: away, nextDueAtMs: away, find: away }, reads: { failingLanes: away, page: away } },
+    ...{ directory: new Directory(), attempts: new AttemptHistory(), history: new FigureHistory() },
+    readiness: () => ({ ready: false, checks: { mongodb: false } }),
+    certificateEndsAtMs: away,
+    disk: away,
+    damage: away,
+    lastProof: () => undefined,
+  } as unknown as ConsoleParts;
+
+  test('says what is unknown, and nothing in its place', async () => {
+    const { console, url } = await start();
+    console.serve(unavailable);
+    const { status, text } = await ask(url);
+    expect(status).toBe(200);
+    expect(text).toContain('mongodb can not be reached');
+    for (const name of ['pending', 'oldest due', 'held']) {
+      expect(text).toContain(
+        `<dt>${name}</dt><dd><span class="unknown" title="the store is away">unknown</span></dd>`,
+      );
+    }
+    for (const heading of ['Followers of the events', 'Processes alive']) {
+      expect(text).toContain(`<h2>${heading}</h2><p><span class="unknown"`);
+    }
+    expect(text).toContain('not known: failing webhooks (the store is away)');
+    expect((await ask(`${url}/projections`)).status).toBe(200);
+  });
+
+  test.each(['/deliveries', '/deliveries/x', '/transactions/5'])(
+    'answers 503 on %s, with why',
+    async (path) => {
+      const { console, url } = await start();
+      console.serve(unavailable);
+      const { status, text } = await ask(`${url}${path}`);
+      expect(status).toBe(503);
+      expect(text).toContain('the store is away');
+    },
+  );
+});
+
+test('a parameter that the page does not know makes no other page of it', async () => {
+  const { console, url } = await start();
+  const made: number[] = [];
+  const account = (id: number): undefined => void made.push(id);
+  const directory = { account } as unknown as ConsoleParts['directory'];
+  console.serve({ clock: { now: Date.now }, directory } as ConsoleParts);
+  for (let at = 0; at < 5; at++) await ask(`${url}/accounts/5?again=${at}`);
+  expect(made).toEqual([5]);
+});
+
+describe('the console of processes with one role each', () => {
+  let push: PushService;
+  beforeAll(async () => {
+    push = await PushService.prepare({}, ['--role', 'notices']);
+    await push.service.start();
+  });
+
+  test('is served by each, and says what is not known in it', async () => {
+    const { status, text } = await ask(push.service.opsUrl);
+    expect(status).toBe(200);
+    expect(text).toContain('this process has no role webhooks');
+    const projections = await ask(`${push.service.opsUrl}/projections`);
+    expect(projections.text).toContain('this process does not verify');
+  });
+
+  test('explains a transaction that no projector has applied yet', async () => {
+    const { operator, opsUrl } = push.service;
+    await operator.import(linesOf(push.made(7, 1)), { wait: false });
+    const id = push.made(7, 1)[0]?.data.transaction_id as number;
+    const { text } = await ask(`${opsUrl}/transactions/${id - 1}`);
+    expect(text).toMatch(/not visible.*not applied yet: the view is at 0 of the log/s);
+    await until(async () => {
+      const overview = await ask(`${opsUrl}/?again=${Math.random()}`);
+      return overview.text.includes('no live process works on transactions');
+    }, 10_000);
+  });
+
+  test.each([
+    ['/webhooks?state=odd', 400, 'odd is no state of a webhook'],
+    ['/webhooks/aaaaaaaaaa', 404, 'No key has this prefix'],
+    ['/deliveries?state=odd', 400, 'state: It must be one of pending'],
+    ['/deliveries?account=x', 400, 'account: It must be an integer'],
+    ['/deliveries?key=svc_test_a_b', 400, 'a prefix is wanted, not a whole key'],
+    ['/deliveries?since=yesterday', 400, 'since: It must be an ISO 8601 date-time'],
+    ['/deliveries?since=2026-09-02T00:00:00Z&until=2026-09-01T00:00:00Z', 400, 'nothing can be between them'],
+    ['/deliveries?account=5', 404, 'account 5 is not known'],
+    ['/deliveries?key=aaaaaaaaaa', 404, 'no key has the prefix aaaaaaaaaa'],
+    ['/deliveries?transaction=5', 404, 'transaction 5 is not known'],
+    ['/deliveries?after=nothing', 404, 'there is no delivery nothing to continue after'],
+    ['/deliveries/nothing', 404, 'There is no such delivery'],
+    ['/transactions/5', 404, 'No event of it was ever recorded here'],
+    ['/transactions?id=x', 400, 'x is no id of a transaction'],
+    ['/accounts/5', 404, 'No account with this id'],
+    ['/keys/aaaaaaaaaa', 404, 'No key has this prefix'],
+    [`/accounts?q=${'x'.repeat(3_000)}`, 400, 'too long'],
+    ['/webhooks/a/b', 404, 'There is no such page'],
+    ['/constructor', 404, 'There is no such page'],
+    ['/webhooks/%ff', 404, 'There is no such page'],
+  ])('%s is %i: %s', async (path, status, text) => {
+    const answer = await ask(`${push.service.opsUrl}${path}`);
+    expect(answer.status).toBe(status);
+    expect(answer.text).toContain(text);
+  });
+
+  test('a page that did not change is 304 to whoever has it, with the time up to which it holds', async () => {
+    const first = await ask(`${push.service.opsUrl}/accounts`);
+    const again = await ask(`${push.service.opsUrl}/accounts`, {
+      headers: { 'If-None-Match': String(first.headers.etag) },
+    });
+    expect([again.status, again.text]).toEqual([304, '']);
+    expect(String(again.headers['x-as-of'])).toMatch(/^2\d{3}-.*Z$/);
+  });
+});

@@ -1,0 +1,155 @@
+import { execFileSync } from 'node:child_process';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { recordFacts, withoutDriver } from '../../../src/operator/console/figures/record-facts.ts';
+import { commandLine } from '../../../src/operator/console/html/commands.ts';
+import { block, html, line, render } from '../../../src/operator/console/html/html.ts';
+import { facts, table } from '../../../src/operator/console/html/table.ts';
+import { confirmedData } from '../../support/transactions/records.ts';
+
+/** Text with what ends an attribute, an element or a comment in it. */
+const hostile = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom(
+        '"',
+        "'",
+        '<',
+        '>',
+        '&',
+        '`',
+        '=',
+        '<script>',
+        '</script>',
+        '<!--',
+        '-->',
+        '&lt;',
+        '</main>',
+      ),
+      fc.constantFrom(
+        'onerror=',
+        'javascript:',
+        '\u0000',
+        '\u202e',
+        '\r',
+        '\n',
+        '\u001b[31m',
+        '${',
+        '\\',
+        '\ud800',
+      ),
+      fc.string({ unit: 'binary', maxLength: 5 }),
+    ),
+    { maxLength: 12 },
+  )
+  .map((parts) => parts.join(''));
+
+/** The text of markup without its elements, as a browser reads it. */
+function textOf(markup: string): string {
+  return markup
+    .replace(/<[^>]*>/g, '')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&');
+}
+
+test('whatever text stands in a page is text there: the elements and attributes are those of the template', () => {
+  const shapeOf = (markup: string): string => markup.replace(/="[^"]*"/g, '=""').replace(/>[^<]*</g, '><');
+  const made = (text: string): string =>
+    render(
+      html`<p title=${text} class="a">${text}</p><a href=${`/keys/${encodeURIComponent(text)}`}>${[text, text]}</a><input value=${text} />${facts([[text, text]])}${table({ caption: text, columns: [text], rows: [{ cells: [text] }], empty: text })}${block(text)}`,
+    );
+  const shape = shapeOf(made('x'));
+  fc.assert(
+    fc.property(
+      hostile.filter((text) => text !== '' && text.isWellFormed()),
+      (text) => {
+        const markup = made(text);
+        expect(shapeOf(markup)).toBe(shape);
+        expect(textOf(render(html`<p>${text}</p>`))).toBe(text);
+      },
+    ),
+  );
+});
+
+test('text on a line has no character that changes its direction or ends it, and is cut', () => {
+  fc.assert(
+    fc.property(hostile, fc.integer({ min: 1, max: 40 }), (text, max) => {
+      const shown = line(text, max);
+      expect(shown).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+      expect(shown.length).toBeLessThanOrEqual(6 * max + 1);
+    }),
+  );
+});
+
+const wordsToCopy = fc.array(
+  hostile.map((text) => text.replaceAll('\u0000', '').replace(/\n+$/, '').toWellFormed()),
+  { minLength: 1, maxLength: 5 },
+);
+
+test.for(['bash', 'sh'])(
+  '%s reads a command to copy as its words, and a terminal sees no control character and no mark of direction',
+  (shell) => {
+    const many = fc.sample(wordsToCopy, 60);
+    const script = many.map((each) => `printf '%s\\0' ${commandLine(each)}; printf '\\1\\0'`).join('\n');
+    expect(script.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    const printed = execFileSync(shell, ['-c', script]).toString('utf8');
+    const read = printed
+      .split('\u0001\u0000')
+      .slice(0, -1)
+      .map((each) => each.split('\u0000').slice(0, -1));
+    expect(read).toEqual(many);
+  },
+);
+
+/** As fish reads what is not in double quotes: a backslash is an escape between single quotes too. */
+function readByFish(text: string): string {
+  return text.replace(/'((?:\\[\\']|[^'])*)'|\\(.)/gsu, (_, inner?: string, escaped?: string) =>
+    inner === undefined ? (escaped ?? '') : inner.replace(/\\([\\'])/g, '$1'),
+  );
+}
+
+test('fish reads a command to copy as its words', () => {
+  fc.assert(
+    fc.property(hostile, (word) => {
+      const line = commandLine([word]);
+      fc.pre(word !== '' && !line.startsWith('"$(printf '));
+      expect(readByFish(line)).toBe(word);
+    }),
+  );
+  expect(readByFish(commandLine(["a\\'; true \\"]))).toBe("a\\'; true \\");
+});
+
+test('a record is shown as ids, times and amounts, whatever an event holds in their place', () => {
+  const data = confirmedData({
+    transaction_id: 5,
+    driver: { id: 77, name: 'Sam Field', mobile_number: '+15550100' },
+  });
+  const shown = new Map(recordFacts(data));
+  expect(Object.fromEntries(shown)).toMatchObject({
+    account: '7',
+    liters: '45.20',
+    total: '100.270000',
+    driver: '77',
+  });
+  expect([...shown.values()].join()).not.toMatch(/Sam|555/);
+  fc.assert(
+    fc.property(hostile, (text) => {
+      const odd = {
+        account_id: text,
+        created_at: text,
+        fuel: { liters: text, amount: { text } },
+        driver: { id: text },
+      };
+      for (const [, value] of recordFacts(odd)) expect(value).toMatch(/^-?\d+(\.\d+)?$|^\d{4}-/);
+    }),
+  );
+});
+
+test('a reason that quotes the driver is shown without the driver', () => {
+  const data = { driver: { name: 'Sam Field', mobile_number: { number: '+15550100' } } };
+  const reason = 'driver.name "Sam Field" and {"number":"+15550100"} of Sam Field are odd';
+  expect(withoutDriver(reason, data)).toBe('driver.name … and … of … are odd');
+  expect(withoutDriver(reason, undefined)).toBe(reason);
+});

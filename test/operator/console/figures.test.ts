@@ -1,0 +1,356 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Directory } from '../../../projections/directory.ts';
+import { FuelError } from '../../../src/base/errors.ts';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import { RESTORE_EVENTS } from '../../../src/event-store/damage.ts';
+import { AccountIndex } from '../../../src/operator/console/figures/account-index.ts';
+import { attentionOf } from '../../../src/operator/console/figures/attention.ts';
+import { gatesOf } from '../../../src/operator/console/figures/gates.ts';
+import { Fresh, known } from '../../../src/operator/console/figures/known.ts';
+import type { Snapshot } from '../../../src/operator/console/figures/snapshot.ts';
+import { keyIssued, opened, PREFIX, profileSet, webhookSet } from '../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+const NOW_MS = Date.parse('2026-09-10T00:00:00.000Z');
+const DAY_MS = 86_400_000;
+const enabled: AccountEvent = { type: 'IntegrationEnabled', data: { account_id: 7 } };
+const disabled: AccountEvent = {
+  type: 'WebhookDisabled',
+  data: {
+    account_id: 7,
+    prefix: PREFIX,
+    reason: 'r',
+    failed_in_a_row: 50,
+    failing_since: null,
+    last_answers: [],
+  },
+};
+const withWebhook = [opened(), keyIssued(), webhookSet()] as const;
+
+function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
+  const at = <T>(value: T) => ({ value, atMs: NOW_MS });
+  return {
+    atMs: NOW_MS,
+    followers: at([
+      { name: 'transactions' as const, position: 5, lag_seconds: 0, lag_events: 0, parked: 0, holder: 'one' },
+    ]),
+    backlog: at({ pending: 0, held: 0, failing: 0, oldestDueAtMs: undefined }),
+    failing: at([]),
+    processes: at([]),
+    readiness: at({ ready: true, checks: { known_to_others: true } }),
+    operations: at([]),
+    certificateEndsAtMs: at(undefined),
+    disk: at(undefined),
+    lists: at({ accounts: [], closed: [], webhooks: [], disabled: [] }),
+    damage: at([]),
+    ...overrides,
+  };
+}
+
+describe('what needs attention', () => {
+  const of = (overrides: Partial<Snapshot>, ...events: readonly AccountEvent[]) =>
+    attentionOf(snapshotOf(overrides), { directory: directoryOf(...events) }).map(
+      ({ level, text }) => `${level}: ${text}`,
+    );
+  const at = <T>(value: T) => ({ value, atMs: NOW_MS });
+  const follower = {
+    name: 'transactions',
+    position: 5,
+    lag_seconds: 0,
+    lag_events: 0,
+    parked: 0,
+    holder: 'one',
+  } as const;
+
+  test('comes with what does not end by itself first', () => {
+    const parked = { ...follower, parked: 1, unfinished_rebuild_percent: 40 };
+    const closed = { webhooks: [], disabled: [], closed: [7] };
+    const found = of({ followers: at([parked]), lists: at(closed as never) });
+    expect(found.map((text) => text.split(':')[0])).toEqual(['bad', 'bad', 'warn']);
+  });
+
+  test('is nothing where all is well', () => {
+    expect(of({})).toEqual([]);
+  });
+
+  test('is the cause alone where a disk or an engine is, and else what follows from it', () => {
+    const down = {
+      readiness: at({ ready: false, checks: { known_to_others: false, event_store_heard: false } }),
+      followers: at([{ ...follower, holder: null, lag_seconds: 61 }]),
+      backlog: at({ pending: 1, held: 0, failing: 0, oldestDueAtMs: 0 }),
+    };
+    expect(of(down).length).toBe(5);
+    const disk = {
+      freeBytes: 0,
+      text: '',
+      isLow: true,
+      refusal: 'the disk of /data is full: 4 KiB are left',
+    };
+    const [cause, ...more] = of({ ...down, disk: at(disk) });
+    expect([cause, more]).toEqual([expect.stringContaining('bad: the disk of /data is full'), []]);
+    const engine = at({ ready: false, checks: { ...down.readiness.value.checks, mongodb: false } });
+    expect(of({ ...down, readiness: engine })).toEqual(['bad: mongodb can not be reached']);
+    const low = at({ ...disk, refusal: undefined, text: '/data: 0.1 GB free, 1 %' });
+    expect(of({ ...down, disk: low }).length).toBe(6);
+    expect(of({ disk: low })).toEqual([expect.stringContaining('warn: /data: 0.1 GB free, 1 %')]);
+  });
+
+  test.each<[Partial<Snapshot>, string]>([
+    [{ readiness: at({ ready: false, checks: { mongodb: false } }) }, 'bad: mongodb can not be reached'],
+    [
+      { readiness: at({ ready: false, checks: { not_stopping: false } }) },
+      'bad: this process is not ready: not_stopping does not hold',
+    ],
+    [
+      { followers: at([{ ...follower, lag_seconds: 61, lag_events: null }]) },
+      'bad: transactions is 61 s behind the events',
+    ],
+    [{ followers: at([{ ...follower, holder: null }]) }, 'bad: no live process works on transactions'],
+    [
+      { followers: at([{ ...follower, parked: 2 }]) },
+      'bad: 2 events of transactions are parked, and left out until they are retried',
+    ],
+    [
+      { followers: at([{ ...follower, unfinished_rebuild_percent: 12 }]) },
+      'warn: a rebuild of transactions stopped at 12 %',
+    ],
+    [
+      { backlog: at({ pending: 1, held: 0, failing: 0, oldestDueAtMs: NOW_MS - 301_000 }) },
+      'warn: deliveries wait: the first of them has been due since 2026-09-09T23:54:59.000Z',
+    ],
+    [
+      { certificateEndsAtMs: at(NOW_MS + 13 * DAY_MS) },
+      'warn: the certificate of the pull API ends at 2026-09-23T00:00:00.000Z',
+    ],
+    [
+      { certificateEndsAtMs: at(NOW_MS - 1) },
+      'bad: the certificate of the pull API ended at 2026-09-09T23:59:59.999Z',
+    ],
+    [
+      {
+        operations: at([
+          {
+            atMs: NOW_MS - DAY_MS,
+            type: 'AgreementRepaired',
+            actor: 'system',
+            data: { what: 'view', repaired: 3 },
+          },
+        ]),
+      },
+      'warn: 3 of view differed from the events and were repaired at 2026-09-09T00:00:00.000Z',
+    ],
+    [
+      {
+        damage: at([
+          { position: 9, event: { stream: 'transaction-5', revision: 0 }, reason: 'gone', isCertain: true },
+          { position: 0, event: undefined, reason: 'malformed', isCertain: true },
+        ]),
+      },
+      `bad: damaged: event 0 of transaction-5 (position 9) can not be read: gone, and 1 more: ${RESTORE_EVENTS}`,
+    ],
+    [{ backlog: { unknown: 'away' } }, 'warn: not known: the backlog of deliveries (away)'],
+    [
+      { lists: at({ accounts: [], closed: [7], webhooks: [], disabled: [] }) },
+      'bad: account 7 is closed: an event of it can not be read',
+    ],
+    [
+      { lists: at({ accounts: [], closed: [], webhooks: [], disabled: [{ accountId: 7, prefix: PREFIX }] }) },
+      `warn: the webhook of key ${PREFIX} is switched off: nothing is sent to it`,
+    ],
+  ])('is in %j: %s', (overrides, text) => {
+    expect(of(overrides)).toEqual([text]);
+  });
+
+  test('is no repair of long ago, no certificate that lasts, no delivery that has just become due', () => {
+    const repaired = { atMs: NOW_MS - 3 * DAY_MS, type: 'AgreementRepaired', actor: null, data: {} };
+    expect(
+      of({
+        operations: at([repaired]),
+        certificateEndsAtMs: at(NOW_MS + 15 * DAY_MS),
+        backlog: at({ pending: 1, held: 1, failing: 0, oldestDueAtMs: NOW_MS - 299_000 }),
+        followers: at([{ ...follower, lag_seconds: 60 }]),
+      }),
+    ).toEqual([]);
+  });
+
+  test('is a webhook that fails, unless it is switched off already', () => {
+    const failing = at([{ prefix: PREFIX, failedInARow: 4, failingSinceMs: NOW_MS, lastAnswers: ['503'] }]);
+    expect(of({ failing }, ...withWebhook)).toEqual([
+      `warn: deliveries to key ${PREFIX} fail: 4 in a row, the last answer 503`,
+    ]);
+    expect(of({ failing }, ...withWebhook, disabled)).toEqual([]);
+    expect(of({ failing })).toEqual([]);
+  });
+});
+
+describe('the lists of accounts', () => {
+  const indexOf = (directory: Directory) => {
+    const clock = new FakeClock();
+    return { clock, index: new AccountIndex({ directory, environment: 'staging', clock }) };
+  };
+  const apply = (directory: Directory, accountId: number, ...events: readonly AccountEvent[]): void => {
+    const stream = `account-${accountId}`;
+    const first = (directory.account(accountId)?.revision ?? -1) + 1;
+    for (const [at, event] of events.entries()) {
+      const data = {
+        ...event.data,
+        account_id: accountId,
+        ...('prefix' in event.data && { prefix: `key${accountId}`.padEnd(10, 'x') }),
+      };
+      const decoded = { ok: true, event: { ...event, data } as AccountEvent, atMs: accountId } as const;
+      directory.apply({ position: directory.position + 1, stream, revision: first + at, decoded });
+    }
+  };
+
+  test('are in the order of ids, with webhooks of active keys, and what is switched off, the latest first', async () => {
+    const directory = new Directory();
+    for (const id of [9, 7, 8, 11, 10]) apply(directory, id, opened('N'), keyIssued(), webhookSet());
+    apply(directory, 8, disabled);
+    apply(directory, 10, disabled);
+    apply(directory, 9, { type: 'KeySwitchedOff', data: { account_id: 9, prefix: '' } });
+    const lists = await indexOf(directory).index.lists();
+    expect(lists.accounts.map(({ id }) => id)).toEqual([7, 8, 9, 10, 11]);
+    expect(lists.webhooks.map(({ accountId }) => accountId)).toEqual([7, 8, 10, 11]);
+    expect(lists.disabled.map(({ accountId }) => accountId)).toEqual([10, 8]);
+  });
+
+  test('are read again two seconds later if accounts have changed, and only then', async () => {
+    const directory = new Directory();
+    apply(directory, 7, opened('N'));
+    const { index, clock } = indexOf(directory);
+    const first = await index.lists();
+    clock.advance(2_000);
+    directory.advance(500);
+    expect(await index.lists()).toBe(first);
+    apply(directory, 8, opened('M'));
+    expect(await index.lists()).toBe(first);
+    clock.advance(2_000);
+    expect((await index.lists()).accounts).toHaveLength(2);
+  });
+});
+
+test('accounts that changed are read again among those that did not', async () => {
+  const directory = new Directory();
+  const apply = (accountId: number, revision: number, event: AccountEvent): void => {
+    const data = { ...event.data, account_id: accountId };
+    const decoded = { ok: true, event: { ...event, data } as AccountEvent, atMs: 1 } as const;
+    directory.apply({ position: directory.position + 1, stream: `account-${accountId}`, revision, decoded });
+  };
+  for (let id = 1; id <= 300; id++) apply(id, 0, opened(`Name ${id}`));
+  const clock = new FakeClock();
+  const index = new AccountIndex({ directory, environment: 'staging', clock });
+  await index.lists(); // on a busy machine the first read may take longer than `listsSoon` waits
+  expect((await index.listsSoon()).value?.accounts).toHaveLength(300);
+  apply(7, 1, keyIssued());
+  apply(7, 2, webhookSet());
+  apply(301, 0, opened('Newest'));
+  clock.advance(2_000);
+  const { accounts, webhooks } = await index.lists();
+  expect([accounts.length, accounts[300]?.name, webhooks]).toMatchObject([301, 'newest', [{ accountId: 7 }]]);
+});
+
+describe('the access checks of an account', () => {
+  const gates = (...events: readonly AccountEvent[]) => {
+    const { account } = directoryOf(...events).account(7) ?? {};
+    const key = account?.keys.get(PREFIX);
+    return gatesOf({
+      account,
+      statusOf: (code) => (code === 'INVALID_API_KEY' ? 401 : 403),
+      nowMs: NOW_MS,
+      events: [],
+      ...(key && { key }),
+    });
+  };
+
+  test('say how requests are answered, since when and why', () => {
+    const ended = profileSet('2026-01-01T00:00:00.000Z', '2026-09-01T00:00:00.000Z');
+    expect(gates(opened(), keyIssued(), enabled, ended)).toMatchObject([
+      { check: '3 key', answer: undefined },
+      { check: '4 integration', answer: undefined },
+      {
+        check: '5 charging profile',
+        answer: '403 NO_ACTIVE_CHARGING_PROFILE',
+        sinceMs: Date.parse('2026-09-01T00:00:00.000Z'),
+        why: 'its charging profile ended at 2026-09-01T00:00:00.000Z',
+      },
+    ]);
+  });
+
+  test('pass where there is access, until its end', () => {
+    const current = profileSet('2026-09-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z');
+    expect(gates(opened(), enabled, current)).toMatchObject([
+      { answer: undefined },
+      {
+        answer: undefined,
+        sinceMs: Date.parse('2026-09-01T00:00:00.000Z'),
+        why: 'until 2027-01-01T00:00:00.000Z',
+      },
+    ]);
+  });
+
+  test('refuse where the integration is off, or there never was a profile', () => {
+    expect(gates(opened())).toMatchObject([
+      { answer: '403 API_INTEGRATION_NOT_ENABLED' },
+      { answer: '403 NO_ACTIVE_CHARGING_PROFILE', sinceMs: undefined, why: 'it has no charging profile' },
+    ]);
+  });
+});
+
+describe('what is known', () => {
+  test('is the value with its time, or why it is not, and a fault of the program is none of both', async () => {
+    const now = (): number => 5;
+    expect(await known(async () => 1, now)).toEqual({ value: 1, atMs: 5 });
+    const away = new FuelError('STORE_UNAVAILABLE', 'mongodb is away');
+    expect(await known(() => Promise.reject(away), now)).toEqual({ unknown: 'mongodb is away' });
+    expect(await known(() => new Promise(() => undefined), now, 1)).toEqual({
+      unknown: 'the store does not answer',
+    });
+    await expect(known(() => Promise.reject(new TypeError('broken')), now)).rejects.toThrow('broken');
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    await known(async () => 1, now);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('that fails late leaves what was read since', async () => {
+    const clock = new FakeClock();
+    const reads: PromiseWithResolvers<string>[] = [];
+    const read = () => {
+      const next = Promise.withResolvers<string>();
+      reads.push(next);
+      return next.promise;
+    };
+    const fresh = new Fresh(read, { maxAgeMs: 2_000, now: () => clock.now() });
+    const first = fresh.get();
+    clock.advance(2_000);
+    const second = fresh.get();
+    reads[0]?.reject(new Error('away'));
+    await expect(first).rejects.toThrow('away');
+    expect(fresh.get()).toBe(second);
+    reads[1]?.resolve('read');
+    expect(await second).toBe('read');
+  });
+
+  test('is read once for all who ask in its time, and again after a failure', async () => {
+    const clock = new FakeClock();
+    let reads = 0;
+    let fails = true;
+    const fresh = new Fresh(
+      async () => {
+        reads += 1;
+        if (fails) throw new Error('away');
+        return reads;
+      },
+      { maxAgeMs: 2_000, now: () => clock.now() },
+    );
+    await expect(Promise.all([fresh.get(), fresh.get()])).rejects.toThrow('away');
+    expect(reads).toBe(1);
+    fails = false;
+    expect(await Promise.all([fresh.get(), fresh.get(), fresh.get()])).toEqual([2, 2, 2]);
+    clock.advance(1_999);
+    expect(await fresh.get()).toBe(2);
+    clock.advance(1);
+    expect(await fresh.get()).toBe(3);
+  });
+});

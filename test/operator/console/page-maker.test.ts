@@ -1,0 +1,93 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { Directory } from '../../../projections/directory.ts';
+import type { ConsoleParts } from '../../../src/operator/console/figures/parts.ts';
+import { PageMaker } from '../../../src/operator/console/page-maker.ts';
+
+const NOT_READY = { ready: false, checks: { started: false } };
+
+/** Of a service that has not started: each page asks it for its readiness. */
+function maker(readiness: () => Promise<typeof NOT_READY> = async () => NOT_READY) {
+  const clock = { now: Date.now };
+  const asked = vi.fn(readiness);
+  const make = new PageMaker({ environment: 'staging', clock, readiness: asked, parts: () => undefined });
+  return { asked, clock, page: (path: string, query = '') => make.page(path, query) };
+}
+
+test('a page is one, in whatever order its parameters are given', async () => {
+  const { page, asked } = maker();
+  const [one, other] = [page('/find', 'q=x&after=y'), page('/find', 'after=y&q=x')];
+  expect(other).toBe(one);
+  await one;
+  expect(asked).toHaveBeenCalledTimes(1);
+  expect(page('/find', 'q=x')).not.toBe(one);
+});
+
+test('a page that a fault of the program ends is made again for the next who asks', async () => {
+  const { page, clock } = maker();
+  clock.now = () => {
+    throw new TypeError('a fault');
+  };
+  await expect(page('/')).rejects.toThrow('a fault');
+  clock.now = Date.now;
+  expect((await page('/')).outcome).toBe('unavailable');
+});
+
+test('no page takes longer than 6 s, and those of the one snapshot wait for no other page', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { page, asked } = maker(() => new Promise(() => undefined));
+  const slow = Array.from({ length: 6 }, (_, n) => page('/find', `q=${n}`));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(asked).toHaveBeenCalledTimes(4);
+  void page('/');
+  void page('/projections');
+  void page('/nowhere');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(asked).toHaveBeenCalledTimes(6);
+  await vi.advanceTimersByTimeAsync(6_000);
+  for (const made of slow) expect((await made).document()).toMatch(/does not answer|made at once/);
+});
+
+test('a page that takes long takes the place of no newer one', async () => {
+  const ends: PromiseWithResolvers<typeof NOT_READY>[] = [];
+  const { page } = maker(() => {
+    const end = Promise.withResolvers<typeof NOT_READY>();
+    ends.push(end);
+    return end.promise;
+  });
+  const now = vi.spyOn(performance, 'now');
+  onTestFinished(() => now.mockRestore());
+  const startedAtMs = performance.now();
+  const at = async (ms: number) => {
+    now.mockReturnValue(startedAtMs + ms);
+    await new Promise((resolve) => setTimeout(resolve, 5)); // it keeps its time for a millisecond
+  };
+  const older = page('/');
+  await at(2_500);
+  const newer = page('/');
+  expect(newer).not.toBe(older);
+  ends[0]?.resolve(NOT_READY);
+  await older;
+  expect(page('/')).toBe(newer);
+  ends[1]?.resolve(NOT_READY);
+  await newer;
+});
+
+test('all pages share one snapshot', async () => {
+  let made = 0;
+  const parts = {
+    directory: new Directory(),
+    get certificateEndsAtMs() {
+      made++;
+      return async () => undefined;
+    },
+  };
+  const make = new PageMaker({
+    environment: 'staging',
+    clock: { now: Date.now },
+    readiness: () => NOT_READY,
+    parts: () => parts as unknown as ConsoleParts,
+  });
+  await Promise.allSettled([make.page('/', ''), make.page('/projections', '')]);
+  expect(made).toBe(1);
+});

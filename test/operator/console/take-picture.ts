@@ -1,0 +1,143 @@
+import { join } from 'node:path';
+import { Directory } from '../../../projections/directory.ts';
+import { silentLog } from '../../../src/base/log.ts';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import { Console } from '../../../src/operator/console/console.ts';
+import type { ConsoleParts } from '../../../src/operator/console/figures/parts.ts';
+import { AttemptHistory, FigureHistory } from '../../../src/service/ops/history.ts';
+import { createMetrics } from '../../../src/service/ops/metrics.ts';
+import { createOpsServer } from '../../../src/service/ops/ops-server.ts';
+import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
+import { startBrowser } from '../../support/browser.ts';
+
+/** Writes the picture of the README: the overview of a service with invented figures, the same with each run. */
+const PICTURE = join(import.meta.dirname, '../../../docs/console.png');
+const SIZE = { width: 1240, height: 830 };
+const NOW_MS = Date.parse('2026-09-14T10:32:20.000Z');
+const MINUTE_MS = 60_000;
+const HEAD = 1_204_331;
+const ID = 'fuel-a-2071-5b1e09c4';
+const clock = { now: () => NOW_MS };
+
+function directory(): Directory {
+  const made = new Directory();
+  for (let id = 1; id <= 240; id++) {
+    const prefix = `k${id}`.padEnd(10, 'q7x2m9ca4');
+    const off: AccountEvent = {
+      type: 'WebhookDisabled',
+      data: {
+        account_id: id,
+        prefix,
+        reason: '50 deliveries failed in a row',
+        failed_in_a_row: 50,
+        failing_since: null,
+        last_answers: ['503'],
+      },
+    };
+    const events = [
+      opened(`Customer ${id}`, id),
+      keyIssued({ account_id: id, prefix }),
+      webhookSet({ account_id: id, prefix }),
+      ...(id === 31 ? [off] : []),
+    ];
+    for (const [revision, event] of events.entries()) {
+      made.apply({
+        position: made.position + 1,
+        stream: `account-${id}`,
+        revision,
+        decoded: { ok: true, event, atMs: NOW_MS },
+      });
+    }
+  }
+  return made;
+}
+
+/** An hour in which a receiver began to fail, and deliveries fell behind for a while. */
+function histories(): { readonly attempts: AttemptHistory; readonly history: FigureHistory } {
+  let at = NOW_MS - 59 * MINUTE_MS;
+  const attempts = new AttemptHistory(() => at);
+  for (let minute = 0; minute < 60; minute++, at += MINUTE_MS) {
+    const delivered = 160 + Math.round(50 * Math.sin(minute / 7) + 17 * Math.sin(minute * 2.3));
+    const failed = minute < 38 ? minute % 3 : 9 + (minute % 7);
+    const durations = Array.from(
+      { length: delivered },
+      (_, n) => (0.045 + 0.02 * Math.sin(minute / 5)) * (n % 16 === 0 ? 4 : 1),
+    );
+    attempts.add({
+      attempts: [
+        { outcome: 'delivered', kind: '', count: delivered },
+        { outcome: 'failed', kind: 'status', count: failed },
+      ],
+      durationsSeconds: Float64Array.from(durations),
+      redeliveries: 0,
+      inFlight: 0,
+    });
+  }
+  at = NOW_MS;
+  const history = new FigureHistory();
+  for (let step = 239; step >= 0; step--) {
+    const peak = Math.max(0, 1 - Math.abs(step - 90) / 14);
+    const lag = { transactions: 0.4 * peak, deliveries: 21 * peak, notices: 0 };
+    history.add({
+      atMs: NOW_MS - step * 15_000,
+      lag,
+      pending: Math.round(36 + 9 * Math.sin(step / 6) + 640 * peak + (step < 86 ? (86 - step) * 1.9 : 0)),
+    });
+  }
+  return { attempts, history };
+}
+
+function parts(): ConsoleParts {
+  const position = { position: HEAD, parked: 0 };
+  const failing = [
+    { prefix: 'k12q7x2m9c', failedInARow: 23, failingSinceMs: NOW_MS - 22 * MINUTE_MS, lastAnswers: ['503'] },
+  ];
+  const process = {
+    pid: 2071,
+    host: 'fuel-a',
+    startedAtMs: NOW_MS - 9 * 86_400_000,
+    seenAtMs: NOW_MS,
+    directoryPosition: HEAD,
+  };
+  const invented = {
+    ...{ environment: 'staging', clock, id: ID, roles: ['api', 'projector', 'webhooks', 'notices'] },
+    store: { head: async () => HEAD, readStream: async () => [] },
+    view: {
+      checkpoint: async () => position,
+      countParked: async () => 0,
+      build: { checkpoint: async () => undefined },
+    },
+    subscriptions: { status: async () => position },
+    queue: {
+      backlog: async () => ({ pending: 214, held: 31, failingLanes: 1 }),
+      nextDueAtMs: async () => NOW_MS + 9_000,
+    },
+    reads: { failingLanes: async () => failing },
+    coordination: {
+      holder: async () => ({ holder: ID, expiresAtMs: NOW_MS }),
+      live: async () => [
+        { ...process, id: ID, roles: ['api', 'projector', 'webhooks', 'notices'] },
+        { ...process, id: 'fuel-b-1984-77d01f3a', host: 'fuel-b', pid: 1984, roles: ['api', 'webhooks'] },
+      ],
+    },
+    directory: directory(),
+    ...histories(),
+    readiness: () => ({ ready: true, checks: {} }),
+    certificateEndsAtMs: async () => NOW_MS + 9 * 86_400_000,
+    damage: async () => [],
+  };
+  return invented as unknown as ConsoleParts;
+}
+
+const readiness = () => ({ ready: true, checks: {} });
+const console = new Console({ hosts: [], environment: 'staging', clock, readiness });
+console.serve(parts());
+const { registry } = createMetrics();
+const server = createOpsServer({ readiness, registry, log: silentLog, console: console.handle });
+const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+const browser = await startBrowser();
+const page = await browser.newPage({ viewport: SIZE });
+await page.goto(`http://127.0.0.1:${port}/`);
+await page.screenshot({ path: PICTURE });
+await browser.close();
+await server.stop();

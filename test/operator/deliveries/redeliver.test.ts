@@ -1,0 +1,322 @@
+import { describe, expect, test } from 'vitest';
+import { FuelError } from '../../../src/base/errors.ts';
+import type { DomainEvent } from '../../../src/domain/events.ts';
+import { Unreadable } from '../../../src/event-store/event-store.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
+import {
+  type RedeliverOptions,
+  redeliverByIds,
+  redeliverFailed,
+} from '../../../src/operator/deliveries/redeliver.ts';
+import type { Attempt } from '../../../src/push/queue/delivery-queue.ts';
+import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { openPushStores } from '../../support/deliveries/push-stores.ts';
+import { storeWith } from '../../support/event-store/store-with.ts';
+import { cancelled, confirmed, voided } from '../../support/transactions/e2e-samples.ts';
+
+const ANSWER = { status: 500, headers: {}, body: '' };
+const RECORD = { head: '{', mobileNumber: null, fees: '{}', pump: null, odometer: null };
+const ofKey = { accountId: 7, prefix: PREFIX, sinceMs: null, untilMs: null };
+
+async function start() {
+  const stores = openPushStores();
+  const { store, clock, author, append } = stores;
+  const queue = stores.openQueue();
+  await stores.account(opened(), keyIssued(), webhookSet());
+  const refused: [string, string][] = [];
+  const stopping = new AbortController();
+  const options: RedeliverOptions = {
+    writer: { store, clock, author },
+    queue,
+    onRefused: (id, reason) => refused.push([id, reason]),
+    onProgress: () => undefined,
+    signal: stopping.signal,
+  };
+  /** Stores a delivery `d<transaction>` that ended so. */
+  async function ended(
+    transactionId: number,
+    kind: 'delivered' | 'failed',
+    prefix = PREFIX,
+  ): Promise<string> {
+    const id = `d${transactionId}`;
+    await append(`transaction-${transactionId}`, confirmed(transactionId));
+    const nowMs = clock.now();
+    const lane = { laneCapacity: () => 1_000, holder: 'test', leaseMs: 5_000, nowMs };
+    const [claimed] = await queue.enqueue(
+      [
+        {
+          id,
+          prefix,
+          accountId: 7,
+          transactionId,
+          type: 'transaction.confirmed',
+          createdAtMs: nowMs,
+          position: transactionId,
+          recordedAtMs: nowMs,
+          record: RECORD,
+        },
+      ],
+      lane,
+    );
+    const attempt: Attempt = {
+      cycle: 1,
+      number: 1,
+      startedAtMs: nowMs,
+      durationMs: 1,
+      outcome: { ok: false, kind: 'status', detail: '500', answer: ANSWER },
+    };
+    const report = { id, leaseToken: claimed?.leaseToken ?? '' };
+    await queue.report([
+      kind === 'failed'
+        ? { kind, ...report, attempt, reason: '500' }
+        : { kind, ...report, attempt: { ...attempt, outcome: { ok: true, answer: ANSWER } } },
+    ]);
+    return id;
+  }
+  /** Stores so many deliveries that ended as failed. */
+  async function failedTogether(count: number): Promise<void> {
+    const transactions = Array.from({ length: count }, (_, index) => index + 1);
+    await store.append(
+      transactions.map((id) => ({
+        stream: `transaction-${id}`,
+        expected: 'none',
+        events: [newEvent(confirmed(id) as unknown as DomainEvent, author, clock.now())],
+      })),
+    );
+    await queue.enqueue(transactions.map((id) => newDelivery(id, { prefix: PREFIX })));
+    await queue.endLane(PREFIX, 'the webhook was disabled', clock.now());
+  }
+  return { ...stores, queue, options, refused, stopping, ended, failedTogether };
+}
+
+describe('redelivering by id', () => {
+  test('makes a failed delivery due again and records that', async () => {
+    const { queue, options, ended, store, clock } = await start();
+    const id = await ended(1, 'failed');
+    expect(await redeliverByIds([id, id], false, options)).toEqual({
+      redelivered: 1,
+      unchanged: 0,
+      refused: 0,
+    });
+    expect(await queue.find(id)).toMatchObject({ state: 'pending', cycle: 2, dueAtMs: clock.now() });
+    const last = (await store.readStream('account-7')).at(-1);
+    expect(last).toMatchObject({ type: 'RedeliveryRequested', data: { delivery_ids: [id], force: false } });
+  });
+
+  test('needs force for a delivered one', async () => {
+    const { options, ended, refused } = await start();
+    const id = await ended(1, 'delivered');
+    expect(await redeliverByIds([id], false, options)).toMatchObject({ redelivered: 0, refused: 1 });
+    expect(refused).toEqual([[id, expect.stringContaining('--force')]]);
+    expect(await redeliverByIds([id], true, options)).toMatchObject({ redelivered: 1, refused: 0 });
+  });
+
+  test('refuses voided and erased transactions, with force too, and redelivers the others', async () => {
+    const { options, ended, refused, append, store } = await start();
+    const ids = [await ended(1, 'delivered'), await ended(2, 'delivered'), await ended(3, 'delivered')];
+    await append('transaction-1', voided(1));
+    await store.erase('transaction-2');
+    expect(await redeliverByIds([...ids, 'd4'], true, options)).toEqual({
+      redelivered: 1,
+      unchanged: 0,
+      refused: 3,
+    });
+    expect(Object.fromEntries(refused)).toEqual({
+      d1: expect.stringContaining('voided or cancelled'),
+      d2: expect.stringContaining('erased'),
+      d4: expect.stringContaining('no such delivery'),
+    });
+  });
+
+  test('refuses a transaction of which an event can not be read: it may be a void', async () => {
+    const { options, ended, refused, append, store } = await start();
+    const ids = [await ended(1, 'failed'), await ended(2, 'failed')];
+    await append('transaction-1', voided(1));
+    const unreadable = storeWith(store, {
+      readStreams: async (streams) =>
+        (await store.readStreams(streams)).map((events) =>
+          events.map((event) => {
+            const isDamage = event.stream === 'transaction-1';
+            if (isDamage && event.revision === 0) return event;
+            return { ...event, type: 'Garbled', data: new Unreadable('garbled', { isDamage }) };
+          }),
+        ),
+    });
+    const writer = { ...options.writer, store: unreadable };
+    expect(await redeliverByIds(ids, true, { ...options, writer })).toMatchObject({ refused: 2 });
+    for (const [, reason] of refused) expect(reason).toContain('an event of its transaction can not be read');
+  });
+
+  test('refuses a cancelled transaction as it refuses a voided one', async () => {
+    const { options, ended, refused, append } = await start();
+    const id = await ended(1, 'failed');
+    await append('transaction-1', cancelled(1));
+    expect(await redeliverByIds([id], true, options)).toMatchObject({ redelivered: 0, refused: 1 });
+    expect(refused).toEqual([[id, expect.stringContaining('voided or cancelled')]]);
+  });
+
+  test('leaves a pending one as it is, and records nothing for it', async () => {
+    const { options, ended, store, queue, clock } = await start();
+    const [due, held] = [await ended(1, 'failed'), await ended(2, 'failed')];
+    await redeliverByIds([due, held], false, options);
+    const [claimed] = await queue.claim({
+      ...{ nowMs: clock.now(), holder: 'test', leaseMs: 5_000, limit: 1, laneCapacity: () => 1 },
+    });
+    await queue.report([{ kind: 'held', id: claimed?.id ?? '', leaseToken: claimed?.leaseToken ?? '' }]);
+    const before = await store.readStream('account-7');
+    expect(await redeliverByIds([due, held], true, options)).toEqual({
+      redelivered: 0,
+      unchanged: 2,
+      refused: 0,
+    });
+    expect(await store.readStream('account-7')).toEqual(before);
+  });
+
+  test('is recorded for each key under one correlation id, and one key that is off does not stop the others', async () => {
+    const { options, ended, account, store, queue, refused } = await start();
+    const [other, off] = ['bbbbbbbbbb', 'cccccccccc'];
+    for (const prefix of [other, off]) await account(keyIssued({ prefix }), webhookSet({ prefix }));
+    const ids = [await ended(1, 'failed'), await ended(2, 'failed', other), await ended(3, 'failed', off)];
+    await account({ type: 'KeySwitchedOff', data: { account_id: 7, prefix: off } });
+    const counts: unknown[] = [];
+    const result = await redeliverByIds(ids, false, {
+      ...options,
+      onProgress: (count) => counts.push(count),
+    });
+    expect(result).toEqual({ redelivered: 2, unchanged: 0, refused: 1 });
+    expect(counts).toHaveLength(2);
+    expect(refused).toMatchObject([['d3', expect.stringMatching(/fuel key on/)]]);
+    expect((await queue.find('d3'))?.state).toBe('failed');
+    const requested = (await store.readStream('account-7')).filter(
+      ({ type }) => type === 'RedeliveryRequested',
+    );
+    expect(requested).toMatchObject([
+      { data: { prefix: PREFIX, delivery_ids: ['d1'] } },
+      { data: { prefix: other, delivery_ids: ['d2'] } },
+    ]);
+    const correlations = requested.map(
+      ({ metadata }) => (metadata as { correlation_id: string }).correlation_id,
+    );
+    expect(new Set(correlations).size).toBe(1);
+  });
+
+  test('is recorded before the first delivery is due', async () => {
+    const { options, ended, store, queue } = await start();
+    const id = await ended(1, 'failed');
+    const redeliver = queue.redeliver.bind(queue);
+    let recordedFirst = false;
+    queue.redeliver = async (...args) => {
+      recordedFirst = (await store.readStream('account-7')).at(-1)?.type === 'RedeliveryRequested';
+      return redeliver(...args);
+    };
+    expect(await redeliverByIds([id], true, options)).toMatchObject({ redelivered: 1 });
+    expect(recordedFirst).toBe(true);
+    expect((await store.readStream('account-7')).at(-1)).toMatchObject({ data: { force: true } });
+  });
+
+  test.each([
+    ['KeySwitchedOff', /fuel key on/],
+    ['WebhookRemoved', /fuel webhook set/],
+    ['WebhookDisabled', /fuel webhook enable/],
+  ] as const)('is refused after %s, and nothing is recorded', async (type, reason) => {
+    const { options, ended, refused, account, store } = await start();
+    const id = await ended(1, 'failed');
+    await account(onKey(type));
+    expect(await redeliverByIds([id], true, options)).toMatchObject({ redelivered: 0, refused: 1 });
+    expect(refused).toEqual([[id, expect.stringMatching(reason)]]);
+    expect((await store.readStream('account-7')).at(-1)?.type).toBe(type);
+  });
+});
+
+describe('redelivering what failed', () => {
+  test('spreads the due times, and running it again changes nothing', async () => {
+    const { queue, options, ended, clock } = await start();
+    for (let id = 1; id <= 10; id++) await ended(id, id === 10 ? 'delivered' : 'failed');
+    expect(await redeliverFailed(ofKey, options)).toEqual({ redelivered: 9, unchanged: 0, refused: 0 });
+    const due = (await queue.list({ state: 'pending' }, { limit: 10 })).map(({ dueAtMs }) => dueAtMs ?? 0);
+    const step = 20; // fifty a second
+    const spread = Array.from({ length: 9 }, (_, index) => clock.now() + index * step);
+    expect(due.toSorted((a, b) => a - b)).toEqual(spread);
+    expect(await redeliverFailed(ofKey, options)).toEqual({ redelivered: 0, unchanged: 0, refused: 0 });
+  });
+
+  test('takes those created in the given time range', async () => {
+    const { options, ended, clock } = await start();
+    await ended(1, 'failed');
+    clock.advance(1_000);
+    await ended(2, 'failed');
+    const sinceMs = clock.now();
+    expect(await redeliverFailed({ ...ofKey, sinceMs }, options)).toMatchObject({ redelivered: 1 });
+    expect(await redeliverFailed({ ...ofKey, untilMs: sinceMs - 1 }, options)).toMatchObject({
+      redelivered: 1,
+    });
+  });
+
+  test('takes any number, and continues where it was interrupted', async () => {
+    const { options, failedTogether, stopping } = await start();
+    await failedTogether(520);
+    stopping.abort();
+    expect(await redeliverFailed(ofKey, options)).toMatchObject({ redelivered: 500 });
+    const again = { ...options, signal: new AbortController().signal };
+    expect(await redeliverFailed(ofKey, again)).toEqual({ redelivered: 20, unchanged: 0, refused: 0 });
+  });
+
+  test('takes every page, also where all of one are refused', async () => {
+    const { options, failedTogether, stopping, refused, store, author, clock } = await start();
+    await failedTogether(520);
+    await store.append(
+      Array.from({ length: 520 }, (_, index) => ({
+        stream: `transaction-${index + 1}`,
+        expected: 'any' as const,
+        events: [newEvent(voided(index + 1) as unknown as DomainEvent, author, clock.now())],
+      })),
+    );
+    const onRefused = (id: string, reason: string) => {
+      refused.push([id, reason]);
+      if (refused.length > 520) stopping.abort(); // the first page over and over
+    };
+    expect(await redeliverFailed(ofKey, { ...options, onRefused })).toEqual({
+      redelivered: 0,
+      unchanged: 0,
+      refused: 520,
+    });
+    expect(new Set(refused.map(([id]) => id)).size).toBe(520);
+  });
+
+  test('is recorded with the time range of the request', async () => {
+    const { options, ended, clock, store } = await start();
+    await ended(1, 'failed');
+    const [sinceMs, untilMs] = [clock.now() - 1, clock.now()];
+    await redeliverFailed({ ...ofKey, sinceMs, untilMs }, options);
+    expect((await store.readStream('account-7')).at(-1)).toMatchObject({
+      type: 'RedeliveryRequested',
+      data: {
+        prefix: PREFIX,
+        delivery_ids: null,
+        since: new Date(sinceMs).toISOString(),
+        until: new Date(untilMs).toISOString(),
+        force: false,
+      },
+    });
+  });
+
+  test('is refused while the webhook is disabled', async () => {
+    const { options, ended, account } = await start();
+    await ended(1, 'failed');
+    await account(onKey('WebhookDisabled'));
+    await expect(redeliverFailed(ofKey, options)).rejects.toMatchObject({ code: 'REFUSED' });
+  });
+});
+
+test('an outage ends a redelivery with its error: it is no refusal', async () => {
+  const { options, refused, ended } = await start();
+  const id = await ended(1, 'failed');
+  const { writer } = options;
+  const store = storeWith(writer.store, {
+    append: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')),
+  });
+  const redelivered = redeliverByIds([id], false, { ...options, writer: { ...writer, store } });
+  await expect(redelivered).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect(refused).toEqual([]);
+});

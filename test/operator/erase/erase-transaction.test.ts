@@ -1,0 +1,121 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
+import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
+import { eraseTransaction } from '../../../src/operator/erase/erase-transaction.ts';
+import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { named } from '../../support/event-store/store-events.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { interposed, Steps } from '../../support/interposed.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { sampleRow, showing } from '../../support/transactions/records.ts';
+
+const ALL = ['append', 'erase', 'erase', 'erase'];
+
+/** The embedded stores with transaction 1: its event, its row and a delivery that is pending. */
+async function stores() {
+  const folder = temporaryFolder();
+  const clock = new FakeClock();
+  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
+  const queue = openSqliteDeliveryQueue({ path: join(folder, 'deliveries.db'), clock });
+  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
+  onTestFinished(async () => void (await Promise.all([store.close(), queue.close(), view.close()])));
+  await store.append([{ stream: 'transaction-1', expected: 'none', events: [named('Sam Erased-Field')] }]);
+  await queue.enqueue([newDelivery(1)]);
+  const { generation } = await view.reset('store-1', 0);
+  await view.apply([showing({ id: 1 })], { generation, position: 1 });
+  const erase = (
+    id: number,
+    { before }: { readonly before: Parameters<typeof interposed>[2] } = new Steps(),
+  ) =>
+    eraseTransaction(id, {
+      store: interposed(store, ['append', 'erase'], before),
+      queue: interposed(queue, ['erase'], before),
+      view: interposed(view, ['erase'], before),
+      files: { folder, databases: ['events.db', 'deliveries.db', 'transactions.db'], compact: false },
+      clock,
+      author: { actor: 'test', command: 'erase' },
+      reason: 'asked for',
+    });
+  const records = async () => (await store.readStream('operations')).map(({ data }) => data);
+  const left = async () => ({
+    events: (await store.readStream('transaction-1')).length,
+    erased: await store.isErased('transaction-1'),
+    delivery: (await queue.find(newDelivery(1).id))?.record.head,
+    state: (await queue.find(newDelivery(1).id))?.state,
+    row: await view.find(1),
+  });
+  return { folder, store, queue, erase, records, left };
+}
+
+const RECORD = { transaction_id: 1, account_id: 1, reason: 'asked for' };
+const NOTHING_LEFT = { events: 0, erased: true, delivery: '', state: 'withdrawn', row: 'hidden' };
+
+test('an erasure is on record before anything is erased, and events go before what is made of them', async () => {
+  const { erase, left, records } = await stores();
+  const seen: unknown[] = [];
+  const look = async (): Promise<void> => {
+    const { erased, delivery, row } = await left();
+    seen.push([(await records()).length === 1, erased, delivery === '', row === 'hidden']);
+  };
+  await erase(1, { before: look });
+  expect(seen).toEqual([
+    [false, false, false, false],
+    [true, false, false, false],
+    [true, true, false, false],
+    [true, true, true, false],
+  ]);
+  expect([await left(), await records()]).toEqual([NOTHING_LEFT, [RECORD]]);
+});
+
+test.each(ALL.keys().toArray())(
+  'an erasure that ends after %i of its steps fails, and is completed by the same command',
+  async (most) => {
+    const { erase, left, records } = await stores();
+    const steps = new Steps(most);
+    await expect(erase(1, steps)).rejects.toThrow('ended before');
+    expect(steps.done).toEqual(ALL.slice(0, most));
+    expect(await left()).not.toEqual(NOTHING_LEFT);
+    expect(await erase(1)).toEqual([]);
+    expect(await left()).toEqual(NOTHING_LEFT);
+    expect((await records())[0]).toEqual(RECORD);
+  },
+);
+
+test('a transaction that is erased again is on record once, and deliveries that came since are erased', async () => {
+  const { queue, erase, left, records } = await stores();
+  await erase(1);
+  await queue.enqueue([newDelivery(1, { prefix: 'bbbbbbbbbb' })]);
+  expect(await erase(1)).toEqual([]);
+  expect([await left(), await records()]).toEqual([NOTHING_LEFT, [RECORD]]);
+  expect(await queue.countByState({})).toMatchObject({ withdrawn: 2 });
+});
+
+test('a transaction that was never recorded is refused, and can be recorded later', async () => {
+  const { store, erase, records } = await stores();
+  await expect(erase(2)).rejects.toMatchObject({ code: 'REFUSED' });
+  expect([await store.isErased('transaction-2'), await records()]).toEqual([false, []]);
+});
+
+test('a file that holds the event or the row is named', async () => {
+  const { folder, erase } = await stores();
+  const [copy, printed] = [join(folder, 'copy.json'), join(folder, 'printed.txt')];
+  writeFileSync(copy, JSON.stringify(named('Sam Erased-Field').data));
+  writeFileSync(printed, sampleRow({ id: 1 }).head);
+  const reason = 'it holds the record';
+  expect(await erase(1)).toEqual([
+    { file: copy, reason },
+    { file: printed, reason },
+  ]);
+});
+
+test('an event without a text to search for is erased, and no file is named for it', async () => {
+  const { store, erase } = await stores();
+  const deep = JSON.parse(`{"account_id":3,"deep":${'['.repeat(1_100)}${']'.repeat(1_100)}}`);
+  const events = [{ ...named('x'), data: deep }];
+  await store.append([{ stream: 'transaction-3', expected: 'none', events }]);
+  expect(await erase(3)).toEqual([]);
+  expect(await store.isErased('transaction-3')).toBe(true);
+});

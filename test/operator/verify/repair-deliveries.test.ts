@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { withdrawnAmong } from '../../../src/operator/verify/repair-deliveries.ts';
+import { readStartedLog } from '../../../src/push/delivery-log.ts';
+import { onKey } from '../../support/accounts/account-samples.ts';
+import { range, startVerifying } from '../../support/agreement/verifying.ts';
+import { cancelled, voided } from '../../support/transactions/e2e-samples.ts';
+
+describe('repairing deliveries', () => {
+  test('stores those of cancelled and voided transactions as withdrawn, before anybody could send them', async () => {
+    const { confirm, append, verify, queue, repair } = await startVerifying();
+    for (const id of [1, 2, 3]) await confirm(id);
+    await append('transaction-1', voided(1));
+    await append('transaction-2', cancelled(2));
+    const { missing } = await verify();
+    const enqueue = queue.enqueue.bind(queue);
+    const states: string[] = [];
+    queue.enqueue = async (...args) => {
+      const claimed = await enqueue(...args);
+      for (const { state } of await queue.list({}, { limit: 10 })) states.push(state);
+      return claimed;
+    };
+    await repair(missing);
+    expect(states.sort()).toEqual(['pending', 'withdrawn', 'withdrawn']);
+  });
+
+  test('stores any number, reports progress, and is recorded once, last', async () => {
+    const { repair, queue, store, owed, confirm } = await startVerifying();
+    for (const id of range(450)) await confirm(id);
+    const progress: number[] = [];
+    const enqueue = queue.enqueue.bind(queue);
+    queue.enqueue = async (...args) => {
+      expect(await store.readStream('operations')).toEqual([]);
+      return enqueue(...args);
+    };
+    await repair(
+      range(450).map((n) => owed(n)),
+      { onProgress: (stored) => progress.push(stored) },
+    );
+    expect(progress).toEqual([200, 400, 450]);
+    expect(await queue.countByState({})).toMatchObject({ pending: 450 });
+    expect(await store.readStream('operations')).toMatchObject([
+      { type: 'AgreementRepaired', data: { what: 'deliveries', repaired: 450 } },
+    ]);
+  });
+
+  test('records nothing where nothing was missing', async () => {
+    const { repair, store } = await startVerifying();
+    await repair([]);
+    expect(await store.readStream('operations')).toEqual([]);
+  });
+
+  test('knows which of many transactions were voided or cancelled', async () => {
+    const { confirm, append, owed, store, account } = await startVerifying();
+    await account(onKey('KeySwitchedOff'));
+    for (const id of [1, 205, 401, 402]) await confirm(id);
+    await append('transaction-205', voided(205));
+    await append('transaction-401', cancelled(401));
+    const among = await withdrawnAmong(
+      range(410).map((n) => owed(n)),
+      store,
+    );
+    expect([...among].sort()).toEqual([205, 401]);
+  });
+
+  test('repairs a voided transaction as withdrawn: it is never sent', async () => {
+    const { confirm, append, verify, repairMissing } = await startVerifying();
+    await confirm(1);
+    await append('transaction-1', voided(1));
+    await repairMissing();
+    expect((await verify()).states).toMatchObject({ pending: 0, withdrawn: 1 });
+  });
+});
+
+test('a rebuilt log replaces the lost one, with its withdrawals, and that is recorded', async () => {
+  const { confirm, append, repairMissing, openQueue, store, verify } = await startVerifying();
+  await confirm(1);
+  await confirm(2);
+  await append('transaction-2', voided(2));
+  const lost = openQueue();
+  const data = { log_id: (await lost.logId()).id, started_at: '2026-09-01T00:00:00Z' };
+  await append('operations', { type: 'DeliveryLogStarted', data });
+  const rebuilt = openQueue('rebuilt.db');
+  await repairMissing(rebuilt, true);
+  expect((await verify({ queue: rebuilt })).states).toMatchObject({ pending: 1, withdrawn: 1 });
+  expect(await readStartedLog(store)).toEqual({
+    id: (await rebuilt.logId()).id,
+    firstStartedAtMs: Date.parse('2026-09-01T00:00:00Z'),
+  });
+  const types = (await store.readStream('operations')).map(({ type }) => type);
+  expect(types.slice(-2)).toEqual(['DeliveryLogStarted', 'AgreementRepaired']);
+});

@@ -1,0 +1,113 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { Directory } from '../../../projections/directory.ts';
+import type { AccountState } from '../../../projections/directory-entry.ts';
+import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
+import type { RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
+import { skipEvent } from '../../../src/accounts/skip-event.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
+import { verifyDirectory } from '../../../src/operator/verify/verify-directory.ts';
+import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
+import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+const AUTHOR = { actor: 'test', command: 'test' };
+
+interface Changes {
+  readonly head?: Partial<RowsHead>;
+  /** Events that are in no stream. */
+  readonly invented?: readonly RecordedEvent[];
+  readonly states?: (states: AccountState[]) => AccountState[];
+}
+
+/** Accounts 7 and 9, and what was stored of those events that `known` picks, and changed since. */
+async function machine(known?: (event: RecordedEvent) => boolean, changes: Changes = {}) {
+  const folder = temporaryFolder();
+  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock: systemClock });
+  const { rows, stored } = openStored(folder);
+  onTestFinished(async () => {
+    for (const open of [stored, store]) await open.close();
+  });
+  const streams = {
+    'account-7': [opened(), keyIssued(), onKey('KeySwitchedOff')],
+    'account-9': [opened('Other', 9)],
+  };
+  for (const [stream, events] of Object.entries(streams)) {
+    const recorded = events.map((event) => newEvent(event, AUTHOR, 0));
+    await store.append([{ stream, expected: 'none', events: recorded }]);
+  }
+  if (known !== undefined) {
+    const directory = new Directory();
+    for (const stream of Object.keys(streams))
+      for (const event of await store.readStream(stream))
+        if (known(event)) applyToDirectory(directory, event);
+    for (const event of changes.invented ?? []) applyToDirectory(directory, event);
+    const states = [...directory.states()];
+    const directoryAs = { states: () => changes.states?.(states) ?? states };
+    await saveAll({ store, clock: systemClock, stored }, directoryAs);
+    if (changes.head !== undefined) await reseal(rows, changes.head);
+  }
+  return {
+    store,
+    verify: (accountId?: number) => verifyDirectory({ store, stored, clock: systemClock }, accountId),
+  };
+}
+
+test('with nothing stored the directory is what the streams say', async () => {
+  const { verify } = await machine();
+  expect(await verify()).toEqual({ checked: 2, differences: [] });
+});
+
+test('with every event in what is stored it is, too', async () => {
+  const { verify } = await machine(() => true);
+  expect(await verify()).toEqual({ checked: 2, differences: [] });
+});
+
+test('what is stored and lacks an event, or an account, differs from the streams, by account', async () => {
+  const { verify } = await machine(({ type, stream }) => type !== 'KeySwitchedOff' && stream !== 'account-9');
+  expect(await verify()).toEqual({
+    checked: 2,
+    differences: ['account 7 is not as its stream says', 'account 9 is not as its stream says'],
+  });
+  expect(await verify(9)).toEqual({ checked: 1, differences: ['account 9 is not as its stream says'] });
+});
+
+test('an account that is in no stream is a difference', async () => {
+  const [data, recordedAtMs] = [{ account_id: 11, name: 'Invented' }, 0];
+  const invented = { position: 2, stream: 'account-11', revision: 0, id: 'x', type: 'AccountOpened', data };
+  const { verify } = await machine(() => true, { invented: [{ ...invented, metadata: {}, recordedAtMs }] });
+  expect(await verify()).toEqual({ checked: 2, differences: ['account 11 is in no stream'] });
+  expect(await verify(7)).toEqual({ checked: 1, differences: [] });
+});
+
+test('the prefixes by which keys are found are compared too, whatever the account says', async () => {
+  const { verify } = await machine(() => true, {
+    states: (states) =>
+      states.map(({ id, position, revision, packed }) => ({
+        ...{ id, position, revision, unreadable: null, lastKeys: undefined, keyEvents: undefined },
+        packed: packed && { ...packed, prefixes: ['other'] },
+      })),
+  });
+  expect((await verify(7)).differences).toEqual(['account 7 is not as its stream says']);
+});
+
+test('what was changed is a difference; what is of another version of the program is none', async () => {
+  const changed = await machine(() => true, { head: { storeId: 'another' } });
+  expect((await changed.verify()).differences).toEqual([
+    expect.stringMatching(/^the stored directory can not be used: .*another/),
+  ]);
+  const { verify } = await machine(() => true, { head: { version: 4 } });
+  expect((await verify()).differences).toEqual([]);
+});
+
+test('an event that was skipped is left out on both sides', async () => {
+  const { store, verify } = await machine();
+  const invalid = newEvent({ type: 'AccountRenamedTwice', data: {} } as never, AUTHOR, 0);
+  await store.append([{ stream: 'account-9', expected: 'any', events: [invalid] }]);
+  const position = await store.head();
+  await skipEvent(store, position, { author: AUTHOR, reason: 'by hand', clock: systemClock });
+  expect(await verify()).toEqual({ checked: 2, differences: [] });
+});

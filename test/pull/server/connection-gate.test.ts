@@ -1,0 +1,165 @@
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { TurnedAway } from '../../../src/pull/server/connection-gate.ts';
+import { createServer, type ServerOptions } from '../../../src/pull/server/server.ts';
+import { memoryLog, testCertificate } from '../../support/service/api.ts';
+import { until } from '../../support/waiting.ts';
+
+const MAX_PER_PEER = 64;
+const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+/** A server over TLS that answers at once. */
+async function startServer(options: Partial<ServerOptions> = {}, host = '127.0.0.1') {
+  const turnedAway: TurnedAway[] = [];
+  const logLines: Record<string, unknown>[] = [];
+  const server = createServer({
+    handler: (_request, response) => void response.end('done'),
+    tls: { kind: 'served', pem: await testCertificate() },
+    log: memoryLog(logLines),
+    onTurnedAway: (reason) => turnedAway.push(reason),
+    ...options,
+  });
+  const { port } = await server.listen({ host, port: 0 });
+  onTestFinished(() => server.stop(0));
+  return { port, turnedAway, logLines, server };
+}
+
+/** Resolves at the first of these events; an error is no reason to reject, a reset is one way to be refused. */
+function first(socket: Socket, ...events: readonly string[]): Promise<void> {
+  return new Promise((resolve) => {
+    for (const event of events) socket.once(event, () => resolve());
+  });
+}
+
+/** A TCP connection from an address of this machine, that never speaks. Resolves when it is open or refused. */
+async function silent(port: number, localAddress = '127.0.0.1'): Promise<Socket> {
+  const host = localAddress.includes(':') ? localAddress : '127.0.0.1';
+  const socket = connect({ port, host, localAddress });
+  socket.on('error', () => undefined);
+  onTestFinished(() => void socket.destroy());
+  await first(socket, 'connect', 'close');
+  return socket;
+}
+
+/** What a client over TLS is answered; empty where its connection is closed before. */
+function ask(port: number, opened: Socket[] = [], localAddress = '127.0.0.1'): Promise<string> {
+  const tcp = connect({ port, host: '127.0.0.1', localAddress });
+  opened.push(tcp);
+  const socket = connectTls({ socket: tcp, rejectUnauthorized: false });
+  for (const each of [tcp, socket]) each.on('error', () => undefined);
+  onTestFinished(() => void tcp.destroy());
+  socket.write(REQUEST);
+  return new Promise((resolve) => {
+    socket.once('data', (chunk) => resolve(String(chunk)));
+    tcp.once('close', () => resolve(''));
+  });
+}
+
+describe('one peer', () => {
+  test('has at most 64 connections, whether they speak or not, and takes none from others', async () => {
+    const { port, turnedAway } = await startServer();
+    const sockets = await Promise.all(Array.from({ length: MAX_PER_PEER }, () => silent(port)));
+    const received: Buffer[] = [];
+    const tooMany = (await silent(port)).on('data', (chunk) => received.push(chunk));
+    tooMany.write(REQUEST);
+    if (!tooMany.closed) await first(tooMany, 'close');
+    expect(received).toEqual([]);
+    expect(turnedAway).toEqual(['peer_limit']);
+    expect(await ask(port, [], '127.0.0.2')).toContain('200 OK');
+    expect(sockets.filter(({ closed }) => closed)).toEqual([]);
+  });
+
+  test('gets back what it closes, before its handshake and after an answer', async () => {
+    const { port, turnedAway } = await startServer({ limits: { maxPerPeer: 1 } });
+    (await silent(port)).destroy();
+    const sockets: Socket[] = [];
+    for (let count = 0; count < 3; count++) {
+      await until(async () => (await ask(port, sockets)) !== '', 5_000);
+      expect(await ask(port, sockets)).toBe(''); // the one before is still open
+      for (const socket of sockets.splice(0)) socket.destroy();
+    }
+    expect(turnedAway.length).toBeGreaterThanOrEqual(3);
+  });
+
+  test('is the same by IPv6, beside those that come by IPv4 to the same socket', async () => {
+    const { port, turnedAway } = await startServer({ limits: { maxPerPeer: 2 } }, '::');
+    for (let count = 0; count < 2; count++) await silent(port, '::1');
+    expect(turnedAway).toEqual([]);
+    await silent(port, '::1');
+    await until(async () => turnedAway.length === 1, 5_000);
+    for (let count = 0; count < 2; count++) await silent(port, '127.0.0.1');
+    await silent(port, '127.0.0.1');
+    await until(async () => turnedAway.length === 2, 5_000);
+    expect(turnedAway).toEqual(['peer_limit', 'peer_limit']);
+  });
+
+  test('is a trusted proxy by its address, with its own larger limit', async () => {
+    const { port, turnedAway } = await startServer({
+      tls: { kind: 'served', pem: await testCertificate(), proxies: ['127.0.0.3'] },
+      limits: { maxPerPeer: 1, maxPerProxy: 3 },
+    });
+    for (let count = 0; count < 3; count++) await silent(port, '127.0.0.3');
+    expect(turnedAway).toEqual([]);
+    await silent(port, '127.0.0.3');
+    await until(async () => turnedAway.length === 1, 5_000);
+    expect(turnedAway).toEqual(['peer_limit']);
+  });
+});
+
+test('a connection beyond the total limit is counted too', async () => {
+  const { port, turnedAway } = await startServer({ limits: { maxConnections: 2 } });
+  for (const number of [1, 2, 3]) await silent(port, `127.0.0.${number}`);
+  await until(async () => turnedAway.length === 1, 5_000);
+  expect(turnedAway).toEqual(['total_limit']);
+});
+
+test('a place in the total is free again when a connection closes, and its peer loses none by a refusal', async () => {
+  const { port, turnedAway } = await startServer({ limits: { maxConnections: 1, maxPerPeer: 2 } });
+  for (let count = 0; count < 4; count++) {
+    const sockets: Socket[] = [];
+    await until(async () => (await ask(port, sockets)) !== '', 5_000);
+    expect(await ask(port)).toBe(''); // the one before is still open
+    for (const socket of sockets) socket.destroy();
+  }
+  expect(new Set(turnedAway)).toEqual(new Set(['total_limit']));
+});
+
+test('an address that is not a trusted proxy is counted and logged where only those may connect', async () => {
+  const { port, turnedAway, logLines } = await startServer({
+    tls: { kind: 'terminated', proxies: ['127.0.0.3'] },
+  });
+  await silent(port, '127.0.0.2');
+  await until(async () => turnedAway.length === 1, 5_000);
+  expect(turnedAway).toEqual(['not_a_proxy']);
+  expect(logLines).toMatchObject([
+    {
+      level: 40,
+      msg: 'connections were turned away',
+      turned_away: { not_a_proxy: 1 },
+      last_peer: '127.0.0.2',
+    },
+  ]);
+});
+
+test('a flood is logged in a line a second, with how many', async () => {
+  const { port, turnedAway, logLines, server } = await startServer({ limits: { maxPerPeer: 0 } });
+  const startedAtMs = performance.now();
+  await Promise.all(Array.from({ length: 100 }, () => silent(port)));
+  await until(async () => turnedAway.length === 100, 5_000);
+  await server.stop(0); // logs the rest
+  const counts = logLines.map(({ turned_away }) => (turned_away as { peer_limit: number }).peer_limit);
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(100);
+  expect(logLines.length).toBeLessThanOrEqual(2 + (performance.now() - startedAtMs) / 1_000);
+});
+
+test('a connection without a request after its handshake is closed too', async () => {
+  const { port } = await startServer({
+    limits: { headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 20 },
+  });
+  const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+  socket.on('error', () => undefined).resume();
+  onTestFinished(() => void socket.destroy());
+  await first(socket, 'close');
+  expect(socket.authorizationError).toBeDefined(); // it was open
+});

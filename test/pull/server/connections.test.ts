@@ -1,0 +1,247 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'node:net';
+import { Duplex } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Connections } from '../../../src/pull/server/connections.ts';
+import { createServer, type ServerOptions } from '../../../src/pull/server/server.ts';
+import { memoryLog, testCertificate } from '../../support/service/api.ts';
+import { openConnection, parseAnswer } from '../../support/service/raw-connection.ts';
+import { until } from '../../support/waiting.ts';
+
+const PROXIES = ['127.0.0.0/8'];
+const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+/** A server behind a proxy that ends TLS, so that the test sees the bytes that are sent. */
+async function startServer(handler: RequestListener, limits: ServerOptions['limits'] = {}) {
+  const server = createServer({
+    handler,
+    tls: { kind: 'terminated', proxies: PROXIES },
+    log: memoryLog([]),
+    limits,
+  });
+  const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => server.stop(0));
+  return { server, port };
+}
+
+/** Answers that end when the test says so, in the order of their requests; `begin` writes a part of one first. */
+async function startHeldServer(begin: (response: ServerResponse, number: number) => void) {
+  const responses: ServerResponse[] = [];
+  const { promise: arrived, resolve } = Promise.withResolvers<void>();
+  let awaited = 1;
+  const started = await startServer((_request, response) => {
+    begin(response, responses.push(response));
+    if (responses.length === awaited) resolve();
+  });
+  return {
+    ...started,
+    arrived: (count = 1) => {
+      awaited = count;
+      return arrived;
+    },
+    /** Ends the answer of that number; all of them where none is given. */
+    release: (number?: number) => {
+      for (const response of number === undefined ? responses : responses.slice(number - 1, number)) {
+        response.end('done');
+      }
+    },
+  };
+}
+
+const beginPart = (response: ServerResponse): void => {
+  response.setHeader('Content-Length', '10');
+  response.write('half, ');
+};
+
+describe('a stop', () => {
+  test('ends a connection with an answer in progress once that is complete', async () => {
+    const { server, port, arrived, release } = await startHeldServer(beginPart);
+    const { socket, received } = await openConnection(port);
+    socket.write(REQUEST);
+    await arrived();
+    const startedAtMs = performance.now();
+    const stopped = server.stop(20_000);
+    release();
+    expect(await received).toMatch(/^HTTP\/1.1 200 OK\r\n.*half, done$/s);
+    await stopped;
+    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+  });
+
+  test('also answers requests sent after one whose answer is in progress', async () => {
+    const { server, port, arrived, release } = await startHeldServer((response, number) => {
+      if (number === 1) beginPart(response);
+    });
+    const { socket, received } = await openConnection(port);
+    const both = arrived(2);
+    socket.write(REQUEST + REQUEST);
+    await both;
+    const stopped = server.stop(20_000);
+    release(1);
+    for (let text = ''; !text.endsWith('done'); ) text += String(await once(socket, 'data'));
+    release(2);
+    const text = await received;
+    expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
+    expect(text.match(/done/g)).toHaveLength(2);
+    await stopped;
+  });
+
+  test('announces the end of a connection to a client that sends another request during its answer', async () => {
+    const { server, port, arrived, release } = await startHeldServer((response, number) => {
+      if (number === 1) beginPart(response);
+    });
+    const { socket, received } = await openConnection(port);
+    const both = arrived(2);
+    socket.write(REQUEST);
+    await once(socket, 'data');
+    const stopped = server.stop(20_000);
+    socket.write(REQUEST);
+    await both;
+    release();
+    const [, first = '', second = ''] = (await received).split('HTTP/1.1 ');
+    expect(first).toContain('Connection: keep-alive');
+    expect(second).toContain('Connection: close');
+    await stopped;
+  });
+
+  test('cuts off an answer that is not complete after the grace', async () => {
+    const { server, port, arrived } = await startHeldServer(beginPart);
+    const { socket, received } = await openConnection(port);
+    socket.on('error', () => undefined).write(REQUEST);
+    await arrived();
+    const startedAtMs = performance.now();
+    await server.stop(50);
+    await received.catch(() => undefined); // a reset is one way to be cut off
+    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+  });
+
+  test('leaves no timer when every connection has ended before the grace is over', async () => {
+    const { server } = await startServer((_request, response) => void response.end());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await server.stop(20_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('closes at once a connection that is in its handshake', async () => {
+    const pem = await testCertificate();
+    const server = createServer({
+      handler: () => undefined,
+      tls: { kind: 'served', pem },
+      log: memoryLog([]),
+    });
+    const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
+    const silent = await openConnection(port);
+    await openConnection(port, { ca: pem.cert }); // accepted after the other, so the other is accepted too
+    const startedAtMs = performance.now();
+    await server.stop(20_000);
+    expect(await silent.received).toBe('');
+    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+  });
+
+  test('closes waiting connections at once, also without TLS', async () => {
+    const { server, port } = await startServer((_request, response) => void response.end('done'));
+    const [silent, kept] = await Promise.all([openConnection(port), openConnection(port)]);
+    kept.socket.write(REQUEST);
+    await once(kept.socket, 'data');
+    const startedAtMs = performance.now();
+    await server.stop(20_000);
+    expect(await silent.received).toBe('');
+    expect(await kept.received).toMatch(/done$/);
+    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+  });
+});
+
+test('the answer to a request that could not be parsed is complete, and announces the end of the connection', async () => {
+  const { port } = await startServer((_request, response) => void response.end());
+  const { socket, received } = await openConnection(port);
+  socket.write('NONSENSE\r\n\r\n');
+  const { headers, body } = parseAnswer(await received);
+  expect(headers.get('connection')).toBe('close');
+  expect(headers.get('content-length')).toBe(String(Buffer.byteLength(body)));
+});
+
+describe('a connection', () => {
+  test('that sends something else than HTTP during its answer does not change that answer', async () => {
+    const { port, arrived } = await startHeldServer(beginPart);
+    const { socket, received } = await openConnection(port);
+    socket.write(REQUEST);
+    await arrived();
+    socket.write('NONSENSE\r\n\r\n');
+    const text = await received;
+    expect(text).toMatch(/half, $/);
+    expect(text).not.toContain('BAD_REQUEST');
+  });
+
+  test('that was refused is closed a second later, even if its client still sends', async () => {
+    const { port } = await startServer((_request, response) => void response.end());
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined).resume();
+    socket.write('NONSENSE\r\n\r\n');
+    await new Promise((resolve) => socket.once('end', resolve));
+    const endedAtMs = performance.now();
+    const sending = setInterval(() => socket.write('more'), 50);
+    onTestFinished(() => {
+      clearInterval(sending);
+      socket.destroy();
+    });
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(performance.now() - endedAtMs).toBeGreaterThan(500);
+    expect(performance.now() - endedAtMs).toBeLessThan(5_000);
+  });
+
+  test('is refused once the maximum is reached', async () => {
+    const { port } = await startServer((_request, response) => void response.end('done'), {
+      maxConnections: 2,
+    });
+    const [first] = await Promise.all([openConnection(port), openConnection(port)]);
+    expect(await (await openConnection(port)).received).toBe('');
+    first?.socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect(await first?.received).toMatch(/done$/);
+  });
+
+  test('is kept for longer than the minute after which load balancers close theirs', async () => {
+    const { port } = await startServer((_request, response) => void response.end('done'));
+    const { socket } = await openConnection(port);
+    socket.write(REQUEST);
+    const [answer] = await once(socket, 'data');
+    expect(Number(/Keep-Alive: timeout=(\d+)/.exec(String(answer))?.[1])).toBe(65);
+    socket.destroy();
+  });
+});
+
+test('nothing is kept of a connection that ends in its handshake', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const server = createHttpsServer(await testCertificate());
+  onTestFinished(() => void server.close());
+  const connections = new Connections(server);
+  const sockets: WeakRef<Socket>[] = [];
+  server.on('connection', (socket: Socket) => void sockets.push(new WeakRef(socket)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  for (let count = 1; count <= 3; count++) {
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.on('error', () => undefined);
+    await until(async () => sockets.length === count, 5_000);
+    client.destroy();
+  }
+  await until(async () => {
+    collect();
+    return sockets.every((socket) => socket.deref() === undefined);
+  }, 10_000);
+  connections.destroyAll();
+});
+
+test('a connection that opens while the others are closed is closed too', () => {
+  const server = createHttpServer();
+  const connections = new Connections(server);
+  connections.drain();
+  const socket = new Duplex({ read: () => undefined });
+  server.emit('connection', socket);
+  expect(socket.destroyed).toBe(true);
+});

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import type { TransactionRow } from '../../../../projections/transactions.ts';
+import { ViewComparison } from '../../../../src/pull/view/build/compare.ts';
+import { openPushStores } from '../../../support/deliveries/push-stores.ts';
+import { storeWith } from '../../../support/event-store/store-with.ts';
+import { confirmed } from '../../../support/transactions/e2e-samples.ts';
+import { sampleRow } from '../../../support/transactions/records.ts';
+
+function rows(...held: readonly TransactionRow[]) {
+  const view = {
+    held: new Map(held.map((row) => [row.id, row])),
+    find: async (id: number) => view.held.get(id),
+    rowsAfter: async (id: number, limit: number) =>
+      [...view.held.values()].filter((row) => row.id > id).slice(0, limit),
+  };
+  return view;
+}
+
+async function comparing(served: ReturnType<typeof rows>, built: ReturnType<typeof rows>, on?: object) {
+  const { store, append } = openPushStores();
+  for (const id of [1, 2]) await append(`transaction-${id}`, confirmed(id)); // at positions 1 and 2
+  const comparison = new ViewComparison(on === undefined ? store : storeWith(store, on), { built, served });
+  await comparison.findSuspects();
+  return { comparison, store };
+}
+
+test('a record whose last event not both views have applied is judged once they have', async () => {
+  const served = rows(sampleRow({ id: 1 }));
+  const { comparison } = await comparing(served, rows(sampleRow({ id: 1 }), sampleRow({ id: 2 })));
+  expect(await comparison.judgeSuspects(1)).toBe(false);
+  expect(comparison.differing).toBe(0);
+  served.held.set(2, sampleRow({ id: 2 }));
+  expect(await comparison.judgeSuspects(2)).toBe(true);
+  expect([comparison.differing, comparison.records]).toEqual([0, 2]);
+});
+
+test('records that differ where both are as far are named once, with how the served view differs', async () => {
+  const served = rows(sampleRow({ id: 1 }), sampleRow({ id: 3 }), sampleRow({ id: 4 }));
+  const built = rows(sampleRow({ id: 1, fees: 'other' }), sampleRow({ id: 2 }), sampleRow({ id: 4 }));
+  const { comparison } = await comparing(served, built);
+  expect(await comparison.judgeSuspects(2)).toBe(true);
+  expect(await comparison.judgeSuspects(2)).toBe(true);
+  const { differing, records, named } = comparison;
+  expect({ differing, records, named }).toEqual({
+    differing: 3,
+    records: 3,
+    named: [
+      { transactionId: 1, accountId: 7, kind: 'differing' },
+      { transactionId: 2, accountId: 7, kind: 'missing' },
+      { transactionId: 3, accountId: 7, kind: 'surplus' },
+    ],
+  });
+});
+
+test('a record that was judged before the view became unavailable is counted once', async () => {
+  const built = rows(sampleRow({ id: 1 }), sampleRow({ id: 2 }));
+  const { comparison } = await comparing(rows(), built);
+  const find = built.find;
+  built.find = async (id) => {
+    if (id === 2) throw new Error('unavailable');
+    return find(id);
+  };
+  await expect(comparison.judgeSuspects(2)).rejects.toThrow('unavailable');
+  built.find = find;
+  expect(await comparison.judgeSuspects(2)).toBe(true);
+  expect(comparison.differing).toBe(2);
+});
+
+test('a record that changes while it is looked at is judged later', async () => {
+  let reads = 0;
+  const { comparison } = await comparing(rows(), rows(sampleRow({ id: 2 })), {
+    readStream: async () => [{ position: ++reads }],
+  });
+  expect(await comparison.judgeSuspects(2)).toBe(false);
+  expect(comparison.differing).toBe(0);
+});

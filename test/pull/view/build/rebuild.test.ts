@@ -1,0 +1,317 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
+import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
+import type { Coordination } from '../../../../src/base/coordination/coordination.ts';
+import { FuelError } from '../../../../src/base/errors.ts';
+import { OPERATIONS_STREAM } from '../../../../src/domain/operations-events.ts';
+import type { BuildProgress } from '../../../../src/pull/view/build/progress.ts';
+import {
+  type RebuildOptions,
+  type RebuildResult,
+  rebuildTransactions,
+} from '../../../../src/pull/view/build/rebuild.ts';
+import { PROJECTOR_LEASE } from '../../../../src/pull/view/projector.ts';
+import { interposed, Steps } from '../../../support/interposed.ts';
+import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
+import { WHOLE } from '../../../support/transactions/opened-view.ts';
+import { beforeCall, openProjection, WAIT_MS } from '../../../support/transactions/projector.ts';
+import { showing } from '../../../support/transactions/records.ts';
+import { until } from '../../../support/waiting.ts';
+
+const log = pino({ level: 'silent' });
+
+/** Transactions 1 to 3 in the log, of which 2 was voided, and a way to rebuild the view of them. */
+async function recorded() {
+  const opened = openProjection();
+  const { store, view, coordination, clock, append, folder } = opened;
+  await append('transaction-1', confirmed(1));
+  await append('transaction-2', confirmed(2), voided(2));
+  await append('transaction-3', confirmed(3));
+  const progress: BuildProgress[] = [];
+  const rebuild = (options: Partial<RebuildOptions> = {}): Promise<RebuildResult> =>
+    rebuildTransactions({
+      ...{ store, view, coordination, clock, log, holder: 'rebuild', accept: false },
+      signal: new AbortController().signal,
+      author: { actor: 'Ada', command: 'test' },
+      reason: 'requested',
+      onProgress: (step) => void progress.push(step),
+      ...options,
+    });
+  const ids = async (): Promise<number[]> => (await view.page(WHOLE)).rows.map(({ id }) => id);
+  const operations = async () => (await store.readStream(OPERATIONS_STREAM)).slice(1);
+  const change = (sql: string): void => {
+    const db = new DatabaseSync(join(folder, 'transactions.db'));
+    db.exec(sql);
+    db.close();
+  };
+  return { ...opened, rebuild, progress, ids, operations, change };
+}
+
+/** As `recorded`, with all of it in the view. */
+async function projected() {
+  const opened = await recorded();
+  const { stop } = opened.start();
+  await opened.shows(3);
+  await stop();
+  return opened;
+}
+
+/** Rebuilds event by event, with something done before each step that changes the build, or compares. */
+async function stepping(
+  { store, view, rebuild }: Awaited<ReturnType<typeof recorded>>,
+  { before }: Steps,
+): Promise<RebuildResult> {
+  const served = (await view.checkpoint())?.generation;
+  const build = interposed(view.build, ['start', 'serve'], before);
+  const apply: typeof view.apply = async (changes, to) => {
+    if (to.generation !== served) before('apply');
+    return view.apply(changes, to);
+  };
+  const steps = new Proxy(interposed(view, ['rowsAfter'], before), {
+    get: (whole, name) => (name === 'build' ? build : name === 'apply' ? apply : Reflect.get(whole, name)),
+  });
+  const inSteps = beforeCall(store, 'subscribe', (options) =>
+    Object.assign(options as object, { batchSize: 1 }),
+  );
+  return rebuild({ view: steps, store: inSteps });
+}
+
+describe('a rebuild', () => {
+  test('makes a new view, serves it, and is recorded with its author and reason', async () => {
+    const { rebuild, progress, ids, operations, view, start, shows, coordination } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    const { generation = 0 } = (await view.checkpoint()) ?? {};
+    const result = await rebuild();
+    expect(result).toMatchObject({
+      outcome: 'switched',
+      comparison: { records: 2, differing: 0, named: [] },
+    });
+    expect(await ids()).toEqual([3, 1]);
+    expect((await view.checkpoint())?.generation).toBeGreaterThan(generation);
+    expect(progress.at(-1)?.percent).toBe(100);
+    const [event, ...more] = await operations();
+    expect(more).toEqual([]);
+    expect(event).toMatchObject({
+      type: 'ViewRebuilt',
+      data: { view: 'transactions', reason: 'requested' },
+      metadata: { actor: 'Ada' },
+    });
+    expect(await coordination.holder('view-build')).toBeUndefined();
+  });
+
+  test('leaves the projector its work and its lease, and the projector goes on with the new view', async () => {
+    const { rebuild, start, shows, append, holder, view } = await recorded();
+    const { said } = start();
+    await shows(3);
+    const before = await view.checkpoint();
+    await rebuild();
+    await append('transaction-4', confirmed(4));
+    await shows(4);
+    expect((await view.checkpoint())?.generation).toBeGreaterThan(before?.generation ?? 0);
+    expect([await holder(), said('lost its lease')]).toEqual(['one', false]);
+  });
+
+  test('serves the former view whole all the while, and the arrivals with it', async () => {
+    const { rebuild, view, store, start, shows, append, ids } = await recorded();
+    start();
+    await shows(3);
+    const pages: Promise<number>[] = [];
+    let arrived = false;
+    const arriving = beforeCall(store, 'subscribe', () => {
+      pages.push(view.page(WHOLE).then(({ rows }) => rows.length));
+      if (arrived) return;
+      arrived = true;
+      void append('transaction-4', confirmed(4)).then(() => append('transaction-3', voided(3)));
+    });
+    const result = await rebuild({ store: arriving });
+    expect(result.outcome).toBe('switched');
+    await until(async () => String(await ids()) === '4,1', WAIT_MS);
+    for (const length of await Promise.all(pages)) expect(length).toBeGreaterThanOrEqual(2);
+    expect(pages.length).toBeGreaterThan(0);
+  });
+
+  test('names the records that differ, and serves the new view only where that is accepted', async () => {
+    const { rebuild, start, shows, ids, change, operations, view } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    const { generation = 0 } = (await view.checkpoint()) ?? {};
+    await view.apply([showing({ id: 9 })], { generation, position: 0 });
+    change("DELETE FROM transactions WHERE id = 1; UPDATE transactions SET fees = '{}' WHERE id = 3");
+    const refused = await rebuild();
+    expect(refused.outcome).toBe('differs');
+    expect(refused.comparison).toMatchObject({
+      records: 2,
+      differing: 3,
+      named: [
+        { transactionId: 1, accountId: 7, kind: 'missing' },
+        { transactionId: 3, accountId: 7, kind: 'differing' },
+        { transactionId: 9, accountId: 7, kind: 'surplus' },
+      ],
+    });
+    expect([await ids(), await operations()]).toEqual([[3, 9], []]);
+    expect(await rebuild({ accept: true })).toMatchObject({
+      outcome: 'switched',
+      comparison: { differing: 3 },
+    });
+    expect(await ids()).toEqual([3, 1]);
+    expect((await operations())[0]?.data).toMatchObject({
+      reason: 'requested; 3 records differed, which was accepted',
+    });
+  });
+
+  test('brings a served view up to date that no projector works on, and compares with that', async () => {
+    const { rebuild, start, shows, append, ids, holder } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    await append('transaction-4', confirmed(4));
+    await append('transaction-1', voided(1));
+    const { outcome, comparison } = await rebuild();
+    expect([outcome, comparison?.differing]).toEqual(['switched', 0]);
+    expect([await ids(), await holder()]).toEqual([[4, 3], undefined]);
+  });
+
+  test.each([
+    ['of another store', 'another store', 0],
+    ['that is ahead of the log', undefined, 1_000],
+  ])('does not compare with a view %s, and takes its place', async (_, storeId, position) => {
+    const { rebuild, ids, view, store, start, shows } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    const own = (await view.checkpoint())?.storeId ?? '';
+    const { generation } = await view.reset(storeId ?? own, 0);
+    await view.apply([showing({ id: 9 })], { generation, position });
+    expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
+    expect(await ids()).toEqual([3, 1]);
+    expect((await view.checkpoint())?.position).toBeLessThanOrEqual(await store.head());
+  });
+
+  test('of records that are rendered otherwise now serves the new ones without a comparison', async () => {
+    const { rebuild, start, shows, change, ids, view } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    change('UPDATE checkpoint SET rendering = rendering - 1');
+    expect(await ids()).toEqual([3, 1]);
+    expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
+    expect(await view.checkpoint()).toMatchObject({ rendering: RENDERING_VERSION });
+  });
+
+  test('does not compare with a view that is not complete yet', async () => {
+    const { rebuild, start, shows, change, ids } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    change('UPDATE checkpoint SET serves_from = 1000; DELETE FROM transactions WHERE id = 1');
+    expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
+    expect(await ids()).toEqual([3, 1]);
+  });
+
+  test('has given back the work of the projector that it did when it ends', async () => {
+    const { rebuild, start, shows, coordination, holder } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    const slow: Coordination = {
+      ...coordination,
+      acquire: (...given) => coordination.acquire(...given),
+      holder: (lease) => coordination.holder(lease),
+      async release(lease, by) {
+        if (lease === PROJECTOR_LEASE) await new Promise((resolve) => setTimeout(resolve, 80));
+        await coordination.release(lease, by);
+      },
+    };
+    expect((await rebuild({ coordination: slow })).outcome).toBe('switched');
+    expect(await holder()).toBeUndefined();
+  });
+
+  test('ends with the error with which the view that it compares with can not be followed', async () => {
+    const { rebuild, start, shows, append, view, operations } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    await append('transaction-4', confirmed(4));
+    const broken = new Proxy(view, {
+      get(target, name) {
+        if (name === 'apply') return () => Promise.reject(new TypeError('a fault'));
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    await expect(rebuild({ view: broken })).rejects.toThrow('a fault');
+    expect(await operations()).toEqual([]);
+  });
+
+  test('ended before any of its steps leaves the former view served, and the next call continues', async () => {
+    const all = new Steps();
+    expect((await stepping(await projected(), all)).outcome).toBe('switched');
+    expect([...new Set(all.done)]).toEqual(['start', 'apply', 'rowsAfter', 'serve']);
+    expect(all.done.filter((step) => step === 'apply').length).toBeGreaterThan(2);
+    for (let most = 0; most < all.done.length; most++) {
+      const opened = await projected();
+      const { ids, rebuild, view, operations } = opened;
+      await expect(stepping(opened, new Steps(most))).rejects.toThrow('ended before');
+      expect([most, await ids()]).toEqual([most, [3, 1]]);
+      const build = await view.build.checkpoint();
+      expect(await operations()).toEqual([]);
+      expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: { differing: 0 } });
+      expect([most, await ids()]).toEqual([most, [3, 1]]);
+      if (build !== undefined) expect((await view.checkpoint())?.generation).toBe(build.generation);
+      expect(await view.build.checkpoint()).toBeUndefined();
+      expect(await operations()).toHaveLength(1);
+    }
+  });
+
+  test('asked to stop leaves the former view served and what was built', async () => {
+    const { rebuild, view, start, shows, ids } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    const stopping = new AbortController();
+    const result = await rebuild({ signal: stopping.signal, onProgress: () => stopping.abort() });
+    expect(result.outcome).toBe('interrupted');
+    expect(await ids()).toEqual([3, 1]);
+    const build = await view.build.checkpoint();
+    expect(build?.position).toBe(build?.servesFrom);
+    expect((await rebuild()).outcome).toBe('switched');
+    expect((await view.checkpoint())?.generation).toBe(build?.generation);
+  });
+
+  test('is done by one process at a time: a second one is refused', async () => {
+    const { rebuild, coordination } = await recorded();
+    expect(await coordination.acquire('view-build', 'another', 60_000)).toBe(true);
+    const impatient = AbortSignal.timeout(50);
+    await expect(rebuild({ signal: impatient })).rejects.toMatchObject({
+      code: 'REFUSED',
+      message: expect.stringContaining('fuel projection status'),
+    });
+  });
+
+  test('waits a moment for a store that is unavailable, then ends with its error', async () => {
+    const { rebuild, view, ids, start, shows } = await recorded();
+    const { stop } = start();
+    await shows(3);
+    await stop();
+    let failures = 0;
+    const failing = beforeCall(view, 'apply', () => {
+      if (failures++ < 2) throw new FuelError('STORE_UNAVAILABLE', 'the disk is full');
+    });
+    expect((await rebuild({ view: failing })).outcome).toBe('switched');
+    expect([failures > 2, await ids()]).toEqual([true, [3, 1]]);
+  });
+
+  test('that fails rejects and records nothing', async () => {
+    const { rebuild, view, operations, coordination } = await recorded();
+    const failing = beforeCall(view, 'apply', () => {
+      throw new Error('no space');
+    });
+    await expect(rebuild({ view: failing })).rejects.toThrow('no space');
+    expect([await operations(), await coordination.holder('view-build')]).toEqual([[], undefined]);
+  });
+});

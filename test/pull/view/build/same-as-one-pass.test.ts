@@ -1,0 +1,104 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { openSqliteView } from '../../../../src/engines/sqlite/view/view.ts';
+import type { NewEvent } from '../../../../src/event-store/event-store.ts';
+import { projectEvent } from '../../../../src/pull/record/project-event.ts';
+import { openPushStores } from '../../../support/deliveries/push-stores.ts';
+import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
+
+/** One event of a stream: legal or not, readable or not. */
+type Kind = 'record' | 'other record' | 'other account' | 'void' | 'unreadable';
+const kinds = fc.constantFrom<Kind>('record', 'other record', 'other account', 'void', 'unreadable');
+const histories = fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), kinds), { minLength: 1, maxLength: 24 });
+
+function eventOf(id: number, kind: Kind): Omit<NewEvent, 'id' | 'metadata'> {
+  const record = confirmed(id);
+  switch (kind) {
+    case 'record':
+      return record;
+    case 'other record':
+      return { ...record, data: { ...(record.data as object), odometer_reading: 7 } };
+    case 'other account':
+      return { ...record, data: { ...(record.data as object), account_id: 8 } };
+    case 'void':
+      return voided(id);
+    case 'unreadable':
+      return { ...record, data: { ...(record.data as object), created_at: 'yesterday' } };
+  }
+}
+
+test('any batches, repeated from any point and by two processes at once, with an erasure meanwhile, make the view that one pass makes', async () => {
+  const drawn = fc.record({
+    events: histories,
+    /** Of each step: which of two processes takes it, how many events, and how many of them it had applied before. */
+    steps: fc.array(fc.tuple(fc.nat(1), fc.integer({ min: 1, max: 5 }), fc.nat({ max: 6 })), {
+      maxLength: 12,
+    }),
+    erasedId: fc.option(fc.integer({ min: 1, max: 5 })),
+    erasedAt: fc.nat({ max: 8 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(drawn, async ({ events, steps, erasedId, erasedAt }) => {
+      const { store, append, folder, clock, read } = await stores();
+      for (const [id, kind] of events) await append(`transaction-${id}`, eventOf(id, kind));
+      const log = await read();
+      const open = (name: string) => openSqliteView({ path: join(folder, name), clock });
+      const erase = async (view: ReturnType<typeof open>) => {
+        if (erasedId !== null) await view.erase(erasedId);
+      };
+
+      const onePass = open('one.db');
+      const served = await onePass.reset('store', 0);
+      const whole = { generation: served.generation, position: log.length };
+      await onePass.apply(log.map(projectEvent), whole);
+      await erase(onePass);
+
+      const other = open('other.db');
+      await other.reset('store', 0);
+      const { generation } = await other.build.start('store', log.length);
+      const batch = (from: number, to: number) => {
+        const applied = log.slice(from, to).map(projectEvent);
+        return other.apply(applied, { generation, position: Math.min(to, log.length) });
+      };
+      const reached = [0, 0];
+      let furthest = 0;
+      for (const [at, [process, count, back]] of steps.entries()) {
+        if (at === erasedAt) await erase(other);
+        const from = Math.max(0, (reached[process] ?? 0) - back);
+        reached[process] = Math.min(from + count, log.length);
+        await batch(from, from + count);
+        furthest = Math.max(furthest, ...reached);
+      }
+      const continued = await other.build.start('store', log.length);
+      expect(continued).toMatchObject({ generation, position: furthest });
+      await batch(continued.position, log.length);
+      if (steps.length <= erasedAt) await erase(other);
+      expect(await other.build.serve(generation)).toBe(true);
+
+      expect(await other.rowsAfter(-1, 100)).toEqual(await onePass.rowsAfter(-1, 100));
+      for (const id of [1, 2, 3, 4, 5]) expect(await other.find(id)).toEqual(await onePass.find(id));
+      const parked = async (view: ReturnType<typeof open>) =>
+        (await view.parked()).filter(({ stream }) => stream !== `transaction-${erasedId}`);
+      expect(await parked(other)).toEqual(await parked(onePass));
+      await Promise.all([onePass.close(), other.close(), store.close()]);
+    }),
+    { numRuns: 60 },
+  );
+}, 60_000);
+
+/** An event store in a folder of its own; positions are 1, 2, … in the order of the log. */
+async function stores() {
+  const opened = openPushStores();
+  const read = async () => {
+    for await (const batch of opened.store.subscribe({
+      prefixes: ['transaction-'],
+      after: 0,
+      signal: new AbortController().signal,
+    })) {
+      return batch.events;
+    }
+    return [];
+  };
+  return { ...opened, read };
+}

@@ -1,0 +1,226 @@
+import { describe, expect, test } from 'vitest';
+import type { Coordination } from '../../../src/base/coordination/coordination.ts';
+import { FuelError } from '../../../src/base/errors.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
+import { PROJECTOR_LEASE, prepareView } from '../../../src/pull/view/projector.ts';
+import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
+import { beforeCall, openProjection, WAIT_MS } from '../../support/transactions/projector.ts';
+import { until } from '../../support/waiting.ts';
+
+const LEASE_MS = 3_000;
+const unavailable = (): never => {
+  throw new FuelError('STORE_UNAVAILABLE', 'unavailable');
+};
+
+describe('a projector', () => {
+  test('brings a new view to the end of the log, and shows what comes from then on', async () => {
+    const { append, start, shows, view, store, clock } = openProjection();
+    await append('transaction-1', confirmed(1));
+    await append('transaction-2', confirmed(2), voided(2));
+    await storeIdentity(store, clock);
+    const head = await store.head();
+    const { stop } = start();
+    await shows(1);
+    expect(await view.find(2)).toBe('hidden');
+    expect(await view.checkpoint()).toMatchObject({ servesFrom: head });
+    await append('transaction-3', confirmed(3));
+    await shows(3);
+    await stop();
+    await append('transaction-4', confirmed(4));
+    expect(await view.find(4)).toBeUndefined();
+  });
+
+  test('continues from the checkpoint of a view that is there', async () => {
+    const { append, start, shows, view, store, clock } = openProjection();
+    await append('transaction-1', confirmed(1));
+    const { generation } = await view.reset(await storeIdentity(store, clock), 0);
+    await view.apply([], { generation, position: await store.head() });
+    await append('transaction-2', confirmed(2));
+    start();
+    await shows(2);
+    expect(await view.find(1)).toBeUndefined();
+    expect(await view.checkpoint()).toMatchObject({ generation });
+  });
+
+  test('parks an event that can not be shown, logs it once with its position, and continues', async () => {
+    const { append, start, shows, view } = openProjection();
+    await append('transaction-1', { type: 'TransactionGuessed', data: {} }, confirmed(1));
+    const { lines } = start();
+    await shows(1);
+    const [event] = await view.parked();
+    const { parkedAtMs: _, ...place } = event ?? {};
+    const errors = lines.filter(({ level }) => level === 50);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatchObject(place);
+    expect(errors[0]).not.toHaveProperty('parkedAtMs');
+  });
+
+  test('starts over when the view is reset meanwhile', async () => {
+    const { append, start, shows, view, store, clock } = openProjection();
+    await append('transaction-1', confirmed(1));
+    const { said } = start();
+    await shows(1);
+    await view.reset(await storeIdentity(store, clock), 0);
+    expect(await view.find(1)).toBeUndefined();
+    await append('transaction-2', confirmed(2));
+    await shows(1);
+    await shows(2);
+    expect(said('lost its lease')).toBe(false);
+  });
+
+  test('waits while the view is unavailable, and continues where it was', async () => {
+    const { append, start, shows, view } = openProjection();
+    await append('transaction-1', confirmed(1));
+    let failures = 2;
+    const failing = beforeCall(view, 'apply', () => (failures-- > 0 ? unavailable() : undefined));
+    const { said } = start({ view: failing });
+    await shows(1);
+    await until(async () => said('projector waits'), WAIT_MS);
+  });
+
+  test('logs the begin and the end of each outage', async () => {
+    const { append, start, shows, view } = openProjection();
+    let failures = 1;
+    const failing = beforeCall(view, 'apply', () => (failures-- > 0 ? unavailable() : undefined));
+    await append('transaction-1', confirmed(1));
+    const { lines } = start({ view: failing });
+    await shows(1);
+    failures = 1;
+    await append('transaction-2', confirmed(2));
+    await shows(2);
+    const outages = () =>
+      lines
+        .map(({ msg }) => String(msg))
+        .filter((msg) => msg.includes('a store is un') || msg.includes('is available again'));
+    const one = [
+      'projector waits: a store is unavailable',
+      'projector continues: the store is available again',
+    ];
+    await until(async () => outages().length === 4, WAIT_MS);
+    expect(outages()).toEqual([...one, ...one]);
+  });
+
+  test('on standby too', async () => {
+    const { start, coordination } = openProjection();
+    let failures = 1;
+    const failing = {
+      ...coordination,
+      release: async () => undefined,
+      acquire: async () => (failures-- > 0 ? unavailable() : false),
+    };
+    const { said } = start({ coordination: failing as unknown as Coordination });
+    await until(async () => said('projector continues: the store is available again'), WAIT_MS);
+  });
+
+  test('ends with any other error', async () => {
+    const { start, view } = openProjection();
+    const failing = beforeCall(view, 'checkpoint', () => {
+      throw new Error('no space');
+    });
+    await expect(start({ view: failing }).ended).rejects.toThrow('no space');
+  });
+
+  describe('that gathers what comes within a moment of a write into the next one', () => {
+    test('writes once for what came meanwhile', async () => {
+      const { append, start, shows, view } = openProjection();
+      await append('transaction-1', confirmed(1));
+      let writes = 0;
+      start({ view: beforeCall(view, 'apply', () => void writes++), gatherMs: 500 });
+      await shows(1);
+      for (const id of [2, 3, 4]) await append(`transaction-${id}`, confirmed(id));
+      await shows(4);
+      expect(writes).toBe(2);
+    });
+
+    test('does not wait for more while it is behind, and not where it stops', async () => {
+      const { append, start, shows, store } = openProjection();
+      for (const id of [1, 2, 3]) await append(`transaction-${id}`, confirmed(id));
+      const inSteps = beforeCall(store, 'subscribe', (options) =>
+        Object.assign(options as object, { batchSize: 1 }),
+      );
+      const { stop } = start({ store: inSteps, gatherMs: 60_000 });
+      await shows(3);
+      await stop();
+    });
+  });
+});
+
+describe('of several projectors', () => {
+  test('one is active; another takes over at once when that one stops', async () => {
+    const { append, start, shows, holder, view } = openProjection();
+    const one = start({ holder: 'one' });
+    await until(async () => one.said('is active'), WAIT_MS);
+    const two = start({ holder: 'two' });
+    await append('transaction-1', confirmed(1));
+    await shows(1);
+    expect([await holder(), two.said('is active')]).toEqual(['one', false]);
+    await one.stop();
+    await append('transaction-2', confirmed(2));
+    await shows(2); // the clock does not move: the lease was released, it did not expire
+    expect(await holder()).toBe('two');
+    expect(await view.parked()).toEqual([]);
+  });
+
+  test('the active one renews its lease of 3 s, and stops when it has lost it', async () => {
+    const { append, start, shows, coordination, clock, view } = openProjection();
+    const one = start();
+    await append('transaction-1', confirmed(1));
+    await shows(1);
+    const endsAtMs = async () => (await coordination.holder(PROJECTOR_LEASE))?.expiresAtMs;
+    expect(await endsAtMs()).toBe(clock.now() + LEASE_MS);
+    clock.advance(LEASE_MS - 1);
+    expect(await coordination.acquire(PROJECTOR_LEASE, 'other', 60_000)).toBe(false);
+    await until(async () => (await endsAtMs()) === clock.now() + LEASE_MS, 2_500);
+    clock.advance(LEASE_MS);
+    expect(await coordination.acquire(PROJECTOR_LEASE, 'other', 60_000)).toBe(true);
+    await until(async () => one.said('lost its lease'), WAIT_MS);
+    await append('transaction-2', confirmed(2));
+    expect(await view.find(2)).toBeUndefined();
+    await coordination.release(PROJECTOR_LEASE, 'other');
+    await shows(2);
+    expect(one.said('is active', 2)).toBe(true);
+  });
+
+  test('one that can not renew its lease continues, and renews it with the next try', async () => {
+    const { start, shows, append, coordination } = openProjection();
+    let calls = 0;
+    const failing = beforeCall(coordination, 'acquire', () => (++calls === 2 ? unavailable() : undefined));
+    const one = start({ coordination: failing });
+    await until(async () => one.said('could not renew its lease: retrying'), WAIT_MS);
+    await append('transaction-1', confirmed(1));
+    await shows(1);
+    await until(async () => calls > 2, WAIT_MS);
+    expect([one.said('lost its lease'), one.said('is active', 2)]).toEqual([false, false]);
+  });
+
+  test('one that can not release its lease ends nevertheless', async () => {
+    const { start, coordination } = openProjection();
+    const one = start({ coordination: beforeCall(coordination, 'release', unavailable) });
+    await until(async () => one.said('is active'), WAIT_MS);
+    await one.stop();
+    expect(one.said('could not release its lease')).toBe(true);
+  });
+});
+
+describe('a view is prepared', () => {
+  test('by a reset, to be served from the present end of the log', async () => {
+    const { store, view, clock, append } = openProjection();
+    await append('transaction-1', confirmed(1));
+    const storeId = await storeIdentity(store, clock);
+    const head = await store.head();
+    expect(await prepareView({ store, view, clock })).toMatchObject({
+      storeId,
+      position: 0,
+      servesFrom: head,
+    });
+  });
+
+  test('by refusing one of another store, or ahead of the end of the log', async () => {
+    const { store, view, clock, start } = openProjection();
+    await view.reset('another store', 0);
+    await expect(start().ended).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
+    const { generation } = await view.reset(await storeIdentity(store, clock), 0);
+    await view.apply([], { generation, position: (await store.head()) + 1 });
+    await expect(prepareView({ store, view, clock })).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
+  });
+});

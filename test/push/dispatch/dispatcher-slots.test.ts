@@ -1,0 +1,235 @@
+import { describe, expect, test } from 'vitest';
+import type { AttemptOutcome } from '../../../src/push/queue/delivery-queue.ts';
+import { keyIssued, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { failedWith, OK, type PushMachine, TIMEOUT } from '../../support/deliveries/push.ts';
+import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
+import { confirmedData } from '../../support/transactions/records.ts';
+
+const SECOND_MS = 1_000;
+const NEW_LANE = 8;
+const ALL_SLOTS = 512;
+const waiting = (transactionId: number, prefix = PREFIX) =>
+  newDelivery(transactionId, { prefix, position: 1 });
+const range = (count: number, first = 1) => Array.from({ length: count }, (_, index) => first + index);
+
+describe('a claimed delivery that waits for the directory', () => {
+  /** Hands out the transactions' events before the directory has seen an account event that precedes them. */
+  async function fanAhead(m: PushMachine, transactionIds: readonly number[]): Promise<void> {
+    await m.record('account-7', webhookSet({ url: 'https://example.com/again', secret: null }));
+    for (const transaction_id of transactionIds) {
+      const event = { type: 'TransactionConfirmed', data: confirmedData({ transaction_id }) } as never;
+      await m.fan(await m.record(`transaction-${transaction_id}`, event));
+    }
+    expect(m.sender.sent).toEqual([]);
+  }
+
+  test('is attempted once when the directory catches up within half its lease, however slow the receiver', async () => {
+    const m = await pushMachine();
+    m.sender.answer = () => ({ outcome: OK, afterMs: 1_000 }); // look-up and exchange may take that long
+    await fanAhead(m, [501]);
+    await m.scheduler.advance(2_499);
+    m.follow();
+    expect(m.sender.sent).toHaveLength(1);
+    m.follow();
+    await m.scheduler.advance(20 * SECOND_MS);
+    expect(m.sender.sent).toHaveLength(1);
+    expect((await deliveryOf(m, 501)).state).toBe('delivered');
+  });
+
+  test('is not attempted when that took longer: its lease may end meanwhile, and another process has it then', async () => {
+    const m = await pushMachine();
+    await fanAhead(m, [501]);
+    const startMs = m.scheduler.now();
+    await m.scheduler.advance(2_000);
+    m.dispatcher.directoryMoved(); // not far enough
+    await m.scheduler.advance(500);
+    m.follow();
+    await settle();
+    expect(m.sender.sent).toEqual([]);
+    await m.scheduler.advance(10 * SECOND_MS);
+    expect(m.sender.sent.map(({ atMs }) => atMs - startMs)).toEqual([5_000]);
+  });
+
+  test('gives its slot back when it is not attempted', async () => {
+    const m = await pushMachine();
+    await fanAhead(m, range(NEW_LANE, 501));
+    await m.scheduler.advance(2_500);
+    m.follow();
+    await m.dispatcher.accept([waiting(1)]);
+    await settle();
+    expect(m.sender.sent).toHaveLength(1);
+  });
+});
+
+describe('the slots of a process', () => {
+  const PREFIXES = range(20).map((n) => `lane${String(n).padStart(6, '0')}`);
+  const NEW_PREFIXES = range(20).map((n) => `new${String(n).padStart(7, '0')}`);
+
+  /** Twenty webhooks that have answered often enough for 32 slots each, and twenty that are new. */
+  async function provenMachine(gate = new CommitGate(), claims: number[] = []): Promise<PushMachine> {
+    const events = [...PREFIXES, ...NEW_PREFIXES].flatMap((prefix) => [
+      keyIssued({ prefix }),
+      webhookSet({ prefix }),
+    ]);
+    const m = await pushMachine({
+      events,
+      onCommit: (name, args, commit) => {
+        if (name === 'claim') claims.push((args[0] as { limit: number }).limit);
+        return gate.onCommit(name, args, commit);
+      },
+    });
+    for (const transactionId of range(24)) {
+      await m.dispatcher.accept(PREFIXES.map((prefix) => waiting(transactionId, prefix)));
+      await m.scheduler.advance(10);
+    }
+    expect(m.sender.sent).toHaveLength(24 * PREFIXES.length);
+    m.sender.sent.length = 0;
+    m.sender.answer = () => 'never';
+    return m;
+  }
+
+  test('are never exceeded by deliveries to many webhooks that are stored together', async () => {
+    const m = await provenMachine();
+    for (const transactionId of range(25, 100)) {
+      await m.dispatcher.accept(PREFIXES.map((prefix) => waiting(transactionId, prefix)));
+    }
+    expect(m.sender.sent).toHaveLength(500);
+    await m.dispatcher.accept(
+      range(3, 201).flatMap((transactionId) => NEW_PREFIXES.map((p) => waiting(transactionId, p))),
+    );
+    await settle();
+    expect(m.sender.sent).toHaveLength(ALL_SLOTS);
+  });
+
+  test('are not claimed for while all are taken, and are used again as soon as attempts end', async () => {
+    const claims: number[] = [];
+    const m = await provenMachine(new CommitGate(), claims);
+    m.sender.answer = () => ({ outcome: OK, afterMs: 100 });
+    await m.dispatcher.accept(
+      range(40, 100).flatMap((transactionId) => PREFIXES.map((p) => waiting(transactionId, p))),
+    );
+    await settle();
+    expect(m.sender.sent).toHaveLength(ALL_SLOTS);
+    await m.scheduler.advance(SECOND_MS);
+    expect(m.sender.sent).toHaveLength(40 * PREFIXES.length);
+    expect(Math.min(...claims)).toBeGreaterThan(0);
+  });
+
+  test('are granted to one commit at a time, so that two that overlap never exceed a webhook’s own', async () => {
+    const gate = new CommitGate();
+    const m = await pushMachine({ onCommit: gate.onCommit });
+    m.sender.answer = () => 'never';
+    gate.close('enqueue');
+    void m.dispatcher.accept(range(6).map((n) => waiting(n)));
+    void m.dispatcher.accept(range(6, 7).map((n) => waiting(n)));
+    await m.queue.enqueue(range(6, 13).map((n) => waiting(n)));
+    await settle();
+    gate.open();
+    await settle();
+    expect(m.sender.sent).toHaveLength(NEW_LANE);
+  });
+
+  test('are two for a webhook whose attempts fail, and more for one that answers', async () => {
+    const m = await pushMachine();
+    const sentAfterFirst = async (outcome: AttemptOutcome, first: number) => {
+      m.sender.sent.length = 0;
+      m.sender.answer = () => ({ outcome, afterMs: 10 });
+      await m.dispatcher.accept(range(40, first).map((n) => waiting(n)));
+      await m.scheduler.advance(15);
+      const count = m.sender.sent.length - NEW_LANE;
+      await m.scheduler.advance(SECOND_MS);
+      return count;
+    };
+    expect(await sentAfterFirst(OK, 1)).toBe(2 * NEW_LANE);
+    await m.scheduler.advance(10 * SECOND_MS); // so that it is idle, and starts with eight again
+    expect(await sentAfterFirst(failedWith(503), 101)).toBe(2);
+  });
+
+  test('are free again after deliveries that were held or ended without an attempt', async () => {
+    const m = await pushMachine();
+    const access = (type: 'IntegrationEnabled' | 'IntegrationDisabled') =>
+      ({ type, data: { account_id: 7 } }) as const;
+    await m.account(access('IntegrationDisabled'));
+    await m.dispatcher.accept(range(3 * NEW_LANE).map((n) => waiting(n)));
+    await m.dispatcher.accept(range(3 * NEW_LANE).map((n) => waiting(n, 'noSuchKey1')));
+    await m.scheduler.advance(100);
+    expect(await m.queue.countByState({})).toMatchObject({ held: 3 * NEW_LANE, failed: 3 * NEW_LANE });
+    await m.account(access('IntegrationEnabled'));
+    await m.scheduler.advance(100);
+    expect(m.sender.sent).toHaveLength(3 * NEW_LANE);
+  });
+});
+
+test('many deliveries are all stored, at most a hundred in a commit', async () => {
+  const sizes: number[] = [];
+  const m = await pushMachine({
+    onCommit: (name, args, commit) => {
+      if (name === 'enqueue') sizes.push((args[0] as readonly unknown[]).length);
+      return commit();
+    },
+  });
+  await m.dispatcher.accept(range(250).map((n) => waiting(n)));
+  expect(sizes).toEqual([100, 100, 50]);
+  await m.scheduler.advance(SECOND_MS);
+  expect(await m.queue.countByState({})).toMatchObject({ delivered: 250, pending: 0 });
+});
+
+describe('an attempt', () => {
+  test('is in the delivery log with its start and its duration', async () => {
+    const m = await pushMachine();
+    m.sender.answer = () => ({ outcome: TIMEOUT, afterMs: 500 });
+    await m.push(501);
+    const startMs = m.scheduler.now();
+    await m.scheduler.advance(32 * SECOND_MS);
+    expect((await deliveryOf(m, 501)).attempts).toEqual([
+      { cycle: 1, number: 1, startedAtMs: startMs, durationMs: 500, outcome: TIMEOUT },
+      { cycle: 1, number: 2, startedAtMs: startMs + 30_500, durationMs: 500, outcome: TIMEOUT },
+    ]);
+  });
+
+  test('is one line in the service’s log with its outcome and what happens next', async () => {
+    const m = await pushMachine();
+    m.sender.answer = () => ({ outcome: TIMEOUT, afterMs: 500 });
+    await m.push(501);
+    const startMs = m.scheduler.now();
+    await m.scheduler.advance(SECOND_MS);
+    m.sender.answer = () => ({ outcome: OK, afterMs: 5 });
+    await m.scheduler.advance(31 * SECOND_MS);
+    const lines = m.logLines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const common = { delivery: id(501), key_prefix: PREFIX, transaction: 501, cycle: 1 };
+    const retry = { next: 'retry', due_at_ms: startMs + 30_500 };
+    expect(lines.filter(({ msg }) => msg === 'delivery attempted')).toMatchObject([
+      { ...common, attempt: 1, answer: 'timeout: no answer', duration_ms: 500, ...retry },
+      { ...common, attempt: 2, answer: '200', duration_ms: 5, next: 'delivered' },
+    ]);
+  });
+
+  test('that was the last leaves its answer as the reason of the failure', async () => {
+    const m = await pushMachine();
+    m.sender.answer = ({ attempt }) => ({
+      outcome: attempt === 3 ? TIMEOUT : failedWith(503),
+      afterMs: 10,
+    });
+    await m.push(501);
+    await m.scheduler.advance(200 * SECOND_MS);
+    expect((await deliveryOf(m, 501)).reason).toBe('attempt 3, the last, failed: timeout: no answer');
+  });
+
+  test('that can not be signed is not made: the delivery ends with the reason, and others continue', async () => {
+    const m = await pushMachine();
+    m.unsigned = 'the secret can not be decrypted';
+    await m.push(501);
+    await m.scheduler.advance(10);
+    expect(await deliveryOf(m, 501)).toMatchObject({
+      state: 'failed',
+      attempts: [],
+      reason: 'it could not be signed: the secret can not be decrypted',
+    });
+    expect((await m.queue.health(PREFIX)).failedInARow).toBe(0);
+    m.unsigned = undefined;
+    await m.push(502);
+    expect(m.sender.sent).toMatchObject([{ id: id(502) }]);
+  });
+});

@@ -1,0 +1,195 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, onTestFinished, test } from 'vitest';
+import { Directory } from '../../../projections/directory.ts';
+import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
+import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
+import { keyIssued, onKey, opened, webhookSet } from '../../support/accounts/account-samples.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+function openStore(): SqliteEventStore {
+  const store = openSqliteEventStore({ path: join(temporaryFolder(), 'events.db'), clock: new FakeClock() });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+async function append(store: SqliteEventStore, event: AccountEvent, stream = 'account-7'): Promise<number> {
+  const author = { actor: 'test', command: 'test' };
+  const [result] = await store.append([{ stream, expected: 'any', events: [newEvent(event, author, 0)] }]);
+  if (result?.kind !== 'appended') throw new Error('not appended');
+  return result.position;
+}
+
+function follow(store: SqliteEventStore, directory: Directory): void {
+  const batch = store.readAll({ prefixes: ['account-'], after: directory.position, limit: 1_000 });
+  for (const event of batch.events) applyToDirectory(directory, event);
+  directory.advance(batch.position);
+}
+
+/** Whether the key had a usable webhook at each position. */
+async function readsAt(history: AccountHistory, positions: readonly number[]): Promise<unknown[]> {
+  const reads: unknown[] = [];
+  for (const position of positions) {
+    const judged = await history.asOf({ accountId: 7, position }, (account) => {
+      const webhook = [...(account?.keys.values() ?? [])][0]?.webhook;
+      return account === undefined ? 'not open' : webhook ? (webhook.disabled ? 'disabled' : 'on') : 'none';
+    });
+    reads.push(judged.kind === 'known' ? judged.value : judged.kind);
+  }
+  return reads;
+}
+
+test('an account is as its events before the place left it, in whatever order places are asked for', async () => {
+  const store = openStore();
+  const events = [opened(), keyIssued(), webhookSet(), onKey('WebhookDisabled'), onKey('WebhookEnabled')];
+  for (const event of events) await append(store, event);
+  const history = new AccountHistory({ store, directory: new Directory() });
+  expect(await readsAt(history, [1, 2, 3, 4, 5, 6])).toEqual([
+    'not open',
+    'none',
+    'none',
+    'on',
+    'disabled',
+    'on',
+  ]);
+  expect(await readsAt(history, [5, 1, 6, 4])).toEqual(['disabled', 'not open', 'on', 'on']);
+});
+
+test('what is recorded after a stream was read counts as soon as a later place is asked for', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  const history = new AccountHistory({ store, directory: new Directory() });
+  expect(await readsAt(history, [4])).toEqual(['on']);
+  await append(store, onKey('WebhookRemoved'));
+  expect(await readsAt(history, [4, 5])).toEqual(['on', 'none']);
+});
+
+test('the answer is the same whether or not the directory is far enough to give it', async () => {
+  const kinds = fc.constantFrom('WebhookDisabled', 'WebhookEnabled', 'WebhookRemoved', 'set', 'other');
+  const step = fc.record({ kind: kinds, follow: fc.boolean(), ask: fc.boolean() });
+  const agrees = async (steps: readonly { kind: string; follow: boolean; ask: boolean }[]) => {
+    const store = openStore();
+    const directory = new Directory();
+    const live = new AccountHistory({ store, directory });
+    for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+    for (const { kind, follow: follows, ask } of steps) {
+      if (kind === 'other') await append(store, opened('Other', 8), 'account-8');
+      else if (kind === 'set') await append(store, webhookSet({ secret: null }));
+      else await append(store, onKey(kind as 'WebhookDisabled'));
+      if (follows) follow(store, directory);
+      const head = store.end();
+      const places = ask ? [head + 1, head, 3] : [head + 1];
+      const afresh = new AccountHistory({ store, directory: new Directory() });
+      expect(await readsAt(live, places)).toEqual(await readsAt(afresh, places));
+    }
+  };
+  await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 8 }), agrees), { numRuns: 30 });
+});
+
+test('an event that can not be read makes the account unreadable from there on and not before', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  await append(store, { type: 'KeySwitchedOff', data: { account_id: 7, prefix: 'neverthere' } });
+  const history = new AccountHistory({ store, directory: new Directory() });
+  expect(await readsAt(history, [4, 5, 4])).toEqual(['on', 'unreadable', 'on']);
+});
+
+test('a replay of a long history reads an account once, not for each event', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  for (let index = 0; index < 50; index++) await append(store, opened('Other', 8), 'account-8');
+  let reads = 0;
+  const counting = new Proxy(store, {
+    get(target, name) {
+      if (name === 'readStream') reads++;
+      const member = Reflect.get(target, name, target) as unknown;
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+  const history = new AccountHistory({ store: counting, directory: new Directory() });
+  await readsAt(
+    history,
+    Array.from({ length: 50 }, (_, index) => index + 4),
+  );
+  expect(reads).toBe(1);
+});
+
+test('what is recorded while a stream is being read counts for later positions', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  let meanwhile: () => Promise<unknown> = async () => undefined;
+  const reading = new Proxy(store, {
+    get(target, name) {
+      const member = Reflect.get(target, name, target) as unknown;
+      if (typeof member !== 'function') return member;
+      if (name !== 'readStream' && name !== 'head') return member.bind(target);
+      return async (...args: unknown[]) => {
+        const result: unknown = await member.apply(target, args);
+        const act = meanwhile;
+        meanwhile = async () => undefined;
+        await act();
+        return result;
+      };
+    },
+  });
+  const history = new AccountHistory({ store: reading, directory: new Directory() });
+  meanwhile = async () => {
+    await append(store, onKey('WebhookRemoved')); // at 4
+    await append(store, opened('Other', 8), 'account-8');
+  };
+  expect(await readsAt(history, [4])).toEqual(['on']);
+  expect(await readsAt(history, [5])).toEqual(['none']);
+  await append(store, webhookSet({ secret: null })); // at 6
+  meanwhile = async () => {
+    await append(store, onKey('WebhookDisabled')); // at 7
+    await append(store, opened('Third', 9), 'account-9');
+  };
+  expect(await readsAt(history, [7, 8])).toEqual(['on', 'disabled']);
+});
+
+test('an account that can not be read stays so for all that comes later', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  const fault: AccountEvent = { type: 'KeySwitchedOff', data: { account_id: 7, prefix: 'neverthere' } };
+  await append(store, fault);
+  const history = new AccountHistory({ store, directory: new Directory() });
+  expect(await readsAt(history, [5])).toEqual(['unreadable']);
+  await append(store, onKey('WebhookDisabled'));
+  await append(store, onKey('WebhookEnabled'));
+  expect(await readsAt(history, [7, 8])).toEqual(['unreadable', 'unreadable']);
+});
+
+test('a directory that knows the account as unreadable is not asked: the stream says from where on it is', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  await append(store, { type: 'AccountRenamed', data: { account_id: 7 } } as unknown as AccountEvent);
+  await append(store, opened('Other', 8), 'account-8');
+  const directory = new Directory();
+  follow(store, directory);
+  expect(directory.account(7)?.unreadable).not.toBeNull();
+  const history = new AccountHistory({ store, directory });
+  expect(await readsAt(history, [4, 5, 6])).toEqual(['on', 'unreadable', 'unreadable']);
+});
+
+test('a directory that is exactly there answers without a read of the stream', async () => {
+  const store = openStore();
+  for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
+  const directory = new Directory();
+  follow(store, directory);
+  const unread = new Proxy(store, {
+    get(target, name) {
+      if (name === 'readStream') throw new Error('the stream is read');
+      return Reflect.get(target, name, target) as unknown;
+    },
+  });
+  const history = new AccountHistory({ store: unread, directory });
+  directory.advance(5);
+  expect(await readsAt(history, [4, 5])).toEqual(['on', 'on']);
+});

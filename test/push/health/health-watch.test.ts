@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest';
+import type { HealthVerdict } from '../../../src/push/health/health-events.ts';
+import { HealthWatch } from '../../../src/push/health/health-watch.ts';
+import type { WebhookHealth } from '../../../src/push/queue/delivery-queue.ts';
+import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { unavailable } from '../../support/deliveries/push-machine.ts';
+import { memoryLog } from '../../support/service/api.ts';
+
+const NOW_MS = Date.UTC(2026, 8, 3);
+const LANE = { prefix: 'aaaaaaaaaa', accountId: 7 };
+const OTHER = { prefix: 'bbbbbbbbbb', accountId: 8 };
+
+/** A watch whose events are kept here; an append waits where `waiting` is set, and fails where `failing` is. */
+function watching() {
+  const appended: string[] = [];
+  const switchOffs: string[] = [];
+  const lines: Record<string, unknown>[] = [];
+  const store = { failing: false, waiting: undefined as Promise<void> | undefined };
+  const watch = new HealthWatch({
+    async append({ prefix, judgement }: HealthVerdict) {
+      await store.waiting;
+      if (store.failing) throw unavailable();
+      appended.push(`${judgement.kind} ${prefix}`);
+    },
+    log: memoryLog(lines),
+    onSwitchOff: ({ prefix }, done) => void switchOffs.push(`${done} ${prefix}`),
+  });
+  const fail = async (failedInARow: number, lane = LANE): Promise<void> => {
+    const health: WebhookHealth = { failedInARow, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
+    watch.failed(lane, health, NOW_MS);
+    if (store.waiting === undefined) await settle();
+  };
+  return { watch, store, appended, switchOffs, lines, fail };
+}
+
+describe('a warning', () => {
+  test('is recorded once in a streak, of each webhook', async () => {
+    const { appended, lines, fail, watch } = watching();
+    await fail(24);
+    expect(appended).toEqual([]);
+    for (const failed of [25, 26, 27]) await fail(failed);
+    await fail(25, OTHER);
+    expect(lines).toMatchObject([
+      {
+        level: 40,
+        prefix: LANE.prefix,
+        failed_in_a_row: 25,
+        failing_since_ms: NOW_MS,
+        msg: 'webhook keeps failing',
+      },
+      { prefix: OTHER.prefix },
+    ]);
+    expect(appended).toEqual(['warn aaaaaaaaaa', 'warn bbbbbbbbbb']);
+    watch.recovered(LANE.prefix);
+    await fail(25);
+    await fail(26, OTHER);
+    expect(appended).toEqual(['warn aaaaaaaaaa', 'warn bbbbbbbbbb', 'warn aaaaaaaaaa']);
+  });
+
+  test('that can not be recorded, nor what came meanwhile, waits for the next failure', async () => {
+    const { watch, store, appended, lines, fail } = watching();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    Object.assign(store, { failing: true, waiting: promise });
+    await fail(25);
+    await fail(26);
+    store.waiting = undefined;
+    resolve();
+    await settle();
+    await watch.whenIdle();
+    expect([appended, lines.length]).toEqual([[], 2]);
+  });
+
+  test('that could not be recorded is tried again at the next failure', async () => {
+    const { appended, switchOffs, store, fail, lines } = watching();
+    store.failing = true;
+    await fail(25);
+    expect(switchOffs).toEqual([]);
+    expect(lines).toMatchObject([
+      { level: 50, prefix: LANE.prefix, msg: 'could not record that the webhook fails' },
+    ]);
+    store.failing = false;
+    await fail(26);
+    await fail(27);
+    expect(appended).toEqual(['warn aaaaaaaaaa']);
+  });
+
+  test('that is being recorded is not recorded a second time beside it', async () => {
+    const { appended, store, fail, watch } = watching();
+    const mayAppend = Promise.withResolvers<void>();
+    store.waiting = mayAppend.promise;
+    for (const failed of [25, 26, 27]) await fail(failed);
+    mayAppend.resolve();
+    await watch.whenIdle();
+    expect(appended).toEqual(['warn aaaaaaaaaa']);
+  });
+});
+
+test('settling waits until what is being recorded is recorded', async () => {
+  const { appended, store, fail, watch } = watching();
+  const mayAppend = Promise.withResolvers<void>();
+  store.waiting = mayAppend.promise;
+  await fail(25);
+  const settled = watch.whenIdle().then(() => [...appended]);
+  await settle();
+  mayAppend.resolve();
+  expect(await settled).toEqual(['warn aaaaaaaaaa']);
+});
+
+describe('a switch-off', () => {
+  test('is reported before it is recorded and again when it is', async () => {
+    const { appended, switchOffs, store, lines, fail } = watching();
+    const mayAppend = Promise.withResolvers<void>();
+    store.waiting = mayAppend.promise;
+    await fail(50);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa']);
+    mayAppend.resolve();
+    await settle();
+    expect(appended).toEqual(['switch off aaaaaaaaaa']);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+    expect(lines).toMatchObject([{ level: 40, failed_in_a_row: 50, msg: 'webhook switched off' }]);
+  });
+
+  test('is recorded once, also when further failures come while it is being recorded', async () => {
+    const { appended, switchOffs, store, fail, watch } = watching();
+    const mayAppend = Promise.withResolvers<void>();
+    store.waiting = mayAppend.promise;
+    for (const failed of [50, 51, 52]) await fail(failed);
+    mayAppend.resolve();
+    await watch.whenIdle();
+    expect(appended).toEqual(['switch off aaaaaaaaaa']);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+  });
+
+  test('is no warning: a webhook that is enabled again and keeps failing is warned of', async () => {
+    const { appended, fail } = watching();
+    await fail(50);
+    await fail(25);
+    expect(appended).toEqual(['switch off aaaaaaaaaa', 'warn aaaaaaaaaa']);
+  });
+
+  test('that could not be recorded is reported as failed, and retried at the next failure', async () => {
+    const { appended, switchOffs, store, lines, fail } = watching();
+    store.failing = true;
+    await fail(50);
+    expect(lines).toMatchObject([{ level: 50, msg: 'could not record that the webhook is off' }]);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'failed aaaaaaaaaa']);
+    store.failing = false;
+    await fail(51);
+    expect(appended).toEqual(['switch off aaaaaaaaaa']);
+    expect(switchOffs.slice(2)).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+  });
+
+  test('follows a warning of the same streak', async () => {
+    const { appended, switchOffs, fail } = watching();
+    await fail(25);
+    expect(switchOffs).toEqual([]);
+    await fail(50);
+    expect(appended).toEqual(['warn aaaaaaaaaa', 'switch off aaaaaaaaaa']);
+  });
+
+  describe('that is called for while the warning is being recorded', () => {
+    async function atThe(failedInARow: number) {
+      const machine = watching();
+      const mayAppend = Promise.withResolvers<void>();
+      machine.store.waiting = mayAppend.promise;
+      for (let failed = 25; failed <= failedInARow; failed++) await machine.fail(failed);
+      expect(machine.switchOffs).toEqual([]);
+      return { ...machine, mayAppend };
+    }
+
+    test('follows it at once, with the last failure as its evidence', async () => {
+      const { appended, switchOffs, lines, watch, mayAppend } = await atThe(60);
+      mayAppend.resolve();
+      await watch.whenIdle();
+      expect(appended).toEqual(['warn aaaaaaaaaa', 'switch off aaaaaaaaaa']);
+      expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+      expect(lines.map((line) => line.failed_in_a_row)).toEqual([25, 60]);
+    });
+
+    test('does not follow where a delivery has succeeded meanwhile', async () => {
+      const { appended, watch, mayAppend } = await atThe(60);
+      watch.recovered(LANE.prefix);
+      mayAppend.resolve();
+      await watch.whenIdle();
+      expect(appended).toEqual(['warn aaaaaaaaaa']);
+    });
+  });
+});

@@ -1,0 +1,192 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { deliveryId } from '../../src/push/message/delivery-id.ts';
+import { purgeEnded, startRetention } from '../../src/push/retention.ts';
+import { PREFIX } from '../support/accounts/account-samples.ts';
+import { claimOptions, delivered, newDelivery } from '../support/deliveries/deliveries.ts';
+import { settle } from '../support/deliveries/fake-scheduler.ts';
+import { failedWith, OK, PushMachine, READY } from '../support/deliveries/push.ts';
+import { unavailable } from '../support/deliveries/push-machine.ts';
+import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { memoryLog } from '../support/service/api.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const DAY_MS = 86_400_000;
+
+test('what ended longer ago than the retention is removed, in batches, and what is pending never', async () => {
+  const m = new PushMachine(temporaryFolder());
+  onTestFinished(() => m.close());
+  await m.account(...READY);
+  m.start();
+  await settle();
+  const old = Array.from({ length: 130 }, (_, index) => index + 1);
+  m.sender.answer = ({ id }) => ({
+    outcome: id === deliveryId(PREFIX, 500) ? failedWith(503) : OK,
+    afterMs: 5,
+  });
+  await m.fan(...(await Promise.all(old.map((id) => m.confirm(id)))), await m.confirm(500));
+  await m.scheduler.advance(1_000);
+  m.kill(); // so that 500 stays pending
+  await m.scheduler.jump(10 * DAY_MS);
+  m.sender.answer = () => ({ outcome: OK, afterMs: 5 });
+  const purge = (retentionMs: number) =>
+    purgeEnded({ queue: m.queue, clock: m.scheduler, retentionMs, signal: new AbortController().signal });
+  expect(await purge(11 * DAY_MS)).toBe(0);
+  expect(await purge(9 * DAY_MS)).toBe(130);
+  expect(await m.queue.countByState({})).toMatchObject({ pending: 1, delivered: 0 });
+});
+
+test('what ended exactly the retention ago is kept, what ended a millisecond earlier is not', async () => {
+  const { clock, openQueue } = openPushStores();
+  const queue = openQueue();
+  const endMs = clock.now();
+  for (const [n, afterMs] of [0, -1].entries()) {
+    await queue.enqueue([newDelivery(n)]);
+    const startedAtMs = endMs + afterMs - 250; // an attempt takes that long
+    await queue.report(
+      (await queue.claim(claimOptions(endMs))).map((claim) => delivered(claim, startedAtMs)),
+    );
+  }
+  clock.advance(DAY_MS);
+  const { signal } = new AbortController();
+  expect(await purgeEnded({ queue, clock, retentionMs: DAY_MS, signal })).toBe(1);
+  expect(await queue.find(newDelivery(0).id)).toBeDefined();
+});
+
+test('a withdrawal is forgotten a day after nothing from before it is enqueued any more', async () => {
+  const { clock, openQueue } = openPushStores();
+  const queue = openQueue();
+  const { signal } = new AbortController();
+  const purge = () => purgeEnded({ queue, clock, retentionMs: 9 * DAY_MS, signal });
+  const stateAfter = async (ms: number, n: number) => {
+    await queue.withdraw(n, clock.now());
+    clock.advance(ms);
+    await purge();
+    await queue.enqueue([newDelivery(n)]);
+    return (await queue.find(newDelivery(n).id))?.state;
+  };
+  expect(await stateAfter(10 * DAY_MS, 1)).toBe('withdrawn');
+  expect(await stateAfter(10 * DAY_MS + 1, 2)).toBe('pending');
+});
+
+test('a service that stops removes no further batch', async () => {
+  const stopping = new AbortController();
+  let batches = 0;
+  const queue = {
+    purge: async (_: number, limit: number) => {
+      batches += 1;
+      if (batches === 3) stopping.abort();
+      return limit;
+    },
+    purgeWithdrawals: async () => 0,
+  };
+  const removed = await purgeEnded({
+    queue,
+    clock: new FakeClock(),
+    retentionMs: DAY_MS,
+    signal: stopping.signal,
+  });
+  expect([batches, removed]).toEqual([3, 300]);
+});
+
+describe('the hourly removal', () => {
+  const HOUR_MS = 3_600_000;
+
+  function start() {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
+    vi.setSystemTime(Date.UTC(2026, 8, 3, 8));
+    const stopping = new AbortController();
+    onTestFinished(() => {
+      stopping.abort();
+      vi.useRealTimers();
+    });
+    const lines: Record<string, unknown>[] = [];
+    const calls: number[] = [];
+    const state = { failing: false, left: 0, waitsFor: Promise.resolve() };
+    const queue = {
+      async purge(endedBeforeMs: number) {
+        calls.push(endedBeforeMs);
+        if (state.failing) throw unavailable();
+        await state.waitsFor;
+        return state.left;
+      },
+      purgeWithdrawals: async () => 0,
+    };
+    startRetention({
+      queue,
+      clock: { now: () => Date.now() },
+      log: memoryLog(lines),
+      retentionMs: DAY_MS,
+      signal: stopping.signal,
+    });
+    return { stopping, lines, calls, state, pass: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
+  }
+
+  test('goes by the clock of each hour, and ends with the service', async () => {
+    const { stopping, calls, state, lines, pass } = start();
+    const startMs = Date.now();
+    expect(calls).toEqual([]);
+    state.left = 7;
+    await pass(3 * HOUR_MS);
+    expect(calls).toHaveLength(3);
+    for (const [index, endedBeforeMs] of calls.entries()) {
+      expect(endedBeforeMs + DAY_MS).toBeGreaterThan(startMs + index * HOUR_MS);
+      expect(endedBeforeMs + DAY_MS).toBeLessThan(startMs + (index + 1) * HOUR_MS);
+    }
+    expect(lines).toMatchObject(calls.map(() => ({ removed: 7 })));
+    stopping.abort();
+    expect(vi.getTimerCount()).toBe(0); // a timer would keep the process alive
+    await pass(3 * HOUR_MS);
+    expect(calls).toHaveLength(3);
+  });
+
+  test('that fails is reported and tried again in the next hour', async () => {
+    const { calls, state, lines, pass } = start();
+    state.failing = true;
+    await pass(HOUR_MS);
+    expect(lines).toMatchObject([{ level: 40, err: { code: 'STORE_UNAVAILABLE' } }]);
+    state.failing = false;
+    await pass(HOUR_MS);
+    expect(calls).toHaveLength(2);
+    expect(lines).toHaveLength(1);
+  });
+
+  test('that takes longer than an hour is not begun a second time meanwhile', async () => {
+    const { calls, state, pass } = start();
+    vi.spyOn(console, 'warn').mockReturnValue(); // node-cron says so
+    onTestFinished(() => void vi.restoreAllMocks());
+    const slow = Promise.withResolvers<void>();
+    state.waitsFor = slow.promise;
+    await pass(3 * HOUR_MS);
+    expect(calls).toHaveLength(1);
+    slow.resolve();
+    await pass(HOUR_MS);
+    expect(calls).toHaveLength(2);
+  });
+
+  test('that is ended with the service reports nothing, also where that makes it fail', async () => {
+    const { stopping, lines, state, pass } = start();
+    const slow = Promise.withResolvers<void>();
+    state.waitsFor = slow.promise;
+    await pass(HOUR_MS);
+    stopping.abort();
+    slow.reject(unavailable());
+    await pass(HOUR_MS);
+    expect(lines).toEqual([]);
+  });
+});
+
+test('between two batches the store is left to others for a moment', async () => {
+  const begun: number[] = [];
+  const queue = {
+    purge: async (_: number, limit: number) => {
+      begun.push(performance.now());
+      return begun.length < 3 ? limit : 0;
+    },
+    purgeWithdrawals: async () => 0,
+  };
+  const { signal } = new AbortController();
+  await purgeEnded({ queue, clock: new FakeClock(), retentionMs: DAY_MS, signal });
+  const [first = 0, , last = 0] = begun;
+  expect(last - first).toBeGreaterThan(35);
+});

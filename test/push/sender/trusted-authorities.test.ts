@@ -1,0 +1,68 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { configuredSender } from '../../../src/push/sender/configured-sender.ts';
+import { createSender } from '../../../src/push/sender/sender.ts';
+import type { Sender } from '../../../src/push/sender/sender-port.ts';
+import { outcomeInTime } from '../../support/deliveries/test-sender.ts';
+import {
+  OK,
+  openReceiver,
+  type ReceiverCertificate,
+  receiverCertificate,
+  sendRequest,
+} from '../../support/deliveries/tls-receiver.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+let first: ReceiverCertificate;
+let second: ReceiverCertificate;
+beforeAll(async () => {
+  [first, second] = await Promise.all([authority('first'), authority('second')]);
+});
+
+/** Named differently: TLS looks an authority up by its name. */
+const authority = (name: string): Promise<ReceiverCertificate> =>
+  receiverCertificate([`${name}.test`, 'localhost']);
+
+/** The kind of failure of an attempt to a receiver with this certificate; none where it succeeds. */
+async function failureTo(certificate: ReceiverCertificate, sender: Sender): Promise<string | undefined> {
+  onTestFinished(() => sender.close());
+  const { url } = await openReceiver(certificate, ({ socket }) => socket.write(OK));
+  const outcome = await outcomeInTime(sender, sendRequest(url));
+  return outcome.ok ? undefined : outcome.kind;
+}
+
+const trusting = (extraCa: string | undefined) => createSender({ allowPrivate: true, extraCa });
+
+test('every authority of the file is trusted, beside the usual ones', async () => {
+  const usual = getCACertificates('default');
+  onTestFinished(() => setDefaultCACertificates(usual));
+  const third = await authority('third');
+  setDefaultCACertificates([third.cert]);
+  const both = `# the operator's\n${first.cert}\n${second.cert}`;
+  for (const certificate of [first, second, third]) {
+    expect(await failureTo(certificate, trusting(both))).toBeUndefined();
+  }
+  expect(await failureTo(third, trusting(undefined))).toBeUndefined();
+  expect(await failureTo(first, trusting(undefined))).toBe('tls');
+});
+
+test('one certificate of several that can not be read is named by its number', () => {
+  const broken = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+  expect(() => trusting(first.cert + broken)).toThrow("certificate 2 can't be read");
+});
+
+test('the sender of the service is the one that its settings say', async () => {
+  const file = join(temporaryFolder(), 'ca.pem');
+  writeFileSync(file, first.cert);
+  const configured = (allowPrivate: boolean, ca: string | undefined) =>
+    configuredSender({ FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate, FUEL_WEBHOOK_CA: ca });
+  expect(await failureTo(first, await configured(true, file))).toBeUndefined();
+  expect(await failureTo(first, await configured(true, undefined))).toBe('tls');
+  expect(await failureTo(first, await configured(false, file))).toBe('forbidden');
+  await expect(configured(true, `${file}.none`)).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: `FUEL_WEBHOOK_CA: ${file}.none can't be read`,
+  });
+});

@@ -1,0 +1,15 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { lateTurns } from '../../../src/push/targets/late-turns.ts';
+
+test('the event loop is looked at only while something is timed', () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const [first, second] = [lateTurns.start(() => 0), lateTurns.start(() => 0)];
+  expect(vi.getTimerCount()).toBe(1);
+  first.stop();
+  expect(vi.getTimerCount()).toBe(1);
+  second.stop();
+  expect(vi.getTimerCount()).toBe(0);
+  lateTurns.start(() => 0).stop();
+  expect(vi.getTimerCount()).toBe(0);
+});

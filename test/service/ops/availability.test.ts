@@ -1,0 +1,181 @@
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Directory } from '../../../projections/directory.ts';
+import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { FuelError } from '../../../src/base/errors.ts';
+import { silentLog } from '../../../src/base/log.ts';
+import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { Availability } from '../../../src/service/ops/availability.ts';
+import { type CheckedEngine, EngineHealth, EVENT_STORE } from '../../../src/service/ops/engine-health.ts';
+import { Standing } from '../../../src/service/ops/standing.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { until } from '../../support/waiting.ts';
+
+const MAX_AGE_MS = 60_000;
+const CAUGHT_UP = {
+  directory_caught_up: true,
+  known_to_others: true,
+  event_store_heard: true,
+  not_stopping: true,
+};
+
+/** A process whose directory has not caught up yet, on engines that answer or not. */
+function process(
+  options: {
+    readonly away?: readonly CheckedEngine['name'][];
+    webhooksWaitFor?: () => string | undefined;
+    isMember?: () => boolean;
+    disk?: { readonly isNeeded: boolean; readonly refusal: string | undefined };
+  } = {},
+) {
+  const clock = new FakeClock();
+  const store = openSqliteEventStore({ path: join(temporaryFolder(), 'events.db'), clock });
+  const stopping = new AbortController();
+  const live = new LiveDirectory({
+    store,
+    directory: new Directory(),
+    clock: systemClock, // the time of day does not count
+    monotonic: clock,
+    log: silentLog,
+    signal: stopping.signal,
+  });
+  let following: Promise<void> | undefined;
+  /** Follows the log to its end, and no further: from then on the store is silent. */
+  const catchUp = async (): Promise<void> => {
+    following = live.run();
+    await until(async () => live.isCaughtUp, 5_000);
+    stopping.abort();
+    await following;
+  };
+  onTestFinished(async () => {
+    stopping.abort();
+    await following;
+    await store.close();
+  });
+  const engine = (name: CheckedEngine['name']): CheckedEngine => ({
+    name,
+    check: async () => {
+      if (options.away?.includes(name)) throw new FuelError('STORE_UNAVAILABLE', name);
+    },
+  });
+  const { webhooksWaitFor, disk } = options;
+  const availability = new Availability({
+    live,
+    maxAgeMs: MAX_AGE_MS,
+    standing: new Standing(),
+    engines: new EngineHealth([engine(EVENT_STORE), engine('mongodb')], clock),
+    isMember: options.isMember ?? (() => true),
+    ...(webhooksWaitFor && { webhooksWaitFor }),
+    ...(disk && { disk: { isNeeded: disk.isNeeded, read: async () => disk } }),
+  });
+  return { clock, availability, catchUp };
+}
+
+describe('access can be judged', () => {
+  test('only by a process that commands wait for', async () => {
+    let isMember = true;
+    const { availability, catchUp } = process({ isMember: () => isMember });
+    await catchUp();
+    expect(availability.state()).toBe('ready');
+    isMember = false;
+    expect(availability.state()).toBe('unavailable');
+    expect(await availability.readiness()).toMatchObject({
+      ready: false,
+      checks: { known_to_others: false },
+    });
+  });
+
+  test.each([true, false])(
+    'without a disk that takes commits; ready is who needs none: %s',
+    async (isNeeded) => {
+      const refusal = 'the disk of /data is full';
+      const { availability, catchUp } = process({ disk: { isNeeded, refusal } });
+      await catchUp();
+      expect(availability.state()).toBe('ready');
+      expect(await availability.readiness()).toMatchObject({
+        ready: !isNeeded,
+        checks: { disk: false },
+        reasons: { disk: refusal },
+      });
+    },
+  );
+
+  test('once the directory has caught up', async () => {
+    const { availability, catchUp } = process();
+    expect(availability.state()).toBe('unavailable');
+    expect(await availability.readiness()).toMatchObject({
+      ready: false,
+      checks: { directory_caught_up: false, event_store_heard: false, not_stopping: true },
+    });
+    await catchUp();
+    expect(availability.state()).toBe('ready');
+    expect(await availability.readiness()).toEqual({
+      ready: true,
+      checks: { ...CAUGHT_UP, eventstoredb: true, mongodb: true },
+    });
+  });
+
+  test('for as long after the event store was heard from as the directory may be old', async () => {
+    const { availability, catchUp, clock } = process();
+    await catchUp();
+    clock.advance(MAX_AGE_MS);
+    expect(availability.state()).toBe('ready');
+    clock.advance(1);
+    expect(availability.state()).toBe('unavailable');
+    expect(await availability.readiness()).toMatchObject({
+      ready: false,
+      checks: { ...CAUGHT_UP, event_store_heard: false },
+    });
+  });
+
+  test('until the service stops', async () => {
+    const { availability, catchUp } = process();
+    await catchUp();
+    availability.stopping();
+    expect(availability.state()).toBe('unavailable');
+    expect(await availability.readiness()).toMatchObject({
+      ready: false,
+      checks: { ...CAUGHT_UP, not_stopping: false },
+    });
+  });
+});
+
+describe('readiness', () => {
+  test('shows an unavailable event store, and does not end with it at once', async () => {
+    const { availability, catchUp } = process({ away: [EVENT_STORE] });
+    await catchUp();
+    expect(await availability.readiness()).toEqual({
+      ready: true,
+      checks: { ...CAUGHT_UP, eventstoredb: false, mongodb: true },
+    });
+  });
+
+  test('ends with MongoDB, while requests are judged as before', async () => {
+    const { availability, catchUp } = process({ away: ['mongodb'] });
+    await catchUp();
+    expect(await availability.readiness()).toEqual({
+      ready: false,
+      checks: { ...CAUGHT_UP, eventstoredb: true, mongodb: false },
+    });
+    expect(availability.state()).toBe('ready');
+  });
+
+  test('needs the subscription where webhooks are delivered, on which requests do not depend', async () => {
+    let waitsFor: string | undefined = 'the group';
+    const { availability, catchUp } = process({ webhooksWaitFor: () => waitsFor });
+    await catchUp();
+    expect(await availability.readiness()).toMatchObject({
+      ready: false,
+      checks: { ...CAUGHT_UP, subscription_connected: false },
+      reasons: { subscription_connected: 'the group' },
+    });
+    expect(availability.state()).toBe('ready');
+    waitsFor = undefined;
+    expect(await availability.readiness()).toMatchObject({
+      ready: true,
+      checks: { ...CAUGHT_UP, subscription_connected: true },
+    });
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest';
+import { FuelError } from '../../../src/base/errors.ts';
+import {
+  addProjectionMetrics,
+  createMetrics,
+  type ProjectionReading,
+} from '../../../src/service/ops/metrics.ts';
+import { RANGE, startTestApi } from '../../support/service/api.ts';
+import { showing } from '../../support/transactions/records.ts';
+
+/** The values of one metric as they are scraped, by their labels. */
+async function scraped(metrics: ReturnType<typeof createMetrics>, name: string): Promise<string[]> {
+  const text = await metrics.registry.metrics();
+  return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+}
+
+describe('the metrics of the transactions view', () => {
+  const reading: ProjectionReading = { position: 20, head: 30, parked: 2 };
+
+  async function valuesOf(read: () => Promise<ProjectionReading>): Promise<string[]> {
+    const metrics = createMetrics();
+    addProjectionMetrics(metrics.registry, read);
+    const names = ['fuel_event_store_position', 'fuel_view_position', 'fuel_view_parked_events'];
+    return (await Promise.all(names.map((name) => scraped(metrics, name)))).flat();
+  }
+
+  test('are the end of the log, how far the view is, and what it could not take', async () => {
+    expect(await valuesOf(async () => reading)).toEqual([
+      'fuel_event_store_position 30',
+      'fuel_view_position 20',
+      'fuel_view_parked_events 2',
+    ]);
+  });
+
+  test('are no numbers while an engine is unavailable', async () => {
+    expect(await valuesOf(() => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')))).toEqual([
+      'fuel_event_store_position Nan',
+      'fuel_view_position Nan',
+      'fuel_view_parked_events Nan',
+    ]);
+  });
+
+  test('are read once in a scrape, and are no numbers where that takes more than a second', async () => {
+    const metrics = createMetrics();
+    const { promise: hanging, resolve } = Promise.withResolvers<ProjectionReading>();
+    let reads = 0;
+    addProjectionMetrics(metrics.registry, () => {
+      reads += 1;
+      return hanging;
+    });
+    expect(await scraped(metrics, 'fuel_view_position')).toEqual(['fuel_view_position Nan']);
+    const next = scraped(metrics, 'fuel_view_position');
+    resolve(reading);
+    expect(await next).toEqual(['fuel_view_position 20']);
+    expect(reads).toBe(1);
+    await scraped(metrics, 'fuel_view_position');
+    expect(reads).toBe(2);
+  });
+
+  test('are not given if reading them fails in another way', async () => {
+    await expect(valuesOf(() => Promise.reject(new TypeError('a fault')))).rejects.toThrow('a fault');
+  });
+});
+
+describe('the metrics of the API', () => {
+  test('count answers by status and code, the rows of pages and what was read for them', async () => {
+    const metrics = createMetrics();
+    const api = await startTestApi({ metrics });
+    await api.show(
+      ...[1, 2, 3].map((id) => showing({ id, createdAtMs: Date.parse('2026-09-10T00:00:00Z') })),
+    );
+    for (const query of [RANGE, `${RANGE}&limit=2`, 'limit=0']) await api.get(query);
+    expect(await scraped(metrics, 'fuel_http_requests_total')).toEqual([
+      'fuel_http_requests_total{status="200",code=""} 2',
+      'fuel_http_requests_total{status="400",code="VALIDATION_FAILED"} 1',
+    ]);
+    expect(await scraped(metrics, 'fuel_page_rows_total')).toEqual(['fuel_page_rows_total 5']);
+    const [read = ''] = await scraped(metrics, 'fuel_page_entries_read_total');
+    expect(Number(read.split(' ')[1])).toBeGreaterThanOrEqual(5);
+  });
+
+  test('say how long answers took, in seconds', async () => {
+    const metrics = createMetrics();
+    const api = await startTestApi({ metrics });
+    await api.get(RANGE);
+    const [count = ''] = await scraped(metrics, 'fuel_http_request_duration_seconds_count');
+    expect(count).toBe('fuel_http_request_duration_seconds_count{status="200"} 1');
+    const [sum = ''] = await scraped(metrics, 'fuel_http_request_duration_seconds_sum');
+    const seconds = Number(sum.split(' ')[1]);
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThan(5); // in milliseconds it would be a few at least
+    const line = api.logLines.find(({ msg }) => msg === 'request');
+    expect(seconds).toBeCloseTo(Number(line?.duration_ms) / 1000, 4);
+  });
+});

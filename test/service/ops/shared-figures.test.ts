@@ -1,0 +1,209 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Directory } from '../../../projections/directory.ts';
+import { FuelError } from '../../../src/base/errors.ts';
+import { silentLog } from '../../../src/base/log.ts';
+import { createMetrics } from '../../../src/service/ops/metrics.ts';
+import type { SharedFigureParts } from '../../../src/service/ops/shared-figures.ts';
+import { opened as opened7 } from '../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { storeWith } from '../../support/event-store/store-with.ts';
+import { memoryLog } from '../../support/service/api.ts';
+import { confirmed } from '../../support/transactions/e2e-samples.ts';
+import { openProjection } from '../../support/transactions/projector.ts';
+import { until } from '../../support/waiting.ts';
+
+const { signal } = new AbortController();
+
+const none = { parked: async () => [] };
+
+function opened(overrides: Partial<SharedFigureParts> = {}) {
+  const stores = openProjection();
+  const metrics = createMetrics();
+  const status = async () => ({ position: 0, parked: 4 });
+  const queue = stores.openQueue();
+  const parts = {
+    ...stores,
+    queue,
+    directory: new Directory(),
+    log: silentLog,
+    subscriptions: { ...none, status },
+  };
+  const figures = async (): Promise<Record<string, number>> => {
+    await metrics.shared.read({ ...parts, ...overrides }, signal);
+    const lines = (await metrics.registry.metrics()).split('\n');
+    const shared = lines.filter((line) => /^fuel_(follower|deliveries_(?!in)|webhooks|accounts)/.test(line));
+    return Object.fromEntries(
+      shared.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
+    );
+  };
+  return { ...stores, queue, figures, parts: { ...parts, ...overrides }, history: metrics.shared.history };
+}
+
+describe('the figures that are the same in every process', () => {
+  test('are how old the first event is that a follower has not done, and how many it parked', async () => {
+    const { append, clock, figures } = opened();
+    await append('transaction-1', confirmed(1));
+    await append('account-7', { type: 'IntegrationEnabled', data: { account_id: 7 } });
+    clock.advance(1_500);
+    await append('transaction-2', confirmed(2));
+    clock.advance(1_000);
+    expect(await figures()).toMatchObject({
+      'fuel_follower_lag_seconds{follower="transactions"}': 2.5,
+      'fuel_follower_lag_seconds{follower="deliveries"}': 2.5,
+      'fuel_follower_lag_seconds{follower="notices"}': 2.5,
+      'fuel_follower_parked_events{follower="transactions"}': 0,
+      'fuel_follower_parked_events{follower="deliveries"}': 4,
+    });
+  });
+
+  test('have no lag where only events of others follow', async () => {
+    const { append, clock, store, figures } = opened({
+      subscriptions: {
+        ...none,
+        status: async (name) => ({ position: name === 'deliveries' ? 1 : 0, parked: 0 }),
+      },
+    });
+    await append('transaction-1', confirmed(1));
+    await append('account-7', { type: 'IntegrationEnabled', data: { account_id: 7 } });
+    clock.advance(2_000);
+    expect(await store.head()).toBe(2);
+    expect(await figures()).toMatchObject({
+      'fuel_follower_lag_seconds{follower="deliveries"}': 0,
+      'fuel_follower_lag_seconds{follower="notices"}': 2,
+    });
+  });
+
+  test('are the backlog, and for how long its oldest delivery has been due', async () => {
+    const { queue, clock, figures } = opened();
+    expect(await figures()).toMatchObject({ fuel_deliveries_oldest_due_seconds: 0 });
+    const createdAtMs = clock.now();
+    await queue.enqueue([newDelivery(1, { createdAtMs }), newDelivery(2, { createdAtMs })]);
+    clock.advance(7_000);
+    expect(await figures()).toMatchObject({
+      fuel_deliveries_pending: 2,
+      fuel_deliveries_held: 0,
+      fuel_deliveries_oldest_due_seconds: 7,
+      fuel_webhooks_failing: 0,
+      fuel_webhooks_disabled: 0,
+    });
+  });
+
+  test('are the accounts with an event that can not be read', async () => {
+    const directory = directoryOf(opened7());
+    const { figures } = opened({ directory });
+    expect(await figures()).toMatchObject({ fuel_accounts_closed: 0 });
+    const decoded = { ok: false, reason: 'unknown event type Foo' } as const;
+    directory.apply({ position: 2, stream: 'account-7', revision: 1, decoded });
+    expect(await figures()).toMatchObject({ fuel_accounts_closed: 1 });
+  });
+
+  test('are no numbers while they can not be read, and the others are', async () => {
+    const status = (): Promise<never> => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
+    const { figures } = opened({ subscriptions: { ...none, status } });
+    expect(await figures()).toMatchObject({
+      'fuel_follower_lag_seconds{follower="notices"}': Number.NaN,
+      'fuel_follower_lag_seconds{follower="transactions"}': 0,
+      fuel_deliveries_pending: 0,
+    });
+  });
+
+  test('are read for a limited time, which is no fault, and an outage has its place in the history', async () => {
+    const late = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(late.signal);
+    onTestFinished(() => timeout.mockRestore());
+    const lines: Record<string, unknown>[] = [];
+    const hanging = opened({ log: memoryLog(lines) });
+    await hanging.append('transaction-1', confirmed(1));
+    const store = storeWith(hanging.store, {
+      subscribe({ signal: until }) {
+        setImmediate(() => late.abort(new DOMException('late', 'TimeoutError')));
+        return {
+          [Symbol.asyncIterator]: () => ({
+            next: () =>
+              new Promise((_, reject) => until.addEventListener('abort', () => reject(until.reason))),
+          }),
+        } as never;
+      },
+    });
+    const queue = { backlog: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')) } as never;
+    const { figures, history } = opened({ store, queue, log: memoryLog(lines) });
+    expect(await figures()).toMatchObject({
+      'fuel_follower_lag_seconds{follower="transactions"}': Number.NaN,
+      fuel_deliveries_pending: Number.NaN,
+    });
+    expect(timeout).toHaveBeenCalledWith(10_000);
+    expect([history.readings().at(-1)?.pending, lines]).toEqual([null, []]);
+  });
+
+  test('are no numbers either once they can be read no more', async () => {
+    let isAway = false;
+    const away = async <T>(value: T): Promise<T> => {
+      if (isAway) throw new FuelError('STORE_UNAVAILABLE', 'away');
+      return value;
+    };
+    const { figures } = opened({
+      subscriptions: { ...none, status: () => away({ position: 0, parked: 4 }) },
+      view: {
+        checkpoint: () => away(undefined),
+        countParked: () => away(2),
+        ...none,
+        build: { checkpoint: async () => undefined },
+      },
+      queue: {
+        backlog: () => away({ pending: 1, held: 1, failingLanes: 1 }),
+        nextDueAtMs: () => away(undefined),
+      },
+    });
+    const before = await figures();
+    expect(Object.values(before).filter(Number.isNaN)).toEqual([]);
+    expect(before).toMatchObject({
+      'fuel_follower_parked_events{follower="transactions"}': 2,
+      fuel_deliveries_pending: 1,
+    });
+    isAway = true;
+    const known = Object.entries(await figures()).filter(([, value]) => !Number.isNaN(value));
+    expect(known).toEqual([
+      ['fuel_webhooks_disabled', 0],
+      ['fuel_accounts_closed', 0],
+    ]);
+  });
+
+  test('are read also where one store does not answer', async () => {
+    const never = new Promise<never>(() => undefined);
+    const { parts } = opened();
+    const shown = (away: Partial<SharedFigureParts>, line: string): Promise<void> => {
+      const { shared, registry } = createMetrics();
+      void shared.read({ ...parts, ...away }, signal);
+      return until(async () => (await registry.metrics()).includes(line), 5_000);
+    };
+    const view = { ...none, checkpoint: () => never, countParked: () => never };
+    const away = { ...view, build: { checkpoint: () => never } };
+    const subscriptions = { ...none, status: () => never };
+    await shown({ view: away, subscriptions }, 'fuel_deliveries_pending 0');
+    const queue = { backlog: () => never, nextDueAtMs: () => never };
+    await shown({ queue }, 'fuel_follower_parked_events{follower="notices"} 4');
+  });
+
+  test('are read no longer when the process stops, also while a store does not answer', async () => {
+    const { parts } = opened({ subscriptions: { ...none, status: () => new Promise(() => undefined) } });
+    const stopping = new AbortController();
+    const running = createMetrics().shared.run(parts, stopping.signal);
+    await new Promise(setImmediate);
+    stopping.abort();
+    await expect(running).resolves.toBeUndefined();
+  });
+
+  test('are kept for the console, what could not be read as not known', async () => {
+    const status = (): Promise<never> => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
+    const { figures, history, clock } = opened({ subscriptions: { ...none, status } });
+    await figures();
+    clock.advance(15_000);
+    await figures();
+    const reading = { lag: { transactions: 0 }, pending: 0 };
+    expect(history.readings()).toEqual([
+      { atMs: clock.now() - 15_000, ...reading },
+      { atMs: clock.now(), ...reading },
+    ]);
+  });
+});
