@@ -66,7 +66,10 @@ export class EventStoreDbBatchAppend {
     if (this.#call !== undefined) return this.#call;
     const transport = this.#transport;
     const open = transport.GRPCStreamCreator(streamsGrpc.StreamsClient, 'appendToStream', (client) =>
-      client.batchAppend(...transport.callArguments({}, { deadline: Number.POSITIVE_INFINITY })),
+      // A follower passes appends on to the leader, and would refuse each in an answer that the driver does not see.
+      client.batchAppend(
+        ...transport.callArguments({ requiresLeader: false }, { deadline: Number.POSITIVE_INFINITY }),
+      ),
     );
     const forget = (): void => {
       if (this.#call === opened) this.#call = undefined;

@@ -1,5 +1,6 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { refusedConnectionString } from '../../../base/errors.ts';
+import { onLeader } from './on-leader.ts';
 import { keepStoredContent } from './stored-content.ts';
 
 /** The driver pings every 10 s: a node that does not answer within this time is replaced by another one. */
@@ -31,7 +32,7 @@ export function newClient(url: string): EventStoreDBClient {
   if (fault !== undefined) throw refused(url, fault);
   try {
     const client = EventStoreDBClient.connectionString(withPing(withoutVerify(asEsdb(url))));
-    return withoutQuestions(keepStoredContent(client));
+    return withoutQuestions(keepStoredContent(onLeader(client)));
   } catch (error) {
     throw refused(url, error);
   }

@@ -1,9 +1,10 @@
 import type { Clock } from '../../../base/clock.ts';
-import { FuelError } from '../../../base/errors.ts';
+import { FuelError, reasonOf } from '../../../base/errors.ts';
 import type { Log } from '../../../base/log.ts';
 import { Retry } from '../../../base/retry.ts';
 import { Signal } from '../../../base/signal.ts';
 import {
+  type ConsumeOptions,
   type GroupConsumer,
   type GroupEvent,
   isErasure,
@@ -22,15 +23,13 @@ const MAX_DELAYED = 1_000;
 /** The clock may not run with real time: it is read this often at least. */
 const MAX_WAIT_MS = 1_000;
 
-export interface GroupConsumerOptions {
+export interface GroupConsumerOptions extends ConsumeOptions {
   readonly connection: EventStoreDbConnection;
   readonly group: string;
   /** As in `GroupSettings`; `undefined` where the group was not ensured. */
   readonly prefixes: readonly string[] | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  readonly bufferSize: number;
-  readonly signal: AbortSignal;
   /** Aborts when the subscriptions are closed. */
   readonly closed: AbortSignal;
 }
@@ -43,6 +42,8 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   readonly #ended: AbortSignal;
   readonly #retry: Retry;
   #source: EventStoreDbGroupSource | undefined;
+  /** Of which it was told that it is connected. */
+  #told: EventStoreDbGroupSource | undefined;
 
   constructor(options: GroupConsumerOptions) {
     this.#options = options;
@@ -68,7 +69,9 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
         try {
           yield* this.#connected();
         } catch (error) {
-          await this.#retry.waitAfter(toKnownError(error));
+          const known = toKnownError(error);
+          this.#options.onState?.(reasonOf(known));
+          await this.#retry.waitAfter(known);
         }
       }
     } finally {
@@ -118,7 +121,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
       while (!this.#ended.aborted) {
         this.#changed.reset();
         await this.#receive(source, prefixes);
-        if (source.isConfirmed) this.#retry.succeeded(); // also while event follows event
+        if (source.isConfirmed) this.#connectedTo(source); // also while event follows event
         const next = this.#inFlight.next(clock.now());
         if (next !== undefined) {
           yield next;
@@ -133,6 +136,13 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
       this.#source = undefined;
       this.#inFlight.disconnected();
     }
+  }
+
+  #connectedTo(source: EventStoreDbGroupSource): void {
+    if (this.#told === source) return;
+    this.#told = source;
+    this.#retry.succeeded();
+    this.#options.onState?.(undefined);
   }
 
   /** Receives up to one batch. Events that the group is not for are acknowledged at once: it has no filter (0049). */

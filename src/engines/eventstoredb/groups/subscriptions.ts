@@ -3,6 +3,7 @@ import { FuelError } from '../../../base/errors.ts';
 import type { Log } from '../../../base/log.ts';
 import { pause } from '../../../base/pause.ts';
 import {
+  type ConsumeOptions,
   type GroupConsumer,
   type GroupSettings,
   type GroupStatus,
@@ -48,13 +49,10 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   }
 
   /** The iteration rejects with `REFUSED` where the group was not ensured here before. */
-  consume(
-    group: string,
-    { bufferSize, signal }: { readonly bufferSize: number; readonly signal: AbortSignal },
-  ): GroupConsumer {
+  consume(group: string, options: ConsumeOptions): GroupConsumer {
     const closed = this.#closing.signal;
     const prefixes = this.#prefixes.get(group);
-    return new EventStoreDbGroupConsumer({ ...this.#options, group, prefixes, bufferSize, signal, closed });
+    return new EventStoreDbGroupConsumer({ ...this.#options, ...options, group, prefixes, closed });
   }
 
   /** On a server with access control only an administrator may read it. */

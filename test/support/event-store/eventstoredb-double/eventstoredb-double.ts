@@ -55,6 +55,7 @@ export class EventStoreDbDouble {
   readonly #atEndOfLog: (() => Promise<unknown>)[] = [];
   #front: CuttablePort | undefined;
   readonly #faults: AppendFault[] = [];
+  #leaderPort: number | undefined;
   readonly #refusals: { readonly call: RefusedCall; readonly error: ServiceError }[] = [];
 
   constructor(parts: {
@@ -74,7 +75,8 @@ export class EventStoreDbDouble {
       const at = this.#refusals.findIndex(({ call }) => call === wanted);
       return at === -1 ? undefined : this.#refusals.splice(at, 1)[0]?.error;
     };
-    const asked = { atEndOfLog, nextFault, nextRefusal, port };
+    const leaderPort = (): number | undefined => this.#leaderPort;
+    const asked = { atEndOfLog, nextFault, nextRefusal, leaderPort, port };
     this.#server = createGrpcServer({ ...parts, followers: this.#followers, ...asked });
   }
 
@@ -119,6 +121,11 @@ export class EventStoreDbDouble {
   /** The faults of the next appends, one after the other. */
   failAppends(...faults: readonly AppendFault[]): void {
     this.#faults.push(...faults);
+  }
+
+  /** From now on this node follows the one at the port: what asks for the leader is refused. */
+  follow(leaderPort: number): void {
+    this.#leaderPort = leaderPort;
   }
 
   /** The next calls of this kind are refused, one with each error. */

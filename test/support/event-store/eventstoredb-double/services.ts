@@ -16,7 +16,7 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import type { ReadContext } from './all-subscription.ts';
-import type { SubscriptionCall } from './answers.ts';
+import { notLeader, type SubscriptionCall } from './answers.ts';
 import type { Groups } from './groups.ts';
 import { read } from './reads.ts';
 import { supportedMethods } from './server-features.ts';
@@ -30,6 +30,8 @@ export interface Backend extends ReadContext {
   readonly nextFault: () => AppendFault | undefined;
   /** With what the call is refused. */
   readonly nextRefusal: (call: RefusedCall) => ServiceError | undefined;
+  /** Where the leader is that this node follows; `undefined`: it leads. */
+  readonly leaderPort: () => number | undefined;
   /** The address that the node reports. */
   readonly port: () => number;
 }
@@ -42,7 +44,12 @@ export function createGrpcServer(backend: Backend): Server {
   const server = new Server({ 'grpc.max_receive_message_length': MAX_MESSAGE_BYTES });
   const writes = { log, nextFault };
   server.addService(streamService.StreamsService, {
-    read: streaming((call: ServerWritableStream<streams.ReadReq, streams.ReadResp>) => read(backend, call)),
+    read: streaming(async (call: ServerWritableStream<streams.ReadReq, streams.ReadResp>) => {
+      const leader = backend.leaderPort();
+      if (leader !== undefined && call.metadata.get('requires-leader').includes('true'))
+        throw notLeader(leader);
+      await read(backend, call);
+    }),
     append: (
       call: ServerReadableStream<streams.AppendReq, streams.AppendResp>,
       answer: sendUnaryData<streams.AppendResp>,
