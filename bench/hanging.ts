@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { systemClock } from '../src/base/clock.ts';
-import { type Engines, openEngines } from '../src/engines/engines.ts';
+import { openEngines } from '../src/engines/engines.ts';
+import type { Engines } from '../src/service/engines/engines.ts';
 import { appendSteadily } from './support/append-steadily.ts';
 import { percentile, print, reportRatio, show } from './support/pairs.ts';
 import { type Receivers, startReceivers } from './support/receivers.ts';

@@ -10,48 +10,53 @@ const MAX_FILE_LINES = 300;
 const MAX_FOLDER_FILES = 12;
 /** From bottom to top. A layer imports from the layers below it, and from its own folder. */
 const LAYERS = [
-  ['src', 'src/domain'],
-  ['src/base/disk'],
-  ['projections', 'src/base/config', 'src/engines/sqlite', 'src/engines/mongodb', 'src/push/targets'],
-  ['src/operator/backup', 'src/coordination', 'src/pull/images'],
+  ['src/domain'],
+  ['src/base'],
+  ['projections'],
   ['src/event-store'],
-  ['src/event-store/lines'],
-  ['src/accounts', 'src/operator/audit', 'src/pull/record'],
-  ['src/deliveries', 'src/pull/edge', 'src/push/notices', 'src/customers/sample'],
-  ['src/operator/answers', 'src/engines/sqlite/data-dir'],
-  ['src/ops'],
-  ['src/operator/verify', 'src/engines/engines.ts', 'src/operator/erase', 'src/pull', 'src/store-copy'],
+  ['src/accounts'],
+  ['src/pull'],
+  ['src/push'],
   ['src/service'],
-  ['src/operator/checks', 'src/customers/mock'],
+  ['src/engines'],
+  ['src/operator'],
+  ['src/customers'],
   ['src/operator/cli'],
   ['examples'],
   ['tools'],
 ];
-/** What an engine's adapters consist of: a folder or a file of its name. */
-const ADAPTER = /\/(sqlite|mongodb|eventstoredb)(?:\/|\.ts$)/;
-/** Besides adapters, those that work on the embedded files themselves. */
+/** What is not the core: the adapters, what operators use, and what customers try. */
+const AROUND = /^src\/(?:engines|operator|customers)\//;
+/** What one engine consists of. */
+const ENGINE = /^src\/engines\/(\w+)\//;
+/** What works on the embedded files themselves. */
 const FILES_OF_SQLITE = [
-  'src/engines/engines.ts',
   'src/operator/backup/backup.ts',
-  'src/engines/sqlite/data-dir/embedded-files.ts',
+  'src/operator/checks/checks/data-directory.ts',
+  'src/operator/checks/checks/store.ts',
+  'src/operator/checks/doctor.ts',
+  'src/operator/cli/command/command-engines.ts',
+  'src/operator/cli/commands/store-commands.ts',
+  'src/operator/cli/commands/transaction-commands.ts',
   'src/operator/erase/erased-bytes.ts',
+  'src/operator/serve/operator-side.ts',
 ];
 /** The folders or files that may import a package: only its adapter. */
 const DRIVERS: Readonly<Record<string, RegExp>> = {
-  'node:sqlite': /\/sqlite(?:\/|\.ts$)|^src\/erasure\/erased-bytes\.ts$/,
-  mongodb: /\/mongodb(?:\/|\.ts$)/,
-  '@eventstore/db-client': /\/eventstoredb\//,
-  koa: /^src\/(?:http|ops|mock)\//,
+  'node:sqlite': /^src\/engines\/sqlite\/|^src\/operator\/erase\/erased-bytes\.ts$/,
+  mongodb: /^src\/engines\/mongodb\//,
+  '@eventstore/db-client': /^src\/engines\/eventstoredb\//,
+  koa: /^src\/(?:pull|service|operator\/console|customers\/mock)\//,
   superstruct: /^src\/domain\/|^tools\/event-docs\//,
-  'ipaddr.js': /^src\/(?:edge|targets)\/|^src\/config\/values\.ts$/,
-  'proxy-addr': /^src\/edge\//,
-  selfsigned: /^src\/http\/|^tools\/demo\//,
-  commander: /^src\/cli\//,
-  pino: /^src\/log\.ts$/,
-  'prom-client': /^src\/ops\//,
-  htm: /^src\/ops\/console\/html\//,
-  preact: /^src\/ops\/console\//,
-  'preact-render-to-string': /^src\/ops\/console\/html\//,
+  'ipaddr.js': /^src\/(?:pull\/edge|push\/targets)\/|^src\/base\/config\/values\.ts$/,
+  'proxy-addr': /^src\/pull\/edge\//,
+  selfsigned: /^src\/pull\/|^tools\/demo\//,
+  commander: /^src\/operator\/cli\//,
+  pino: /^src\/base\/log\.ts$/,
+  'prom-client': /^src\/service\/|^src\/pull\/api-metrics\.ts$|^src\/push\/delivery-metrics\.ts$/,
+  htm: /^src\/operator\/console\/html\//,
+  preact: /^src\/operator\/console\//,
+  'preact-render-to-string': /^src\/operator\/console\/html\//,
 };
 
 interface Source {
@@ -144,14 +149,18 @@ describe('the layout', () => {
     expect(large.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
   });
 
-  it('lets only app.ts pick adapters; an adapter’s own parts stand beside it', () => {
-    const engineOf = (path: string) => ADAPTER.exec(path)?.[1];
-    const isShared = (name: string) => /^src\/(?:sqlite|mongodb)\//.test(name);
-    const knowsAll = ['src/engines/engines.ts', 'src/engines/sqlite/data-dir/embedded-files.ts'];
-    const permitted = (name: string, path: string) =>
-      !ADAPTER.test(name) || knowsAll.includes(path) || engineOf(name) === engineOf(path) || isShared(name);
-    expect(violations(sources, permitted)).toEqual([]);
-    const users = sources.filter(({ path, imports }) => !ADAPTER.test(path) && imports.some(isShared));
+  it('lets the core import no engine, nothing of operators and nothing of customers', () => {
+    const core = sources.filter(({ path }) => /^(?:src|projections)\//.test(path) && !AROUND.test(path));
+    expect(violations(core, (name) => !AROUND.test(name))).toEqual([]);
+  });
+
+  it('lets only the registry pick an engine; an engine’s own parts stand beside it', () => {
+    const engineOf = (path: string) => ENGINE.exec(path)?.[1];
+    const users = sources.filter(
+      ({ path, imports }) =>
+        path !== 'src/engines/engines.ts' &&
+        imports.some((name) => ENGINE.test(name) && engineOf(name) !== engineOf(path)),
+    );
     expect(users.map(({ path }) => path).sort()).toEqual(FILES_OF_SQLITE);
   });
 
@@ -160,9 +169,10 @@ describe('the layout', () => {
       /\b(?:status|statusCode)\b\s*[:=]\s*[1-5]\d\d\b|writeHead\(\s*[1-5]\d\d|\.status\([1-5]\d\d/;
     const found = sources.filter(({ text }) => status.test(text)).map(({ path }) => path);
     expect(found).toEqual(['src/pull/answers.ts']);
-    const literal = [...inFolder('src/pull/'), ...inFolder('src/ops/')].filter(({ text }) =>
-      /\b[45]\d\d\b/.test(withoutComments(text)),
+    const answering = sources.filter(({ path }) =>
+      /^src\/(?:pull|pull\/server|service\/ops)\/[^/]+$/.test(path),
     );
+    const literal = answering.filter(({ text }) => /\b[45]\d\d\b/.test(withoutComments(text)));
     expect(literal.map(({ path }) => path).sort()).toEqual([
       'src/pull/answers.ts',
       'src/service/ops/ops-server.ts',
@@ -271,16 +281,16 @@ function isOurs(name: string): boolean {
   return /^(?:src|projections|tools|examples)\//.test(name);
 }
 
-/** The folder below `src`, or the top folder; `src` for the helpers that stand in it. */
+/** The folder below `src`, or the top folder; one further below where that is a layer of its own. */
 function topOf(path: string): string {
-  if (path === 'src/engines/engines.ts') return path;
-  const [top = '', second = ''] = path.split('/');
-  return top !== 'src' || second.endsWith('.ts') ? top : `${top}/${second}`;
+  const [top = '', second = '', third = ''] = path.split('/');
+  if (top !== 'src') return top;
+  return LAYERS.flat().includes(`src/${second}/${third}`) ? `src/${second}/${third}` : `src/${second}`;
 }
 
-/** The folder of a file. app.ts, which picks the adapters, stands above the helpers of its folder. */
+/** The folder of a file. */
 function folderOf(path: string): string {
-  return path === 'src/engines/engines.ts' ? path : dirname(path);
+  return dirname(path);
 }
 
 /** `@scope/name` of `@scope/name/part`. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
-import { type Engines, openEngines } from '../../src/engines/engines.ts';
+import { openEngines } from '../../src/engines/engines.ts';
+import type { Engines } from '../../src/service/engines/engines.ts';
 import { deliver, rateOf } from '../support/deliver.ts';
 import { startEngineWebhooks } from '../support/engine-webhooks.ts';
 import { type Verdict, withEngines } from '../support/engines.ts';

@@ -3,9 +3,10 @@ import { type Collection, type Document, type IndexDescription, MongoClient } fr
 import { systemClock } from '../../src/base/clock.ts';
 import { loadConfig } from '../../src/base/config/config.ts';
 import { TRANSACTION_STREAMS } from '../../src/domain/transaction-events.ts';
-import { type Engines, openEngines } from '../../src/engines/engines.ts';
+import { openEngines } from '../../src/engines/engines.ts';
 import type { Position } from '../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
+import type { Engines } from '../../src/service/engines/engines.ts';
 import { type EngineEnv, freshId, type Verdict, withEngines } from '../support/engines.ts';
 import { freshRecordings, linesOf } from '../support/fresh-lines.ts';
 import { importSample } from '../support/import-sample.ts';

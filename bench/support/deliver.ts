@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Engines } from '../../src/engines/engines.ts';
+import type { Engines } from '../../src/service/engines/engines.ts';
 import { linesOf } from './fresh-lines.ts';
 import { importSample } from './import-sample.ts';
 import type { Arrival } from './receiver.ts';

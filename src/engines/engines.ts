@@ -3,23 +3,16 @@ import { StoredDirectory } from '../accounts/directory/rows/stored-directory.ts'
 import { keysFor } from '../accounts/master-key.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Config } from '../base/config/config.ts';
-import type { Coordination } from '../base/coordination/coordination.ts';
 import { reasonOf } from '../base/errors.ts';
 import { type Log, silentLog } from '../base/log.ts';
-import type { EventStore, PersistentSubscriptions, Position } from '../event-store/event-store.ts';
 import { createMemoryRateWindows } from '../pull/edge/rate-windows/memory.ts';
-import type { RateWindows } from '../pull/edge/rate-windows/rate-windows.ts';
-import type { TransactionsView } from '../pull/view/transactions-view.ts';
-import type { BoundedReads } from '../push/queue/bounded-reads.ts';
-import type { DeliveryQueue } from '../push/queue/delivery-queue.ts';
-import type { DeliveryLogCopy } from '../push/queue/log-copy.ts';
-import { EVENT_STORE, type RemoteEngine } from '../service/ops/engine-health.ts';
+import { EVENT_STORE, type RemoteEngine } from '../service/engines/engine-health.ts';
+import type { Engines, StoreState } from '../service/engines/engines.ts';
 import { openSqliteCoordination } from './sqlite/coordination.ts';
 import {
   EMBEDDED_FILES,
   type EmbeddedFile,
   embeddedFile,
-  type StoreState,
   stateOf,
 } from './sqlite/data-dir/embedded-files.ts';
 import { openSqliteDirectoryRows } from './sqlite/directory-rows.ts';
@@ -35,38 +28,12 @@ const FILE_OF = {
   directory: 'directory',
 } as const;
 
-export type StoreName = 'store' | 'subscriptions' | keyof typeof FILE_OF;
-
-interface EventEngine {
+type EventEngine = Pick<Engines, 'store' | 'subscriptions' | 'endNow'> & {
   state(name: 'store' | 'subscriptions'): Promise<StoreState>;
-  store(): EventStore;
-  subscriptions(): PersistentSubscriptions;
-  /** Where the log ends, read on the calling thread; `undefined` where a server has the log. */
-  readonly endNow: (() => Position) | undefined;
-}
-
-interface ViewEngine {
+};
+type ViewEngine = Omit<Engines, keyof EventEngine | 'remote' | 'close'> & {
   state(name: keyof typeof FILE_OF): Promise<StoreState>;
-  view(): TransactionsView;
-  queue(): DeliveryQueue;
-  /** The queue's log as `fuel store copy` reads and writes it; it is closed with the queue. */
-  deliveryLog(): DeliveryLogCopy;
-  /** The queue's log for whoever looks at it while the service runs. */
-  deliveryReads(): BoundedReads;
-  coordination(): Coordination;
-  directory(): StoredDirectory;
-  /** The rate windows of keys: in the memory that threads share, if any; all processes share those of a remote engine. */
-  rateWindows(memory?: SharedArrayBuffer): RateWindows;
-}
-
-/** The stores behind the ports, as the configuration selects them. Each opens on first use. */
-export interface Engines extends Omit<EventEngine, 'state'>, Omit<ViewEngine, 'state'> {
-  state(name: StoreName): Promise<StoreState>;
-  /** Empty if everything is embedded. */
-  readonly remote: readonly RemoteEngine[];
-  /** Closes the open ones in reverse order. */
-  close(): Promise<void>;
-}
+};
 
 interface Closable {
   close(): Promise<void>;

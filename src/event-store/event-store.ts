@@ -197,6 +197,13 @@ export interface GroupStatus {
 /** So many parked events are looked at to tell which of them were erased. */
 export const MAX_PARKED_LOOKED_AT = 100;
 
+export interface ConsumeOptions {
+  readonly bufferSize: number;
+  readonly signal: AbortSignal;
+  /** Called with `undefined` when the iteration is connected to the group, and with the reason when it no longer is. */
+  readonly onState?: ((missing: string | undefined) => void) | undefined;
+}
+
 /**
  * Competing consumers over the log (EventStoreDB's persistent subscription to `$all`).
  *
@@ -213,10 +220,7 @@ export const MAX_PARKED_LOOKED_AT = 100;
  */
 export interface PersistentSubscriptions {
   ensureGroup(group: string, settings: GroupSettings): Promise<void>;
-  consume(
-    group: string,
-    options: { readonly bufferSize: number; readonly signal: AbortSignal },
-  ): GroupConsumer;
+  consume(group: string, options: ConsumeOptions): GroupConsumer;
   parked(group: string, limit?: number): Promise<ParkedEvent[]>;
   status(group: string): Promise<GroupStatus | undefined>;
   replayParked(group: string): Promise<number>;

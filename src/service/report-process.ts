@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { ProcessReport } from '../base/coordination/process-report.ts';
 import type { Log } from '../base/log.ts';
-import type { Engines } from '../engines/engines.ts';
+import type { Engines } from './engines/engines.ts';
 import { Membership } from './membership.ts';
 import type { Standing } from './ops/standing.ts';
 

@@ -1,28 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import type Koa from 'koa';
 import type { Directory } from '../../projections/directory.ts';
 import { assertNotMoved } from '../accounts/moved-store.ts';
 import { bindStore, ignoredEnvironments } from '../accounts/store-binding.ts';
 import { assertNoUnfinishedCopy } from '../accounts/unfinished-copy.ts';
 import { type Clock, sinceBoot } from '../base/clock.ts';
 import type { Config, Role } from '../base/config/config.ts';
+import type { DiskState } from '../base/disk/disk.ts';
 import { urlHost } from '../base/listen.ts';
 import type { Log } from '../base/log.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
-import { type Engines, openEngines } from '../engines/engines.ts';
+import type { ThreadMemory } from '../base/thread.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
-import { Console } from '../operator/console/console.ts';
-import type { Proof } from '../operator/console/figures/parts.ts';
-import { consoleParts } from '../operator/serve/console.ts';
-import { startNightly, verifyInThread } from '../operator/serve/nightly.ts';
 import { countParkedByView } from '../pull/view/operate.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
-import { ApiThreads, furtherApiThreads } from './api/api-threads.ts';
+import { furtherApiThreads } from './api/api-threads.ts';
 import { isMember } from './api/is-member.ts';
 import { startApi } from './api/start-api.ts';
-import { Availability } from './ops/availability.ts';
-import { EngineHealth } from './ops/engine-health.ts';
+import { EngineHealth } from './engines/engine-health.ts';
+import type { Engines, OpenEngines } from './engines/engines.ts';
+import { storeDisk } from './engines/store-disk.ts';
+import { Availability, readinessOf } from './ops/availability.ts';
 import { watchLoopDelay } from './ops/loop-delay.ts';
 import {
   addDiskMetrics,
@@ -33,20 +33,54 @@ import {
 } from './ops/metrics.ts';
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
 import { Standing } from './ops/standing.ts';
+import type { MetricsJson } from './ops/work-metrics.ts';
 import { reportProcess } from './report-process.ts';
-import { startProjector, startWebhooks } from './roles/role-threads.ts';
-import { runNotices } from './roles/run-notices.ts';
+import { runNotices } from './roles/notices.ts';
 import { startDirectory } from './start-directory.ts';
-import { StartedParts } from './started-parts.ts';
-import { storeDisk } from './store-disk.ts';
+import { type Part, StartedParts } from './started-parts.ts';
+import type { ThreadHost } from './threads/job.ts';
+import { DIRECTORY_HEAP_MB, youngMb } from './threads/memory.ts';
+import { type JobOptions, type JobThread, startJob } from './threads/start-job.ts';
+
+/** An attempt creates objects of undici and TLS; with a smaller generation a tenth of its time goes into copying them. */
+const YOUNG_WEBHOOKS_MB = 24;
 
 export interface ServiceOptions {
   readonly config: Config;
   readonly roles: readonly Role[];
   readonly log: Log;
   readonly clock: Clock;
+  readonly openEngines: OpenEngines;
+  /** The file that runs in each of its threads. */
+  readonly entry: URL;
+  /** What else runs in it. */
+  readonly operator: OperatorSide;
   /** Ends the wait for unavailable stores. */
   readonly signal?: AbortSignal;
+}
+
+/** What operators add to a process: pages about it, and the work of its nights. */
+export interface OperatorSide {
+  /** Answers what is asked of the operations listener and nothing else answers, from before the engines are reached. */
+  pages(readiness: () => Promise<Readiness>): Koa.Middleware;
+  /** Called when the stores are open and the directory has caught up. */
+  start(process: RunningProcess): readonly Part[];
+}
+
+/** What the operator's side sees of a process. */
+export interface RunningProcess {
+  readonly config: Config;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly host: ThreadHost;
+  readonly roles: readonly Role[];
+  readonly startedAtMs: number;
+  readonly engines: Engines;
+  readonly directory: Directory;
+  readonly metrics: Metrics;
+  readonly readiness: () => Promise<Readiness>;
+  /** Of the embedded files, if any. */
+  readonly disk: (() => Promise<DiskState>) | undefined;
 }
 
 export interface Service {
@@ -69,18 +103,19 @@ export interface Service {
  * event store; then nothing is left running.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, clock, log, signal = new AbortController().signal } = options;
+  const { config, clock, log, openEngines, signal = new AbortController().signal } = options;
   const engines = await openEngines(config, clock, log);
   const parts = new StartedParts(log);
   parts.add({ name: 'stores', stop: () => engines.close() });
   try {
     const health = new EngineHealth(engines.remote, sinceBoot);
-    const operations = await startOperations(options, health, storeDisk(config, engines));
+    const disk = storeDisk(config, engines);
+    const operations = await startOperations(options, health, disk);
     parts.add({ name: 'operations listener', stop: () => operations.stop() });
     await health.allReached(log, signal);
     await retryWhileUnavailable(() => checkStores(options, engines), { log, signal, component: 'start' });
     signal.throwIfAborted();
-    const apiUrl = await startParts({ ...options, signal }, { engines, health, operations, parts });
+    const apiUrl = await startParts({ ...options, signal }, { engines, health, operations, disk, parts });
     return { apiUrl, opsUrl: operations.url, failed: parts.failed, stop: () => parts.stop() };
   } catch (error) {
     await parts.stop().catch(() => undefined); // logged; the caller needs the reason why it did not start
@@ -108,35 +143,28 @@ async function checkStores({ config, roles, clock, log }: ServiceOptions, engine
 
 interface Operations {
   readonly url: string;
-  readonly console: Console;
   readonly metrics: Metrics;
   /** Replaced once the parts are started. */
   readiness: () => Promise<Readiness>;
-  /** Of the embedded files, if any. */
-  readonly disk: ReturnType<typeof storeDisk>;
   stop(): Promise<void>;
 }
 
 async function startOperations(
-  { config, log, clock }: ServiceOptions,
+  { config, log, operator }: ServiceOptions,
   health: EngineHealth,
-  disk: ReturnType<typeof storeDisk>,
+  disk: RunningProcess['disk'],
 ): Promise<Operations> {
   const metrics = createMetrics();
   if (disk !== undefined) addDiskMetrics(metrics.registry, disk);
   const readiness = (): Promise<Readiness> => operations.readiness();
-  const hosts = config.FUEL_OPS_HOSTS ?? [];
-  const console = new Console({ hosts, environment: config.FUEL_ENVIRONMENT, clock, readiness });
-  const { registry } = metrics;
-  const server = createOpsServer({ readiness, registry, log, console: console.handle });
+  const server = createOpsServer({ readiness, metrics, log, console: operator.pages(readiness) });
   const { host } = config.FUEL_OPS_LISTEN;
   const { port } = await server.listen(config.FUEL_OPS_LISTEN);
   const operations: Operations = {
     url: `http://${urlHost(host)}:${port}`,
-    console,
     metrics,
-    disk,
-    readiness: async () => ({ ready: false, checks: { started: false, ...(await health.state()) } }),
+    readiness: async () =>
+      readinessOf(false, { started: 'the stores are not open yet', ...(await health.state()) }),
     stop: () => server.stop(),
   };
   return operations;
@@ -146,23 +174,28 @@ interface Starting {
   readonly engines: Engines;
   readonly health: EngineHealth;
   readonly operations: Operations;
+  readonly disk: RunningProcess['disk'];
   readonly parts: StartedParts;
 }
 
-/** Returns where the API listens. */
+/**
+ * Starts the parts. Each comes after those that it uses, so that they stop in the opposite order: access is judged by a
+ * directory that has caught up, and the public listener is the last to start. Returns where that listens.
+ */
 async function startParts(
   options: Required<ServiceOptions>,
-  { engines, health, operations, parts }: Starting,
+  { engines, health, operations, disk, parts }: Starting,
 ): Promise<string | undefined> {
-  const { config, roles, log, clock, signal } = options;
+  const { config, roles, log, clock, entry, signal, operator } = options;
   const { metrics } = operations;
   const startedAtMs = clock.now();
   addProjectionMetrics(metrics.registry, () => readProjection(engines));
-  const name = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  const host: ThreadHost = { entry, config, holder };
   const standing = new Standing();
   const apiThreads = roles.includes('api') ? await furtherApiThreads(config, log) : [];
   const reported = reportProcess({
-    ...{ engines, clock, log, id: name, roles, standing },
+    ...{ engines, clock, log, id: holder, roles, standing },
     directories: ['main', ...(roles.includes('webhooks') ? ['webhooks'] : []), ...apiThreads],
   });
   parts.add({ name: 'process report', stop: () => reported.stop() });
@@ -170,87 +203,64 @@ async function startParts(
     ...{ engines, parts, clock, log, signal },
     onMoved: (position) => reported.moved('main', position),
   });
-  const { shared } = live;
-  startFigures(options, { engines, parts, metrics, directory: live.directory });
-  const nightly = roles.includes('projector')
-    ? startNightlyPart(options, { engines, metrics, name })
-    : undefined;
-  if (nightly !== undefined) {
-    parts.add({ name: 'projector', ...startProjector({ config, holder: name }, metrics) });
-    parts.add({ name: 'nightly verification', stop: () => nightly.stop() });
-  }
+  const { directory } = live;
+  startFigures(options, { engines, parts, metrics, directory });
+  const running = { config, log, clock, host, roles, startedAtMs, engines, directory, metrics, disk };
+  const start = (name: Role, thread: Omit<JobOptions, 'job' | 'log' | 'onMetrics'>): JobThread => {
+    const onMetrics = (counted: MetricsJson): void => metrics.take(name, counted);
+    const started = startJob(host, { job: name, log: { role: name }, onMetrics, ...thread });
+    parts.add({ name, failed: started.failed, stop: () => started.stop() });
+    return started;
+  };
+  if (roles.includes('projector')) start('projector', { memory: projectorMemory(config) });
+  for (const part of operator.start({ ...running, readiness: () => operations.readiness() })) parts.add(part);
   if (roles.includes('notices')) {
     const stopping = new AbortController();
-    parts.addRunning(
-      'notices',
-      runNotices({ config, engines, clock, log, signal: stopping.signal }),
-      stopping,
-    );
+    const ended = runNotices({ config, engines, clock, log, signal: stopping.signal });
+    parts.addRunning('notices', ended, stopping);
   }
-  let webhooksWaitFor: (() => string | undefined) | undefined;
-  if (roles.includes('webhooks')) {
-    const onMoved = (position: number): void => reported.moved('webhooks', position);
-    const webhooks = startWebhooks({ config, holder: name, directory: shared }, onMoved, metrics);
-    parts.add({ name: 'webhooks', failed: webhooks.failed, stop: () => webhooks.stop() });
-    webhooksWaitFor = () => webhooks.waitsFor;
-  }
-  const threads =
-    apiThreads.length === 0
-      ? undefined
-      : new ApiThreads({
-          ...{ config, names: apiThreads, standing, directory: shared, metrics },
-          onMoved: reported.moved,
-        });
+  const webhooks = roles.includes('webhooks')
+    ? start('webhooks', {
+        data: { directory: live.shared },
+        memory: { youngMb: youngMb(config, YOUNG_WEBHOOKS_MB), oldMb: DIRECTORY_HEAP_MB },
+        onMoved: (position) => reported.moved('webhooks', position),
+      })
+    : undefined;
   const availability = new Availability({
     live,
     maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,
     engines: health,
     standing,
-    isMember: () => isMember({ standing, engines }, live.directory.position),
-    ...(operations.disk && {
-      disk: { read: operations.disk, isNeeded: roles.some((role) => role !== 'api') },
+    isMember: () => isMember({ standing, engines }, directory.position),
+    ...(disk && { disk: { read: disk, isNeeded: roles.some((role) => role !== 'api') } }),
+    ...(webhooks && { subscription: webhooks }),
+    ...(apiThreads.length > 0 && {
+      threads: () => (api === undefined ? 'they start' : (api.missing ?? true)),
     }),
-    ...(webhooksWaitFor && { webhooksWaitFor }),
-    ...(threads && { areThreadsReady: () => threads.areReady }),
   });
   const api = roles.includes('api')
     ? await startApi({
-        ...{ config, engines, availability, metrics, log, clock, threads },
-        directory: live.directory,
+        ...{ config, engines, directory, log, clock, host, threads: apiThreads },
+        availability: () => availability.state(),
+        metrics,
+        ofThreads: {
+          standing: standing.memory,
+          directory: live.shared,
+          onMoved: reported.moved,
+          onMetrics: metrics.take,
+        },
       })
     : undefined;
   if (api !== undefined) parts.add({ name: 'API', failed: api.failed, stop: () => api.stop() });
   parts.add({ name: 'availability', stop: () => availability.stopping() });
-
   operations.readiness = () => availability.readiness();
-  const lastProof = (): Proof | undefined => nightly?.lastProof();
-  const ofProcess = { id: name, roles, startedAtMs, lastProof, readiness: operations.readiness };
-  const { directory } = live;
-  operations.console.serve(
-    consoleParts({ config, clock, engines, metrics, directory, disk: operations.disk, ...ofProcess }),
-  );
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
 }
 
-/** It belongs to the role that writes the view; the deliveries that it stores are sent by whoever has the webhooks. */
-function startNightlyPart(
-  { config, log, clock }: ServiceOptions,
-  { engines, metrics, name }: { engines: Engines; metrics: Metrics; name: string },
-): { stop(): Promise<void>; lastProof(): Proof | undefined } {
-  let last: Proof | undefined;
-  const nightly = startNightly({
-    coordination: engines.coordination(),
-    holder: name,
-    log,
-    verify: (signal) => verifyInThread(config, signal),
-    onRepaired(repaired) {
-      last = { atMs: clock.now(), ...repaired };
-      metrics.agreementRepairs.inc({ what: 'view' }, repaired.view);
-      metrics.agreementRepairs.inc({ what: 'deliveries' }, repaired.deliveries);
-    },
-  });
-  return { stop: () => nightly.stop(), lastProof: () => last };
+/** What a batch of work takes: the driver's buffer, which EventStoreDB's bounds by number only, included. */
+function projectorMemory(config: Config): ThreadMemory {
+  return { youngMb: youngMb(config), oldMb: config.EVENTSTORE_URL === undefined ? 96 : 256 };
 }
 
 /** The figures that are read or measured beside the work: what the stores hold, and this thread's event loop. */
@@ -274,7 +284,7 @@ function startFigures(
     log,
   };
   parts.addRunning('figures', metrics.shared.run(figures, stopping.signal), stopping);
-  const loop = watchLoopDelay((longestMs) => metrics.loopDelay('main', longestMs));
+  const loop = watchLoopDelay(metrics.loopDelay, 'main');
   parts.add({ name: 'loop delay', stop: () => loop.stop() });
 }
 

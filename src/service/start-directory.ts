@@ -3,7 +3,7 @@ import { LiveDirectory } from '../accounts/directory/live-directory.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { aborted } from '../base/pause.ts';
-import type { Engines } from '../engines/engines.ts';
+import type { Engines } from './engines/engines.ts';
 import type { StartedParts } from './started-parts.ts';
 
 export interface DirectoryParts {

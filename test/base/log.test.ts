@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { within } from '../support/waiting.ts';
 
-const FILE = (name: string) => JSON.stringify(fileURLToPath(new URL(`../src/${name}`, import.meta.url)));
+const FILE = (name: string) => JSON.stringify(fileURLToPath(new URL(`../../src/${name}`, import.meta.url)));
 
 /** Logs 64 MB, reports on standard error what that took, and ends when asked to. */
 const WRITER = `
   import { once } from 'node:events';
   import { setImmediate as turn } from 'node:timers/promises';
-  const { createLog, droppedLogLines } = await import(${FILE('log.ts')});
-  const { createMetrics } = await import(${FILE('ops/metrics.ts')});
+  const { createLog, droppedLogLines } = await import(${FILE('base/log.ts')});
+  const { createMetrics } = await import(${FILE('service/ops/metrics.ts')});
   const metrics = createMetrics();
   const log = createLog('info');
   const text = 'x'.repeat(1000);
@@ -32,12 +32,12 @@ const WRITER = `
 /** The same in a thread, which is not waited for: says how many the process knows of. */
 const THREAD = `
   import { Worker } from 'node:worker_threads';
-  const { droppedLogLines } = await import(${FILE('log.ts')});
+  const { droppedLogLines } = await import(${FILE('base/log.ts')});
   const inThread = 'import(require("node:worker_threads").workerData).then(({ createLog }) => {' +
     'const log = createLog("info"); const text = "x".repeat(1000);' +
     'for (let n = 0; n < 4000; n++) log.info({ text }, "line");' +
     'require("node:worker_threads").parentPort.postMessage("done"); })';
-  const worker = new Worker(inThread, { eval: true, execArgv: [], workerData: ${FILE('log.ts')} });
+  const worker = new Worker(inThread, { eval: true, execArgv: [], workerData: ${FILE('base/log.ts')} });
   worker.once('message', () => process.stderr.write(JSON.stringify({ dropped: droppedLogLines() }) + '\\n'));
 `;
 
@@ -83,11 +83,11 @@ test('what a thread drops is counted with the rest of its process', async () => 
 /** Three threads that log 2,000 lines each at once. */
 const THREE_THREADS = `
   import { Worker } from 'node:worker_threads';
-  const { createLog } = await import(${FILE('log.ts')});
+  const { createLog } = await import(${FILE('base/log.ts')});
   const write = 'import(require("node:worker_threads").workerData).then(({ createLog }) => {' +
     'const log = createLog("info"); const text = "y".repeat(300);' +
     'for (let n = 0; n < 2000; n++) log.info({ text }, "line"); })';
-  for (let n = 0; n < 2; n++) new Worker(write, { eval: true, execArgv: [], workerData: ${FILE('log.ts')} });
+  for (let n = 0; n < 2; n++) new Worker(write, { eval: true, execArgv: [], workerData: ${FILE('base/log.ts')} });
   const log = createLog('info');
   for (let n = 0; n < 2000; n++) log.info({ text: 'z'.repeat(300) }, 'line');
 `;
@@ -109,7 +109,7 @@ test('the lines of threads that log at once are never mixed, through a pipe whos
 /** Logs to a disk that is full; goes on, and ends when asked to. */
 const FULL = `
   import { once } from 'node:events';
-  const { createLog } = await import(${FILE('log.ts')});
+  const { createLog } = await import(${FILE('base/log.ts')});
   const log = createLog('info');
   for (let n = 0; n < 3; n++) {
     log.info('line');

@@ -8,6 +8,7 @@ import { loadConfig } from '../../src/base/config/config.ts';
 import { FuelError } from '../../src/base/errors.ts';
 import { startThread } from '../../src/base/thread.ts';
 import { verifyInThread } from '../../src/operator/serve/nightly.ts';
+import { threadsOfCommand } from '../../src/operator/serve/threads.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** A thread that runs this text, with `parentPort` in scope. */
@@ -58,7 +59,9 @@ test('a nightly verification keeps the code of what ended it', async () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'events.db'), 'no database, but long enough to look like one '.repeat(50));
   const config = loadConfig({ FUEL_DATA_DIR: folder, FUEL_LOG_LEVEL: 'fatal' }, 'command');
-  const failure = await verifyInThread(config, new AbortController().signal).catch((error: unknown) => error);
+  const failure = await verifyInThread(threadsOfCommand(config), new AbortController().signal).catch(
+    (error: unknown) => error,
+  );
   expect(failure).toBeInstanceOf(FuelError);
   expect(failure).toMatchObject({ code: 'STORE_DAMAGED' });
 });

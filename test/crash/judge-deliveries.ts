@@ -1,5 +1,5 @@
-import type { Engines } from '../../src/engines/engines.ts';
 import type { DeliverySummary } from '../../src/push/queue/delivery-queue.ts';
+import type { Engines } from '../../src/service/engines/engines.ts';
 import type { Model } from './model.ts';
 import type { SeenDelivery } from './receivers.ts';
 import type { Kill, Stage } from './stage.ts';

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
-import { type Engines, openEngines } from '../../src/engines/engines.ts';
-import { waitUntilApplied } from '../../src/operator/cli/command/wait-applied.ts';
+import { openEngines } from '../../src/engines/engines.ts';
+import { waitUntilApplied } from '../../src/operator/serve/wait-applied.ts';
 import type { DeliverySummary } from '../../src/push/queue/delivery-queue.ts';
+import type { Engines } from '../../src/service/engines/engines.ts';
 import { recordText } from '../support/deliveries/push-service.ts';
 import type { CommandResult } from '../support/service/command-result.ts';
 import { fuel } from '../support/service/commands.ts';

@@ -1,5 +1,6 @@
 import { systemClock } from '../../src/base/clock.ts';
-import { type Engines, openEngines } from '../../src/engines/engines.ts';
+import { openEngines } from '../../src/engines/engines.ts';
+import type { Engines } from '../../src/service/engines/engines.ts';
 import { Operator } from '../support/service/operator.ts';
 
 /** An operator who keeps the connections to the engines while these are killed. */

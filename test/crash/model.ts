@@ -1,6 +1,6 @@
-import type { Engines } from '../../src/engines/engines.ts';
 import { type RecordedEvent, STREAM_ERASED } from '../../src/event-store/event-store.ts';
 import { readToEnd } from '../../src/event-store/read-to-end.ts';
+import type { Engines } from '../../src/service/engines/engines.ts';
 import { expectedRecord } from '../support/transactions/record-oracle.ts';
 
 type Data = Readonly<Record<string, unknown>>;

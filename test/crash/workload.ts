@@ -4,7 +4,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { FuelError } from '../../src/base/errors.ts';
 import { Random } from '../../src/customers/sample/random.ts';
 import type { AccountCommand } from '../../src/domain/account-commands.ts';
-import { waitUntilApplied } from '../../src/operator/cli/command/wait-applied.ts';
+import { waitUntilApplied } from '../../src/operator/serve/wait-applied.ts';
 import {
   cancelled,
   confirmed,

@@ -43,7 +43,7 @@ describe('the image', () => {
 
   it('holds everything that the command line loads', () => {
     const reached = reachedFrom('src/operator/cli/main.ts');
-    expect(reached).toContain('src/service/roles/webhooks-thread.ts');
+    expect(reached).toContain('src/operator/serve/thread.ts');
     expect(reached).toContain('package.json');
     expect([...reached].filter((path) => existsSync(join(ROOT, path)) && !files.has(path))).toEqual([]);
     expect(files).toContain('bin/fuel');

@@ -91,10 +91,12 @@ describe('the pages of docs/operations', () => {
   });
 
   it('has a row for each metric, with its labels, and no other', () => {
-    const { registry } = createMetrics();
+    const { registry, counted } = createMetrics();
     addProjectionMetrics(registry, async () => ({ position: 0, head: 0, parked: 0 }));
     addDiskMetrics(registry, () => readDisk('/'));
-    const own = registry.getMetricsAsArray().filter(({ name }) => name.startsWith('fuel_'));
+    const own = [registry, counted]
+      .flatMap((each) => each.getMetricsAsArray())
+      .filter(({ name }) => name.startsWith('fuel_'));
     const real = own.map((metric) => {
       const { labelNames } = metric as unknown as { readonly labelNames: readonly string[] };
       return labelNames.length === 0 ? metric.name : `${metric.name}{${labelNames.join(',')}}`;

@@ -10,7 +10,8 @@ import { systemClock } from '../../src/base/clock.ts';
 import { type Config, loadConfig, ROLES, type Role } from '../../src/base/config/config.ts';
 import { openEngines } from '../../src/engines/engines.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { type Service, startService } from '../../src/service/service.ts';
+import { startProcess } from '../../src/operator/serve/start-process.ts';
+import type { Service } from '../../src/service/service.ts';
 import { opened } from '../support/accounts/account-samples.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import { memoryLog } from '../support/service/api.ts';
@@ -40,7 +41,7 @@ async function machine() {
   const engines = await openEngines(configWith({}), systemClock);
   onTestFinished(() => engines.close());
   const start = async (roles: readonly Role[], other: object = {}): Promise<Service> => {
-    const service = await startService({
+    const service = await startProcess({
       ...{ config: configWith(other), roles, log: memoryLog(lines), clock: systemClock },
     });
     onTestFinished(() => service.stop().catch(() => undefined));
@@ -131,7 +132,7 @@ describe('a service', () => {
     onTestFinished(() => void process.off('worker', keep));
     const service = await start(['api']);
     await workers[0]?.terminate();
-    await expect(service.failed).rejects.toThrow('the thread of the role api ended with code 1');
+    await expect(service.failed).rejects.toThrow('the thread api-2 ended with code 1');
   });
 
   test('shows the proof of its last night', async () => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/base/config/config.ts';
-import { startService } from '../../src/service/service.ts';
+import { startProcess } from '../../src/operator/serve/start-process.ts';
 import { startEventStoreDbDouble } from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import { memoryLog } from '../support/service/api.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -30,7 +30,7 @@ async function starting() {
     },
     'serve',
   );
-  const service = startService({
+  const service = startProcess({
     config,
     roles: ['notices'],
     log: memoryLog(lines),

@@ -13,12 +13,13 @@ import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import { provision } from '../../src/customers/sample/provision.ts';
 import { sampleDirectory } from '../../src/customers/sample/sample-directory.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
-import { type Engines, openEngines } from '../../src/engines/engines.ts';
+import { openEngines } from '../../src/engines/engines.ts';
 import { progressLine } from '../../src/operator/cli/command/progress.ts';
-import { waitUntilApplied } from '../../src/operator/cli/command/wait-applied.ts';
 import { webhookOptions } from '../../src/operator/cli/commands/webhook-commands.ts';
 import { importTransactions } from '../../src/operator/import/import-transactions.ts';
-import { startService } from '../../src/service/service.ts';
+import { startProcess } from '../../src/operator/serve/start-process.ts';
+import { waitUntilApplied } from '../../src/operator/serve/wait-applied.ts';
+import type { Engines } from '../../src/service/engines/engines.ts';
 import { type DemoReceiver, demoReceiver, showPush } from './push.ts';
 
 const ACCOUNT_IDS = [7, 8];
@@ -62,7 +63,7 @@ async function main(once: boolean): Promise<void> {
   const interrupted = new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => resolve());
   });
-  const service = await startService({
+  const service = await startProcess({
     config,
     roles: ROLES,
     log: createLog(config.FUEL_LOG_LEVEL),

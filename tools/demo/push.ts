@@ -9,10 +9,10 @@ import { createReceiver, type Receiver, type WebhookEvent } from '../../examples
 import { systemClock } from '../../src/base/clock.ts';
 import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
-import type { Engines } from '../../src/engines/engines.ts';
 import type { Author } from '../../src/event-store/new-event.ts';
 import { importTransactions } from '../../src/operator/import/import-transactions.ts';
 import type { DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
+import type { Engines } from '../../src/service/engines/engines.ts';
 
 const HOST = '127.0.0.1';
 const ACCOUNT_ID = 7;

@@ -8,11 +8,13 @@ import { FuelError } from '../../base/errors.ts';
 import { silentLog } from '../../base/log.ts';
 import type { TransactionEvent } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { type Engines, openEngines } from '../../engines/engines.ts';
-import { waitUntilApplied } from '../../operator/cli/command/wait-applied.ts';
+import { openEngines } from '../../engines/engines.ts';
 import { importTransactions } from '../../operator/import/import-transactions.ts';
+import { startProcess } from '../../operator/serve/start-process.ts';
+import { waitUntilApplied } from '../../operator/serve/wait-applied.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
-import { type Service, startService } from '../../service/service.ts';
+import type { Engines } from '../../service/engines/engines.ts';
+import type { Service } from '../../service/service.ts';
 import { openingCommands } from '../sample/provision.ts';
 import { type ControlServer, type Controls, startControlServer } from './control-server.ts';
 import { type MockData, mockData } from './mock-data.ts';
@@ -55,7 +57,7 @@ export async function startMock(options: { readonly seed: number; readonly port:
     const port = options.port === 0 ? 0 : options.port + 1;
     const control: ControlServer = await startControlServer(controls, port);
     stops.push(() => control.stop());
-    const service = await startService({
+    const service = await startProcess({
       config,
       roles: ['api', 'projector'],
       log: silentLog,

@@ -1,7 +1,7 @@
 import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
-import { type IssuedKey, issueKey } from '../../accounts/issue-key.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
-import type { WebhookOptions } from '../../push/set-webhook.ts';
+import { type IssuedKey, issueKey } from '../../operator/keys/issue-key.ts';
+import type { WebhookOptions } from '../../operator/keys/set-webhook.ts';
 import type { SampleAccount } from './sample-directory.ts';
 
 /** Opens a sample account with access and issues a key for it, by the commands that an operator would give. */

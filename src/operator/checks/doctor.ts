@@ -5,7 +5,7 @@ import { recordedMasterKeys } from '../../accounts/store-binding.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type Config, inspectConfig, showConfig, unknownSettings } from '../../base/config/config.ts';
 import { readDisk } from '../../base/disk/disk.ts';
-import { type Engines, openEngines } from '../../engines/engines.ts';
+import { openEngines } from '../../engines/engines.ts';
 import {
   EMBEDDED_FILES,
   type EmbeddedFile,
@@ -17,7 +17,8 @@ import {
 import { configuredPhotoStore } from '../../pull/images/presign.ts';
 import { generatedCertificate } from '../../pull/server/certificate.ts';
 import { verifyMailServer } from '../../push/notices/mailer.ts';
-import { EVENT_STORE } from '../../service/ops/engine-health.ts';
+import { EVENT_STORE } from '../../service/engines/engine-health.ts';
+import type { Engines } from '../../service/engines/engines.ts';
 import type { FollowerStatus } from '../../service/ops/followers.ts';
 import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
 import { faultsOfNamed } from '../serve/config-files.ts';

@@ -1,8 +1,7 @@
 import type { Directory } from '../../../projections/directory.ts';
 import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { Engines, StoreName } from '../../engines/engines.ts';
-import type { StoreState } from '../../engines/sqlite/data-dir/embedded-files.ts';
+import type { Engines, StoreName, StoreState } from '../../service/engines/engines.ts';
 import { type FollowerStatus, followerStatus } from '../../service/ops/followers.ts';
 
 /** The stores that there are, each opened once; `undefined` where that would make or update one. */

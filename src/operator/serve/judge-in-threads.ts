@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
-import { startThread } from '../../base/thread.ts';
+import type { ThreadHost } from '../../service/threads/job.ts';
+import { type JobOptions, startJob } from '../../service/threads/start-job.ts';
 import type { DeliveryJudge } from '../verify/verify-deliveries.ts';
 import type { ViewJudge } from '../verify/verify-view.ts';
-import type { LogPart, VerifyThreadData, VerifyThreadMessage } from './verify-thread.ts';
+import type { JudgeData, JudgeResult, LogPart } from './judge.ts';
 
 /** Each takes a core and a hundred megabytes. */
 const MAX_THREADS = 2;
@@ -17,7 +18,8 @@ export interface ThreadedJudges {
   readonly deliveries: DeliveryJudge | undefined;
 }
 
-export interface JudgeInThreadsOptions extends VerifyThreadData {
+export interface JudgeInThreadsOptions extends JudgeData {
+  readonly host: ThreadHost;
   /** The end of the log, whose positions count events: only those of the embedded store do. */
   readonly head: number;
   readonly onProgress: (events: number) => void;
@@ -32,7 +34,7 @@ export function paysOff(head: number): boolean {
 /** Has threads judge the log up to `head`, part by part, and gives these judges what they find. */
 export async function judgeInThreads(
   { view, deliveries }: ThreadedJudges,
-  { head, onProgress, partEvents = PART, ...data }: JudgeInThreadsOptions,
+  { host, head, onProgress, partEvents = PART, ...data }: JudgeInThreadsOptions,
 ): Promise<void> {
   let after = 0;
   let judged = 0;
@@ -42,17 +44,19 @@ export async function judgeInThreads(
     after = part.upTo;
     return part;
   };
-  const one = (): Promise<void> =>
-    runThread(data, (message, answer) => {
-      if (message.kind === 'judged') {
-        judged += message.events;
-        onProgress(judged);
-        answer(nextPart());
-        return;
-      }
-      if (message.view !== undefined) view?.takeOver(message.view);
-      if (message.deliveries !== undefined) deliveries?.takeOver(message.deliveries);
-    });
+  const onResult: JobOptions['onResult'] = (value, { tell }) => {
+    const result = value as JudgeResult;
+    if ('judged' in result) {
+      judged += result.judged;
+      onProgress(judged);
+      tell(nextPart());
+      return;
+    }
+    if (result.view !== undefined) view?.takeOver(result.view);
+    if (result.deliveries !== undefined) deliveries?.takeOver(result.deliveries);
+  };
+  const one = (_: unknown, n: number): Promise<void> =>
+    startJob(host, { job: 'judge', name: `judge-${n + 1}`, data, memory: MEMORY, onResult }).ended;
   const threads = Array.from({ length: Math.min(MAX_THREADS, availableParallelism()) }, one);
   try {
     await Promise.all(threads);
@@ -61,19 +65,4 @@ export async function judgeInThreads(
     await Promise.allSettled(threads);
     throw error;
   }
-}
-
-/** Resolves when the thread has ended; rejects with its error. */
-function runThread(
-  data: VerifyThreadData,
-  onMessage: (message: VerifyThreadMessage, answer: (part: LogPart | 'end') => void) => void,
-): Promise<void> {
-  const thread = startThread<VerifyThreadMessage>({
-    name: 'a thread of the verification',
-    entry: new URL('./verify-thread.ts', import.meta.url),
-    data,
-    memory: MEMORY,
-    onMessage: (message) => onMessage(message, thread.post),
-  });
-  return thread.ended;
 }

@@ -1,11 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { schedule as cron } from 'node-cron';
-import type { Config } from '../../base/config/config.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
 import type { Log } from '../../base/log.ts';
-import { startThread } from '../../base/thread.ts';
+import type { ThreadHost } from '../../service/threads/job.ts';
+import { startJob } from '../../service/threads/start-job.ts';
 import type { Repaired } from '../verify/verify-last-days.ts';
-import type { NightlyThreadData } from './nightly-thread.ts';
 
 const LEASE = 'agreement';
 /** Of several processes one judges a night: the lease is kept after the work is done. */
@@ -61,20 +60,12 @@ async function verifyOnce(options: NightlyOptions, signal: AbortSignal): Promise
 }
 
 /** Judges and repairs in its own thread, so that no page and no attempt waits for it. Rejects when `signal` stops it. */
-export async function verifyInThread(config: Config, signal: AbortSignal): Promise<Repaired> {
-  const data: NightlyThreadData = { config };
+export async function verifyInThread(host: ThreadHost, signal: AbortSignal): Promise<Repaired> {
   let repaired: Repaired | undefined;
-  const thread = startThread<Repaired>({
-    name: 'the thread of the nightly verification',
-    entry: new URL('./nightly-thread.ts', import.meta.url),
-    data,
-    memory: MEMORY,
-    signal,
-    onMessage: (message) => {
-      repaired = message;
-    },
-  });
-  await thread.ended;
+  const onResult = (value: unknown): void => {
+    repaired = value as Repaired;
+  };
+  await startJob(host, { job: 'night', log: { role: 'agreement' }, memory: MEMORY, signal, onResult }).ended;
   if (repaired === undefined) throw new Error('the nightly verification was stopped');
   return repaired;
 }

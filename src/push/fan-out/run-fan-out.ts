@@ -36,8 +36,8 @@ export interface RunFanOutOptions {
   readonly fanOut: FanOut;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Called when the subscription is connected. */
-  readonly onConnected?: () => void;
+  /** Called with `undefined` when the subscription is connected, and with the reason when it is not. */
+  readonly onState?: (missing: string | undefined) => void;
 }
 
 /**
@@ -46,17 +46,25 @@ export interface RunFanOutOptions {
  * is parked with its reason. Rejects with any other error of the subscription.
  */
 export async function runFanOut(options: RunFanOutOptions): Promise<void> {
-  await retryWhileUnavailable((available) => consume(options, available), retryOptions(options));
+  const { onState } = options;
+  await retryWhileUnavailable(async (available) => {
+    onState?.('the group of the deliveries is being made ready');
+    try {
+      await consume(options, available);
+    } catch (error) {
+      onState?.(reasonOf(error));
+      throw error;
+    }
+  }, retryOptions(options));
 }
 
 async function consume(options: RunFanOutOptions, available: () => void): Promise<void> {
-  const { subscriptions, signal, onConnected } = options;
+  const { subscriptions, signal, onState } = options;
   await prepareGroup(subscriptions);
   const failed = new AbortController();
   const until = AbortSignal.any([signal, failed.signal]);
-  const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until });
+  const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until, onState });
   available();
-  onConnected?.();
   for await (const events of inBatches(consumer, BATCH)) {
     const startedAtMs = performance.now();
     try {

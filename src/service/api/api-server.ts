@@ -3,7 +3,6 @@ import { openMasterKeys } from '../../accounts/master-key.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Log } from '../../base/log.ts';
-import type { Engines } from '../../engines/engines.ts';
 import type { EdgeOptions } from '../../pull/admission.ts';
 import type { ApiMetrics } from '../../pull/api-metrics.ts';
 import { createApi } from '../../pull/app.ts';
@@ -13,6 +12,7 @@ import { createMemoryRateWindows } from '../../pull/edge/rate-windows/memory.ts'
 import { configuredPresigner } from '../../pull/images/presign.ts';
 import type { Certificate } from '../../pull/server/certificate.ts';
 import { createServer, type PublicServer, type SharedListening } from '../../pull/server/server.ts';
+import type { Engines } from '../engines/engines.ts';
 
 /** How long requests in progress may take when the service stops. */
 export const GRACE_MS = 10_000;

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import type { Config } from '../../base/config/config.ts';
 import { canReusePort } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
@@ -7,12 +6,12 @@ import { MAX_UNPROVEN_KEYS } from '../../pull/edge/checks.ts';
 import { windowsMemory } from '../../pull/edge/rate-windows/memory.ts';
 import type { Certificate } from '../../pull/server/certificate.ts';
 import { connectionsMemory } from '../../pull/server/connection-gate.ts';
-import { addApiReport } from '../ops/api-meter.ts';
-import type { Metrics } from '../ops/metrics.ts';
-import type { Standing } from '../ops/standing.ts';
-import { DIRECTORY_HEAP_MB, type RoleThread, startRoleThread } from '../roles/role-threads.ts';
+import type { MetricsJson } from '../ops/work-metrics.ts';
+import type { ThreadHost } from '../threads/job.ts';
+import { DIRECTORY_HEAP_MB, youngMb } from '../threads/memory.ts';
+import { startJob } from '../threads/start-job.ts';
+import type { ApiJobData } from './api-job.ts';
 import type { SharedApi } from './api-server.ts';
-import type { ApiThreadData, ApiThreadMessage } from './api-thread.ts';
 
 const TICKET_KEYS_BYTES = 48;
 
@@ -45,74 +44,54 @@ export function sharedApi(): SharedApi {
   };
 }
 
-export interface ApiThreadOptions {
-  readonly config: Config;
-  readonly names: readonly ApiThreadName[];
-  readonly standing: Standing;
-  /** What the main thread's directory has started from, if anything. */
-  readonly directory: SharedRows | undefined;
-  readonly metrics: Metrics;
-  /** The position of a thread's directory. */
-  readonly onMoved: (name: ApiThreadName, position: number) => void;
+/** The further API threads of a process. */
+export interface ApiThreads {
+  /** What those lack that can't judge access, by their names; `undefined`: nothing. */
+  readonly missing: string | undefined;
+  /** Rejects when one ends with an error or without being asked. */
+  readonly failed: Promise<never>;
+  reload(pem: Certificate): void;
+  stop(): Promise<void>;
 }
 
-/** The further API threads of a process. The main thread shows what they count. */
-export class ApiThreads {
-  readonly #options: ApiThreadOptions;
-  readonly #threads: RoleThread[] = [];
-  readonly #ready = new Set<ApiThreadName>();
-
-  constructor(options: ApiThreadOptions) {
-    this.#options = options;
+/** Starts them. Resolves when all listen; when one fails before, stops the others and rejects with its error. */
+export async function startApiThreads(
+  host: ThreadHost,
+  names: readonly ApiThreadName[],
+  options: ApiJobData & {
+    /** The position of a thread's directory. */
+    readonly onMoved: (name: ApiThreadName, position: number) => void;
+    readonly onMetrics: (name: ApiThreadName, metrics: MetricsJson) => void;
+  },
+): Promise<ApiThreads> {
+  const { onMoved, onMetrics, ...data } = options;
+  const threads = names.map((name) =>
+    startJob(host, {
+      ...{ job: 'api', name, log: { role: 'api', thread: name }, data },
+      memory: { youngMb: youngMb(host.config), oldMb: DIRECTORY_HEAP_MB },
+      onMoved: (position) => onMoved(name, position),
+      onMetrics: (metrics) => onMetrics(name, metrics),
+    }),
+  );
+  const failed = Promise.race(threads.map((thread) => thread.failed));
+  const stop = async (): Promise<void> => {
+    await Promise.all(threads.map((thread) => thread.stop()));
+  };
+  try {
+    await Promise.race([failed, Promise.all(threads.map(({ listening }) => listening))]);
+  } catch (error) {
+    await stop();
+    throw error;
   }
-
-  get areReady(): boolean {
-    return this.#ready.size === this.#options.names.length;
-  }
-
-  /** Resolves when all listen. Rejects when one fails before: the caller stops the others. */
-  async start(rest: Pick<ApiThreadData, 'address' | 'pem' | 'shared'>): Promise<void> {
-    const listening = this.#options.names.map((name) => this.#start(name, rest));
-    await Promise.all(listening);
-  }
-
-  /** Rejects when a thread ends with an error or without being asked. */
-  get failed(): Promise<never> {
-    return Promise.race(this.#threads.map(({ failed }) => failed));
-  }
-
-  reload(pem: Certificate): void {
-    for (const thread of this.#threads) thread.post({ pem });
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#threads.map((thread) => thread.stop()));
-  }
-
-  #start(name: ApiThreadName, rest: Pick<ApiThreadData, 'address' | 'pem' | 'shared'>): Promise<void> {
-    const { config, standing, directory } = this.#options;
-    const data: ApiThreadData = { config, name, standing: standing.memory, directory, ...rest };
-    const { promise: listening, resolve } = Promise.withResolvers<void>();
-    const thread = startRoleThread<ApiThreadMessage>({
-      role: 'api',
-      entry: new URL('./api-thread.ts', import.meta.url),
-      data,
-      heapMb: DIRECTORY_HEAP_MB,
-      onMessage: (message) => (message.kind === 'listening' ? resolve() : this.#took(name, message)),
-    });
-    this.#threads.push(thread);
-    return Promise.race([listening, thread.failed]);
-  }
-
-  #took(name: ApiThreadName, message: Exclude<ApiThreadMessage, { kind: 'listening' }>): void {
-    const { metrics, onMoved } = this.#options;
-    if (message.kind === 'moved') {
-      onMoved(name, message.position);
-      return;
-    }
-    addApiReport(metrics, message.report);
-    metrics.loopDelay(name, message.loopDelayMs);
-    if (message.isReady) this.#ready.add(name);
-    else this.#ready.delete(name);
-  }
+  return {
+    get missing() {
+      const missing = threads.flatMap(({ missing }, at) => (missing ? [`${names[at]}: ${missing}`] : []));
+      return missing.length === 0 ? undefined : missing.join('; ');
+    },
+    failed,
+    reload(pem) {
+      for (const thread of threads) thread.tell(pem);
+    },
+    stop,
+  };
 }

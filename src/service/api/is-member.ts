@@ -1,7 +1,7 @@
 import { sinceBoot } from '../../base/clock.ts';
 import { isUnavailable } from '../../base/errors.ts';
-import type { Engines } from '../../engines/engines.ts';
 import type { Position } from '../../event-store/event-store.ts';
+import type { Engines } from '../engines/engines.ts';
 import type { Standing } from '../ops/standing.ts';
 
 /**

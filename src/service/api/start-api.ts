@@ -1,31 +1,26 @@
-import type { AccessDirectory } from '../../accounts/caller.ts';
-import type { Clock } from '../../base/clock.ts';
-import type { Config } from '../../base/config/config.ts';
 import { claimPort, urlHost } from '../../base/listen.ts';
-import type { Log } from '../../base/log.ts';
-import type { Engines } from '../../engines/engines.ts';
 import { BASE_PATH } from '../../pull/app.ts';
 import { certificateFiles, readCertificate, watchCertificate } from '../../pull/server/certificate.ts';
-import type { Availability } from '../ops/availability.ts';
-import type { Metrics } from '../ops/metrics.ts';
-import { createApiServer, GRACE_MS } from './api-server.ts';
-import { type ApiThreads, sharedApi } from './api-threads.ts';
+import type { ThreadHost } from '../threads/job.ts';
+import { type ApiServerParts, createApiServer, GRACE_MS } from './api-server.ts';
+import { type ApiThreadName, sharedApi, startApiThreads } from './api-threads.ts';
 
-export interface ApiParts {
-  readonly config: Config;
-  readonly engines: Engines;
-  readonly directory: AccessDirectory;
-  readonly availability: Pick<Availability, 'state'>;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  readonly clock: Clock;
-  /** Besides the main thread; `undefined` where it answers alone. */
-  readonly threads: ApiThreads | undefined;
+export interface ApiParts extends Omit<ApiServerParts, 'pem' | 'shared'> {
+  readonly host: ThreadHost;
+  /** Besides the main one, which answers too. */
+  readonly threads: readonly ApiThreadName[];
+  /** For them. */
+  readonly ofThreads: Pick<
+    Parameters<typeof startApiThreads>[2],
+    'standing' | 'directory' | 'onMoved' | 'onMetrics'
+  >;
 }
 
 export interface RunningApi {
   /** Base address of the endpoint. */
   readonly url: string;
+  /** What further threads lack that can't judge access; `undefined`: nothing. */
+  readonly missing: string | undefined;
   /** Rejects when one of its threads ends; stays pending while they work. */
   readonly failed: Promise<never>;
   stop(): Promise<void>;
@@ -33,25 +28,24 @@ export interface RunningApi {
 
 /** Starts the public listener with the pull API behind it, in the main thread and in the further ones. */
 export async function startApi(parts: ApiParts): Promise<RunningApi> {
-  const { config, availability, log, threads } = parts;
+  const { config, log, host: threadHost, threads: names, ofThreads } = parts;
   const files = config.FUEL_TLS === 'terminated' ? undefined : await certificateFiles(config, log);
   const pem = files && readCertificate(files);
-  const shared = threads && sharedApi();
-  const server = createApiServer({ ...parts, availability: () => availability.state(), pem, shared });
+  const shared = names.length === 0 ? undefined : sharedApi();
+  const server = createApiServer({ ...parts, pem, shared });
   const { host } = config.FUEL_LISTEN;
-  const claimed = threads === undefined ? config.FUEL_LISTEN : await claimPort(config.FUEL_LISTEN);
-  const { port } = await server.listen(claimed);
-  const stop = async (): Promise<void> => {
-    await Promise.all([server.stop(GRACE_MS), threads?.stop()]);
-  };
-  if (threads !== undefined && shared !== undefined) {
-    try {
-      await threads.start({ address: { host, port }, pem, shared });
-    } catch (error) {
-      await stop();
-      throw error;
-    }
-  }
+  const { port } = await server.listen(
+    shared === undefined ? config.FUEL_LISTEN : await claimPort(config.FUEL_LISTEN),
+  );
+  const address = { host, port };
+  const threads =
+    shared &&
+    (await startApiThreads(threadHost, names, { ...ofThreads, address, pem, shared }).catch(
+      async (error: unknown) => {
+        await server.stop(GRACE_MS);
+        throw error;
+      },
+    ));
   const watch =
     files &&
     watchCertificate(files, log, (renewed) => {
@@ -60,10 +54,13 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
     });
   return {
     url: `${files === undefined ? 'http' : 'https'}://${urlHost(host)}:${port}${BASE_PATH}`,
+    get missing() {
+      return threads?.missing;
+    },
     failed: threads?.failed ?? new Promise<never>(() => undefined),
     async stop() {
       watch?.stop();
-      await stop();
+      await Promise.all([server.stop(GRACE_MS), threads?.stop()]);
     },
   };
 }

@@ -1,37 +1,57 @@
+import type { Directory } from '../../../projections/directory.ts';
 import type { LiveDirectory } from '../../accounts/directory/live-directory.ts';
+import { sinceBoot } from '../../base/clock.ts';
 import type { DiskState } from '../../base/disk/disk.ts';
-import { type EngineHealth, EVENT_STORE } from './engine-health.ts';
+import { type EngineHealth, EVENT_STORE } from '../engines/engine-health.ts';
 import type { Readiness } from './ops-server.ts';
 import type { Standing } from './standing.ts';
 
 export interface AccessConditions {
-  readonly live: Pick<LiveDirectory, 'isCaughtUp' | 'silenceMs'>;
+  readonly live: Pick<LiveDirectory, 'isCaughtUp' | 'silenceMs'> & {
+    readonly directory: Pick<Directory, 'position'>;
+  };
   readonly maxAgeMs: number;
   /** Whether commands that wait until everybody has applied a change wait for this process. */
   readonly isMember: () => boolean;
   readonly standing: Standing;
 }
 
+/** Whether a condition holds, or what is missing. */
+export type Condition = true | string;
+
 /** Whether a thread can judge access: its directory has caught up and is fresh, and the service is not stopping. */
 export function accessState(conditions: AccessConditions): 'ready' | 'unavailable' {
-  return Object.values(accessChecks(conditions)).every(Boolean) ? 'ready' : 'unavailable';
+  return Object.values(accessChecks(conditions)).every((condition) => condition === true)
+    ? 'ready'
+    : 'unavailable';
+}
+
+/** What is missing for judging access, in one line; `undefined` where nothing is. */
+export function missingForAccess(conditions: AccessConditions): string | undefined {
+  const missing = Object.values(accessChecks(conditions)).filter((condition) => condition !== true);
+  return missing.length === 0 ? undefined : missing.join('; ');
 }
 
 function accessChecks({ live, maxAgeMs, isMember, standing }: AccessConditions) {
+  const { position } = live.directory;
+  const unknown = standing.isKnown(sinceBoot.now())
+    ? `the directory is at position ${position} and must first be where the log ended when the others heard of this process`
+    : 'this process could not report itself to the others lately';
   return {
-    directory_caught_up: live.isCaughtUp,
-    known_to_others: isMember(),
-    event_store_heard: live.silenceMs <= maxAgeMs,
-    not_stopping: !standing.isStopping,
-  };
+    directory_caught_up:
+      live.isCaughtUp || `the directory is at position ${position} and has not reached the end of the log`,
+    known_to_others: isMember() || unknown,
+    event_store_heard: live.silenceMs <= maxAgeMs || 'the event store has not answered for too long',
+    not_stopping: !standing.isStopping || 'the process stops',
+  } satisfies Record<string, Condition>;
 }
 
 export interface AvailabilityOptions extends AccessConditions {
   readonly engines: EngineHealth;
-  /** In a process with the role `webhooks`: what its subscription waits for, if anything. The API does not depend on it. */
-  readonly webhooksWaitFor?: () => string | undefined;
+  /** In a process with the role `webhooks`: what its subscription lacks, and whether it lacked nothing before. */
+  readonly subscription?: { readonly missing: string | undefined; readonly wasReady: boolean };
   /** In a process with further API threads: whether each of them can judge access. */
-  readonly areThreadsReady?: () => boolean;
+  readonly threads?: () => Condition;
   /** Where a part of the store is on this machine. */
   readonly disk?: {
     readonly read: () => Promise<Pick<DiskState, 'refusal'>>;
@@ -58,27 +78,31 @@ export class Availability {
   }
 
   /**
-   * Shows an unavailable event store at once, but the process stays ready until the directory is too old, since it can
-   * serve until then. A process that only answers pulls stays ready without a disk that takes commits.
+   * Shows an unavailable event store at once, and a subscription that it has broken, but the process stays ready until the
+   * directory is too old, since it can serve until then. A process that only answers pulls stays ready without a disk that
+   * takes commits.
    */
   async readiness(): Promise<Readiness> {
-    const { webhooksWaitFor, areThreadsReady, disk } = this.#options;
-    const waitsFor = webhooksWaitFor?.();
-    const refusal = (await disk?.read())?.refusal;
-    const checks = {
+    const { subscription, threads, disk, engines } = this.#options;
+    const conditions: Record<string, Condition> = {
       ...accessChecks(this.#options),
-      ...(areThreadsReady && { api_threads_ready: areThreadsReady() }),
-      ...(webhooksWaitFor && { subscription_connected: waitsFor === undefined }),
-      ...(disk && { disk: refusal === undefined }),
-      ...(await this.#options.engines.state()),
+      ...(threads && { api_threads_ready: threads() }),
+      ...(subscription && { subscription_connected: subscription.missing ?? true }),
+      ...(disk && { disk: (await disk.read()).refusal ?? true }),
+      ...(await engines.state()),
     };
-    const { [EVENT_STORE]: _, ...deciding }: Record<string, boolean> = checks;
+    const { [EVENT_STORE]: _, ...deciding } = conditions;
     if (disk?.isNeeded === false) delete deciding.disk;
-    const ready = Object.values(deciding).every(Boolean);
-    const reasons = {
-      ...(refusal !== undefined && { disk: refusal }),
-      ...(waitsFor !== undefined && { subscription_connected: waitsFor }),
-    };
-    return Object.keys(reasons).length === 0 ? { ready, checks } : { ready, checks, reasons };
+    if (subscription?.wasReady === true) delete deciding.subscription_connected;
+    const ready = Object.values(deciding).every((condition) => condition === true);
+    return readinessOf(ready, conditions);
   }
+}
+
+/** As the operations listener shows it: what is missing, with its reason. */
+export function readinessOf(ready: boolean, conditions: Readonly<Record<string, Condition>>): Readiness {
+  const entries = Object.entries(conditions);
+  const missing = entries.filter((entry): entry is [string, string] => entry[1] !== true);
+  const checks = Object.fromEntries(entries.map(([name, condition]) => [name, condition === true]));
+  return missing.length === 0 ? { ready, checks } : { ready, checks, reasons: Object.fromEntries(missing) };
 }

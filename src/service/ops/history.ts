@@ -1,9 +1,8 @@
-import type { AttemptReport } from './delivery-metrics.ts';
+import { ATTEMPT_DURATIONS, ATTEMPTS } from '../../push/delivery-metrics.ts';
+import type { MetricsJson } from './work-metrics.ts';
 
 const MINUTE_MS = 60_000;
 const MINUTES_KEPT = 60;
-/** Each bound is a quarter above the one before: an attempt of a second is in the 32nd. */
-const BOUNDS_MS = Array.from({ length: 34 }, (_, step) => 1.25 ** step);
 
 /** The attempts that ended in one minute. */
 export interface AttemptMinute {
@@ -12,7 +11,7 @@ export interface AttemptMinute {
   readonly delivered: number;
   /** By kind of failure. */
   readonly failed: Readonly<Record<string, number>>;
-  /** Milliseconds, to a quarter; `null` without an attempt. */
+  /** Milliseconds, as exact as the buckets of the metric; `null` without an attempt. */
   readonly medianMs: number | null;
   readonly p95Ms: number | null;
 }
@@ -21,31 +20,34 @@ interface Minute {
   readonly atMs: number;
   delivered: number;
   readonly failed: Record<string, number>;
-  readonly durations: Uint32Array;
+  /** How many took at most so many seconds. */
+  readonly within: Map<number, number>;
 }
 
-/** The attempts of this process in each minute of the last hour. */
+/** The attempts of this process in each minute of the last hour, from the counters of the thread that makes them. */
 export class AttemptHistory {
   readonly #now: () => number;
   readonly #minutes: Minute[] = [];
   readonly #startedAtMs: number;
+  /** What was counted before, by metric and labels. */
+  readonly #before = new Map<string, number>();
 
   constructor(now: () => number = Date.now) {
     this.#now = now;
     this.#startedAtMs = now();
   }
 
-  add({ attempts, durationsSeconds }: AttemptReport): void {
-    if (attempts.length === 0) return;
-    const minute = this.#present();
-    for (const { outcome, kind, count } of attempts) {
-      if (outcome === 'delivered') minute.delivered += count;
-      else minute.failed[kind] = (minute.failed[kind] ?? 0) + count;
-    }
-    for (const seconds of durationsSeconds) {
-      const found = BOUNDS_MS.findIndex((bound) => seconds * 1_000 <= bound);
-      const at = found === -1 ? BOUNDS_MS.length - 1 : found;
-      minute.durations[at] = (minute.durations[at] ?? 0) + 1;
+  /** Takes what the thread has counted since its start. */
+  take(metrics: MetricsJson): void {
+    for (const { name, values } of metrics) {
+      if (name !== ATTEMPTS && name !== ATTEMPT_DURATIONS) continue;
+      for (const { value, labels } of values) {
+        const key = `${name} ${Object.values(labels).join(' ')}`;
+        const more = value - (this.#before.get(key) ?? 0);
+        if (more === 0) continue;
+        this.#before.set(key, value);
+        this.#add(labels, more);
+      }
     }
   }
 
@@ -56,12 +58,21 @@ export class AttemptHistory {
     const known = new Map(this.#minutes.map((minute) => [minute.atMs, minute]));
     const all: AttemptMinute[] = [];
     for (let atMs = first; atMs <= last; atMs += MINUTE_MS) {
-      const minute = known.get(atMs) ?? newMinute(atMs);
-      const { delivered, failed, durations } = minute;
-      const [medianMs, p95Ms] = [quantile(durations, 0.5), quantile(durations, 0.95)];
+      const { delivered, failed, within } = known.get(atMs) ?? newMinute(atMs);
+      const [medianMs, p95Ms] = [quantileMs(within, 0.5), quantileMs(within, 0.95)];
       all.push({ atMs, delivered, failed: { ...failed }, medianMs, p95Ms });
     }
     return all;
+  }
+
+  #add({ outcome, kind, le }: Readonly<Record<string, string | number | undefined>>, more: number): void {
+    const minute = this.#present();
+    if (outcome === 'delivered') minute.delivered += more;
+    else if (outcome === 'failed') minute.failed[String(kind)] = (minute.failed[String(kind)] ?? 0) + more;
+    else if (le !== undefined) {
+      const bound = le === '+Inf' ? Infinity : Number(le);
+      minute.within.set(bound, (minute.within.get(bound) ?? 0) + more);
+    }
   }
 
   #present(): Minute {
@@ -76,19 +87,24 @@ export class AttemptHistory {
 }
 
 function newMinute(atMs: number): Minute {
-  return { atMs, delivered: 0, failed: {}, durations: new Uint32Array(BOUNDS_MS.length) };
+  return { atMs, delivered: 0, failed: {}, within: new Map() };
 }
 
 function startOf(ms: number): number {
   return ms - (ms % MINUTE_MS);
 }
 
-function quantile(counts: Uint32Array, share: number): number | null {
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  let left = Math.ceil(total * share);
-  for (const [at, count] of counts.entries()) {
-    left -= count;
-    if (count > 0 && left <= 0) return Math.round((BOUNDS_MS[at] ?? 0) * 10) / 10;
+/** Between the bounds of its bucket it is where an even spread would have it. */
+function quantileMs(within: ReadonlyMap<number, number>, share: number): number | null {
+  const wanted = (within.get(Infinity) ?? 0) * share;
+  let below = { bound: 0, count: 0 };
+  for (const [bound, count] of [...within].toSorted(([a], [b]) => a - b)) {
+    if (wanted > 0 && count >= wanted) {
+      const above = bound === Infinity ? below.bound : bound;
+      const part = (wanted - below.count) / (count - below.count);
+      return Math.round((below.bound + part * (above - below.bound)) * 10_000) / 10;
+    }
+    below = { bound, count };
   }
   return null;
 }

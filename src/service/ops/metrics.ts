@@ -1,20 +1,21 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { DiskState } from '../../base/disk/disk.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import { droppedLogLines } from '../../base/log.ts';
 import { aborted } from '../../base/pause.ts';
-import { apiMetrics } from '../../pull/api-metrics.ts';
-import { deliveryMetrics } from './delivery-metrics.ts';
 import { AttemptHistory } from './history.ts';
-import { loopDelayMetric } from './loop-delay.ts';
 import { SHARED, SharedFigures } from './shared-figures.ts';
+import { type MetricsJson, workMetrics } from './work-metrics.ts';
 
 /** How often the monitor wakes the process; its default of 10 ms costs half a percent of a core. */
 const LOOP_DELAY_PRECISION_MS = 100;
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** All metrics of one process, Node's (memory, event loop delay) included, in one registry. */
+/**
+ * All metrics of one process: in one registry what there is once, Node's figures (memory, event loop delay) included, in
+ * another what each thread counts. `text` has the sums of all threads.
+ */
 export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
@@ -28,15 +29,28 @@ export function createMetrics() {
       this.inc(droppedLogLines());
     },
   });
+  const counted = new Registry();
   const attempts = new AttemptHistory();
+  const ofThreads = new Map<string, MetricsJson>();
   return {
     registry,
-    ...apiMetrics(registry),
-    deliveries: deliveryMetrics(registry, attempts),
+    counted,
+    ...workMetrics(counted),
     attempts,
-    loopDelay: loopDelayMetric(registry),
     shared: new SharedFigures(registry),
     agreementRepairs: agreementRepairs(registry),
+    contentType: registry.contentType,
+    /** All that a thread has counted since its start. */
+    take(thread: string, metrics: MetricsJson): void {
+      ofThreads.set(thread, metrics);
+      if (thread === 'webhooks') attempts.take(metrics);
+    },
+    /** As Prometheus reads it. */
+    async text(): Promise<string> {
+      const [once, main] = await Promise.all([registry.metrics(), counted.getMetricsAsJSON()]);
+      const sums = AggregatorRegistry.aggregate([main, ...ofThreads.values()]);
+      return `${once}\n${await sums.metrics()}`;
+    },
   } as const;
 }
 

@@ -3,7 +3,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
-import type { Registry } from 'prom-client';
 import { listen } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
 
@@ -11,13 +10,13 @@ export interface Readiness {
   readonly ready: boolean;
   /** Each condition of readiness, by name. */
   readonly checks: Readonly<Record<string, boolean>>;
-  /** Why a condition does not hold, where more is known than its name. */
+  /** Of each condition that does not hold: what is missing. */
   readonly reasons?: Readonly<Record<string, string>>;
 }
 
 export interface OpsOptions {
   readonly readiness: () => Readiness | Promise<Readiness>;
-  readonly registry: Registry;
+  readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly log: Log;
   /** Answers what nothing else does: the operator's console. */
   readonly console?: Koa.Middleware;
@@ -43,7 +42,7 @@ export const OPS_STATUS = {
 const OPENAPI = new URL('../../../docs/openapi.yaml', import.meta.url);
 
 /** Health, readiness, metrics, the API's description and the console over plain HTTP, for the operator's network only. */
-export function createOpsServer({ readiness, registry, log, console }: OpsOptions): OpsServer {
+export function createOpsServer({ readiness, metrics, log, console }: OpsOptions): OpsServer {
   const router = new Router();
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
@@ -54,8 +53,8 @@ export function createOpsServer({ readiness, registry, log, console }: OpsOption
     ctx.body = state;
   });
   router.get('/metrics', async (ctx) => {
-    ctx.type = registry.contentType;
-    ctx.body = await registry.metrics();
+    ctx.type = metrics.contentType;
+    ctx.body = await metrics.text();
   });
   router.get('/openapi.yaml', async (ctx) => {
     ctx.type = 'application/yaml';

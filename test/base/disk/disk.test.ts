@@ -4,7 +4,7 @@ import { readDisk } from '../../../src/base/disk/disk.ts';
 import { wasWriteRefusedLately, writeRefused } from '../../../src/base/disk/refused-writes.ts';
 import { sharedNumber } from '../../../src/base/thread.ts';
 import { toKnownError } from '../../../src/engines/sqlite/errors.ts';
-import { storeDisk } from '../../../src/service/store-disk.ts';
+import { storeDisk } from '../../../src/service/engines/store-disk.ts';
 
 const MIB = 1024 * 1024;
 const lastRefusal = sharedNumber('fuel: second of the last refused write');

@@ -165,8 +165,8 @@ describe('the poll for commits', () => {
   test('keeps no process alive', async () => {
     const { path } = file();
     const script = `
-      import { CommitWatch } from '${SOURCE}/sqlite/commit-watch.ts';
-      import { Database } from '${SOURCE}/sqlite/database.ts';
+      import { CommitWatch } from '${SOURCE}/engines/sqlite/commit-watch.ts';
+      import { Database } from '${SOURCE}/engines/sqlite/database.ts';
       const db = new Database('${path}', { migrations: [], durability: 'normal' });
       new CommitWatch(db).add({ notify() {} });`;
     const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {

@@ -48,8 +48,8 @@ async function start() {
     clock: { now: Date.now },
     readiness,
   });
-  const { registry } = createMetrics();
-  const server = createOpsServer({ readiness, registry, log: memoryLog([]), console: console.handle });
+  const metrics = createMetrics();
+  const server = createOpsServer({ readiness, metrics, log: memoryLog([]), console: console.handle });
   const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => server.stop());
   return { console, url: `http://127.0.0.1:${port}` };

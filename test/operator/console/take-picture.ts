@@ -1,9 +1,12 @@
 import { join } from 'node:path';
+import { Registry } from 'prom-client';
 import { Directory } from '../../../projections/directory.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { Console } from '../../../src/operator/console/console.ts';
 import type { ConsoleParts } from '../../../src/operator/console/figures/parts.ts';
+import { deliveryMetrics } from '../../../src/push/delivery-metrics.ts';
+import type { Sender } from '../../../src/push/sender/sender-port.ts';
 import { AttemptHistory, FigureHistory } from '../../../src/service/ops/history.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { createOpsServer } from '../../../src/service/ops/ops-server.ts';
@@ -53,25 +56,26 @@ function directory(): Directory {
 }
 
 /** An hour in which a receiver began to fail, and deliveries fell behind for a while. */
-function histories(): { readonly attempts: AttemptHistory; readonly history: FigureHistory } {
+async function histories(): Promise<{ readonly attempts: AttemptHistory; readonly history: FigureHistory }> {
   let at = NOW_MS - 59 * MINUTE_MS;
   const attempts = new AttemptHistory(() => at);
+  const registry = new Registry();
+  const counted = deliveryMetrics(registry);
+  let outcome: object = { ok: true };
+  let durationMs = 0;
+  const sender = counted.over({
+    send: async () => ({ outcome, durationMs }),
+    close: async () => undefined,
+  } as unknown as Sender);
   for (let minute = 0; minute < 60; minute++, at += MINUTE_MS) {
     const delivered = 160 + Math.round(50 * Math.sin(minute / 7) + 17 * Math.sin(minute * 2.3));
     const failed = minute < 38 ? minute % 3 : 9 + (minute % 7);
-    const durations = Array.from(
-      { length: delivered },
-      (_, n) => (0.045 + 0.02 * Math.sin(minute / 5)) * (n % 16 === 0 ? 4 : 1),
-    );
-    attempts.add({
-      attempts: [
-        { outcome: 'delivered', kind: '', count: delivered },
-        { outcome: 'failed', kind: 'status', count: failed },
-      ],
-      durationsSeconds: Float64Array.from(durations),
-      redeliveries: 0,
-      inFlight: 0,
-    });
+    for (let n = 0; n < delivered + failed; n++) {
+      outcome = n < delivered ? { ok: true } : { ok: false, kind: 'status' };
+      durationMs = (45 + 20 * Math.sin(minute / 5)) * (n % 16 === 0 ? 4 : 1);
+      await sender.send({} as never);
+    }
+    attempts.take(await registry.getMetricsAsJSON());
   }
   at = NOW_MS;
   const history = new FigureHistory();
@@ -86,6 +90,8 @@ function histories(): { readonly attempts: AttemptHistory; readonly history: Fig
   }
   return { attempts, history };
 }
+
+const figures = await histories();
 
 function parts(): ConsoleParts {
   const position = { position: HEAD, parked: 0 };
@@ -121,7 +127,7 @@ function parts(): ConsoleParts {
       ],
     },
     directory: directory(),
-    ...histories(),
+    ...figures,
     readiness: () => ({ ready: true, checks: {} }),
     certificateEndsAtMs: async () => NOW_MS + 9 * 86_400_000,
     damage: async () => [],
@@ -132,8 +138,8 @@ function parts(): ConsoleParts {
 const readiness = () => ({ ready: true, checks: {} });
 const console = new Console({ hosts: [], environment: 'staging', clock, readiness });
 console.serve(parts());
-const { registry } = createMetrics();
-const server = createOpsServer({ readiness, registry, log: silentLog, console: console.handle });
+const metrics = createMetrics();
+const server = createOpsServer({ readiness, metrics, log: silentLog, console: console.handle });
 const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
 const browser = await startBrowser();
 const page = await browser.newPage({ viewport: SIZE });

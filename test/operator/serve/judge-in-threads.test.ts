@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { loadConfig } from '../../../src/base/config/config.ts';
 import { judgeInThreads, paysOff } from '../../../src/operator/serve/judge-in-threads.ts';
+import { threadsOfCommand } from '../../../src/operator/serve/threads.ts';
 import { readLog } from '../../../src/operator/verify/read-log.ts';
 import { DeliveryJudge } from '../../../src/operator/verify/verify-deliveries.ts';
 import { ViewJudge } from '../../../src/operator/verify/verify-view.ts';
@@ -50,7 +51,7 @@ test('several threads find what one finds, wherever the log is cut', async () =>
     const onProgress = (events: number) => {
       judged = events;
     };
-    const data = { config, scope: {}, withView: true, damage: [], logStartedAtMs };
+    const data = { host: threadsOfCommand(config), scope: {}, withView: true, damage: [], logStartedAtMs };
     await judgeInThreads(together, { ...data, head, partEvents: 5, onProgress });
     expect(judged).toBe(14);
     const found = [await together.view.finish(), await together.deliveries.finish()] as const;
@@ -69,7 +70,7 @@ test('a short log is left to one thread, and an error of a thread is reported', 
   commandLine();
   const config = loadConfig(process.env, 'command');
   const data = {
-    config: { ...config, FUEL_DATA_DIR: '/dev/null/none' },
+    host: threadsOfCommand({ ...config, FUEL_DATA_DIR: '/dev/null/none' }),
     scope: {},
     damage: [],
     withView: true,
@@ -94,10 +95,11 @@ test('of two threads of which one fails the other gets no further part, and has 
   const onProgress = (events: number): void => {
     judged = events;
   };
-  const data = { config, scope: {}, withView: true, damage: [], logStartedAtMs: undefined };
+  const host = threadsOfCommand(config);
+  const data = { host, scope: {}, withView: true, damage: [], logStartedAtMs: undefined };
   const none = { view: undefined, deliveries: undefined };
   const judging = judgeInThreads(none, { ...data, head: 3, partEvents: 1, onProgress });
-  await expect(judging).rejects.toThrow('a thread of the verification ended with code 1');
+  await expect(judging).rejects.toThrow(/^the thread judge-\d ended with code 1$/);
   expect(running.size).toBe(0);
   expect(judged).toBe(0);
 });

@@ -8,6 +8,7 @@ import { openEngines } from '../../../src/engines/engines.ts';
 import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { startNightly, verifyInThread } from '../../../src/operator/serve/nightly.ts';
+import { threadsOfCommand } from '../../../src/operator/serve/threads.ts';
 import type { Repaired } from '../../../src/operator/verify/verify-last-days.ts';
 import { claimDeliveryLog } from '../../../src/push/delivery-log.ts';
 import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
@@ -128,7 +129,7 @@ test('what was removed behind the back of the service is there again after the n
   db.exec('DELETE FROM deliveries WHERE transaction_id IN (1, 3)');
   db.close();
   expect((await fuel('verify')).code).toBe(1);
-  expect(await verifyInThread(config, new AbortController().signal)).toEqual({
+  expect(await verifyInThread(threadsOfCommand(config), new AbortController().signal)).toEqual({
     view: 1,
     deliveries: 2,
     damage: [],
@@ -146,7 +147,7 @@ test('a verification in its thread that is stopped says so, and not what the sto
   const engines = await openEngines(config, systemClock);
   await storeIdentity(engines.store(), systemClock);
   await engines.close();
-  await expect(verifyInThread(config, AbortSignal.abort())).rejects.toThrow(
+  await expect(verifyInThread(threadsOfCommand(config), AbortSignal.abort())).rejects.toThrow(
     'the nightly verification was stopped',
   );
 });

@@ -226,23 +226,28 @@ test('the subscription is reported once it is connected', async () => {
   const { m, subscriptions } = await start();
   const stop = new AbortController();
   const connected = Promise.withResolvers<void>();
+  const told: (string | undefined)[] = [];
   const ended = runFanOut({
     subscriptions,
     fanOut: m.fanOut,
     log: memoryLog([]),
     signal: stop.signal,
-    onConnected: connected.resolve,
+    onState: (missing) => {
+      told.push(missing);
+      if (missing === undefined) connected.resolve();
+    },
   });
   await connected.promise;
   stop.abort();
   await ended;
+  expect(told).toEqual(['the group of the deliveries is being made ready', undefined]);
   let toldLate = false;
   await runFanOut({
     subscriptions,
     fanOut: m.fanOut,
     log: memoryLog([]),
     signal: stop.signal,
-    onConnected: () => {
+    onState: () => {
       toldLate = true;
     },
   });

@@ -5,7 +5,8 @@ import { Agent, request } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../src/base/config/config.ts';
 import { claimPort, listen } from '../../../src/base/listen.ts';
-import { ApiThreads, furtherApiThreads, sharedApi } from '../../../src/service/api/api-threads.ts';
+import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
+import { furtherApiThreads, sharedApi, startApiThreads } from '../../../src/service/api/api-threads.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { Standing } from '../../../src/service/ops/standing.ts';
 import { memoryLog, testCertificate } from '../../support/service/api.ts';
@@ -18,27 +19,24 @@ const config = (threads: string) =>
     'command',
   );
 
-function threads() {
+/** Starts a further API thread on this port. */
+async function start(port: number, own = config('2')) {
   const moved: [string, number][] = [];
   const metrics = createMetrics();
   const standing = new Standing();
-  const started = new ApiThreads({
-    config: config('2'),
-    names: ['api-2'],
-    standing,
-    directory: undefined,
-    metrics,
+  const pem = await testCertificate();
+  const host = { entry: THREAD_ENTRY, config: own, holder: 'this' };
+  const starting = startApiThreads(host, ['api-2'], {
+    ...{ address: { host: '127.0.0.1', port }, pem, shared: sharedApi(), directory: undefined },
+    standing: standing.memory,
     onMoved: (...move) => moved.push(move),
+    onMetrics: metrics.take,
   });
-  onTestFinished(() => started.stop());
-  return { started, moved, metrics, standing };
+  onTestFinished(() => starting.then((threads) => threads.stop()).catch(() => undefined));
+  return { threads: await starting, moved, metrics, standing, pem };
 }
 
-const rest = async (port: number) => ({
-  address: { host: '127.0.0.1', port },
-  pem: await testCertificate(),
-  shared: sharedApi(),
-});
+const freePort = async () => (await claimPort({ host: '127.0.0.1', port: 0 })).port;
 
 describe('the number of API threads', () => {
   const canShare = async () => true;
@@ -69,65 +67,47 @@ describe('the number of API threads', () => {
 
 describe('a further API thread', () => {
   test('reports where its directory is, and is ready when it may judge access', async () => {
-    const standing = new Standing();
-    const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
-    const moved: unknown[] = [];
-    const started = new ApiThreads({
-      ...{ config: config('2'), names: ['api-2'], standing, directory: undefined, metrics: createMetrics() },
-      onMoved: (...move) => moved.push(move),
-    });
-    onTestFinished(() => started.stop());
-    await started.start(await rest(port));
+    const { threads, moved, standing } = await start(await freePort());
     await until(async () => moved.length > 0, 5_000);
     expect(moved[0]).toEqual(['api-2', expect.any(Number)]);
-    await until(async () => started.areReady, 5_000);
+    await until(async () => threads.missing === undefined, 5_000);
     standing.stopping();
-    await until(async () => !started.areReady, 5_000);
+    await until(async () => threads.missing === 'api-2: the process stops', 5_000);
   });
 
   test('that can not listen ends the start with its reason', async () => {
     const taken = createServer();
     onTestFinished(() => void taken.close());
     const { port } = await listen(taken, { host: '127.0.0.1', port: 0 });
-    const { started } = threads();
-    await expect(started.start(await rest(port))).rejects.toThrow(`can't listen on 127.0.0.1:${port}`);
+    await expect(start(port)).rejects.toThrow(`can't listen on 127.0.0.1:${port}`);
   });
 
-  test('has reported its last request when it has stopped', async () => {
-    const { started, metrics, standing } = threads();
+  test('has reported its last request when it has stopped, and the process shows the sum of all threads', async () => {
+    const port = await freePort();
+    const { threads, metrics, standing, pem } = await start(port);
     standing.stopping(); // requests are answered with 503
-    const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
-    const { pem, ...others } = await rest(port);
-    await started.start({ pem, ...others });
     const agent = new Agent({ connect: { ca: pem.cert } });
     onTestFinished(() => agent.destroy());
     const { statusCode, body } = await request(`https://127.0.0.1:${port}/`, { dispatcher: agent });
     await body.dump();
     expect(statusCode).toBe(503);
-    await started.stop();
-    expect(await metrics.registry.metrics()).toMatch(/^fuel_http_requests_total\{.*status="503".*\} 1$/m);
+    await threads.stop();
+    metrics.requests.inc({ status: 503, code: 'SERVICE_UNAVAILABLE' });
+    expect(await metrics.text()).toMatch(/^fuel_http_requests_total\{.*status="503".*\} 2$/m);
   });
 
   test('whose directory fails ends the API with its error', async () => {
     const own = config('2');
-    const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
-    const started = new ApiThreads({
-      ...{ config: own, names: ['api-2'], standing: new Standing(), directory: undefined },
-      ...{ metrics: createMetrics(), onMoved: () => undefined },
-    });
-    onTestFinished(() => started.stop());
-    await started.start(await rest(port));
+    const { threads } = await start(await freePort(), own);
     const db = new DatabaseSync(join(own.FUEL_DATA_DIR, 'events.db'));
     db.exec('ALTER TABLE events RENAME TO gone');
     db.close();
-    await expect(started.failed).rejects.toThrow(/events/);
+    await expect(threads.failed).rejects.toThrow(/events/);
   });
 
   test('that fails ends the API with its error', async () => {
-    const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
-    const { started } = threads();
-    await started.start(await rest(port));
-    started.reload({ cert: 'no certificate', key: 'no key' });
-    await expect(started.failed).rejects.toThrow(/PEM/);
+    const { threads } = await start(await freePort());
+    threads.reload({ cert: 'no certificate', key: 'no key' });
+    await expect(threads.failed).rejects.toThrow(/PEM/);
   });
 });

@@ -6,8 +6,8 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { type CheckedEngine, EngineHealth, EVENT_STORE } from '../../../src/service/engines/engine-health.ts';
 import { Availability } from '../../../src/service/ops/availability.ts';
-import { type CheckedEngine, EngineHealth, EVENT_STORE } from '../../../src/service/ops/engine-health.ts';
 import { Standing } from '../../../src/service/ops/standing.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -25,7 +25,7 @@ const CAUGHT_UP = {
 function process(
   options: {
     readonly away?: readonly CheckedEngine['name'][];
-    webhooksWaitFor?: () => string | undefined;
+    subscription?: { missing: string | undefined; wasReady: boolean };
     isMember?: () => boolean;
     disk?: { readonly isNeeded: boolean; readonly refusal: string | undefined };
   } = {},
@@ -60,14 +60,14 @@ function process(
       if (options.away?.includes(name)) throw new FuelError('STORE_UNAVAILABLE', name);
     },
   });
-  const { webhooksWaitFor, disk } = options;
+  const { subscription, disk } = options;
   const availability = new Availability({
     live,
     maxAgeMs: MAX_AGE_MS,
     standing: new Standing(),
     engines: new EngineHealth([engine(EVENT_STORE), engine('mongodb')], clock),
     isMember: options.isMember ?? (() => true),
-    ...(webhooksWaitFor && { webhooksWaitFor }),
+    ...(subscription && { subscription }),
     ...(disk && { disk: { isNeeded: disk.isNeeded, read: async () => disk } }),
   });
   return { clock, availability, catchUp };
@@ -84,6 +84,7 @@ describe('access can be judged', () => {
     expect(await availability.readiness()).toMatchObject({
       ready: false,
       checks: { known_to_others: false },
+      reasons: { known_to_others: 'this process could not report itself to the others lately' },
     });
   });
 
@@ -108,6 +109,10 @@ describe('access can be judged', () => {
     expect(await availability.readiness()).toMatchObject({
       ready: false,
       checks: { directory_caught_up: false, event_store_heard: false, not_stopping: true },
+      reasons: {
+        directory_caught_up: 'the directory is at position 0 and has not reached the end of the log',
+        event_store_heard: 'the event store has not answered for too long',
+      },
     });
     await catchUp();
     expect(availability.state()).toBe('ready');
@@ -138,6 +143,7 @@ describe('access can be judged', () => {
     expect(await availability.readiness()).toMatchObject({
       ready: false,
       checks: { ...CAUGHT_UP, not_stopping: false },
+      reasons: { not_stopping: 'the process stops' },
     });
   });
 });
@@ -149,6 +155,7 @@ describe('readiness', () => {
     expect(await availability.readiness()).toEqual({
       ready: true,
       checks: { ...CAUGHT_UP, eventstoredb: false, mongodb: true },
+      reasons: { eventstoredb: EVENT_STORE },
     });
   });
 
@@ -158,21 +165,24 @@ describe('readiness', () => {
     expect(await availability.readiness()).toEqual({
       ready: false,
       checks: { ...CAUGHT_UP, eventstoredb: true, mongodb: false },
+      reasons: { mongodb: 'mongodb' },
     });
     expect(availability.state()).toBe('ready');
   });
 
-  test('needs the subscription where webhooks are delivered, on which requests do not depend', async () => {
-    let waitsFor: string | undefined = 'the group';
-    const { availability, catchUp } = process({ webhooksWaitFor: () => waitsFor });
+  test('needs the subscription where webhooks are delivered until it was connected once; requests do not depend on it', async () => {
+    const subscription = { missing: 'NotLeader' as string | undefined, wasReady: false };
+    const { availability, catchUp } = process({ subscription });
     await catchUp();
-    expect(await availability.readiness()).toMatchObject({
-      ready: false,
-      checks: { ...CAUGHT_UP, subscription_connected: false },
-      reasons: { subscription_connected: 'the group' },
-    });
+    const waiting = {
+      checks: { ...CAUGHT_UP, subscription_connected: false, eventstoredb: true, mongodb: true },
+      reasons: { subscription_connected: 'NotLeader' },
+    };
+    expect(await availability.readiness()).toEqual({ ready: false, ...waiting });
     expect(availability.state()).toBe('ready');
-    waitsFor = undefined;
+    subscription.wasReady = true;
+    expect(await availability.readiness()).toEqual({ ready: true, ...waiting });
+    subscription.missing = undefined;
     expect(await availability.readiness()).toMatchObject({
       ready: true,
       checks: { ...CAUGHT_UP, subscription_connected: true },

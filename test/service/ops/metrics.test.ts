@@ -10,7 +10,7 @@ import { showing } from '../../support/transactions/records.ts';
 
 /** The values of one metric as they are scraped, by their labels. */
 async function scraped(metrics: ReturnType<typeof createMetrics>, name: string): Promise<string[]> {
-  const text = await metrics.registry.metrics();
+  const text = await metrics.text();
   return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
 

@@ -10,7 +10,7 @@ import { openConnection } from '../../support/service/raw-connection.ts';
 async function start(readiness: () => Readiness = () => ({ ready: true, checks: {} })) {
   const metrics = createMetrics();
   const logLines: Record<string, unknown>[] = [];
-  const server = createOpsServer({ readiness, registry: metrics.registry, log: memoryLog(logLines) });
+  const server = createOpsServer({ readiness, metrics, log: memoryLog(logLines) });
   const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => server.stop());
   const get = async (path: string) => {
@@ -44,7 +44,7 @@ test('/metrics is what the registry holds, Node’s own event loop delay among i
   metrics.requests.inc({ status: 200, code: '' });
   const { status, headers, text } = await get('/metrics');
   expect(status).toBe(200);
-  expect(headers['content-type']).toBe(metrics.registry.contentType);
+  expect(headers['content-type']).toBe(metrics.contentType);
   expect(text).toContain('fuel_http_requests_total{status="200",code=""} 1');
   expect(text).toContain('fuel_edge_not_enforced_total 0');
   expect(text).toContain('nodejs_eventloop_lag_p99_seconds');

@@ -1,8 +1,8 @@
 import { changeAccount } from '../../../src/accounts/change-account.ts';
-import { issueKey } from '../../../src/accounts/issue-key.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { webhookOptions } from '../../../src/operator/cli/commands/webhook-commands.ts';
+import { issueKey } from '../../../src/operator/keys/issue-key.ts';
 import type { PushService } from '../deliveries/push-service.ts';
 import { answerWith } from '../deliveries/webhook-receiver.ts';
 import { openForUse } from '../service/operator.ts';

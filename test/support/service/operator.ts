@@ -1,13 +1,14 @@
 import { type AccountWriter, changeAccount } from '../../../src/accounts/change-account.ts';
-import { type IssuedKey, issueKey } from '../../../src/accounts/issue-key.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { type Config, loadConfig } from '../../../src/base/config/config.ts';
 import type { AccountCommand } from '../../../src/domain/account-commands.ts';
-import { type Engines, openEngines } from '../../../src/engines/engines.ts';
-import { waitUntilApplied } from '../../../src/operator/cli/command/wait-applied.ts';
+import { openEngines } from '../../../src/engines/engines.ts';
 import { webhookOptions } from '../../../src/operator/cli/commands/webhook-commands.ts';
 import { type ImportCounts, importTransactions } from '../../../src/operator/import/import-transactions.ts';
-import { setWebhook, type WebhookSet } from '../../../src/push/set-webhook.ts';
+import { type IssuedKey, issueKey } from '../../../src/operator/keys/issue-key.ts';
+import { setWebhook, type WebhookSet } from '../../../src/operator/keys/set-webhook.ts';
+import { waitUntilApplied } from '../../../src/operator/serve/wait-applied.ts';
+import type { Engines } from '../../../src/service/engines/engines.ts';
 import type { Env } from './commands.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
 import { assertOwn, faultOfOwner } from '../../../base/config/own-files.ts';
+import type { StoreState } from '../../../service/engines/engines.ts';
 import { MIGRATIONS as COORDINATION_MIGRATIONS } from '../coordination.ts';
 import { MIGRATIONS as DIRECTORY_MIGRATIONS } from '../directory-rows.ts';
 import { isDamage } from '../errors.ts';
@@ -44,12 +45,6 @@ export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
 export const RECREATED: ReadonlySet<EmbeddedFile> = new Set(['subscriptions', 'control', 'directory']);
 /** As a damaged file is named when it was put aside. */
 export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
-
-/**
- * Of a store before it is opened: opening one that is missing makes it, one of another version updates it, and one that
- * this user may only read leaves files beside it; one that is not this user's alone is refused. Opening a damaged one that is recreated puts it aside.
- */
-export type StoreState = 'missing' | 'of another version' | 'read-only' | 'damaged' | 'current';
 
 /** Larger files take too long to be read through by whoever looks. */
 export const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;

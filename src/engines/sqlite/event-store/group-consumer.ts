@@ -2,15 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../base/clock.ts';
 import { Signal } from '../../../base/signal.ts';
-import type { GroupConsumer, GroupEvent } from '../../../event-store/event-store.ts';
+import type { ConsumeOptions, GroupConsumer, GroupEvent } from '../../../event-store/event-store.ts';
 import type { CommitWatch } from '../commit-watch.ts';
 import type { SqliteGroup } from './group.ts';
 
-export interface SqliteGroupConsumerOptions {
+export interface SqliteGroupConsumerOptions extends ConsumeOptions {
   readonly group: SqliteGroup;
   readonly clock: Clock;
-  readonly bufferSize: number;
-  readonly signal: AbortSignal;
   /** Commits that may bring work: to the event store, and to the group's file. */
   readonly watches: readonly CommitWatch[];
   /** The clock may not run with real time: it is read this often at least. */
@@ -32,12 +30,13 @@ export class SqliteGroupConsumer implements GroupConsumer {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupEvent, void, undefined> {
-    const { group, bufferSize, signal, watches } = this.#options;
+    const { group, bufferSize, signal, watches, onState } = this.#options;
     const notify = (): void => this.#changed.notify();
     const waiting: GroupEvent[] = [];
     signal.addEventListener('abort', notify);
     try {
       if (!signal.aborted) for (const watch of watches) watch.add(this.#changed);
+      onState?.(undefined);
       while (!signal.aborted) {
         this.#changed.reset();
         const claim = await group.claim(this.#holder, bufferSize);

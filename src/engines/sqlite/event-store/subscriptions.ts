@@ -1,5 +1,6 @@
 import type { Clock } from '../../../base/clock.ts';
 import {
+  type ConsumeOptions,
   type GroupConsumer,
   type GroupSettings,
   type GroupStatus,
@@ -63,16 +64,12 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
   }
 
   /** The iteration rejects with `REFUSED` where there is no such group. */
-  consume(
-    group: string,
-    { bufferSize, signal }: { readonly bufferSize: number; readonly signal: AbortSignal },
-  ): GroupConsumer {
+  consume(group: string, options: ConsumeOptions): GroupConsumer {
     const clock = this.#clock;
     return new SqliteGroupConsumer({
       group: new SqliteGroup({ db: this.#db, store: this.#store, clock, group }),
       clock,
-      bufferSize,
-      signal,
+      ...options,
       lookAtClockMs: this.#lookAtClockMs,
       watches: [this.#store.commits, this.#commits],
       onReturned: () => this.#commits.notify(),

@@ -5,8 +5,7 @@ import { assertNoUnfinishedCopy } from '../../../accounts/unfinished-copy.ts';
 import type { Config } from '../../../base/config/config.ts';
 import type { Coordination } from '../../../base/coordination/coordination.ts';
 import { FuelError } from '../../../base/errors.ts';
-import type { StoreName } from '../../../engines/engines.ts';
-import { EMBEDDED_FILES, type StoreState } from '../../../engines/sqlite/data-dir/embedded-files.ts';
+import { EMBEDDED_FILES } from '../../../engines/sqlite/data-dir/embedded-files.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import { assertViewFits } from '../../../event-store/store-identity.ts';
@@ -15,6 +14,7 @@ import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import type { TransactionsView } from '../../../pull/view/transactions-view.ts';
 import { readStartedLog } from '../../../push/delivery-log.ts';
 import type { DeliveryQueue } from '../../../push/queue/delivery-queue.ts';
+import type { StoreName, StoreState } from '../../../service/engines/engines.ts';
 import { type Finding, right, some, wrong } from './check.ts';
 
 /** What exists of the stores. */

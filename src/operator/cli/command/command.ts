@@ -8,10 +8,10 @@ import { FuelError } from '../../../base/errors.ts';
 import { printable, printableLine, withoutKeys } from '../../../base/printable.ts';
 import { openEngines } from '../../../engines/engines.ts';
 import { type Column, headsText, rowText, type Section, sectionsText } from '../../answers/columns.ts';
+import { waitUntilApplied } from '../../serve/wait-applied.ts';
 import { type CommandEngines, commandEngines, hasStore } from './command-engines.ts';
 import { nameOption } from './options.ts';
 import { progressLine } from './progress.ts';
-import { waitUntilApplied } from './wait-applied.ts';
 
 /** What a command works with. Engines open on first use and are closed when the command ends. */
 export interface Session {

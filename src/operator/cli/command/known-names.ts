@@ -5,9 +5,9 @@ import { loadAccount, loadKey } from '../../../accounts/directory/load-directory
 import { FuelError } from '../../../base/errors.ts';
 import type { Account, AccountKey } from '../../../domain/account.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../../domain/values/date-time.ts';
-import type { Engines } from '../../../engines/engines.ts';
 import { isComplete } from '../../../pull/view/checkpoint.ts';
 import type { PageQuery } from '../../../pull/view/transactions-view.ts';
+import type { Engines } from '../../../service/engines/engines.ts';
 import { type Names, requirePrefix, unknownAccount, unknownKey, unknownName } from '../../answers/names.ts';
 import { audit } from '../../audit/audit.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { FuelError } from '../../../base/errors.ts';
 import type { DomainEventType } from '../../../domain/events.ts';
-import type { Engines } from '../../../engines/engines.ts';
+import type { Engines } from '../../../service/engines/engines.ts';
 import { requireRange } from '../../answers/filters.ts';
 import { type AuditLine, audit } from '../../audit/audit.ts';
 import { abortOnInterrupt, addCommand } from '../command/command.ts';

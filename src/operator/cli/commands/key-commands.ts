@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
-import { issueKey } from '../../../accounts/issue-key.ts';
 import { facts } from '../../answers/columns.ts';
 import { edgeKeyAnswer, KEY_COLUMNS, keyAnswer } from '../../answers/key.ts';
+import { issueKey } from '../../keys/issue-key.ts';
 import { addRewrapCommand } from '../accounts/rewrap-command.ts';
 import { addKeyChange } from '../command/change.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';

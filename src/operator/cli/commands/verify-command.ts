@@ -9,6 +9,7 @@ import { readStartedLog } from '../../../push/delivery-log.ts';
 import { projectionStatus } from '../../../service/ops/followers.ts';
 import { requireRange } from '../../answers/filters.ts';
 import { judgeInThreads, paysOff, type ThreadedJudges } from '../../serve/judge-in-threads.ts';
+import { threadsOfCommand } from '../../serve/threads.ts';
 import { readLog } from '../../verify/read-log.ts';
 import { repairDeliveries, withdrawnAmong } from '../../verify/repair-deliveries.ts';
 import { repairView } from '../../verify/repair-view.ts';
@@ -131,7 +132,8 @@ async function judgeLog(
   let after = 0;
   if (config.EVENTSTORE_URL === undefined && !options.explain && paysOff(head)) {
     const { damage, ...range } = scope;
-    const data = { config, scope: range, damage, withView: judges.view !== undefined, logStartedAtMs };
+    const host = threadsOfCommand(config);
+    const data = { host, scope: range, damage, withView: judges.view !== undefined, logStartedAtMs };
     await judgeInThreads(judges, { ...data, head, onProgress });
     after = head;
   }

@@ -24,8 +24,8 @@ export function addServeCommand(program: Command): void {
 async function serve(roles: readonly Role[]): Promise<number> {
   const config = loadConfig(process.env, 'serve', roles);
   // Loaded here: loading the servers takes longer than most commands run.
-  const [{ startService }, { faultsOfNamed }] = await Promise.all([
-    import('../../../service/service.ts'),
+  const [{ startProcess }, { faultsOfNamed }] = await Promise.all([
+    import('../../serve/start-process.ts'),
     import('../../serve/config-files.ts'),
   ]);
   const faults = await faultsOfNamed(config);
@@ -34,7 +34,7 @@ async function serve(roles: readonly Role[]): Promise<number> {
   for (const unknown of unknownSettings(process.env)) log.warn(unknown, unknownText(unknown));
   const signal = abortOnInterrupt();
   const asked = once(signal, 'abort').then(() => 'asked' as const);
-  const service = await startService({ config, roles, log, clock: systemClock, signal }).catch((error) => {
+  const service = await startProcess({ config, roles, log, clock: systemClock, signal }).catch((error) => {
     if (error !== signal.reason) throw error;
     return undefined;
   });

@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { bindStore } from '../../../../src/accounts/store-binding.ts';
 import { beginCopy } from '../../../../src/accounts/unfinished-copy.ts';
-import type { StoreName } from '../../../../src/engines/engines.ts';
-import type { StoreState } from '../../../../src/engines/sqlite/data-dir/embedded-files.ts';
 import { checkMissingStore, checkStore } from '../../../../src/operator/checks/checks/store.ts';
 import { claimDeliveryLog } from '../../../../src/push/delivery-log.ts';
+import type { StoreName, StoreState } from '../../../../src/service/engines/engines.ts';
 import { openProjection } from '../../../support/transactions/projector.ts';
 
 async function bound() {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { identifyCaller } from '../../src/accounts/caller.ts';
-import { loadDirectory } from '../../src/accounts/directory/load-directory.ts';
-import { issueKey, type KeyRequest } from '../../src/accounts/issue-key.ts';
-import { generateKey, matches } from '../../src/accounts/key-text.ts';
-import { MasterKeys } from '../../src/accounts/master-key.ts';
-import { formatDateTime } from '../../src/domain/values/date-time.ts';
-import { createNameLookup } from '../../src/push/targets/name-lookup.ts';
-import { opened } from '../support/accounts/account-samples.ts';
-import { parseKey } from '../support/accounts/parse-key.ts';
-import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { identifyCaller } from '../../../src/accounts/caller.ts';
+import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
+import { generateKey, matches } from '../../../src/accounts/key-text.ts';
+import { MasterKeys } from '../../../src/accounts/master-key.ts';
+import { formatDateTime } from '../../../src/domain/values/date-time.ts';
+import { issueKey, type KeyRequest } from '../../../src/operator/keys/issue-key.ts';
+import { createNameLookup } from '../../../src/push/targets/name-lookup.ts';
+import { opened } from '../../support/accounts/account-samples.ts';
+import { parseKey } from '../../support/accounts/parse-key.ts';
+import { openPushStores } from '../../support/deliveries/push-stores.ts';
 
 const masterKeys = new MasterKeys([Buffer.alloc(32, 1)]);
 const request: KeyRequest = {

@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Log } from '../../base/log.ts';
-import type { Engines } from '../../engines/engines.ts';
 import { createMailer } from '../../push/notices/mailer.ts';
 import { runNotifier } from '../../push/notices/notifier.ts';
+import type { Engines } from '../engines/engines.ts';
 
 /** The notices role. It waits for the mail server most of the time, so it needs no thread. */
 export async function runNotices({

@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { LiveProcess } from '../../../../src/base/coordination/coordination.ts';
-import { openSqliteCoordination } from '../../../../src/engines/sqlite/coordination.ts';
-import { openSqliteView } from '../../../../src/engines/sqlite/view/view.ts';
-import { waitUntilApplied } from '../../../../src/operator/cli/command/wait-applied.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
-import { temporaryFolder } from '../../../support/temporary-folder.ts';
-import { until } from '../../../support/waiting.ts';
+import type { LiveProcess } from '../../../src/base/coordination/coordination.ts';
+import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
+import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
+import { waitUntilApplied } from '../../../src/operator/serve/wait-applied.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { until } from '../../support/waiting.ts';
 
 const POSITION = 77;
 

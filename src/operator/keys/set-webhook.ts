@@ -1,11 +1,11 @@
-import { type AccountWriter, changeAccount } from '../accounts/change-account.ts';
-import { generateWebhookSecret } from '../accounts/key-text.ts';
-import type { MasterKeys } from '../accounts/master-key.ts';
-import type { Account } from '../domain/account.ts';
-import type { Ciphertext } from '../domain/account-events.ts';
-import type { WebhookCommand } from '../domain/webhook-commands.ts';
-import type { NameLookup } from './targets/name-lookup.ts';
-import { judgeTarget } from './targets/target.ts';
+import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
+import { generateWebhookSecret } from '../../accounts/key-text.ts';
+import type { MasterKeys } from '../../accounts/master-key.ts';
+import type { Account } from '../../domain/account.ts';
+import type { Ciphertext } from '../../domain/account-events.ts';
+import type { WebhookCommand } from '../../domain/webhook-commands.ts';
+import type { NameLookup } from '../../push/targets/name-lookup.ts';
+import { judgeTarget } from '../../push/targets/target.ts';
 
 export interface WebhookOptions {
   readonly url: string;

@@ -1,9 +1,9 @@
-import type { Account } from '../domain/account.ts';
-import type { AccountCommand } from '../domain/account-commands.ts';
-import type { Environment } from '../domain/account-events.ts';
-import { planWebhook, type WebhookOptions } from '../push/set-webhook.ts';
-import { type AccountWriter, changeAccount } from './change-account.ts';
-import { generateKey } from './key-text.ts';
+import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
+import { generateKey } from '../../accounts/key-text.ts';
+import type { Account } from '../../domain/account.ts';
+import type { AccountCommand } from '../../domain/account-commands.ts';
+import type { Environment } from '../../domain/account-events.ts';
+import { planWebhook, type WebhookOptions } from './set-webhook.ts';
 
 export interface KeyRequest {
   readonly accountId: number;

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { changeAccount } from '../../src/accounts/change-account.ts';
-import { issueKey } from '../../src/accounts/issue-key.ts';
-import { MasterKeys } from '../../src/accounts/master-key.ts';
-import { setWebhook, type WebhookOptions } from '../../src/push/set-webhook.ts';
-import { createNameLookup } from '../../src/push/targets/name-lookup.ts';
-import { KEY, keyIssued, opened, PREFIX } from '../support/accounts/account-samples.ts';
-import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { changeAccount } from '../../../src/accounts/change-account.ts';
+import { MasterKeys } from '../../../src/accounts/master-key.ts';
+import { issueKey } from '../../../src/operator/keys/issue-key.ts';
+import { setWebhook, type WebhookOptions } from '../../../src/operator/keys/set-webhook.ts';
+import { createNameLookup } from '../../../src/push/targets/name-lookup.ts';
+import { KEY, keyIssued, opened, PREFIX } from '../../support/accounts/account-samples.ts';
+import { openPushStores } from '../../support/deliveries/push-stores.ts';
 
 const masterKeys = new MasterKeys([Buffer.alloc(32, 1)]);
 const SECRET = /^[A-Za-z0-9]{43}$/;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
-import type { CheckedEngine } from '../../../src/service/ops/engine-health.ts';
-import { EngineHealth } from '../../../src/service/ops/engine-health.ts';
+import type { CheckedEngine } from '../../../src/service/engines/engine-health.ts';
+import { EngineHealth } from '../../../src/service/engines/engine-health.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { memoryLog } from '../../support/service/api.ts';
 
@@ -22,10 +22,10 @@ function engines() {
 }
 
 describe('what is known of the engines', () => {
-  test('is by name whether each answers, asked at once', async () => {
+  test('is by name whether each answers or why not, asked at once', async () => {
     const { health, unavailable } = engines();
     unavailable.add('eventstoredb');
-    expect(await health.state()).toEqual({ eventstoredb: false, mongodb: true });
+    expect(await health.state()).toEqual({ eventstoredb: 'eventstoredb does not answer', mongodb: true });
   });
 
   test('is nothing where everything is embedded', async () => {
@@ -44,7 +44,7 @@ describe('what is known of the engines', () => {
     expect(await health.state()).toEqual({ eventstoredb: true, mongodb: true });
     expect(asked).toHaveLength(2);
     clock.advance(1);
-    expect(await health.state()).toEqual({ eventstoredb: true, mongodb: false });
+    expect(await health.state()).toEqual({ eventstoredb: true, mongodb: 'mongodb does not answer' });
     expect(asked).toHaveLength(4);
   });
 

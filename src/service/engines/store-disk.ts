@@ -1,7 +1,7 @@
-import type { Config } from '../base/config/config.ts';
-import { PROCESS_MAX_AGE_MS } from '../base/coordination/process-report.ts';
-import { type DiskState, readDisk } from '../base/disk/disk.ts';
-import type { Engines } from '../engines/engines.ts';
+import type { Config } from '../../base/config/config.ts';
+import { PROCESS_MAX_AGE_MS } from '../../base/coordination/process-report.ts';
+import { type DiskState, readDisk } from '../../base/disk/disk.ts';
+import type { Engines } from './engines.ts';
 
 /** The disk of the embedded files, with how long pulls are answered without it; `undefined` where servers have all. */
 export function storeDisk(

@@ -1,38 +1,58 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Directory } from '../../../projections/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
-import type { DiskState } from '../../base/disk/disk.ts';
 import { FuelError } from '../../base/errors.ts';
-import type { Engines } from '../../engines/engines.ts';
 import { readThroughSoon } from '../../engines/sqlite/data-dir/embedded-files.ts';
 import { refusalAnswer } from '../../pull/answers.ts';
 import { generatedCertificate } from '../../pull/server/certificate.ts';
 import { damagedEvents } from '../../pull/view/damaged-events.ts';
-import type { Metrics } from '../../service/ops/metrics.ts';
+import type { OperatorSide, RunningProcess } from '../../service/service.ts';
+import { Console } from '../console/console.ts';
 import type { ConsoleParts, Proof } from '../console/figures/parts.ts';
 import { DAY_MS } from './day.ts';
+import { startNightly, verifyInThread } from './nightly.ts';
 
-export interface ConsoleSources {
-  readonly config: Config;
-  readonly roles: readonly string[];
-  readonly clock: Clock;
-  readonly engines: Engines;
-  readonly metrics: Metrics;
-  readonly directory: Directory;
-  /** Of this process. */
-  readonly id: string;
-  readonly startedAtMs: number;
-  readonly readiness: ConsoleParts['readiness'];
-  readonly disk: (() => Promise<DiskState>) | undefined;
-  readonly lastProof: () => Proof | undefined;
+/**
+ * What operators have in every process: the console, and where the view is written also the nightly verification, since
+ * what it repairs there; the deliveries that it stores are sent by whoever has the webhooks.
+ */
+export function operatorSide(config: Config, clock: Clock): OperatorSide {
+  let console: Console | undefined;
+  return {
+    pages(readiness) {
+      const hosts = config.FUEL_OPS_HOSTS ?? [];
+      console = new Console({ hosts, environment: config.FUEL_ENVIRONMENT, clock, readiness });
+      return console.handle;
+    },
+    start(running) {
+      let lastProof: Proof | undefined;
+      console?.serve(consoleParts(running, () => lastProof));
+      if (!running.roles.includes('projector')) return [];
+      const { engines, host, log, metrics } = running;
+      const nightly = startNightly({
+        coordination: engines.coordination(),
+        holder: host.holder,
+        log,
+        verify: (signal) => verifyInThread(host, signal),
+        onRepaired(repaired) {
+          lastProof = { atMs: clock.now(), ...repaired };
+          metrics.agreementRepairs.inc({ what: 'view' }, repaired.view);
+          metrics.agreementRepairs.inc({ what: 'deliveries' }, repaired.deliveries);
+        },
+      });
+      return [{ name: 'nightly verification', stop: () => nightly.stop() }];
+    },
+  };
 }
 
 /** What the operator's console reads of this process and its stores. */
-export function consoleParts({ config, engines, metrics, disk, ...rest }: ConsoleSources): ConsoleParts {
+function consoleParts(running: RunningProcess, lastProof: () => Proof | undefined): ConsoleParts {
+  const { config, engines, metrics, disk, host, roles } = running;
   return {
-    ...rest,
+    ...running,
+    id: host.holder,
+    lastProof,
     environment: config.FUEL_ENVIRONMENT,
     retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
     store: engines.store(),
@@ -48,8 +68,8 @@ export function consoleParts({ config, engines, metrics, disk, ...rest }: Consol
     damage: async () =>
       readThroughSoon(config)
         ? damagedEvents(engines.store(), () => engines.view())
-        : (rest.lastProof()?.damage ?? []),
-    certificateEndsAtMs: () => certificateEndsAtMs(config, rest.roles),
+        : (lastProof()?.damage ?? []),
+    certificateEndsAtMs: () => certificateEndsAtMs(config, roles),
     statusOf: (code) => refusalAnswer({ code }, '').status,
   };
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { isUnavailable } from '../../base/errors.ts';
+import { isUnavailable, reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 
@@ -33,15 +33,15 @@ const FRESH_MS = 1_000;
 export class EngineHealth {
   readonly #engines: readonly CheckedEngine[];
   readonly #clock: Clock;
-  #checked: { readonly atMs: number; readonly state: Promise<Record<string, boolean>> } | undefined;
+  #checked: { readonly atMs: number; readonly state: Promise<Record<string, true | string>> } | undefined;
 
   constructor(engines: readonly CheckedEngine[], clock: Clock) {
     this.#engines = engines;
     this.#clock = clock;
   }
 
-  /** By name, whether each answers; empty if everything is embedded. Takes two seconds at most. */
-  state(): Promise<Readonly<Record<string, boolean>>> {
+  /** By name, whether each answers, or why not; empty if everything is embedded. Takes two seconds at most. */
+  state(): Promise<Readonly<Record<string, true | string>>> {
     const nowMs = this.#clock.now();
     if (this.#checked === undefined || nowMs - this.#checked.atMs > FRESH_MS) {
       this.#checked = { atMs: nowMs, state: this.#check() };
@@ -57,15 +57,15 @@ export class EngineHealth {
     signal.throwIfAborted();
   }
 
-  async #check(): Promise<Record<string, boolean>> {
+  async #check(): Promise<Record<string, true | string>> {
     const states = await Promise.all(
-      this.#engines.map(async ({ name, check }): Promise<[string, boolean]> => {
+      this.#engines.map(async ({ name, check }): Promise<[string, true | string]> => {
         try {
           await check();
           return [name, true];
         } catch (error) {
           if (!isUnavailable(error)) throw error;
-          return [name, false];
+          return [name, reasonOf(error)];
         }
       }),
     );

@@ -3,24 +3,27 @@ import { writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { getTasks } from 'node-cron';
+import { Registry } from 'prom-client';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DirectoryReach } from '../../../src/accounts/directory/reach.ts';
 import { bindStore, trustMasterKey } from '../../../src/accounts/store-binding.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/base/config/config.ts';
 import { silentLog } from '../../../src/base/log.ts';
-import { type Engines, openEngines } from '../../../src/engines/engines.ts';
+import { openEngines } from '../../../src/engines/engines.ts';
 import type {
   EventStore,
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
-import type { AttemptReport } from '../../../src/service/ops/delivery-metrics.ts';
-import { EVENT_STORE } from '../../../src/service/ops/engine-health.ts';
-import { AttemptMeter } from '../../../src/service/roles/attempt-meter.ts';
-import { startWebhooks } from '../../../src/service/roles/role-threads.ts';
-import { runWebhooks } from '../../../src/service/roles/run-webhooks.ts';
+import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
+import { deliveryMetrics } from '../../../src/push/delivery-metrics.ts';
+import { EVENT_STORE } from '../../../src/service/engines/engine-health.ts';
+import type { Engines } from '../../../src/service/engines/engines.ts';
+import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
+import { runWebhooks } from '../../../src/service/roles/webhooks.ts';
+import { startJob } from '../../../src/service/threads/start-job.ts';
 import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { answerWith, WebhookReceiver } from '../../support/deliveries/webhook-receiver.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
@@ -102,17 +105,18 @@ async function machine() {
     const { promise: connected, resolve } = Promise.withResolvers<void>();
     const moved: number[] = [];
     let connectedAfter: number | undefined;
-    const meter = new AttemptMeter();
+    const registry = new Registry();
+    const metrics = deliveryMetrics(registry);
     const ended = runWebhooks({
       config,
-      meter,
+      metrics,
       engines: on,
       log: silentLog,
       holder: 'this',
       directory: undefined,
       signal: stopping.signal,
-      onCaughtUp: () => undefined,
-      onConnected: () => {
+      onState: (missing) => {
+        if (missing !== undefined) return;
         connectedAfter = moved.at(-1);
         resolve();
       },
@@ -124,7 +128,7 @@ async function machine() {
       await ended.catch(() => undefined);
     };
     runs.push(stop);
-    return { ended, connected, stop, moved, meter, connectedAfter: () => connectedAfter };
+    return { ended, connected, stop, moved, registry, connectedAfter: () => connectedAfter };
   };
   const switchOff = (prefix: string) =>
     operator.change(ACCOUNT, { type: 'SwitchKeyOff', accountId: ACCOUNT, prefix, reason: 'x' });
@@ -176,23 +180,26 @@ describe('the webhooks role', () => {
     });
     await m.provision();
     await m.record(501);
-    const { meter } = m.start();
+    const { registry } = m.start();
+    const counted = async () => (await registry.metrics()).split('\n');
     await asked;
-    expect(meter.take()).toMatchObject({ attempts: [], inFlight: 1 });
+    expect(await counted()).toContain('fuel_deliveries_in_flight 1');
     answer();
     await m.settled('failed');
     m.receiver.answer(PATH, answerWith(200));
     const [only] = await m.listed();
     await m.engines.queue().redeliver(only?.id ?? '', { force: false, dueAtMs: Date.now() });
     await m.settled('delivered');
-    const { attempts, durationsSeconds, redeliveries, inFlight } = meter.take();
-    expect(attempts).toEqual([
-      { outcome: 'failed', kind: 'status', count: 3 },
-      { outcome: 'delivered', kind: '', count: 1 },
-    ]);
-    expect([durationsSeconds.length, redeliveries, inFlight]).toEqual([4, 1, 0]);
-    expect(Math.max(...durationsSeconds)).toBeLessThan(1);
-    expect(meter.take()).toMatchObject({ attempts: [], redeliveries: 0, durationsSeconds: { length: 0 } });
+    expect(await counted()).toEqual(
+      expect.arrayContaining([
+        'fuel_delivery_attempts_total{outcome="failed",kind="status"} 3',
+        'fuel_delivery_attempts_total{outcome="delivered",kind=""} 1',
+        'fuel_delivery_attempt_duration_seconds_bucket{le="1"} 4',
+        'fuel_delivery_attempt_duration_seconds_count 4',
+        'fuel_redeliveries_total 1',
+        'fuel_deliveries_in_flight 0',
+      ]),
+    );
   });
 
   test('waits before each further attempt as its settings say', async () => {
@@ -324,19 +331,25 @@ describe('the webhooks role', () => {
     });
     await m.provision();
     await m.record(501);
-    const reports: AttemptReport[] = [];
-    const webhooks = startWebhooks(
-      { config: { ...m.config, FUEL_LOG_LEVEL: 'fatal' }, holder: 'this', directory: undefined },
-      () => undefined,
-      { deliveries: { add: (report) => void reports.push(report) }, loopDelay: () => undefined },
-    );
+    let counted: MetricsJson = [];
+    const host = {
+      entry: THREAD_ENTRY,
+      config: { ...m.config, FUEL_LOG_LEVEL: 'fatal' as const },
+      holder: 'this',
+    };
+    const webhooks = startJob(host, {
+      ...{ job: 'webhooks', data: { directory: undefined }, memory: { youngMb: 24, oldMb: 128 } },
+      onMetrics: (metrics) => {
+        counted = metrics;
+      },
+    });
     onTestFinished(() => webhooks.stop());
     await asked.promise;
     const stopped = webhooks.stop();
     answering.resolve();
     await stopped;
-    const attempts = reports.flatMap((report) => report.attempts);
-    expect(attempts).toEqual([{ outcome: 'delivered', kind: '', count: 1 }]);
+    const attempts = counted.find(({ name }) => name === 'fuel_delivery_attempts_total')?.values;
+    expect(attempts).toMatchObject([{ labels: { outcome: 'delivered', kind: '' }, value: 1 }]);
   });
 
   test('on a remote event store waits for its own directory, and so tells how far that is', async () => {

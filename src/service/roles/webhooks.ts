@@ -7,8 +7,8 @@ import { assertSecretsReadable } from '../../accounts/store-binding.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted } from '../../base/pause.ts';
-import type { Engines } from '../../engines/engines.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
+import type { DeliveryMetrics } from '../../push/delivery-metrics.ts';
 import { Dispatcher } from '../../push/dispatch/dispatcher.ts';
 import { attemptRandom, retryDelayMs } from '../../push/dispatch/retry-schedule.ts';
 import { systemScheduler } from '../../push/dispatch/scheduler.ts';
@@ -20,8 +20,9 @@ import { createRequests } from '../../push/message/requests.ts';
 import { startRetention } from '../../push/retention.ts';
 import { configuredSender } from '../../push/sender/configured-sender.ts';
 import type { Sender } from '../../push/sender/sender-port.ts';
-import { EVENT_STORE } from '../ops/engine-health.ts';
-import type { AttemptMeter } from './attempt-meter.ts';
+import { EVENT_STORE } from '../engines/engine-health.ts';
+import type { Engines } from '../engines/engines.ts';
+import type { Job } from '../threads/job.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -34,30 +35,39 @@ export interface WebhooksRun {
   readonly signal: AbortSignal;
   /** What the main thread's directory has started from, if anything. */
   readonly directory: SharedRows | undefined;
-  readonly onCaughtUp: () => void;
-  /** Called when the subscription is connected and the directory has caught up. */
-  readonly onConnected: () => void;
+  /** Called with what is missing until the subscription is connected and the directory has caught up; then with `undefined`. */
+  readonly onState: (missing: string | undefined) => void;
   readonly onMoved: (position: number) => void;
-  readonly meter: AttemptMeter;
+  readonly metrics: DeliveryMetrics;
 }
+
+/** The role `webhooks`: receivers have half a second to answer, and the API must not delay the measurement. */
+export const webhooks: Job<{ readonly directory: SharedRows | undefined }> = (context, { directory }) =>
+  runWebhooks({
+    ...context,
+    directory,
+    onState: (missing) => context.report({ kind: 'ready', missing }),
+    onMoved: (position) => context.report({ kind: 'moved', position }),
+    metrics: context.metrics.deliveries,
+  });
 
 /**
  * The webhooks role: creates deliveries from events and sends them, until `signal` aborts; then no attempt begins, and
  * those in progress are recorded. Rejects with the error of the event store or the subscription.
  */
 export async function runWebhooks(run: WebhooksRun): Promise<void> {
-  const sender = run.meter.over(await configuredSender(run.config));
+  const sender = run.metrics.over(await configuredSender(run.config));
   const ended = new AbortController();
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // ends last: attempts are judged by the directory until their end
   const parts = createParts(run, { sender, following: following.signal });
   const { directory, masterKeys, dispatcher, live, fanOut } = parts;
-  const { config, engines, log, onCaughtUp, onConnected } = run;
+  const { config, engines, log, onState } = run;
   const directoryEnded = live.run();
+  onState('the directory of the webhooks has not caught up');
   try {
     await Promise.race([live.whenCaughtUp, directoryEnded, aborted(until)]);
     if (!until.aborted) {
-      onCaughtUp();
       await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
       dispatcher.start();
       const retentionMs = config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS;
@@ -67,7 +77,7 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
         fanOut,
         log,
         signal: until,
-        onConnected,
+        onState,
       });
       try {
         await Promise.race([fanningOut, directoryEnded, dispatcher.failed]);
@@ -100,8 +110,8 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     environment,
     sender: own.sender,
     requestFor(delivery, webhook) {
-      run.meter.attempting(delivery);
-      return run.meter.signed(() => requestFor(delivery, webhook));
+      run.metrics.attempting(delivery);
+      return run.metrics.signed(() => requestFor(delivery, webhook));
     },
     retryDelayMs({ id, cycle, attemptNumber: before }) {
       const attemptNumber = before + 1;

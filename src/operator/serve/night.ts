@@ -1,0 +1,25 @@
+import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import type { Job } from '../../service/threads/job.ts';
+import { verifyLastDays } from '../verify/verify-last-days.ts';
+import { DAY_MS } from './day.ts';
+
+/** One nightly verification; its result is what it repaired. */
+export const night: Job<undefined> = async ({ config, engines, clock, log, signal, report }) => {
+  const store = engines.store();
+  try {
+    const directory = await loadDirectory(store, engines.directory());
+    const repaired = await verifyLastDays({
+      store,
+      view: engines.view(),
+      queue: () => engines.queue(),
+      accountIds: [...directory.accounts()].map(({ id }) => id),
+      environment: config.FUEL_ENVIRONMENT,
+      retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
+      author: { actor: 'system', command: 'nightly verification' },
+      ...{ clock, log, signal },
+    });
+    report({ kind: 'result', value: repaired });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+};

@@ -1,0 +1,12 @@
+import { openEngines } from '../../engines/engines.ts';
+import { type Service, type ServiceOptions, startService } from '../../service/service.ts';
+import { operatorSide } from './operator-side.ts';
+import { THREAD_ENTRY } from './threads.ts';
+
+/** Starts a process of the service with the engines that its configuration selects, and with what operators need in it. */
+export function startProcess(
+  options: Omit<ServiceOptions, 'openEngines' | 'entry' | 'operator'>,
+): Promise<Service> {
+  const operator = operatorSide(options.config, options.clock);
+  return startService({ ...options, openEngines, entry: THREAD_ENTRY, operator });
+}

@@ -1,0 +1,14 @@
+import { openEngines } from '../../engines/engines.ts';
+import { type Jobs, runJob } from '../../service/threads/job.ts';
+
+/** Every thread of a process or command begins here. */
+const JOBS: Jobs = {
+  projector: async () => (await import('../../service/roles/projector.ts')).projector,
+  rebuild: async () => (await import('../../service/roles/rebuild.ts')).rebuild,
+  webhooks: async () => (await import('../../service/roles/webhooks.ts')).webhooks,
+  api: async () => (await import('../../service/api/api-job.ts')).api,
+  night: async () => (await import('./night.ts')).night,
+  judge: async () => (await import('./judge.ts')).judge,
+};
+
+await runJob(JOBS, openEngines);

@@ -1,0 +1,9 @@
+import type { Config } from '../../base/config/config.ts';
+import type { ThreadHost } from '../../service/threads/job.ts';
+
+export const THREAD_ENTRY = new URL('./thread.ts', import.meta.url);
+
+/** Where the threads of a command begin. */
+export function threadsOfCommand(config: Config): ThreadHost {
+  return { entry: THREAD_ENTRY, config, holder: `fuel-${process.pid}` };
+}

@@ -1,0 +1,80 @@
+import { Directory } from '../../../projections/directory.ts';
+import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
+import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
+import { aborted } from '../../base/pause.ts';
+import type { Certificate } from '../../pull/server/certificate.ts';
+import { accessState, missingForAccess } from '../ops/availability.ts';
+import { Standing } from '../ops/standing.ts';
+import type { Job } from '../threads/job.ts';
+import { createApiServer, GRACE_MS, type SharedApi } from './api-server.ts';
+import { isMember } from './is-member.ts';
+
+export interface ApiJobData {
+  readonly address: { readonly host: string; readonly port: number };
+  readonly pem: Certificate | undefined;
+  readonly shared: SharedApi;
+  readonly standing: SharedArrayBuffer;
+  /** What the main thread's directory has started from, if anything. */
+  readonly directory: SharedRows | undefined;
+}
+
+const READY_EVERY_MS = 1_000;
+
+/** One more thread that answers the pull API: its own directory, view and listener on the port of the others. */
+export const api: Job<ApiJobData> = async (
+  context,
+  { address, pem, shared, standing: memory, directory: started },
+) => {
+  const { config, engines, clock, log, metrics, signal, report } = context;
+  const following = new AbortController();
+  const live = new LiveDirectory({
+    ...{
+      store: engines.store(),
+      directory: new Directory(),
+      shared: started,
+    },
+    ...{ clock, log, signal: following.signal },
+    onMoved(position) {
+      report({ kind: 'moved', position });
+      reportReady();
+    },
+  });
+  const { directory } = live;
+  const standing = new Standing(memory);
+  const conditions = {
+    ...{ live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, standing },
+    isMember: () => isMember({ standing, engines }, directory.position),
+  };
+  const availability = () => accessState(conditions);
+  let reported: string | undefined = 'it starts';
+  const reportReady = (): void => {
+    const missing = missingForAccess(conditions);
+    if (missing === reported) return;
+    reported = missing;
+    report({ kind: 'ready', missing });
+  };
+  const server = createApiServer({
+    config,
+    engines,
+    directory,
+    availability,
+    metrics,
+    log,
+    clock,
+    pem,
+    shared,
+  });
+  context.onTold((renewed) => server.reload(renewed as Certificate));
+  const judging = setInterval(reportReady, READY_EVERY_MS);
+  const directoryEnded = live.run();
+  try {
+    await server.listen(address);
+    report({ kind: 'listening' });
+    await Promise.race([aborted(signal), directoryEnded]);
+  } finally {
+    clearInterval(judging);
+    await server.stop(GRACE_MS);
+    following.abort();
+    await directoryEnded.catch(() => undefined); // reported by the race
+  }
+};
