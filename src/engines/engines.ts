@@ -154,12 +154,9 @@ function embeddedEvents(given: Given, opening: Opening): EventEngine {
 function embeddedView(given: Given, opening: Opening): ViewEngine {
   const { config, clock } = given;
   const at = (name: string) => embeddedFile(config, clock, name);
-  const queue = opening.once(() => openSqliteDeliveryQueue(at(EMBEDDED_FILES.deliveries)));
   return {
     view: opening.once(() => openSqliteView(at(EMBEDDED_FILES.transactions))),
-    queue,
-    deliveryLog: () => queue().copy(),
-    deliveryReads: () => queue().bounded,
+    queue: opening.once(() => openSqliteDeliveryQueue(at(EMBEDDED_FILES.deliveries))),
     coordination: opening.once(() => openSqliteCoordination(recreated(given, 'control'))),
     directory: opening.once(() => sealed(openSqliteDirectoryRows(recreated(given, 'directory')), config)),
     rateWindows: (memory) => createMemoryRateWindows({ memory }),
@@ -214,7 +211,6 @@ async function mongoDb(
   ]);
   const connect = opening.once(() => new MongoConnection({ url, database: config.MONGODB_DATABASE }));
   remote.push({ name: 'mongodb', check: () => connect().ping(), describe: () => connect().describe() });
-  const queue = opening.once(() => queues.openMongoDeliveryQueue({ connection: connect(), clock }));
   const plans = {
     view: views.PLAN,
     queue: DELIVERIES_PLAN,
@@ -224,9 +220,7 @@ async function mongoDb(
   return {
     state: (name) => preparedState(connect(), plans[name]),
     view: opening.once(() => views.openMongoView({ connection: connect(), clock })),
-    queue,
-    deliveryLog: queue,
-    deliveryReads: () => queue().bounded,
+    queue: opening.once(() => queues.openMongoDeliveryQueue({ connection: connect(), clock })),
     coordination: opening.once(() => coordinations.openMongoCoordination({ connection: connect() })),
     directory: opening.once(() =>
       sealed(directories.openMongoDirectoryRows({ connection: connect() }), config),

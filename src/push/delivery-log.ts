@@ -5,7 +5,7 @@ import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
 import { decodeStrict } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { newEvent } from '../event-store/new-event.ts';
-import type { DeliveryQueue } from './queue/delivery-queue.ts';
+import type { DeliveryReads } from './queue/delivery-queue.ts';
 
 const AUTHOR = { actor: 'system', command: 'webhooks start' };
 
@@ -16,7 +16,7 @@ const AUTHOR = { actor: 'system', command: 'webhooks start' };
  */
 export async function claimDeliveryLog(
   store: EventStore,
-  queue: Pick<DeliveryQueue, 'logId'>,
+  queue: Pick<DeliveryReads, 'logId'>,
   clock: Clock,
 ): Promise<void> {
   const { id, startedAtMs } = await queue.logId();
@@ -36,6 +36,14 @@ export async function claimDeliveryLog(
     const expected = last?.revision ?? 'none'; // of several processes that start at once, one records it
     await store.append([{ stream: OPERATIONS_STREAM, expected, events: [event] }]);
   }
+}
+
+/** Of a log with deliveries that is to get the name of another one. */
+export function renameRefused(own: string, name: string): FuelError {
+  return new FuelError(
+    'REFUSED',
+    `the delivery log ${own} holds deliveries: it can't become the log ${name}, use an empty one`,
+  );
 }
 
 /** What the stream `operations` says of the delivery log. */

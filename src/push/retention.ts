@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { schedule } from 'node-cron';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
-import type { DeliveryQueue } from './queue/delivery-queue.ts';
+import type { DeliveryControl } from './queue/delivery-queue.ts';
 
 const EVERY_HOUR = '23 * * * *';
 const BATCH = 100;
@@ -11,7 +11,7 @@ const CLOCK_SKEW_MS = 86_400_000;
 const PAUSE_MS = 20; // leaves the store to attempts between two batches
 
 export interface RetentionOptions {
-  readonly queue: Pick<DeliveryQueue, 'purge' | 'purgeWithdrawals'>;
+  readonly queue: Pick<DeliveryControl, 'purge' | 'purgeWithdrawals'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly retentionMs: number;

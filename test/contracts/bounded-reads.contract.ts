@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { BoundedReads } from '../../src/push/queue/bounded-reads.ts';
 import type {
   DeliveryFilter,
   DeliveryPlace,
@@ -15,19 +14,15 @@ import {
   retryAt,
   TIMEOUT,
 } from '../support/deliveries/deliveries.ts';
-
-interface ReadsUnderTest {
-  /** Empty. */
-  readonly queue: DeliveryQueue & { readonly bounded: BoundedReads };
-}
+import { listed } from '../support/deliveries/listed.ts';
 
 /** What is read of the delivery log again and again while the service runs. `open` gives an empty log. */
-export function boundedReadsContract(open: () => Promise<ReadsUnderTest>): void {
+export function boundedReadsContract(open: () => Promise<{ readonly queue: DeliveryQueue }>): void {
   const opened = async (...enqueued: readonly NewDelivery[]) => {
     const { queue } = await open();
     onTestFinished(() => queue.close());
     await queue.enqueue(enqueued);
-    return { queue, reads: queue.bounded };
+    return { queue, reads: queue };
   };
   const claimed = async (queue: DeliveryQueue, prefix?: string) =>
     queue.claim(claimOptions(9_000, { laneCapacity: (lane) => ((prefix ?? lane) === lane ? 100 : 0) }));
@@ -71,7 +66,7 @@ export function boundedReadsContract(open: () => Promise<ReadsUnderTest>): void 
     test('and those after it are the list of every filter, however little is read for one', async () => {
       const { queue, reads } = await sampled();
       for (const filter of filters) {
-        const wanted = (await queue.list(filter, { limit: 100 })).map(({ id }) => id);
+        const wanted = (await listed(queue, filter)).map(({ id }) => id);
         for (const [limit, maxRead] of [
           [3, 100],
           [3, 2],
@@ -148,20 +143,16 @@ export function boundedReadsContract(open: () => Promise<ReadsUnderTest>): void 
   test('the backlog of a lane is its own, counted up to the limit, with when the first is due', async () => {
     const mine = Array.from({ length: 5 }, (_, n) => newDelivery(n, { createdAtMs: 1_000 + n }));
     const { queue, reads } = await opened(...mine, newDelivery(1, { prefix: 'bbbbbbbbbb' }));
-    expect(await reads.laneBacklog('aaaaaaaaaa', 9)).toEqual({ pending: 5, held: 0, nextDueAtMs: 1_000 });
-    expect(await reads.laneBacklog('aaaaaaaaaa', 3)).toMatchObject({ pending: 3 });
+    expect(await reads.backlog(9, 'aaaaaaaaaa')).toEqual({
+      pending: 5,
+      held: 0,
+      failingLanes: 0,
+      nextDueAtMs: 1_000,
+    });
+    expect(await reads.backlog(3, 'aaaaaaaaaa')).toMatchObject({ pending: 3 });
     await queue.report((await claimed(queue, 'aaaaaaaaaa')).map(held));
-    expect(await reads.laneBacklog('aaaaaaaaaa', 9)).toEqual({ pending: 0, held: 5, nextDueAtMs: undefined });
-    expect(await reads.laneBacklog('cccccccccc', 9)).toEqual({ pending: 0, held: 0, nextDueAtMs: undefined });
-  });
-
-  test('after it was closed every call is refused', async () => {
-    const { queue, reads } = await opened(newDelivery(1));
-    await queue.close();
-    const closed = { code: 'STORE_CLOSED' };
-    await expect(reads.page({}, { limit: 1, maxRead: 1 })).rejects.toMatchObject(closed);
-    await expect(reads.failingLanes(1)).rejects.toMatchObject(closed);
-    await expect(reads.attempts('aaaaaaaaaa', { deliveries: 1, maxRead: 1 })).rejects.toMatchObject(closed);
-    await expect(reads.laneBacklog('aaaaaaaaaa', 1)).rejects.toMatchObject(closed);
+    const none = { failingLanes: 0, nextDueAtMs: undefined };
+    expect(await reads.backlog(9, 'aaaaaaaaaa')).toEqual({ ...none, pending: 0, held: 5 });
+    expect(await reads.backlog(9, 'cccccccccc')).toEqual({ ...none, pending: 0, held: 0 });
   });
 }

@@ -5,9 +5,11 @@ import type {
   DeliveryQueue,
   DeliverySummary,
   NewDelivery,
+  StoredDelivery,
 } from '../../src/push/queue/delivery-queue.ts';
 import {
   attemptOf,
+  claimOf,
   claimOptions,
   delivered,
   failed,
@@ -16,7 +18,10 @@ import {
   retryAt,
   SUCCESS,
 } from '../support/deliveries/deliveries.ts';
+import { countByState, listed } from '../support/deliveries/listed.ts';
 import { openQueue, type QueueUnderTest } from '../support/deliveries/queue-under-test.ts';
+
+const HEALTHY = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
 
 /** What is read of the log, and what is kept of it. `open` gives an empty log; the suite closes it. */
 export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
@@ -42,10 +47,12 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const { queue } = await opened(...sample);
       const all = newestFirst(sample);
       for (let after = 0; after < all.length; after++) {
-        const page = await queue.list({}, { limit: 3, after: sorted(sample)[after] });
-        expect(page.map(({ id }) => id)).toEqual(all.slice(after + 1, after + 4));
+        const { deliveries, next } = await queue.page({}, { limit: 3, after: sorted(sample)[after] });
+        const ids = deliveries.map(({ id }) => id);
+        expect(ids).toEqual(all.slice(after + 1, after + 4));
+        expect(next?.id).toBe(after + 4 < all.length ? ids.at(-1) : undefined);
       }
-      expect(await queue.list({}, { limit: 0 })).toEqual([]);
+      expect(await queue.page({}, { limit: 0 })).toEqual({ deliveries: [], next: undefined });
     });
 
     test('continues after a delivery that was removed after its retention meanwhile', async () => {
@@ -56,10 +63,12 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       expect(await queue.purge(Number.MAX_SAFE_INTEGER, 10)).toBe(1);
       const all = newestFirst(sample);
       const after = all.slice(all.indexOf(first.id) + 1);
-      expect((await queue.list({}, { limit: 20, after: first })).map(({ id }) => id)).toEqual(after);
+      expect((await queue.page({}, { limit: 20, after: first })).deliveries.map(({ id }) => id)).toEqual(
+        after,
+      );
     });
 
-    test('lists and counts what a filter selects, in every combination', async () => {
+    test('lists what a filter selects, in every combination', async () => {
       const { queue, claim } = await opened(...sample);
       const claimed = await claim(2_000);
       await queue.report(
@@ -70,7 +79,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
         }),
       );
       await queue.withdraw((claimed[3] as ClaimedDelivery).transactionId, 3_000);
-      const summaries = await queue.list({}, { limit: 100 });
+      const summaries = await listed(queue);
       const filters = [undefined, 'pending', 'held', 'delivered', 'failed', 'withdrawn'].flatMap((state) =>
         [{}, { prefix: 'aaaaaaaaaa' }, { accountId: 8 }, { transactionId: 4 }].flatMap((whose) =>
           [{}, { sinceMs: 1_001 }, { untilMs: 1_001 }, { sinceMs: 1_001, untilMs: 1_001 }].map((range) => ({
@@ -90,19 +99,14 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
             summary.createdAtMs >= (sinceMs ?? 0) &&
             summary.createdAtMs <= (untilMs ?? Infinity),
         );
-        expect(await queue.list(filter, { limit: 100 }), JSON.stringify(filter)).toEqual(expected);
-        const counts = await queue.countByState(filter);
-        expect(Object.values(counts).reduce((sum, count) => sum + count)).toBe(expected.length);
-        for (const { state } of expected) {
-          expect(counts[state]).toBe(expected.filter((summary) => summary.state === state).length);
-        }
+        expect(await listed(queue, filter), JSON.stringify(filter)).toEqual(expected);
       }
     });
 
     test('shows summaries without record and attempts', async () => {
       const { queue } = await opened(one);
       const { record: _, attempts: __, ...summary } = (await queue.find(one.id)) ?? {};
-      expect(await queue.list({}, { limit: 1 })).toEqual([summary]);
+      expect(await listed(queue)).toEqual([summary]);
     });
 
     test('finds the deliveries of any transactions, and walks the transactions that have some', async () => {
@@ -111,7 +115,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const { queue, claim } = await opened(...sample);
       await queue.report((await claim(1_000)).slice(1).map(held));
       const found = await queue.ofTransactions([9, 5, 404]);
-      const summaries = await queue.list({}, { limit: 10 });
+      const summaries = await listed(queue);
       expect(found.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
         summaries
           .filter(({ transactionId }) => transactionId === 5 || transactionId === 9)
@@ -161,7 +165,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       expect(await queue.find(b.id)).toBeUndefined();
       expect(await queue.purge(3_250, 10)).toBe(0);
       expect(await queue.purge(Number.MAX_SAFE_INTEGER, 10)).toBe(1);
-      expect(await queue.countByState({})).toEqual({
+      expect(await countByState(queue)).toEqual({
         pending: 2,
         held: 1,
         delivered: 0,
@@ -300,18 +304,19 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
     expect(await notificationsOf(queue.report([held(first)]))).toBe(0);
     expect(await notificationsOf(queue.resume(7, nowMs))).toBe(1);
     expect(await notificationsOf(queue.resume(7, nowMs))).toBe(0);
-    const [{ id, leaseToken }] = (await claim(nowMs)) as [ClaimedDelivery];
-    expect(await notificationsOf(queue.report([{ kind: 'released', id, leaseToken }]))).toBeGreaterThan(0);
+    const [given] = (await claim(nowMs)) as [ClaimedDelivery];
+    expect(await notificationsOf(queue.report([{ kind: 'released', ...claimOf(given) }]))).toBeGreaterThan(0);
   });
 
   test('a closed log rejects every call', async () => {
     const { queue } = await opened(one);
+    const [stored] = (await queue.storedAfter('')) as [StoredDelivery];
     await queue.close();
     const calls: ((closed: DeliveryQueue) => Promise<unknown>)[] = [
       (closed) => closed.logId(),
       (closed) => closed.enqueue([newDelivery(2)]),
       (closed) => closed.claim(claimOptions(1_000)),
-      (closed) => closed.report([{ kind: 'held', id: one.id, leaseToken: 'x' }]),
+      (closed) => closed.report([{ kind: 'held', id: one.id, prefix: one.prefix, leaseToken: 'x' }]),
       (closed) => closed.resume(7, 1_000),
       (closed) => closed.endLane(one.prefix, 'x', 1_000),
       (closed) => closed.withdraw(1, 1_000),
@@ -322,9 +327,19 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.resetHealth(one.prefix),
       (closed) => closed.heldAccounts(),
       (closed) => closed.find(one.id),
-      (closed) => closed.list({}, { limit: 1 }),
-      (closed) => closed.countByState({}),
+      (closed) => closed.page({}, { limit: 1 }),
+      (closed) => closed.page({}, { limit: 1, maxRead: 1 }),
       (closed) => closed.backlog(1),
+      (closed) => closed.backlog(1, one.prefix),
+      (closed) => closed.failingLanes(1),
+      (closed) => closed.attempts(one.prefix, { deliveries: 1, maxRead: 1 }),
+      (closed) => closed.storedAfter(''),
+      (closed) => closed.withdrawnAfter(0),
+      (closed) => closed.store({ name: { id: 'x', startedAtMs: 1 } }),
+      (closed) => closed.store({ deliveries: [stored] }),
+      (closed) => closed.store({ withdrawn: [1] }),
+      (closed) => closed.store({ streaks: [{ prefix: 'x', ...HEALTHY }] }),
+      (closed) => closed.purgeWithdrawals(1_000, 1),
       (closed) => closed.ofTransactions([1]),
       (closed) => closed.transactionsAfter(0, 1),
       (closed) => closed.purge(1_000, 1),

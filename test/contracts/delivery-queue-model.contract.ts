@@ -7,6 +7,7 @@ import type {
   NewDelivery,
 } from '../../src/push/queue/delivery-queue.ts';
 import {
+  claimOf,
   claimOptions,
   delivered,
   failed,
@@ -15,6 +16,7 @@ import {
   retryAt,
 } from '../support/deliveries/deliveries.ts';
 import { DeliveryQueueModel } from '../support/deliveries/delivery-queue-model.ts';
+import { listed } from '../support/deliveries/listed.ts';
 import type { QueueUnderTest } from '../support/deliveries/queue-under-test.ts';
 import type { FakeClock } from '../support/fake-clock.ts';
 
@@ -122,8 +124,8 @@ class Comparison {
 
   async finish(): Promise<void> {
     const queue = this.#openings[0] as DeliveryQueue;
-    const listed = await queue.list({}, { limit: 100 });
-    expect(listed.map(({ id }) => id).sort()).toEqual([...this.#model.entries.keys()].sort());
+    const found = await listed(queue);
+    expect(found.map(({ id }) => id).sort()).toEqual([...this.#model.entries.keys()].sort());
     for (const [id, { shown }] of this.#model.entries) expect(await queue.find(id)).toEqual(shown);
   }
 
@@ -201,7 +203,7 @@ class Comparison {
   async #purge(queue: DeliveryQueue, endedBeforeMs: number, limit: number): Promise<void> {
     const before = [...this.#model.entries.keys()];
     const removed = await queue.purge(endedBeforeMs, limit);
-    const left = new Set((await queue.list({}, { limit: 100 })).map(({ id }) => id));
+    const left = new Set((await listed(queue)).map(({ id }) => id));
     const gone = before.filter((id) => !left.has(id));
     expect(gone).toHaveLength(removed);
     expect(this.#model.purge(gone, endedBeforeMs, limit)).toBeUndefined();
@@ -222,10 +224,9 @@ function reportOf(
   kind: typeof reportKind extends fc.Arbitrary<infer T> ? T : never,
   nowMs: number,
 ): DeliveryReport {
-  const { id, leaseToken } = claim;
   if (kind === 'delivered') return delivered(claim, nowMs);
   if (kind === 'retry') return retryAt(claim, nowMs, nowMs + 30_000);
   if (kind === 'failed') return failed(claim, nowMs);
-  if (kind === 'ended') return { kind: 'failed', id, leaseToken, attempt: null, reason: 'off' };
-  return kind === 'held' ? held(claim) : { kind: 'released', id, leaseToken };
+  if (kind === 'ended') return { kind: 'failed', ...claimOf(claim), attempt: null, reason: 'off' };
+  return kind === 'held' ? held(claim) : { kind: 'released', ...claimOf(claim) };
 }

@@ -2,15 +2,18 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ClaimedDelivery, NewDelivery } from '../../src/push/queue/delivery-queue.ts';
 import {
   attemptOf,
+  claimOf,
   claimOptions,
   delivered,
   failed,
+  held,
   newDelivery,
   retryAt,
   SUCCESS,
   TIMEOUT,
   UNAVAILABLE,
 } from '../support/deliveries/deliveries.ts';
+import { countByState } from '../support/deliveries/listed.ts';
 import {
   claimElsewhere,
   openQueue,
@@ -47,7 +50,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       const changed = { ...one, createdAtMs: 5_000, record: { ...one.record, head: 'other' } };
       expect(await queue.enqueue([changed, changed], claimOptions(9_000))).toEqual([]);
       expect(await queue.find(one.id)).toEqual(before);
-      expect(await queue.countByState({})).toMatchObject({ delivered: 1, pending: 0 });
+      expect(await countByState(queue)).toMatchObject({ delivered: 1, pending: 0 });
     });
 
     test('with a claim hands out what is new in the same step, at most a lane’s capacity', async () => {
@@ -99,7 +102,7 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       const byCapacity = await queue.claim(claimOptions(1_000, { laneCapacity: overtaken(1, 2) }));
       expect([...taken, ...ids(byCapacity)]).toEqual(ids(batch.slice(5, 8)));
       await queue.report(byCapacity.map((claimed) => delivered(claimed, 1_000)));
-      expect(await queue.countByState({})).toMatchObject({ pending: 7, delivered: 2 });
+      expect(await countByState(queue)).toMatchObject({ pending: 7, delivered: 2 });
       expect(ids(await queue.claim(claimOptions(1_000)))).toEqual(ids(batch.slice(8)));
     });
 
@@ -123,8 +126,8 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect(again.leaseToken).not.toBe(first.leaseToken);
       await queue.report([
         failed(first, 1_000),
-        { kind: 'held', id: first.id, leaseToken: first.leaseToken },
-        { kind: 'released', id: first.id, leaseToken: first.leaseToken },
+        held(first),
+        { kind: 'released', ...claimOf(first) },
         retryAt(first, 1_000, 2_000),
       ]);
       expect(await queue.find(one.id)).toMatchObject({ state: 'pending', attempts: [], dueAtMs: 11_000 });
@@ -248,10 +251,10 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
 
     test('gives back a released delivery at once, untouched', async () => {
       const { queue, claim, claimOne } = await opened(one);
-      const { id, leaseToken } = await claimOne(1_000);
-      await queue.report([{ kind: 'released', id, leaseToken }]);
+      const claimed = await claimOne(1_000);
+      await queue.report([{ kind: 'released', ...claimOf(claimed) }]);
       const dueAtMs = (await queue.nextDueAtMs()) as number;
-      expect(await claim(dueAtMs)).toMatchObject([{ id, attemptNumber: 1 }]);
+      expect(await claim(dueAtMs)).toMatchObject([{ id: one.id, attemptNumber: 1 }]);
     });
 
     test('records a success that another claim overtook, and then nothing more of it', async () => {
@@ -314,16 +317,22 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
       expect(await queue.find(one.id)).toMatchObject({ cycle: 2, attemptsInCycle: 0, attempts: [{}] });
     });
 
-    test('takes several reports on one delivery in their order, as if they came one by one', async () => {
-      const { queue, claimOne } = await opened(one);
-      const first = await claimOne(1_000);
-      await queue.withdraw(first.transactionId, 1_100);
-      await queue.report([failed(first, 1_000), delivered(first, 1_000)]);
-      expect(await queue.find(one.id)).toMatchObject({
-        state: 'delivered',
-        attempts: [attemptOf(first, 1_000, UNAVAILABLE), {}],
-      });
-    });
+    test.each([
+      ['failure', (claim: ClaimedDelivery) => failed(claim, 1_000)],
+      ['retry', (claim: ClaimedDelivery) => retryAt(claim, 1_000, 2_000)],
+    ])(
+      'takes a %s and a success of one delivery in their order, as if they came one by one',
+      async (_, report) => {
+        const { queue, claimOne } = await opened(one);
+        const first = await claimOne(1_000);
+        await queue.withdraw(first.transactionId, 1_100);
+        await queue.report([report(first), delivered(first, 1_000)]);
+        expect(await queue.find(one.id)).toMatchObject({
+          state: 'delivered',
+          attempts: [attemptOf(first, 1_000, UNAVAILABLE), {}],
+        });
+      },
+    );
 
     test('does not end a new cycle with a success of the one before', async () => {
       const { queue, claimOne } = await opened(one);

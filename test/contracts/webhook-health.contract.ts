@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { ClaimedDelivery, NewDelivery } from '../../src/push/queue/delivery-queue.ts';
 import {
+  claimOf,
   delivered,
   failed,
+  held,
   newDelivery,
   retryAt,
   TIMEOUT,
@@ -52,11 +54,13 @@ export function webhookHealthContract(open: () => Promise<QueueUnderTest>): void
 
     test('does not count what ended without an attempt', async () => {
       const { queue, claimOne } = await opened(one);
-      const { id, leaseToken } = await claimOne(1_000);
-      expect(
-        await queue.report([{ kind: 'failed', id, leaseToken, attempt: null, reason: 'the key is off' }]),
-      ).toEqual(new Map());
-      expect(await queue.find(id)).toMatchObject({ state: 'failed', reason: 'the key is off', attempts: [] });
+      const ended = { ...claimOf(await claimOne(1_000)), attempt: null, reason: 'the key is off' };
+      expect(await queue.report([{ kind: 'failed', ...ended }])).toEqual(new Map());
+      expect(await queue.find(one.id)).toMatchObject({
+        state: 'failed',
+        reason: 'the key is off',
+        attempts: [],
+      });
     });
 
     test('is exact when two processes report at once', async () => {
@@ -67,6 +71,20 @@ export function webhookHealthContract(open: () => Promise<QueueUnderTest>): void
         claimed.map((entry, n) => (n % 2 === 0 ? queue : other).report([failed(entry, 1_000)])),
       );
       expect((await other.health(one.prefix)).failedInARow).toBe(60);
+    });
+
+    test('is not reset where it began at a time or later, and is where a hold has ended its time', async () => {
+      const { queue, claim } = await opened(one, newDelivery(2));
+      const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
+      await queue.report([failed(a, 1_000), held(b)]);
+      await queue.resetHealth(one.prefix, 1_250);
+      expect(await queue.health(one.prefix)).toMatchObject({ failedInARow: 1, failingSinceMs: 1_250 });
+      await queue.resume(7, 2_000);
+      await queue.resetHealth(one.prefix, 1_250);
+      expect(await queue.health(one.prefix)).toMatchObject({ failedInARow: 0 });
+      await queue.report([failed((await claim(2_000))[0] as ClaimedDelivery, 2_000)]);
+      await queue.resetHealth(one.prefix, 2_251);
+      expect(await queue.health(one.prefix)).toMatchObject({ failedInARow: 0, failingSinceMs: null });
     });
 
     test('is forgotten on reset', async () => {

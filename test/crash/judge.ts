@@ -180,9 +180,9 @@ async function redeliverFailed(stage: Stage, model: Model, engines: Engines): Pr
 async function allDeliveries(engines: Engines): Promise<DeliverySummary[]> {
   const all: DeliverySummary[] = [];
   for (;;) {
-    const page = await engines.queue().list({}, { limit: 1_000, after: all.at(-1) });
-    if (page.length === 0) return all;
-    all.push(...page);
+    const { deliveries, next } = await engines.queue().page({}, { limit: 1_000, after: all.at(-1) });
+    all.push(...deliveries);
+    if (next === undefined) return all;
   }
 }
 

@@ -48,17 +48,17 @@ const ADAPTERS: readonly CrashSite[] = [
   method('ack', 'src/engines/eventstoredb/groups/consumer.ts', 'EventStoreDbGroupConsumer', 'ack'),
   ...(
     [
-      ['src/engines/sqlite/queue/queue.ts', 'SqliteDeliveryQueue'],
-      ['src/engines/mongodb/queue/queue.ts', 'MongoDeliveryQueue'],
+      ['src/engines/sqlite/queue/queue.ts', 'openSqliteDeliveryQueue'],
+      ['src/engines/mongodb/queue/queue.ts', 'openMongoDeliveryQueue'],
     ] as const
   ).flatMap(([file, name]) => [
-    method('enqueue', file, name, 'enqueue'),
-    method('claim', file, name, 'claim'),
-    method('record-outcomes', file, name, 'report'),
-    method('withdraw', file, name, 'withdraw'),
-    method('end-lane', file, name, 'endLane'),
-    method('resume', file, name, 'resume'),
-    method('erase-deliveries', file, name, 'erase'),
+    made('enqueue', file, name, 'enqueue'),
+    made('claim', file, name, 'claim'),
+    made('record-outcomes', file, name, 'report'),
+    made('withdraw', file, name, 'withdraw'),
+    made('end-lane', file, name, 'endLane'),
+    made('resume', file, name, 'resume'),
+    made('erase-deliveries', file, name, 'erase'),
   ]),
   ...(
     [
@@ -100,11 +100,11 @@ export const CRASH_SITES: readonly CrashSite[] = [
   fn('move-checkpoint', 'src/engines/mongodb/view/generations.ts', 'moveCheckpoint'),
   /** `fuel store copy`, in its order. */
   fn('name-target', 'src/operator/copy/copy-store.ts', 'nameTarget'),
-  method('adopt-log', 'src/engines/mongodb/queue/queue.ts', 'MongoDeliveryQueue', 'adopt'),
+  fn('adopt-log', 'src/engines/mongodb/queue/control.ts', 'adopt'),
   fn('begin-copy', 'src/accounts/unfinished-copy.ts', 'beginCopy'),
   fn('append-copies', 'src/operator/copy/copy-events.ts', 'appendCopies'),
-  method('store-withdrawals', 'src/engines/mongodb/queue/queue.ts', 'MongoDeliveryQueue', 'storeWithdrawals'),
-  method('store-deliveries', 'src/engines/mongodb/queue/queue.ts', 'MongoDeliveryQueue', 'store'),
+  fn('store-withdrawals', 'src/engines/mongodb/queue/control.ts', 'storeWithdrawn'),
+  fn('store-deliveries', 'src/engines/mongodb/queue/control.ts', 'storeDeliveries'),
   fn('record-copy', 'src/operator/copy/copy-store.ts', 'recordCopy'),
   fn('end-copy', 'src/accounts/unfinished-copy.ts', 'endCopy'),
 ];

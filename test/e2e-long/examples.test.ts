@@ -9,6 +9,7 @@ import { Random } from '../../src/customers/sample/random.ts';
 import { webhookOptions } from '../../src/operator/cli/commands/webhook-commands.ts';
 import { issueKey } from '../../src/operator/keys/issue-key.ts';
 import { makeCertificate } from '../support/certificate.ts';
+import { countByState } from '../support/deliveries/listed.ts';
 import { onServers } from '../support/engines/test-engines.ts';
 import { ExampleProcess } from '../support/example-process.ts';
 import { lastingPort } from '../support/lasting-port.ts';
@@ -80,14 +81,14 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
     await running.shows('listening');
     await service.operator.with(async (engines) => {
       await until(
-        async () => (await engines.queue().countByState({ accountId: ACCOUNT })).pending === 0,
+        async () => (await countByState(engines.queue(), { accountId: ACCOUNT })).pending === 0,
         120_000,
       );
     });
     await service.done(['delivery', 'redeliver', '--failed', '--key', issued.prefix]);
     await service.operator.with(async (engines) => {
       await until(async () => {
-        const { pending, failed } = await engines.queue().countByState({ accountId: ACCOUNT });
+        const { pending, failed } = await countByState(engines.queue(), { accountId: ACCOUNT });
         return pending === 0 && failed === 0;
       }, 120_000);
     });

@@ -6,7 +6,7 @@ import { printableData, recordedAt } from '../../event-store/codec.ts';
 import { archivedText, effectsOf, rowAt } from '../../pull/record/as-of.ts';
 import type { ListedRecord } from '../../pull/view/list-records.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
-import type { Delivery } from '../../push/queue/delivery-queue.ts';
+import type { Delivery, DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import {
   type TransactionDeliveriesOptions,
   transactionDeliveries,
@@ -40,6 +40,7 @@ export const RECORD_COLUMNS: readonly Column<ReturnType<typeof recordAnswer>>[] 
 
 export interface TransactionParts extends TransactionDeliveriesOptions {
   readonly view: Pick<TransactionsView, 'find' | 'checkpoint'>;
+  readonly queue: Pick<DeliveryReads, 'page' | 'find'>;
   readonly accountOf: AccountOf;
 }
 

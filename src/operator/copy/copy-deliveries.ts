@@ -1,18 +1,27 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isRecordingType, transactionStream } from '../../domain/transaction-events.ts';
 import { sameJson } from '../../domain/values/same-json.ts';
 import type { EventStore, Position } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/read-in-parts.ts';
-import type { WebhookHealth } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryQueue, LaneStreak, StoredDelivery } from '../../push/queue/delivery-queue.ts';
 import { healthy } from '../../push/queue/failure-streak.ts';
-import type { DeliveryLogCopy, StoredDelivery, StoredStreak } from '../../push/queue/log-copy.ts';
 
 /** Of a delivery whose transaction was erased: before everything; it is never attempted again. */
 const NOWHERE: Position = 0;
 
+/** More lanes than there are keys. */
+const ALL_LANES = 100_000_000;
+
+/** A delivery log as a copy reads and writes it. */
+export type CopiedLog = Pick<
+  DeliveryQueue,
+  'logId' | 'storedAfter' | 'withdrawnAfter' | 'failingLanes' | 'store'
+>;
+
 export interface DeliveryCopyOptions {
-  readonly source: DeliveryLogCopy;
-  /** Has adopted the source's name. */
-  readonly target: DeliveryLogCopy;
+  readonly source: CopiedLog;
+  /** Has the source's name. */
+  readonly target: CopiedLog;
   /** Where the copied events are: deliveries get their positions there. */
   readonly targetStore: Pick<EventStore, 'readStreams'>;
   readonly onProgress: (step: 'deliveries compared' | 'deliveries copied', done: number) => void;
@@ -31,12 +40,15 @@ export interface DeliveryCopy {
  */
 export async function copyDeliveries(options: DeliveryCopyOptions): Promise<DeliveryCopy> {
   const { source, target, onProgress } = options;
-  for await (const transactionIds of source.withdrawals()) await target.storeWithdrawals(transactionIds);
-  for await (const streaks of source.streaks()) await target.storeStreaks(streaks);
+  for await (const withdrawn of withdrawals(source)) await target.store({ withdrawn });
+  const [failing, former] = [await streaksOf(source), await streaksOf(target)];
+  const ended = [...former.keys()].filter((prefix) => !failing.has(prefix));
+  const streaks = [...failing.values(), ...ended.map((prefix) => ({ prefix, ...healthy() }))];
+  await target.store({ streaks });
   let copied = 0;
   for await (const { wanted, existing } of pairs(options)) {
     const differing = wanted.filter((delivery) => !sameJson(delivery, existing.get(delivery.id)));
-    if (differing.length > 0) await target.store(differing);
+    if (differing.length > 0) await target.store({ deliveries: differing });
     copied += wanted.length;
     onProgress('deliveries copied', copied);
   }
@@ -93,9 +105,9 @@ async function* pairs({ source, target, targetStore }: DeliveryCopyOptions): Asy
   readonly wanted: readonly StoredDelivery[];
   readonly existing: ReadonlyMap<string, StoredDelivery>;
 }> {
-  const inTarget = new LogByRange(target.deliveries());
+  const inTarget = new LogByRange(storedDeliveries(target));
   try {
-    for await (const deliveries of source.deliveries()) {
+    for await (const deliveries of storedDeliveries(source)) {
       const wanted = await relocated(deliveries, targetStore);
       yield { wanted, existing: await inTarget.upTo(wanted.at(-1)?.id) };
     }
@@ -126,9 +138,9 @@ async function verify(options: DeliveryCopyOptions): Promise<DeliveryCopy> {
 
 async function withdrawalFaults({ source, target }: DeliveryCopyOptions): Promise<string[]> {
   const wanted = new Set<number>();
-  for await (const ids of source.withdrawals()) for (const id of ids) wanted.add(id);
+  for await (const ids of withdrawals(source)) for (const id of ids) wanted.add(id);
   const faults: string[] = [];
-  for await (const ids of target.withdrawals()) {
+  for await (const ids of withdrawals(target)) {
     for (const id of ids) {
       if (!wanted.delete(id)) faults.push(`the withdrawal of transaction ${id} is in the target only`);
     }
@@ -140,13 +152,33 @@ async function streakFaults({ source, target }: DeliveryCopyOptions): Promise<st
   const [wanted, existing] = [await streaksOf(source), await streaksOf(target)];
   const prefixes = new Set([...wanted.keys(), ...existing.keys()]);
   return [...prefixes]
-    .filter((prefix) => !sameJson(wanted.get(prefix) ?? healthy(), existing.get(prefix) ?? healthy()))
+    .filter((prefix) => !sameJson(wanted.get(prefix), existing.get(prefix)))
     .map((prefix) => `the failure streak of key ${prefix} differs`);
 }
 
-async function streaksOf(log: DeliveryLogCopy): Promise<Map<StoredStreak['prefix'], WebhookHealth>> {
-  const found = new Map<string, WebhookHealth>();
-  for await (const streaks of log.streaks())
-    for (const { prefix, health } of streaks) found.set(prefix, health);
-  return found;
+async function streaksOf(log: CopiedLog): Promise<ReadonlyMap<string, LaneStreak>> {
+  const failing = await log.failingLanes(ALL_LANES);
+  return new Map(failing.map((streak) => [streak.prefix, streak]));
+}
+
+async function* storedDeliveries(log: CopiedLog): AsyncGenerator<readonly StoredDelivery[]> {
+  for (let after = ''; ; ) {
+    const batch = await log.storedAfter(after);
+    const last = batch.at(-1);
+    if (last === undefined) return;
+    yield batch;
+    after = last.id;
+    await nextTurn();
+  }
+}
+
+async function* withdrawals(log: CopiedLog): AsyncGenerator<readonly number[]> {
+  for (let after = -1; ; ) {
+    const batch = await log.withdrawnAfter(after);
+    const last = batch.at(-1);
+    if (last === undefined) return;
+    yield batch;
+    after = last;
+    await nextTurn();
+  }
 }

@@ -16,16 +16,15 @@ import { type Author, newEvent } from '../../event-store/new-event.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
 import { NOTICES_GROUP } from '../../push/notices/notifier.ts';
-import type { DeliveryLogCopy } from '../../push/queue/log-copy.ts';
 import { differenceBetween, placeOf, toCopied } from './copied-event.ts';
-import { copyDeliveries, type DeliveryCopy } from './copy-deliveries.ts';
+import { type CopiedLog, copyDeliveries, type DeliveryCopy } from './copy-deliveries.ts';
 import { copyEvents, type EventCopyOptions, verifyEvents } from './copy-events.ts';
 import { readLog, SYSTEM_STREAMS } from './log-comparison.ts';
 
 /** What is copied from, or to. */
 export interface CopyEnd {
   readonly store: EventStore;
-  readonly deliveries: DeliveryLogCopy;
+  readonly queue: CopiedLog;
   readonly coordination: Coordination;
 }
 
@@ -92,7 +91,7 @@ async function copyAll(
   const { source, target } = options;
   await assertNoLiveProcess(target.coordination, 'the target');
   await nameTarget(first, target.store);
-  await target.deliveries.adopt(await source.deliveries.logId());
+  await target.queue.store({ name: await source.queue.logId() });
   // Keeps a service from starting there. Last of the three, so that a target that is refused stays usable.
   await beginCopy(target.coordination, storeId);
   const events = await copyEvents(await eventOptions(options, first));
@@ -145,8 +144,8 @@ async function eventOptions(
 
 function copyLog({ source, target, onProgress }: CopyStoreOptions): Promise<DeliveryCopy> {
   return copyDeliveries({
-    source: source.deliveries,
-    target: target.deliveries,
+    source: source.queue,
+    target: target.queue,
     targetStore: target.store,
     onProgress: (step, done) => onProgress({ step, done }),
   });

@@ -1,4 +1,4 @@
-import type { DeliveryFilter, DeliveryQueue, DeliverySummary } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryFilter, DeliveryReads, DeliverySummary } from '../../push/queue/delivery-queue.ts';
 
 /** The newest of a filter whose changes are seen; of what is new nothing is left out, however much it is. */
 const FOLLOWED = 10_000;
@@ -6,11 +6,11 @@ const PAGE = 1_000;
 
 /** What is new or has changed among the newest deliveries of a filter, from look to look. */
 export class DeliveryChanges {
-  readonly #queue: Pick<DeliveryQueue, 'list'>;
+  readonly #queue: Pick<DeliveryReads, 'page'>;
   readonly #filter: DeliveryFilter;
   #known: ReadonlyMap<string, string> | undefined;
 
-  constructor(queue: Pick<DeliveryQueue, 'list'>, filter: DeliveryFilter) {
+  constructor(queue: Pick<DeliveryReads, 'page'>, filter: DeliveryFilter) {
     this.#queue = queue;
     this.#filter = filter;
   }
@@ -27,10 +27,10 @@ export class DeliveryChanges {
   async #newest(): Promise<readonly DeliverySummary[]> {
     let found: readonly DeliverySummary[] = [];
     for (;;) {
-      const page = await this.#queue.list(this.#filter, { limit: PAGE, after: found.at(-1) });
-      found = found.concat(page);
-      const mayBeNew = this.#known !== undefined && !page.some(({ id }) => this.#known?.has(id));
-      if (page.length < PAGE || (found.length >= FOLLOWED && !mayBeNew)) return found;
+      const { deliveries, next } = await this.#queue.page(this.#filter, { limit: PAGE, after: found.at(-1) });
+      found = found.concat(deliveries);
+      const mayBeNew = this.#known !== undefined && !deliveries.some(({ id }) => this.#known?.has(id));
+      if (next === undefined || (found.length >= FOLLOWED && !mayBeNew)) return found;
     }
   }
 }

@@ -4,7 +4,7 @@ import { FuelError } from '../../base/errors.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { type EventStore, isDamaged, Unreadable } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/read-in-parts.ts';
-import type { DeliveryQueue, DeliverySummary } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryPlace, DeliveryQueue, DeliverySummary } from '../../push/queue/delivery-queue.ts';
 
 /** Due times are spread like this, so that redelivered deliveries leave a receiver capacity for live ones. */
 const REDELIVERED_PER_SECOND = 50;
@@ -76,11 +76,11 @@ export async function redeliverFailed(
     sinceMs: sinceMs ?? undefined,
     untilMs: untilMs ?? undefined,
   } as const;
-  let after: DeliverySummary | undefined;
+  let after: DeliveryPlace | undefined;
   do {
-    const page = await queue.list(filter, { limit: PAGE, after });
-    await redelivery.makeDue(await redelivery.eligible(page));
-    after = page.length < PAGE ? undefined : page.at(-1);
+    const { deliveries, next } = await queue.page(filter, { limit: PAGE, after });
+    await redelivery.makeDue(await redelivery.eligible(deliveries));
+    after = next;
   } while (after !== undefined && !signal.aborted);
   return redelivery.counts;
 }

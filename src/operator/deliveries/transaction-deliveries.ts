@@ -5,7 +5,7 @@ import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts
 import { projectEvent } from '../../pull/record/project-event.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { decideAsOf } from '../../push/fan-out/decide-event.ts';
-import type { DeliveryQueue, DeliverySummary } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryReads, DeliverySummary } from '../../push/queue/delivery-queue.ts';
 
 /** More keys than any account has. */
 const MAX_KEYS = 1_000;
@@ -18,7 +18,7 @@ export interface TransactionDeliveries {
 
 export interface TransactionDeliveriesOptions {
   readonly store: EventStore;
-  readonly queue: DeliveryQueue;
+  readonly queue: Pick<DeliveryReads, 'page'>;
   readonly clock: Clock;
   readonly environment: Environment;
   readonly retentionMs: number;
@@ -30,7 +30,7 @@ export async function transactionDeliveries(
   events: readonly RecordedEvent[],
   { store, queue, clock, environment, retentionMs }: TransactionDeliveriesOptions,
 ): Promise<TransactionDeliveries> {
-  const deliveries = await queue.list({ transactionId }, { limit: MAX_KEYS });
+  const { deliveries } = await queue.page({ transactionId }, { limit: MAX_KEYS });
   const [first] = events;
   const projected = first && projectEvent(first);
   if (first === undefined || projected === undefined || 'parkReason' in projected) {

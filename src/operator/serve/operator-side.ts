@@ -59,7 +59,6 @@ function consoleParts(running: RunningProcess, lastProof: () => Proof | undefine
     view: engines.view(),
     subscriptions: engines.subscriptions(),
     queue: engines.queue(),
-    reads: engines.deliveryReads(),
     coordination: engines.coordination(),
     disk: async () => disk?.(),
     attempts: metrics.attempts,

@@ -274,8 +274,8 @@ async function* pagesOf(
 ): AsyncGenerator<readonly LoggedDelivery[]> {
   let after: DeliveryPlace | undefined;
   do {
-    const page = await queue.list(filter, { limit: PAGE, after });
-    yield page;
-    after = page.length < PAGE ? undefined : page.at(-1);
+    const { deliveries, next } = await queue.page(filter, { limit: PAGE, after });
+    yield deliveries;
+    after = next;
   } while (after !== undefined);
 }

@@ -151,8 +151,8 @@ export class Attempts {
   }
 }
 
-function claimOf({ id, leaseToken }: ClaimedDelivery): { readonly id: string; readonly leaseToken: string } {
-  return { id, leaseToken };
+function claimOf({ id, prefix, leaseToken }: ClaimedDelivery) {
+  return { id, prefix, leaseToken };
 }
 
 function linesOf({ id, prefix, transactionId }: ClaimedDelivery): Readonly<Record<string, unknown>> {

@@ -7,7 +7,7 @@ import { Retry } from '../../base/retry.ts';
 import type { AccountEvent, Environment } from '../../domain/account-events.ts';
 import type { AppendHealthEvent, HealthVerdict } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
-import type { ClaimedDelivery, DeliveryQueue, NewDelivery, WebhookHealth } from '../queue/delivery-queue.ts';
+import type { ClaimedDelivery, DeliveryWork, NewDelivery, WebhookHealth } from '../queue/delivery-queue.ts';
 import { SerialWork } from '../queue/serial-work.ts';
 import { AccountReactions, type Reaction } from './account-reactions.ts';
 import { Attempts, type AttemptTerms } from './attempts.ts';
@@ -23,7 +23,7 @@ const MAX_STORED = 100;
 const BACKOFF = { maxMs: 5_000 } as const;
 
 export interface DispatcherOptions extends AttemptTerms {
-  readonly queue: DeliveryQueue;
+  readonly queue: DeliveryWork;
   /** Kept up to date by its owner, who calls `accountEvent` with every event, and `directoryMoved`. */
   readonly directory: Pick<Directory, 'account' | 'key' | 'position'>;
   readonly environment: Environment;
@@ -203,9 +203,7 @@ export class Dispatcher {
 
   /** Several processes see the event, some of them late: only a failure streak from before it is reset. */
   async #enabled(prefix: string, atMs: number): Promise<void> {
-    const { failedInARow, failingSinceMs } = await this.#options.queue.health(prefix);
-    const isOlder = failingSinceMs === null || failingSinceMs < atMs;
-    if (failedInARow > 0 && isOlder) await this.#options.queue.resetHealth(prefix);
+    await this.#options.queue.resetHealth(prefix, atMs);
     this.#health.recovered(prefix);
     this.#slots.ramps.start(prefix, atMs);
   }

@@ -1,5 +1,5 @@
 import type { Directory } from '../../../projections/directory.ts';
-import type { DeliveryQueue } from '../queue/delivery-queue.ts';
+import type { DeliveryWork } from '../queue/delivery-queue.ts';
 import { accessAt } from './attempt-check.ts';
 
 /** How often held deliveries are looked for that another process held before it died. */
@@ -7,7 +7,7 @@ const LOOK_EVERY_MS = 60_000;
 
 /** Accounts whose deliveries are held, each with the time when a charging profile gives access again. */
 export class HeldAccounts {
-  readonly #queue: Pick<DeliveryQueue, 'resume' | 'heldAccounts'>;
+  readonly #queue: Pick<DeliveryWork, 'resume' | 'heldAccounts'>;
   readonly #directory: Pick<Directory, 'account'>;
   /** Accounts to check: their access may have changed. */
   readonly #changed = new Set<number>();
@@ -15,7 +15,7 @@ export class HeldAccounts {
   #lookAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: {
-    readonly queue: Pick<DeliveryQueue, 'resume' | 'heldAccounts'>;
+    readonly queue: Pick<DeliveryWork, 'resume' | 'heldAccounts'>;
     readonly directory: Pick<Directory, 'account'>;
   }) {
     this.#queue = options.queue;

@@ -4,8 +4,8 @@ import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import type {
   ClaimedDelivery,
-  DeliveryQueue,
   DeliveryReport,
+  DeliveryWork,
   WebhookHealth,
 } from '../queue/delivery-queue.ts';
 import { withoutWords } from '../queue/next-state.ts';
@@ -26,7 +26,7 @@ export interface ReportedDelivery {
 }
 
 export interface ReportBatchOptions {
-  readonly queue: Pick<DeliveryQueue, 'report'>;
+  readonly queue: Pick<DeliveryWork, 'report'>;
   readonly scheduler: Scheduler;
   readonly log: Log;
   /** Called after outcomes are durable, with the health of the lanes whose failure streak changed. */

@@ -6,7 +6,7 @@ import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, GroupEvent, Position, RecordedEvent } from '../../event-store/event-store.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
-import type { DeliveryQueue, NewDelivery } from '../queue/delivery-queue.ts';
+import type { DeliveryControl, NewDelivery } from '../queue/delivery-queue.ts';
 import type { AccountHistory } from './account-history.ts';
 import { classify, decideAsOf, newDelivery } from './decide-event.ts';
 
@@ -18,7 +18,7 @@ const ACCEPTED = { most: MAX_ACCEPTED, bytesOf: ({ record }: NewDelivery) => jso
 
 export interface FanOutOptions {
   readonly store: EventStore;
-  readonly queue: Pick<DeliveryQueue, 'withdraw'>;
+  readonly queue: Pick<DeliveryControl, 'withdraw'>;
   readonly history: AccountHistory;
   /**
    * Waits a moment for the directory to reach a position: given where reading the history instead costs more.

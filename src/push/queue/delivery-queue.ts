@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { RenderedRecord } from '../../../projections/transactions.ts';
 import type { Position } from '../../event-store/event-store.ts';
 
@@ -89,38 +88,18 @@ export interface ClaimedDelivery extends NewDelivery {
   readonly leaseToken: string;
 }
 
-/** A token that no other claim has; it names the holder for whoever reads the log. */
-export function newLeaseToken(holder: string): string {
-  return `${holder}/${randomUUID()}`;
-}
-
 /** What is recorded of a claimed delivery. */
-export type DeliveryReport =
-  | {
-      readonly kind: 'delivered';
-      readonly id: string;
-      readonly leaseToken: string;
-      readonly attempt: Attempt;
-    }
-  | {
-      readonly kind: 'retry';
-      readonly id: string;
-      readonly leaseToken: string;
-      readonly attempt: Attempt;
-      readonly dueAtMs: number;
-    }
-  | {
-      readonly kind: 'failed';
-      readonly id: string;
-      readonly leaseToken: string;
-      /** `null` where it ends without an attempt: the key is off, the webhook removed or disabled. */
-      readonly attempt: Attempt | null;
-      readonly reason: string;
-    }
-  /** Access checks 4 or 5 fail: no attempt was made, and none is until `resume`. */
-  | { readonly kind: 'held'; readonly id: string; readonly leaseToken: string }
-  /** Given back unchanged, due at once: the dispatcher stops. */
-  | { readonly kind: 'released'; readonly id: string; readonly leaseToken: string };
+export type DeliveryReport = Pick<ClaimedDelivery, 'id' | 'prefix' | 'leaseToken'> &
+  (
+    | { readonly kind: 'delivered'; readonly attempt: Attempt }
+    | { readonly kind: 'retry'; readonly attempt: Attempt; readonly dueAtMs: number }
+    /** `null` where it ends without an attempt: the key is off, the webhook removed or disabled. */
+    | { readonly kind: 'failed'; readonly attempt: Attempt | null; readonly reason: string }
+    /** Access checks 4 or 5 fail: no attempt was made, and none is until `resume`. */
+    | { readonly kind: 'held' }
+    /** Given back unchanged, due at once: the dispatcher stops. */
+    | { readonly kind: 'released' }
+  );
 
 /** The failure streak of one webhook: its failed deliveries since the last success. */
 export interface WebhookHealth {
@@ -130,6 +109,8 @@ export interface WebhookHealth {
   /** Of the streak's failed deliveries, newest first, at most 5: `503`, `timeout: …`. */
   readonly lastAnswers: readonly string[];
 }
+
+export type LaneStreak = WebhookHealth & { readonly prefix: string };
 
 export interface ClaimOptions {
   readonly nowMs: number;
@@ -147,6 +128,16 @@ export interface Backlog {
   readonly held: number;
   /** Webhooks with a failure streak. */
   readonly failingLanes: number;
+  /** When the first of the pending ones is due, or its lease ends. */
+  readonly nextDueAtMs: number | undefined;
+}
+
+/** An attempt without what its receiver wrote. */
+export interface LaneAttempt extends Pick<Attempt, 'startedAtMs' | 'durationMs'> {
+  readonly deliveryId: string;
+  readonly ok: boolean;
+  /** The receiver's status, or the kind of the failure where there was no answer. */
+  readonly answer: string;
 }
 
 export interface DeliveryFilter {
@@ -159,98 +150,150 @@ export interface DeliveryFilter {
   readonly untilMs?: number | undefined;
 }
 
-/** A place in the order of `list`: it stays one when its delivery has been removed. */
+/** A place in the order of `page`: it stays one when its delivery has been removed. */
 export type DeliveryPlace = Pick<Delivery, 'createdAtMs' | 'id'>;
 
-export interface DeliveryPage {
+export interface PageOptions {
   readonly limit: number;
   readonly after?: DeliveryPlace | undefined;
+  /** Entries of the index that are read at most, whatever is found among them: for who looks again and again. */
+  readonly maxRead?: number | undefined;
 }
 
-/** Notifies of possible new work. `notify` is called on the listener's own thread. */
+export interface DeliveryPage {
+  readonly deliveries: readonly DeliverySummary[];
+  /** What the next page continues after; `undefined` at the end of the log. */
+  readonly next: DeliveryPlace | undefined;
+}
+
+export type LogName = { readonly id: string; readonly startedAtMs: number };
+
+/** A delivery with everything that a log holds of it, except its claim. */
+export interface StoredDelivery extends Delivery {
+  readonly endedAtMs: number | null;
+}
+
+/** What `store copy` brings into another log. */
+export interface LogContent {
+  readonly name?: LogName;
+  readonly deliveries?: readonly StoredDelivery[];
+  /** Ids of withdrawn transactions. */
+  readonly withdrawn?: readonly number[];
+  readonly streaks?: readonly LaneStreak[];
+}
+
+/** Called on the listener's own thread. */
+export type WorkListener = { notify(): void };
+
+/** Notifies of possible new work. */
 export interface WorkSignal {
   add(listener: WorkListener): void;
   remove(listener: WorkListener): void;
 }
 
-export interface WorkListener {
-  notify(): void;
-}
-
-/**
- * The delivery log and the work that is left in it. `next-state.ts` lists which change a delivery takes in which
- * state, and what it sets.
- *
- * - `enqueue` stores deliveries durably, due at `createdAtMs`; one whose id exists changes nothing, so that the same
- *   call, repeated after an interruption, stores the rest. One whose transaction was withdrawn is stored as
- *   `withdrawn`. With `claimFor` new ones are claimed in the same step, up to the lane's capacity: the first attempt
- *   costs no second commit.
- * - `claim` hands out due deliveries, each to one dispatcher at a time, oldest due first within a lane, and the lanes
- *   that wait longest first; a lane never takes more than its capacity, so that a dead receiver's backlog does not
- *   delay others. A claim whose lease ended without a report is due again, with the same attempt number. It reads one
- *   index entry for each lane with something due, and only the deliveries that it hands out.
- * - `report` records outcomes durably, in the order given, each once however often it is reported, and returns the
- *   health of each lane whose failure streak changed, as the last of them left it. A report counts while its token
- *   is the delivery's last, also when the lease has ended. Two reports count without it, in the delivery's present
- *   cycle: a success, whatever the state; and the failed attempt that was under way when its delivery ended, which
- *   is kept outside the streak. A delivery keeps its newest `MAX_ATTEMPTS_KEPT` attempts; `attemptsInCycle` counts
- *   all of the cycle.
- * - `resume` makes an account's held deliveries due at `nowMs`, with the attempts they have left, and ends the time
- *   (not the count) of their lanes' failure streaks. Returns how many. In batches: after an interruption the rest is
- *   still held.
- * - `endLane` ends all open deliveries of a lane as failed with the reason, outside the streak. In batches, as
- *   `resume`. Returns how many.
- * - `withdraw` ends the open deliveries of a transaction, and those that are enqueued later. `erase` does that and
- *   empties the records of all its deliveries.
- * - `redeliver` starts a new cycle of a failed delivery, or with `force` of a delivered one, due at `dueAtMs`;
- *   otherwise it returns why not (`pending` also for a held one). One of a withdrawn transaction is never made due
- *   again, also where it was delivered or failed before.
- * - `nextDueAtMs` is when the next delivery is due (or a lease ends), `undefined` while there is none. With
- *   `laterThanMs` lanes that have something due by then are left out: after a claim at that time they are full, and
- *   continue when one of their own attempts ends.
- * - `resetHealth` forgets a lane's failure streak (enable).
- * - `list` is newest first by `createdAtMs`, then `id`; `after` continues after the place of a delivery.
- * - `backlog` counts what is open, without reading more than `limit` index entries of each state: metrics read it often.
- * - `ofTransactions` returns the deliveries of these transactions, in any order.
- * - `transactionsAfter` returns ids of transactions that have deliveries, above `afterId`, distinct and ascending: at
- *   most `limit`, and none only where there is none.
- * - `purge` removes at most `limit` deliveries that ended before `endedBeforeMs`, oldest first, and returns how many.
- * - `purgeWithdrawals` forgets at most `limit` transactions that were withdrawn (or erased) before a time, oldest first,
- *   and returns how many. Their time is that of the last call that withdrew them.
- * - `logId` names the log; a new one gets a random UUID.
- * - `changed` notifies of possible new work: by another process, or by a call that made something due and did not
- *   hand it out.
- * - After `close` every call rejects with `STORE_CLOSED`.
- */
-export interface DeliveryQueue {
+/** What the dispatcher does. `next-state.ts` lists which change a delivery takes in which state, and what it sets. */
+export interface DeliveryWork {
+  /** Notifies of work of another process, and of what a call made due and did not hand out. */
   readonly changed: WorkSignal;
-  logId(): Promise<{ readonly id: string; readonly startedAtMs: number }>;
+  /**
+   * Stores deliveries durably, due at `createdAtMs`, those of a withdrawn transaction as `withdrawn`. One whose id exists
+   * changes nothing: the same call, repeated after an interruption, stores the rest. With `claimFor` new ones are claimed
+   * in the same step, up to the lane's capacity: the first attempt costs no second commit.
+   */
   enqueue(
     deliveries: readonly NewDelivery[],
     claimFor?: Omit<ClaimOptions, 'limit'>,
   ): Promise<readonly ClaimedDelivery[]>;
+  /**
+   * Hands out due deliveries, each to one dispatcher at a time: the oldest of a lane first, the lanes that wait longest
+   * first, and never more of a lane than its capacity, so that a dead receiver's backlog delays nobody. A claim whose
+   * lease ended without a report is due again, with the same attempt number. Reads one index entry for each lane with
+   * something due, and only the deliveries that it hands out.
+   */
   claim(options: ClaimOptions): Promise<readonly ClaimedDelivery[]>;
+  /**
+   * Records outcomes durably, in the order given, each once however often it is reported, and returns the health of each
+   * lane whose failure streak changed, as the last of them left it. A report counts while its token is the delivery's
+   * last, also when the lease has ended. Two count without it, in the delivery's present cycle: a success, whatever the
+   * state; and the failed attempt that was under way when its delivery ended, which is kept outside the streak.
+   */
   report(reports: readonly DeliveryReport[]): Promise<ReadonlyMap<string, WebhookHealth>>;
+  /**
+   * When the next delivery is due, or a lease ends. With `laterThanMs` lanes with something due by then are left out: after
+   * a claim at that time they are full, and continue when one of their own attempts ends.
+   */
+  nextDueAtMs(laterThanMs?: number): Promise<number | undefined>;
+  /** Accounts that have held deliveries. */
+  heldAccounts(): Promise<readonly number[]>;
+  /**
+   * Makes an account's held deliveries due, with the attempts they have left, and ends the time (not the count) of their
+   * lanes' failure streaks; says how many. In batches: after an interruption the rest is still held.
+   */
   resume(accountId: number, nowMs: number): Promise<number>;
+  /** Ends all open deliveries of a lane as failed, outside the streak; says how many. In batches, as `resume`. */
   endLane(prefix: string, reason: string, nowMs: number): Promise<number>;
+  /** Forgets a lane's failure streak, unless it began at a time or later. */
+  resetHealth(prefix: string, unlessSinceMs?: number): Promise<void>;
+}
+
+/** What an operator, an event or the retention does to what is stored. */
+export interface DeliveryControl {
+  /** Ends the open deliveries of a transaction, and those that are enqueued later. */
   withdraw(transactionId: number, nowMs: number): Promise<void>;
+  /** Withdraws, and empties the records of all deliveries of the transaction and what receivers said. */
   erase(transactionId: number, nowMs: number): Promise<void>;
+  /**
+   * Starts a new cycle of a failed delivery, or with `force` of a delivered one; otherwise says why not (`pending` also of
+   * a held one). One of a withdrawn transaction is never made due again, also where it was delivered or failed before.
+   */
   redeliver(
     id: string,
     options: { readonly force: boolean; readonly dueAtMs: number },
   ): Promise<'due' | 'not known' | 'withdrawn' | 'delivered' | 'pending'>;
-  nextDueAtMs(laterThanMs?: number): Promise<number | undefined>;
-  health(prefix: string): Promise<WebhookHealth>;
-  resetHealth(prefix: string): Promise<void>;
-  /** Accounts that have held deliveries. */
-  heldAccounts(): Promise<readonly number[]>;
-  find(id: string): Promise<Delivery | undefined>;
-  list(filter: DeliveryFilter, page: DeliveryPage): Promise<readonly DeliverySummary[]>;
-  countByState(filter: DeliveryFilter): Promise<Readonly<Record<DeliveryState, number>>>;
-  backlog(limit: number): Promise<Backlog>;
-  ofTransactions(transactionIds: readonly number[]): Promise<readonly LoggedDelivery[]>;
-  transactionsAfter(afterId: number, limit: number): Promise<readonly number[]>;
+  /** Removes at most `limit` deliveries that ended before a time, oldest first; says how many. */
   purge(endedBeforeMs: number, limit: number): Promise<number>;
+  /** Forgets at most `limit` withdrawals made (last) before a time, oldest first; says how many. */
   purgeWithdrawals(madeBeforeMs: number, limit: number): Promise<number>;
+  /**
+   * Stores things of another log unchanged in place of those with the same id, while nothing is delivered from either:
+   * storing twice changes nothing. A claimed delivery becomes due at its own due time. A log takes another name while it
+   * holds no deliveries; otherwise it rejects with `REFUSED`.
+   */
+  store(content: LogContent): Promise<void>;
+}
+
+/** Deliveries as they are looked for. Each result may be changed without changing the log. */
+export interface DeliveryReads {
+  /** A new log gets a random UUID. */
+  logId(): Promise<LogName>;
+  find(id: string): Promise<Delivery | undefined>;
+  /** Newest first by `createdAtMs`, then `id`. */
+  page(filter: DeliveryFilter, options: PageOptions): Promise<DeliveryPage>;
+  /** In any order. */
+  ofTransactions(transactionIds: readonly number[]): Promise<readonly LoggedDelivery[]>;
+  /** Ids of transactions with deliveries, distinct and ascending: at most `limit`, and none only where there is none. */
+  transactionsAfter(afterId: number, limit: number): Promise<readonly number[]>;
+  /** The next deliveries by id, some MiB at most; none only at the end. */
+  storedAfter(id: string): Promise<readonly StoredDelivery[]>;
+  /** The next withdrawn transactions by id; none only at the end. */
+  withdrawnAfter(transactionId: number): Promise<readonly number[]>;
+}
+
+/** Lanes as they are looked at while the service runs: the cost of each does not grow with the log. */
+export interface LaneReads {
+  health(prefix: string): Promise<WebhookHealth>;
+  /** The lanes with a failure streak, the longest first. */
+  failingLanes(limit: number): Promise<readonly LaneStreak[]>;
+  /** Of the newest deliveries of a lane that were attempted, found among its newest `maxRead`; oldest attempt first. */
+  attempts(
+    prefix: string,
+    limits: { readonly deliveries: number; readonly maxRead: number },
+  ): Promise<readonly LaneAttempt[]>;
+  /** Of one lane where given. */
+  backlog(limit: number, prefix?: string): Promise<Backlog>;
+}
+
+/** The delivery log and the work that is left in it. After `close` every call rejects with `STORE_CLOSED`. */
+export interface DeliveryQueue extends DeliveryWork, DeliveryControl, DeliveryReads, LaneReads {
   close(): Promise<void>;
 }

@@ -1,5 +1,11 @@
 import type { RenderedRecord } from '../../../projections/transactions.ts';
-import type { Attempt, AttemptOutcome, DeliveryReport, DeliveryState } from './delivery-queue.ts';
+import type {
+  Attempt,
+  AttemptOutcome,
+  DeliveryReport,
+  DeliveryState,
+  NewDelivery,
+} from './delivery-queue.ts';
 
 /** The reason of a delivery whose transaction must not be pushed any more. */
 export const WITHDRAWN = 'the transaction was voided or cancelled';
@@ -25,9 +31,8 @@ export interface DeliveryProgress {
   readonly leaseToken: string | null;
 }
 
-/** What happens to a delivery. */
+/** What happens to a delivery other than by a report. */
 export type DeliveryChange =
-  | DeliveryReport
   | { readonly kind: 'resume' }
   | { readonly kind: 'end lane'; readonly reason: string }
   | { readonly kind: 'withdraw' }
@@ -54,50 +59,68 @@ export interface Transition {
   readonly streak?: 'end' | 'extend' | undefined;
 }
 
-/** Never empty; the first one is what the change expects. */
-export type Transitions = readonly [Transition, ...Transition[]];
-
 const OPEN_STATES: readonly DeliveryState[] = ['pending', 'held'];
 const UNDELIVERED_STATES: readonly DeliveryState[] = ['pending', 'held', 'failed', 'withdrawn'];
 
-/** The rules of every change, in the order in which they are tried. Both adapters carry out these and no others. */
-export function transitionsOf(change: DeliveryChange, nowMs: number): Transitions {
-  switch (change.kind) {
+/** The rules of every report, in the order in which they are tried; the first one is what the report expects. */
+export function transitionsOf(report: DeliveryReport, nowMs: number): readonly [Transition, ...Transition[]] {
+  switch (report.kind) {
     case 'delivered': {
       // It counts in its cycle whatever the state and whoever has the claim: the receiver has the record.
-      const when = { states: UNDELIVERED_STATES, cycle: change.attempt.cycle };
-      const set = ended('delivered', null, endOf(change.attempt));
-      return [{ when, set, attempt: change.attempt, streak: 'end' }];
+      const { attempt } = report;
+      const when = { states: UNDELIVERED_STATES, cycle: attempt.cycle };
+      return [{ when, set: ended('delivered', null, endOf(attempt)), attempt, streak: 'end' }];
     }
     case 'retry': {
-      const { attempt, dueAtMs } = change;
-      return [{ when: claimedBy(change), set: due(dueAtMs), attempt }, endedMeanwhile(attempt)];
+      const { attempt, dueAtMs } = report;
+      return [{ when: claimedBy(report), set: due(dueAtMs), attempt }, endedMeanwhile(attempt)];
     }
     case 'failed': {
-      const { attempt, reason } = change;
-      const when = claimedBy(change);
+      const { attempt, reason } = report;
+      const when = claimedBy(report);
       if (attempt === null) return [{ when, set: ended('failed', reason, nowMs) }];
       const set = ended('failed', reason, endOf(attempt));
       return [{ when, set, attempt, streak: 'extend' }, endedMeanwhile(attempt)];
     }
     case 'held':
-      return [{ when: claimedBy(change), set: HELD }];
+      return [{ when: claimedBy(report), set: HELD }];
     case 'released':
-      return [{ when: claimedBy(change), set: due(nowMs) }];
+      return [{ when: claimedBy(report), set: due(nowMs) }];
+    default:
+      return report satisfies never;
+  }
+}
+
+/** The rule of every other change. */
+export function transitionOf(
+  change: DeliveryChange,
+  nowMs: number,
+): Transition & Required<Pick<Transition, 'set'>> {
+  switch (change.kind) {
     case 'resume':
-      return [{ when: { states: ['held'] }, set: due(nowMs) }];
+      return { when: { states: ['held'] }, set: due(nowMs) };
     case 'end lane':
-      return [{ when: { states: OPEN_STATES }, set: ended('failed', change.reason, nowMs) }];
+      return { when: { states: OPEN_STATES }, set: ended('failed', change.reason, nowMs) };
     case 'withdraw':
-      return [{ when: { states: OPEN_STATES }, set: ended('withdrawn', WITHDRAWN, nowMs) }];
+      return { when: { states: OPEN_STATES }, set: ended('withdrawn', WITHDRAWN, nowMs) };
     case 'redeliver': {
       const { force, cycle, dueAtMs } = change;
       const when = { states: force ? (['failed', 'delivered'] as const) : (['failed'] as const), cycle };
-      return [{ when, set: { ...due(dueAtMs), cycle: cycle + 1, attemptsInCycle: 0 } }];
+      return { when, set: { ...due(dueAtMs), cycle: cycle + 1, attemptsInCycle: 0 } };
     }
     default:
       return change satisfies never;
   }
+}
+
+/** A delivery as it is stored first: due when it was created, or claimed, or withdrawn already. */
+export function newProgress(
+  { createdAtMs }: Pick<NewDelivery, 'createdAtMs'>,
+  how?: 'withdrawn' | { readonly token: string; readonly untilMs: number },
+): DeliveryProgress {
+  const first = { cycle: 1, attemptsInCycle: 0, leaseToken: null };
+  if (how === 'withdrawn') return { ...first, ...ended('withdrawn', WITHDRAWN, createdAtMs) };
+  return { ...first, ...due(how?.untilMs ?? createdAtMs), leaseToken: how?.token ?? null };
 }
 
 /** A delivery after a change, with what is to be recorded beside it. */
@@ -110,10 +133,11 @@ export interface NextState {
 /** Applies a change; `undefined` where it changes nothing: another claim has the delivery, or it has ended. */
 export function nextState(
   before: DeliveryProgress,
-  change: DeliveryChange,
+  change: DeliveryReport | DeliveryChange,
   nowMs: number,
 ): NextState | undefined {
-  const transition = transitionsOf(change, nowMs).find(({ when }) => meets(before, when));
+  const transitions = 'leaseToken' in change ? transitionsOf(change, nowMs) : [transitionOf(change, nowMs)];
+  const transition = transitions.find(({ when }) => meets(before, when));
   if (transition === undefined) return undefined;
   const { set, attempt, streak } = transition;
   const { state, reason, endedAtMs, dueAtMs } = set ?? before;

@@ -6,9 +6,7 @@ import type { Log } from '../../base/log.ts';
 import type { EventStore, PersistentSubscriptions, Position } from '../../event-store/event-store.ts';
 import type { RateWindows } from '../../pull/edge/rate-windows/rate-windows.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
-import type { BoundedReads } from '../../push/queue/bounded-reads.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
-import type { DeliveryLogCopy } from '../../push/queue/log-copy.ts';
 import type { RemoteEngine } from './engine-health.ts';
 
 export type StoreName = 'store' | 'subscriptions' | 'view' | 'queue' | 'coordination' | 'directory';
@@ -28,10 +26,6 @@ export interface Engines {
   readonly endNow: (() => Position) | undefined;
   view(): TransactionsView;
   queue(): DeliveryQueue;
-  /** The queue's log as `fuel store copy` reads and writes it; it is closed with the queue. */
-  deliveryLog(): DeliveryLogCopy;
-  /** The queue's log for whoever looks at it while the service runs. */
-  deliveryReads(): BoundedReads;
   coordination(): Coordination;
   directory(): StoredDirectory;
   /** The rate windows of keys: in the memory that threads share, if any; all processes share those of a remote engine. */

@@ -7,7 +7,7 @@ import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { countParkedByGroup } from '../../event-store/skipped-events.ts';
 import { countParkedByView } from '../../pull/view/operate.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
-import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import type { LaneReads } from '../../push/queue/delivery-queue.ts';
 import { type FollowerParts, GROUPS, secondsBehind } from './followers.ts';
 import { FigureHistory } from './history.ts';
 
@@ -22,7 +22,7 @@ export const MAX_BACKLOG_COUNTED = 10_000;
 export const SHARED = 'Shared, the same in every process:';
 
 export interface SharedFigureParts extends Omit<FollowerParts, 'coordination'> {
-  readonly queue: Pick<DeliveryQueue, 'backlog' | 'nextDueAtMs'>;
+  readonly queue: Pick<LaneReads, 'backlog'>;
   readonly directory: Pick<Directory, 'counts'>;
   readonly log: Log;
 }
@@ -120,8 +120,7 @@ export class SharedFigures {
   }
 
   async #readBacklog({ queue, clock }: SharedFigureParts): Promise<number> {
-    const { pending, held, failingLanes } = await queue.backlog(MAX_BACKLOG_COUNTED);
-    const dueAtMs = await queue.nextDueAtMs();
+    const { pending, held, failingLanes, nextDueAtMs: dueAtMs } = await queue.backlog(MAX_BACKLOG_COUNTED);
     this.#pending.set(pending);
     this.#held.set(held);
     this.#failing.set(failingLanes);

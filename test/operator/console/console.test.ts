@@ -157,7 +157,7 @@ describe('the console while no store answers', () => {
     store: { head: away, readStream: away },
     view: { checkpoint: away, countParked: away, parked: away, find: away, build: { checkpoint: away } },
     ...{ subscriptions: { status: away }, coordination: { holder: away, live: away } },
-    ...{ queue: { backlog: away, nextDueAtMs: away, find: away }, reads: { failingLanes: away, page: away } },
+    queue: { backlog: away, find: away, failingLanes: away, page: away },
     ...{ directory: new Directory(), attempts: new AttemptHistory(), history: new FigureHistory() },
     readiness: () => ({ ready: false, checks: { mongodb: false } }),
     certificateEndsAtMs: away,

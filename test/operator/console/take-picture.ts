@@ -115,10 +115,9 @@ function parts(): ConsoleParts {
     },
     subscriptions: { status: async () => position },
     queue: {
-      backlog: async () => ({ pending: 214, held: 31, failingLanes: 1 }),
-      nextDueAtMs: async () => NOW_MS + 9_000,
+      backlog: async () => ({ pending: 214, held: 31, failingLanes: 1, nextDueAtMs: NOW_MS + 9_000 }),
+      failingLanes: async () => failing,
     },
-    reads: { failingLanes: async () => failing },
     coordination: {
       holder: async () => ({ holder: ID, expiresAtMs: NOW_MS }),
       live: async () => [

@@ -2,10 +2,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { copyDeliveries, LogByRange, relocated } from '../../../src/operator/copy/copy-deliveries.ts';
 import { deliveryId } from '../../../src/push/message/delivery-id.ts';
-import type { DeliveryLogCopy, StoredDelivery } from '../../../src/push/queue/log-copy.ts';
+import type { StoredDelivery } from '../../../src/push/queue/delivery-queue.ts';
 import { PREFIX } from '../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { countByState } from '../../support/deliveries/listed.ts';
 import { failedWith, PushMachine, READY } from '../../support/deliveries/push.ts';
 import { record } from '../../support/event-store/store-events.ts';
 import {
@@ -22,12 +23,6 @@ const STREAK = { failedInARow: 3, failingSinceMs: 1_000, lastAnswers: ['503'] };
 
 async function logged(end: EmbeddedEnd, ids: readonly number[]): Promise<void> {
   await end.queue.enqueue(ids.map((id) => newDelivery(id)));
-}
-
-async function allOf(log: DeliveryLogCopy): Promise<StoredDelivery[]> {
-  const found: StoredDelivery[] = [];
-  for await (const batch of log.deliveries()) found.push(...batch);
-  return found;
 }
 
 const HOUR_MS = 3_600_000;
@@ -95,7 +90,7 @@ test('a webhooks role on the copy receives every event and attempts only what ha
       [idOf(505), 1],
     ].sort(),
   );
-  expect(await after.queue.countByState({})).toEqual({
+  expect(await countByState(after.queue)).toEqual({
     pending: 0,
     held: 0,
     delivered: 3,
@@ -180,25 +175,19 @@ describe('the position of a delivery in another store', () => {
 });
 
 describe('a copied delivery log', () => {
-  const copied = async (source: EmbeddedEnd, target: Pick<EmbeddedEnd, 'deliveries' | 'store'>) => {
+  const copied = async (source: EmbeddedEnd, target: Pick<EmbeddedEnd, 'queue' | 'store'>) => {
     await recordTransactions(target, [1, 2, 3, 4]); // at the positions that the deliveries have
     return copyDeliveries({
-      source: source.deliveries,
-      target: target.deliveries,
+      source: source.queue,
+      target: target.queue,
       targetStore: target.store,
       onProgress: () => undefined,
     });
   };
   /** Stores nothing, so that whatever differs still does when it is read back. */
-  const readOnly = (log: DeliveryLogCopy): DeliveryLogCopy => ({
-    logId: () => log.logId(),
-    adopt: (id) => log.adopt(id),
-    deliveries: (options) => log.deliveries(options),
-    withdrawals: () => log.withdrawals(),
-    streaks: () => log.streaks(),
+  const readOnly = (queue: EmbeddedEnd['queue']): EmbeddedEnd['queue'] => ({
+    ...queue,
     store: async () => undefined,
-    storeWithdrawals: async () => undefined,
-    storeStreaks: async () => undefined,
   });
 
   test('has withdrawals, failure streaks and whatever differed, as in its source', async () => {
@@ -207,14 +196,21 @@ describe('a copied delivery log', () => {
     await logged(target, [1]);
     await target.queue.withdraw(1, 5_000); // differs, and is repaired
     await source.queue.withdraw(9, 5_000);
-    await source.deliveries.storeStreaks([{ prefix: 'aaaaaaaaaa', health: STREAK }]);
+    await source.queue.store({ streaks: [{ prefix: 'aaaaaaaaaa', ...STREAK }] });
     const report = await copied(source, target);
     expect(report.faults).toEqual([
       expect.stringContaining('withdrawal of transaction 1 is in the target only'),
     ]);
     expect(report.deliveries).toBe(2);
-    expect(await allOf(target.deliveries)).toEqual(await allOf(source.deliveries));
+    expect(await target.queue.storedAfter('')).toEqual(await source.queue.storedAfter(''));
     expect(await target.queue.health('aaaaaaaaaa')).toEqual(STREAK);
+  });
+
+  test('has no failure streak that its source has not, such as one of a copy that was interrupted', async () => {
+    const [source, target] = [newEnd(), newEnd()];
+    await target.queue.store({ streaks: [{ prefix: 'aaaaaaaaaa', ...STREAK }] });
+    expect((await copied(source, target)).faults).toEqual([]);
+    expect(await target.queue.health('aaaaaaaaaa')).toMatchObject({ failedInARow: 0 });
   });
 
   test('is reported with every delivery, withdrawal and failure streak that differs from its source', async () => {
@@ -223,14 +219,16 @@ describe('a copied delivery log', () => {
     await logged(target, [1, 3, 4]);
     await source.queue.withdraw(3, 5_000);
     await target.queue.withdraw(5, 5_000);
-    await source.deliveries.storeStreaks([
-      { prefix: 'aaaaaaaaaa', health: STREAK },
-      { prefix: 'cccccccccc', health: { failedInARow: 0, failingSinceMs: null, lastAnswers: [] } },
-    ]);
-    await target.deliveries.storeStreaks([{ prefix: 'bbbbbbbbbb', health: STREAK }]);
+    const ended = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
+    const streaks = [
+      { prefix: 'aaaaaaaaaa', ...STREAK },
+      { prefix: 'cccccccccc', ...ended },
+    ];
+    await source.queue.store({ streaks });
+    await target.queue.store({ streaks: [{ prefix: 'bbbbbbbbbb', ...STREAK }] });
     const { deliveries, faults } = await copied(source, {
       ...target,
-      deliveries: readOnly(target.deliveries),
+      queue: readOnly(target.queue),
     });
     expect(deliveries).toBe(1);
     expect(faults.toSorted()).toEqual(

@@ -322,11 +322,7 @@ describe('a copy that ends before one of its steps', () => {
 
   const ending = (target: EmbeddedEnd, { before }: Steps) => ({
     store: interposed(target.store, ['append', 'erase'], before),
-    deliveries: interposed(
-      target.deliveries,
-      ['adopt', 'store', 'storeWithdrawals', 'storeStreaks'],
-      (name) => before(`deliveries ${name}`),
-    ),
+    queue: interposed(target.queue, ['store'], (name) => before(`queue ${name}`)),
     coordination: interposed(target.coordination, ['acquire', 'release'], before),
   });
 

@@ -8,9 +8,10 @@ import {
   redeliverByIds,
   redeliverFailed,
 } from '../../../src/operator/deliveries/redeliver.ts';
-import type { Attempt } from '../../../src/push/queue/delivery-queue.ts';
+import type { Attempt, ClaimedDelivery } from '../../../src/push/queue/delivery-queue.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { newDelivery, held as onHold } from '../../support/deliveries/deliveries.ts';
+import { listed } from '../../support/deliveries/listed.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { cancelled, confirmed, voided } from '../../support/transactions/e2e-samples.ts';
@@ -66,7 +67,7 @@ async function start() {
       durationMs: 1,
       outcome: { ok: false, kind: 'status', detail: '500', answer: ANSWER },
     };
-    const report = { id, leaseToken: claimed?.leaseToken ?? '' };
+    const report = { id, prefix: claimed?.prefix ?? '', leaseToken: claimed?.leaseToken ?? '' };
     await queue.report([
       kind === 'failed'
         ? { kind, ...report, attempt, reason: '500' }
@@ -163,7 +164,7 @@ describe('redelivering by id', () => {
     const [claimed] = await queue.claim({
       ...{ nowMs: clock.now(), holder: 'test', leaseMs: 5_000, limit: 1, laneCapacity: () => 1 },
     });
-    await queue.report([{ kind: 'held', id: claimed?.id ?? '', leaseToken: claimed?.leaseToken ?? '' }]);
+    await queue.report([onHold(claimed as ClaimedDelivery)]);
     const before = await store.readStream('account-7');
     expect(await redeliverByIds([due, held], true, options)).toEqual({
       redelivered: 0,
@@ -234,7 +235,7 @@ describe('redelivering what failed', () => {
     const { queue, options, ended, clock } = await start();
     for (let id = 1; id <= 10; id++) await ended(id, id === 10 ? 'delivered' : 'failed');
     expect(await redeliverFailed(ofKey, options)).toEqual({ redelivered: 9, unchanged: 0, refused: 0 });
-    const due = (await queue.list({ state: 'pending' }, { limit: 10 })).map(({ dueAtMs }) => dueAtMs ?? 0);
+    const due = (await listed(queue, { state: 'pending' })).map(({ dueAtMs }) => dueAtMs ?? 0);
     const step = 20; // fifty a second
     const spread = Array.from({ length: 9 }, (_, index) => clock.now() + index * step);
     expect(due.toSorted((a, b) => a - b)).toEqual(spread);

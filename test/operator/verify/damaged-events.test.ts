@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { projectEvent } from '../../../src/pull/record/project-event.ts';
 import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
+import { listed } from '../../support/deliveries/listed.ts';
 import { flipData, flipPage } from '../../support/event-store/flip-bytes.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { confirmed, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
@@ -33,7 +34,7 @@ async function start() {
   });
   const all = async () => [
     await withEngines((engines) => engines.view().rowsAfter(0, 100)),
-    await withEngines((engines) => engines.queue().list({}, { limit: 100 })),
+    await withEngines((engines) => listed(engines.queue())),
   ];
   return { ...cli, all, events: join(process.env.FUEL_DATA_DIR ?? '', 'events.db') };
 }

@@ -3,6 +3,7 @@ import { withdrawnAmong } from '../../../src/operator/verify/repair-deliveries.t
 import { readStartedLog } from '../../../src/push/delivery-log.ts';
 import { onKey } from '../../support/accounts/account-samples.ts';
 import { range, startVerifying } from '../../support/agreement/verifying.ts';
+import { countByState, listed } from '../../support/deliveries/listed.ts';
 import { cancelled, voided } from '../../support/transactions/e2e-samples.ts';
 
 describe('repairing deliveries', () => {
@@ -16,7 +17,7 @@ describe('repairing deliveries', () => {
     const states: string[] = [];
     queue.enqueue = async (...args) => {
       const claimed = await enqueue(...args);
-      for (const { state } of await queue.list({}, { limit: 10 })) states.push(state);
+      for (const { state } of await listed(queue)) states.push(state);
       return claimed;
     };
     await repair(missing);
@@ -37,7 +38,7 @@ describe('repairing deliveries', () => {
       { onProgress: (stored) => progress.push(stored) },
     );
     expect(progress).toEqual([200, 400, 450]);
-    expect(await queue.countByState({})).toMatchObject({ pending: 450 });
+    expect(await countByState(queue)).toMatchObject({ pending: 450 });
     expect(await store.readStream('operations')).toMatchObject([
       { type: 'AgreementRepaired', data: { what: 'deliveries', repaired: 450 } },
     ]);

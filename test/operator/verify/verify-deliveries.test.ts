@@ -5,6 +5,7 @@ import { deliveryId } from '../../../src/push/message/delivery-id.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { AFTER_URL, DAY_MS, range, startVerifying } from '../../support/agreement/verifying.ts';
 import { claimOptions, delivered, held } from '../../support/deliveries/deliveries.ts';
+import { listed } from '../../support/deliveries/listed.ts';
 import { confirmed, external } from '../../support/transactions/e2e-samples.ts';
 
 describe('verifying deliveries', () => {
@@ -65,7 +66,7 @@ describe('verifying deliveries', () => {
     const { confirm, verify, repairMissing, queue } = await startVerifying();
     await confirm(1);
     await repairMissing();
-    const delivery = await queue.find((await queue.list({}, { limit: 1 }))[0]?.id ?? '');
+    const delivery = await queue.find((await listed(queue))[0]?.id ?? '');
     if (delivery === undefined) throw new Error('nothing was stored');
     await queue.enqueue([{ ...delivery, id: 'surplus', transactionId: 99 }]);
     await confirm(2);
@@ -86,7 +87,7 @@ describe('verifying deliveries', () => {
     const { confirm, verify, repairMissing, queue } = await startVerifying();
     await confirm(1);
     await repairMissing();
-    const delivery = await queue.find((await queue.list({}, { limit: 1 }))[0]?.id ?? '');
+    const delivery = await queue.find((await listed(queue))[0]?.id ?? '');
     if (delivery === undefined) throw new Error('nothing was stored');
     await queue.enqueue([{ ...delivery, id: 'surplus', transactionId: 99 }]);
     expect(await verify()).toMatchObject({ owed: 1, surplus: [{ id: 'surplus', transactionId: 99 }] });

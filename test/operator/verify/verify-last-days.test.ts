@@ -10,6 +10,7 @@ import { claimDeliveryLog } from '../../../src/push/delivery-log.ts';
 import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
 import { AFTER_URL, DAY_MS } from '../../support/agreement/verifying.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { listed } from '../../support/deliveries/listed.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
@@ -66,9 +67,7 @@ test('the last two days are repaired, older days are left alone, and an operator
     expect.objectContaining({ id: 3 }),
     undefined,
   ]);
-  expect((await queue.list({}, { limit: 9 })).map(({ transactionId }) => transactionId).sort()).toEqual([
-    3, 4,
-  ]);
+  expect((await listed(queue)).map(({ transactionId }) => transactionId).sort()).toEqual([3, 4]);
   expect(lines).toEqual([expect.stringMatching(/^error the last two days differed/)]);
   const repairs = (await store.readStream('operations')).filter(({ type }) => type === 'AgreementRepaired');
   expect(repairs.map(({ data }) => data)).toEqual([
@@ -84,7 +83,7 @@ test('a delivery log that was lost is reported and never rebuilt', async () => {
   await project(1, 2, 3, 4);
   const other = openQueue('other.db');
   expect(await verify({ queue: () => other })).toEqual({ view: 0, deliveries: 0, damage: [] });
-  expect(await other.list({}, { limit: 9 })).toEqual([]);
+  expect(await listed(other)).toEqual([]);
   expect(lines[0]).toMatch(/^error the delivery log is another one/);
 });
 
@@ -134,7 +133,7 @@ test('nothing that depends on a damaged event is repaired, and the damage is tol
   expect(await verify({ store: damaged, signal })).toEqual({ view: 1, deliveries: 1, damage });
   expect(looked).toEqual([signal]);
   expect([await view.find(3), await view.find(4)]).toMatchObject([undefined, { id: 4 }]);
-  expect((await queue.list({}, { limit: 9 })).map(({ transactionId }) => transactionId)).toEqual([4]);
+  expect((await listed(queue)).map(({ transactionId }) => transactionId)).toEqual([4]);
   expect(lines).toMatchObject([
     expect.stringMatching(/^error damaged: event 0 of transaction-3 .*restore events.db from a backup/),
     expect.stringMatching(/^error the last two days differ/),

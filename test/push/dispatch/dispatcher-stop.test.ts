@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { countByState, listed } from '../../support/deliveries/listed.ts';
 import { failedWith, type PushMachine } from '../../support/deliveries/push.ts';
 import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
 import { confirmedData } from '../../support/transactions/records.ts';
@@ -68,7 +69,7 @@ describe('a dispatcher that stops waits', () => {
 
 describe('what a dispatcher had claimed when it stopped is due at once for another process', () => {
   const dueAtOnce = async (m: PushMachine) => {
-    const [delivery] = await m.queue.list({}, { limit: 1 });
+    const [delivery] = await listed(m.queue);
     expect(delivery).toMatchObject({ state: 'pending', attemptsInCycle: 0 });
     expect(delivery?.dueAtMs).toBeLessThanOrEqual(m.scheduler.now());
     expect(m.sender.sent).toEqual([]);
@@ -125,7 +126,7 @@ test('a dispatcher that stops claims nothing more, however much is due', async (
   await m.scheduler.advance(10);
   await end;
   expect(claims).toBe(1);
-  expect(await m.queue.countByState({})).toMatchObject({ pending: 120 });
+  expect(await countByState(m.queue)).toMatchObject({ pending: 120 });
   expect(m.sender.sent).toEqual([]);
 });
 

@@ -5,6 +5,7 @@ import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue
 import { HeldAccounts } from '../../../src/push/dispatch/held-accounts.ts';
 import { opened, profileSet } from '../../support/accounts/account-samples.ts';
 import { claimOptions, held, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { listed } from '../../support/deliveries/listed.ts';
 import { unavailable } from '../../support/deliveries/push-machine.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -49,7 +50,7 @@ async function start(...events: readonly AccountEvent[]) {
       },
     },
   });
-  const states = async () => (await queue.list({}, { limit: 10 })).map(({ state }) => state);
+  const states = async () => (await listed(queue)).map(({ state }) => state);
   return { clock, queue, apply, hold, accounts, resumed, store, states };
 }
 

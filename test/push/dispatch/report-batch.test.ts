@@ -38,7 +38,7 @@ function batch(
   });
   const add = (...ids: readonly string[]) => {
     for (const id of ids) {
-      const report: DeliveryReport = { kind: 'held', id, leaseToken: 'x' };
+      const report: DeliveryReport = { kind: 'held', id, prefix: 'aaaaaaaaaa', leaseToken: 'x' };
       reports.add({ delivery: { id } as ClaimedDelivery, report });
     }
   };
@@ -92,6 +92,7 @@ describe('an outcome that the store refuses', () => {
   const large = (id: string): DeliveryReport => ({
     kind: 'delivered',
     id,
+    prefix: 'aaaaaaaaaa',
     leaseToken: 'x',
     attempt: { ...attempt, outcome: { ok: true, answer } },
   });
@@ -111,6 +112,7 @@ describe('an outcome that the store refuses', () => {
     expect(stored.find(({ id }) => id === 'large')).toEqual({
       kind: 'delivered',
       id: 'large',
+      prefix: 'aaaaaaaaaa',
       leaseToken: 'x',
       attempt: { ...attempt, outcome: { ok: true, answer: { status: 200, headers: {}, body: '' } } },
     });
@@ -142,6 +144,7 @@ describe('an outcome that the store refuses', () => {
     const report = {
       kind: 'failed',
       id: 'a',
+      prefix: 'aaaaaaaaaa',
       leaseToken: 'x',
       attempt: { ...attempt, outcome },
       reason: 'y',
@@ -164,6 +167,7 @@ describe('an outcome that the store refuses', () => {
     const report = {
       kind: 'failed',
       id: 'a',
+      prefix: 'aaaaaaaaaa',
       leaseToken: 'x',
       attempt: { ...attempt, outcome },
       reason: 'z',
@@ -175,8 +179,15 @@ describe('an outcome that the store refuses', () => {
   });
 
   test.each<DeliveryReport>([
-    { kind: 'held', id: 'a', leaseToken: 'x' },
-    { kind: 'failed', id: 'a', leaseToken: 'x', attempt: null, reason: 'the key is switched off' },
+    { kind: 'held', id: 'a', prefix: 'aaaaaaaaaa', leaseToken: 'x' },
+    {
+      kind: 'failed',
+      id: 'a',
+      prefix: 'aaaaaaaaaa',
+      leaseToken: 'x',
+      attempt: null,
+      reason: 'the key is switched off',
+    },
   ])('without an attempt is recorded once more as it is: $kind', async (report) => {
     let tries = 0;
     const { scheduler, stored, faults, reports } = batch(() =>
@@ -375,7 +386,7 @@ test('the health of the lanes is passed on, and what the store refuses is logged
   });
   reports.add({
     delivery: { id: 'a' } as ClaimedDelivery,
-    report: { kind: 'held', id: 'a', leaseToken: 'x' },
+    report: { kind: 'held', id: 'a', prefix: 'aaaaaaaaaa', leaseToken: 'x' },
   });
   await scheduler.advance(1_000);
   expect(lines).toMatchObject([

@@ -6,6 +6,7 @@ import type { GroupEvent, PersistentSubscriptions } from '../../../src/event-sto
 import type { FanOut } from '../../../src/push/fan-out/fan-out.ts';
 import { DELIVERIES_GROUP, runFanOut } from '../../../src/push/fan-out/run-fan-out.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { countByState } from '../../support/deliveries/listed.ts';
 import type { PushMachine } from '../../support/deliveries/push.ts';
 import { id, pushMachine, unavailable } from '../../support/deliveries/push-machine.ts';
 import { interposed } from '../../support/interposed.ts';
@@ -200,7 +201,7 @@ test('events of accounts are not handed out, and a batch has at most a hundred',
   for (let transaction = 1; transaction <= 230; transaction++) await m.confirm(transaction);
   run({ fanOut: fanningOut(m, (events) => void batches.push(events.map(({ event }) => event.stream))) });
   await until(
-    async () => (await m.queue.countByState({})).pending + (await m.queue.countByState({})).delivered >= 230,
+    async () => (await countByState(m.queue)).pending + (await countByState(m.queue)).delivered >= 230,
   );
   expect(batches.flat().filter((stream) => !stream.startsWith('transaction-'))).toEqual([]);
   expect(new Set(batches.flat()).size).toBe(230);

@@ -5,7 +5,6 @@ import type {
   DeliveryState,
 } from '../../../src/push/queue/delivery-queue.ts';
 import {
-  type DeliveryChange,
   type DeliveryProgress,
   endOf,
   keptAttempt,
@@ -41,7 +40,7 @@ const attemptOf = (outcome: AttemptOutcome, overrides: { cycle?: number; number?
   outcome,
   ...overrides,
 });
-const claim = { id: 'a', leaseToken: 'mine' };
+const claim = { id: 'a', prefix: 'aaaaaaaaaa', leaseToken: 'mine' };
 const delivered: DeliveryReport = { kind: 'delivered', ...claim, attempt: attemptOf(SUCCESS) };
 const retry = { kind: 'retry', ...claim, attempt: attemptOf(UNAVAILABLE), dueAtMs: 7_000 } as const;
 const failed = { kind: 'failed', ...claim, attempt: attemptOf(UNAVAILABLE), reason: '503' } as const;
@@ -49,17 +48,18 @@ const unattempted: DeliveryReport = { kind: 'failed', ...claim, attempt: null, r
 const held: DeliveryReport = { kind: 'held', ...claim };
 const released: DeliveryReport = { kind: 'released', ...claim };
 
-const apply = (progress: DeliveryProgress, change: DeliveryChange) => nextState(progress, change, NOW_MS);
+type Change = Parameters<typeof nextState>[1];
+const apply = (progress: DeliveryProgress, change: Change) => nextState(progress, change, NOW_MS);
 
 /** The states in which a change has an effect, with the state after it. */
-const effectsOf = (change: DeliveryChange, overrides: Partial<DeliveryProgress> = {}) =>
+const effectsOf = (change: Change, overrides: Partial<DeliveryProgress> = {}) =>
   STATES.flatMap((state) => {
     const next = apply(inState(state, overrides), change);
     return next === undefined ? [] : [`${state} → ${next.progress.state}`];
   });
 
 describe('the changes of a delivery', () => {
-  test.each<[string, DeliveryChange, string[]]>([
+  test.each<[string, Change, string[]]>([
     [
       'a success',
       delivered,

@@ -7,6 +7,7 @@ import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { keyIssued, PREFIX, profileSet, webhookSet } from '../../support/accounts/account-samples.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { listed } from '../../support/deliveries/listed.ts';
 import { failedWith, OK, PushMachine, READY, TIMEOUT } from '../../support/deliveries/push.ts';
 import { PushModel } from '../../support/deliveries/push-model.ts';
 
@@ -154,7 +155,7 @@ class Run {
   async check(): Promise<void> {
     const { queue } = this.machine;
     expect(this.model.violations).toEqual([]);
-    const deliveries = await queue.list({}, { limit: 1_000 });
+    const deliveries = await listed(queue);
     expect(deliveries.map(({ id }) => id).sort()).toEqual([...this.model.owed].sort());
     for (const { state, reason, transactionId } of deliveries) {
       const withdrawn = this.model.withdrawn.has(transactionId);

@@ -151,8 +151,7 @@ describe('the figures that are the same in every process', () => {
         build: { checkpoint: async () => undefined },
       },
       queue: {
-        backlog: () => away({ pending: 1, held: 1, failingLanes: 1 }),
-        nextDueAtMs: () => away(undefined),
+        backlog: () => away({ pending: 1, held: 1, failingLanes: 1, nextDueAtMs: undefined }),
       },
     });
     const before = await figures();

@@ -25,6 +25,7 @@ import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
 import { runWebhooks } from '../../../src/service/roles/webhooks.ts';
 import { startJob } from '../../../src/service/threads/start-job.ts';
 import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { listed } from '../../support/deliveries/listed.ts';
 import { answerWith, WebhookReceiver } from '../../support/deliveries/webhook-receiver.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { Operator, openForUse } from '../../support/service/operator.ts';
@@ -132,12 +133,12 @@ async function machine() {
   };
   const switchOff = (prefix: string) =>
     operator.change(ACCOUNT, { type: 'SwitchKeyOff', accountId: ACCOUNT, prefix, reason: 'x' });
-  const listed = () => engines.queue().list({ accountId: ACCOUNT }, { limit: 100 });
+  const logged = () => listed(engines.queue(), { accountId: ACCOUNT });
   const settled = (state: string, count = 1) =>
-    until(async () => (await listed()).filter((each) => each.state === state).length === count, SOON_MS);
+    until(async () => (await logged()).filter((each) => each.state === state).length === count, SOON_MS);
   /** The attempts of the only delivery. */
   const attempts = async () => {
-    const [only] = await listed();
+    const [only] = await logged();
     return (await engines.queue().find(only?.id ?? ''))?.attempts ?? [];
   };
   return {
@@ -148,7 +149,7 @@ async function machine() {
     record,
     switchOff,
     start,
-    listed,
+    logged,
     settled,
     attempts,
   };
@@ -187,7 +188,7 @@ describe('the webhooks role', () => {
     answer();
     await m.settled('failed');
     m.receiver.answer(PATH, answerWith(200));
-    const [only] = await m.listed();
+    const [only] = await m.logged();
     await m.engines.queue().redeliver(only?.id ?? '', { force: false, dueAtMs: Date.now() });
     await m.settled('delivered');
     expect(await counted()).toEqual(
@@ -227,7 +228,7 @@ describe('the webhooks role', () => {
     const run = m.start();
     await asked;
     await run.stop();
-    expect(await m.listed()).toMatchObject([{ state: 'pending' }]);
+    expect(await m.logged()).toMatchObject([{ state: 'pending' }]);
     expect(await m.attempts()).toMatchObject([{ number: 1 }]);
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(m.receiver.to(PATH)).toHaveLength(1);
@@ -251,7 +252,7 @@ describe('the webhooks role', () => {
     await until(async () => (run.moved.at(-1) ?? 0) >= head, SOON_MS);
     answering.resolve();
     await stopped;
-    expect(await m.listed()).toMatchObject([{ state: 'delivered' }]);
+    expect(await m.logged()).toMatchObject([{ state: 'delivered' }]);
   });
 
   test('has ended when the last outcome is recorded and its connections are closed', async () => {
@@ -432,7 +433,7 @@ describe('a master key that is not given any more', () => {
       code: 'SECRET_UNREADABLE',
       message: expect.stringContaining('FUEL_MASTER_KEY'),
     });
-    expect(await m.listed()).toEqual([]);
+    expect(await m.logged()).toEqual([]);
     m.start();
     await m.settled('delivered');
   });
@@ -450,7 +451,7 @@ describe('a master key that is not given any more', () => {
     await m.engines.store().append([{ stream, expected: 'any', events: [event] }]);
     const run = m.start();
     await m.settled('failed');
-    expect(await m.listed()).toMatchObject([{ reason: expect.stringContaining('could not be signed') }]);
+    expect(await m.logged()).toMatchObject([{ reason: expect.stringContaining('could not be signed') }]);
     await run.stop();
     await expect(run.ended).resolves.toBeUndefined();
   });
@@ -475,7 +476,7 @@ describe('a master key that is not given any more', () => {
     await expect(m.start({ ...m.engines, store: () => slow }, rotated).ended).rejects.toMatchObject({
       code: 'SECRET_UNREADABLE',
     });
-    expect([await m.listed(), await m.attempts()]).toMatchObject([[{ state: 'pending' }], before]);
+    expect([await m.logged(), await m.attempts()]).toMatchObject([[{ state: 'pending' }], before]);
   });
 
   test('and was said to be lost: the role starts, and what can not be signed ends as failed', async () => {
@@ -486,7 +487,7 @@ describe('a master key that is not given any more', () => {
     await trustMasterKey(m.engines.store(), config, { author: AUTHOR, reason: 'lost', clock: systemClock });
     m.start(m.engines, config);
     await m.settled('failed');
-    expect(await m.listed()).toMatchObject([{ reason: expect.stringContaining('could not be signed') }]);
+    expect(await m.logged()).toMatchObject([{ reason: expect.stringContaining('could not be signed') }]);
     expect(m.receiver.to(PATH)).toEqual([]);
   });
 });
@@ -504,7 +505,7 @@ describe('the retention of the delivery log', () => {
     itIs(nowMs);
     m.start();
     await m.settled('delivered');
-    expect((await m.listed()).map(({ transactionId }) => transactionId)).toEqual([502]);
+    expect((await m.logged()).map(({ transactionId }) => transactionId)).toEqual([502]);
   });
 
   test('is how long an ended delivery is kept, which is judged each hour', async () => {
@@ -521,10 +522,10 @@ describe('the retention of the delivery log', () => {
       const [claim] = await queue.claim(claimOptions(endedAtMs));
       if (claim !== undefined) await queue.report([delivered(claim, endedAtMs)]);
     }
-    expect(await m.listed()).toHaveLength(2);
+    expect(await m.logged()).toHaveLength(2);
     itIs(nowMs);
     await m.start().connected;
-    await until(async () => (await m.listed()).length < 2, SOON_MS);
-    expect((await m.listed()).map(({ transactionId }) => transactionId)).toEqual([502]);
+    await until(async () => (await m.logged()).length < 2, SOON_MS);
+    expect((await m.logged()).map(({ transactionId }) => transactionId)).toEqual([502]);
   });
 });

@@ -65,8 +65,7 @@ export function delivered(
   startedAtMs: number,
   outcome: AttemptOutcome = SUCCESS,
 ): DeliveryReport {
-  const { id, leaseToken } = claim;
-  return { kind: 'delivered', id, leaseToken, attempt: attemptOf(claim, startedAtMs, outcome) };
+  return { kind: 'delivered', ...claimOf(claim), attempt: attemptOf(claim, startedAtMs, outcome) };
 }
 
 export function retryAt(
@@ -75,8 +74,7 @@ export function retryAt(
   dueAtMs: number,
   outcome: AttemptOutcome = UNAVAILABLE,
 ): DeliveryReport {
-  const { id, leaseToken } = claim;
-  return { kind: 'retry', id, leaseToken, attempt: attemptOf(claim, startedAtMs, outcome), dueAtMs };
+  return { kind: 'retry', ...claimOf(claim), attempt: attemptOf(claim, startedAtMs, outcome), dueAtMs };
 }
 
 export function failed(
@@ -84,16 +82,19 @@ export function failed(
   startedAtMs: number,
   outcome: AttemptOutcome = UNAVAILABLE,
 ): DeliveryReport {
-  const { id, leaseToken } = claim;
   return {
     kind: 'failed',
-    id,
-    leaseToken,
+    ...claimOf(claim),
     attempt: attemptOf(claim, startedAtMs, outcome),
     reason: 'status 503',
   };
 }
 
-export function held({ id, leaseToken }: ClaimedDelivery): DeliveryReport {
-  return { kind: 'held', id, leaseToken };
+export function held(claim: ClaimedDelivery): DeliveryReport {
+  return { kind: 'held', ...claimOf(claim) };
+}
+
+/** What every report of a claim holds. */
+export function claimOf({ id, prefix, leaseToken }: ClaimedDelivery) {
+  return { id, prefix, leaseToken };
 }

@@ -10,6 +10,7 @@ import { openForUse } from '../service/operator.ts';
 import { ServiceProcess } from '../service/service-process.ts';
 import { confirmed, type EventLine, linesOf } from '../transactions/e2e-samples.ts';
 import { until } from '../waiting.ts';
+import { countByState, listed } from './listed.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
 
 /** Long enough for a machine that is busy with other tests; what takes longer hangs. */
@@ -125,8 +126,8 @@ export class PushService {
   async settled(account: number, state: DeliveryState, count = 1, withinMs = SOON_MS): Promise<void> {
     const queue = (await this.#stores()).queue();
     await until(async () => {
-      const listed = await queue.list({ accountId: account }, { limit: 1_000 });
-      return listed.length === count && listed.every((delivery) => delivery.state === state);
+      const all = await listed(queue, { accountId: account });
+      return all.length === count && all.every((delivery) => delivery.state === state);
     }, withinMs);
   }
 
@@ -143,16 +144,13 @@ export class PushService {
   /** Waits until the account has so many deliveries, whatever became of them. */
   async enqueued(account: number, count: number): Promise<void> {
     const queue = (await this.#stores()).queue();
-    await until(
-      async () => (await queue.list({ accountId: account }, { limit: 1_000 })).length === count,
-      SOON_MS,
-    );
+    await until(async () => (await listed(queue, { accountId: account })).length === count, SOON_MS);
   }
 
   /** Waits until the account has so many deliveries in this state, whatever others it has. */
   async reached(account: number, state: DeliveryState, count: number, withinMs = SOON_MS): Promise<void> {
     const queue = (await this.#stores()).queue();
-    await until(async () => (await queue.countByState({ accountId: account }))[state] === count, withinMs);
+    await until(async () => (await countByState(queue, { accountId: account }))[state] === count, withinMs);
   }
 
   /** Lets go of the files, for a test that removes one. */

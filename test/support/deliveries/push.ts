@@ -8,10 +8,7 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../src/engines/sqlite/event-store/event-store.ts';
-import {
-  openSqliteDeliveryQueue,
-  type SqliteDeliveryQueue,
-} from '../../../src/engines/sqlite/queue/queue.ts';
+import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import type { EventStore, RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { Dispatcher } from '../../../src/push/dispatch/dispatcher.ts';
@@ -127,7 +124,7 @@ class StoreOfProcess {
 export class PushMachine {
   readonly scheduler = new FakeScheduler();
   readonly store: SqliteEventStore;
-  readonly queue: SqliteDeliveryQueue;
+  readonly queue: DeliveryQueue;
   readonly sender: ScriptedSender;
   readonly logLines: string[] = [];
   /** Stands around each commit to the queue; it must call `commit` once. */

@@ -10,10 +10,10 @@ const store = new RealisticStore(target.store, 3);
 store.appendsLeft = Number(events);
 store.onUnavailable = () => process.kill(process.pid, 'SIGKILL');
 let batchesLeft = Number(batches);
-const deliveries = target.deliveries;
-const storing = deliveries.store.bind(deliveries);
-deliveries.store = async (batch) => {
-  if (batchesLeft-- === 0) process.kill(process.pid, 'SIGKILL');
-  await storing(batch);
+const { queue } = target;
+const storing = queue.store.bind(queue);
+queue.store = async (content) => {
+  if (content.deliveries !== undefined && batchesLeft-- === 0) process.kill(process.pid, 'SIGKILL');
+  await storing(content);
 };
 await copyFrom(source, { ...target, store });

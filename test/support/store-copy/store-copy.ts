@@ -28,7 +28,6 @@ export function openEnd(folder: string, clock: Clock = systemClock) {
   return {
     store,
     queue,
-    deliveries: queue.copy(),
     coordination,
     erasedStreams: () => store.erasedStreams(),
     async close() {

@@ -1,23 +1,18 @@
 import type { Document, Filter } from 'mongodb';
-import {
-  type ClaimedDelivery,
-  type ClaimOptions,
-  newLeaseToken,
-} from '../../../push/queue/delivery-queue.ts';
-import { endWithdrawn } from './changes.ts';
+import { newLeaseToken } from '../../../push/queue/claims.ts';
+import type { ClaimedDelivery, ClaimOptions } from '../../../push/queue/delivery-queue.ts';
+import { toClaimed } from '../../../push/queue/stored-form.ts';
 import type { DeliveryCollections, DeliveryDocument } from './collections.ts';
-import { toClaimed } from './documents.ts';
-import { dueInLanes, dueLanes, earliestDue } from './due.ts';
+import { rowOf } from './documents.ts';
+import { endWithdrawn } from './withdrawals.ts';
 
 /** Up to so many due deliveries are all read; of more, one for each lane, then those of lanes with free slots. */
 const MAX_LOOKED_AT = 200;
 /** Another dispatcher may claim what was chosen first; then that one has made progress. */
 const MAX_ROUNDS = 16;
 
-interface Chosen {
-  readonly id: string;
-  readonly prefix: string;
-}
+type Chosen = Pick<DeliveryDocument, '_id' | 'prefix'>;
+type Deliveries = DeliveryCollections['deliveries'];
 
 /** What is left to claim: the options less what is claimed already. */
 interface Wanted {
@@ -45,7 +40,7 @@ export async function claimDue(
     const won = await lease(collections, chosen, { token, ...options });
     for (const document of won) {
       taken.set(document.prefix, (taken.get(document.prefix) ?? 0) + 1);
-      claimed.push(toClaimed(document, leaseTokenOf(document.prefix, token)));
+      claimed.push(toClaimed(rowOf(document), { ...document.record }, token));
     }
     if (won.length === chosen.length) break;
   }
@@ -54,10 +49,12 @@ export async function claimDue(
 
 async function choose({ deliveries }: DeliveryCollections, wanted: Wanted): Promise<readonly Chosen[]> {
   if (wanted.limit <= 0) return [];
-  const due = await earliestDue(deliveries, { byMs: wanted.nowMs, limit: MAX_LOOKED_AT });
-  if (due.length < MAX_LOOKED_AT) return fitting(due, wanted);
-  const lanes = await dueLanes(deliveries, wanted.nowMs);
-  return dueInLanes(deliveries, lanes, wanted);
+  const due = await deliveries
+    .find({ due_at: { $lte: wanted.nowMs } }, { projection: { prefix: 1 }, hint: 'due' })
+    .sort({ due_at: 1, prefix: 1 })
+    .limit(MAX_LOOKED_AT)
+    .toArray();
+  return due.length < MAX_LOOKED_AT ? fitting(due, wanted) : chooseByLane(deliveries, wanted);
 }
 
 /** The longest waiting lanes first, as many of each as it has free slots. `due` is oldest first. */
@@ -71,6 +68,38 @@ function fitting(due: readonly Chosen[], { limit, freeSlots }: Wanted): Chosen[]
   return chosen;
 }
 
+/** The same of many: each lane has one due at least, so no more lanes than the limit are searched. */
+async function chooseByLane(deliveries: Deliveries, wanted: Wanted): Promise<Chosen[]> {
+  const { nowMs, limit, freeSlots } = wanted;
+  const heads = [{ $match: { due_at: { $lte: nowMs } } }, { $sort: { due_at: 1, _id: 1 } }];
+  const lanes = await deliveries
+    .aggregate<{ _id: string }>([...laneHeads(), ...heads], { hint: 'due_in_lane' })
+    .toArray();
+  const free = lanes.filter(({ _id }) => freeSlots(_id) > 0).slice(0, limit);
+  const due = await Promise.all(
+    free.map(({ _id: prefix }) =>
+      deliveries
+        .find(
+          { state: 'pending', prefix, due_at: { $lte: nowMs } },
+          { projection: { prefix: 1 }, hint: 'due_in_lane' },
+        )
+        .sort({ due_at: 1 })
+        .limit(Math.min(freeSlots(prefix), limit))
+        .toArray(),
+    ),
+  );
+  return due.flat().slice(0, limit);
+}
+
+/** The first due time of each lane that has something pending: the index is searched once for each. */
+export function laneHeads(): Document[] {
+  return [
+    { $match: { state: 'pending' } },
+    { $sort: { state: 1, prefix: 1, due_at: 1 } },
+    { $group: { _id: '$prefix', due_at: { $first: '$due_at' } } },
+  ];
+}
+
 /** Those won, in the order chosen, without withdrawn ones: the process that stored those may have died early. */
 async function lease(
   collections: DeliveryCollections,
@@ -78,7 +107,7 @@ async function lease(
   { token, nowMs, leaseMs }: { readonly token: string; readonly nowMs: number; readonly leaseMs: number },
 ): Promise<readonly Omit<DeliveryDocument, 'attempts'>[]> {
   const { deliveries } = collections;
-  const ids = chosen.map(({ id }) => id);
+  const ids = chosen.map(({ _id }) => _id);
   const isDue: Filter<DeliveryDocument> = { _id: { $in: ids }, due_at: { $lte: nowMs } };
   const change = { $set: { lease: token, due_at: nowMs + leaseMs } };
   const { modifiedCount } = await deliveries.updateMany(isDue, change, { hint: '_id_' });
@@ -94,17 +123,4 @@ async function lease(
   return won
     .filter(({ transaction_id }) => !withdrawn.has(transaction_id))
     .sort((a, b) => (place.get(a._id) ?? 0) - (place.get(b._id) ?? 0));
-}
-
-/**
- * The lease token of a claim: the lane before the stored token, so that a report names the lane whose streak it moves
- * without reading its delivery.
- */
-export function leaseTokenOf(prefix: string, stored: string): string {
-  return `${prefix}:${stored}`;
-}
-
-export function readLeaseToken(leaseToken: string): { readonly prefix: string; readonly stored: string } {
-  const [prefix = '', ...stored] = leaseToken.split(':');
-  return { prefix, stored: stored.join(':') };
 }

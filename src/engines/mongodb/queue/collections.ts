@@ -1,10 +1,4 @@
-import {
-  type Collection,
-  type Db,
-  MongoBulkWriteError,
-  type ObjectId,
-  type OptionalUnlessRequiredId,
-} from 'mongodb';
+import { type Collection, type Db, MongoBulkWriteError, type OptionalUnlessRequiredId } from 'mongodb';
 import type { DeliveryState, NewDelivery } from '../../../push/queue/delivery-queue.ts';
 import { type CollectionsPlan, DUPLICATE_KEY } from '../prepared-collections.ts';
 
@@ -44,10 +38,7 @@ export interface AttemptDocument {
   readonly number: number;
   readonly started_at: number;
   readonly duration: number;
-  /** JSON: a receiver's header names may be anything. */
   readonly outcome: string;
-  /** The report that recorded it, which only this tells from another report of the same attempt. */
-  readonly by: ObjectId;
 }
 
 /** A transaction's events may arrive in either order. */
@@ -79,8 +70,17 @@ export interface DeliveryCollections {
   readonly log: Collection<LogDocument>;
 }
 
+/** Works on the collections, at most `withinMs`: five seconds unless given. */
+export type Use = <T>(
+  work: (collections: DeliveryCollections) => Promise<T>,
+  withinMs?: number,
+) => Promise<T>;
+
+/** A list or a copy may read much of the log. */
+export const LONG_QUERY_MS = 20_000;
+
 /** The states that operators look for among millions of delivered ones. */
-const NOT_DELIVERED: readonly DeliveryState[] = ['pending', 'held', 'failed', 'withdrawn'];
+export const NOT_DELIVERED: readonly DeliveryState[] = ['pending', 'held', 'failed', 'withdrawn'];
 
 /**
  * `due` finds what is due earliest; `due_in_lane` finds one entry for each lane, and the oldest of one lane. Both

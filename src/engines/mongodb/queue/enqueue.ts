@@ -1,13 +1,9 @@
-import {
-  type ClaimedDelivery,
-  type ClaimOptions,
-  type NewDelivery,
-  newLeaseToken,
-} from '../../../push/queue/delivery-queue.ts';
-import { endWithdrawn } from './changes.ts';
-import { leaseTokenOf } from './claim.ts';
+import { FreeSlots, newLeaseToken } from '../../../push/queue/claims.ts';
+import type { ClaimedDelivery, ClaimOptions, NewDelivery } from '../../../push/queue/delivery-queue.ts';
+import { newProgress } from '../../../push/queue/next-state.ts';
 import { type DeliveryCollections, insertMissing } from './collections.ts';
 import { toDocument } from './documents.ts';
+import { endWithdrawn } from './withdrawals.ts';
 
 /** What became of a batch; deliveries that were stored before are in none of it. */
 export interface StoredNew {
@@ -29,31 +25,30 @@ export async function storeNew(
   given.reverse(); // of two with one id the first
   for (const delivery of given) assertStorable(delivery);
   const slots = new FreeSlots(claimFor?.laneCapacity ?? (() => 0));
-  const token = newLeaseToken(claimFor?.holder ?? '');
-  const untilMs = claimFor === undefined ? 0 : claimFor.nowMs + claimFor.leaseMs;
+  const leaseToken = newLeaseToken(claimFor?.holder ?? '');
+  const lease = {
+    token: leaseToken,
+    untilMs: claimFor === undefined ? 0 : claimFor.nowMs + claimFor.leaseMs,
+  };
   const leased = new Set<string>();
   const documents = given.map((delivery) => {
-    if (!slots.consume(delivery.prefix)) return toDocument(delivery);
-    leased.add(delivery.id);
-    return toDocument(delivery, { leaseToken: token, untilMs });
+    const isLeased = slots.take(delivery.prefix);
+    if (isLeased) leased.add(delivery.id);
+    const progress = newProgress(delivery, isLeased ? lease : undefined);
+    return toDocument(delivery, progress, { record: delivery.record, attempts: [] });
   });
   const existing = await insertMissing(collections.deliveries, documents);
   const transactionIds = given.map(({ transactionId }) => transactionId);
   const withdrawn = await endWithdrawn(collections, transactionIds);
-  const fresh = given.filter(({ id, transactionId }) => !existing.has(id) && !withdrawn.has(transactionId));
-  for (const { id, prefix, transactionId } of given) {
-    if (leased.has(id) && (existing.has(id) || withdrawn.has(transactionId))) slots.giveBack(prefix);
-  }
-  const more = fresh.filter(({ id, prefix }) => !leased.has(id) && slots.consume(prefix));
-  const won = await leaseMore(collections, more, { token, untilMs });
+  const isFresh = ({ id, transactionId }: NewDelivery) => !existing.has(id) && !withdrawn.has(transactionId);
+  for (const delivery of given)
+    if (leased.has(delivery.id) && !isFresh(delivery)) slots.giveBack(delivery.prefix);
+  const fresh = given.filter(isFresh);
+  const more = fresh.filter(({ id, prefix }) => !leased.has(id) && slots.take(prefix));
+  const won = await leaseMore(collections, more, lease);
   const claimed = fresh.filter(({ id }) => leased.has(id) || won.has(id));
   return {
-    claimed: claimed.map((delivery) => ({
-      ...delivery,
-      cycle: 1,
-      attemptNumber: 1,
-      leaseToken: leaseTokenOf(delivery.prefix, token),
-    })),
+    claimed: claimed.map((delivery) => ({ ...delivery, cycle: 1, attemptNumber: 1, leaseToken })),
     unclaimed: fresh.length - claimed.length,
   };
 }
@@ -70,26 +65,6 @@ async function leaseMore(
   await deliveries.updateMany(free, { $set: { lease: token, due_at: untilMs } }, { hint: '_id_' });
   const won = deliveries.find({ _id: { $in: ids }, lease: token }, { projection: { _id: 1 }, hint: '_id_' });
   return new Set((await won.toArray()).map(({ _id }) => _id));
-}
-
-/** The free slots of each lane; each lane's capacity is asked for once. */
-class FreeSlots {
-  readonly #capacity: (prefix: string) => number;
-  readonly #free = new Map<string, number>();
-
-  constructor(capacity: (prefix: string) => number) {
-    this.#capacity = capacity;
-  }
-
-  consume(prefix: string): boolean {
-    const free = this.#free.get(prefix) ?? this.#capacity(prefix);
-    this.#free.set(prefix, free > 0 ? free - 1 : free);
-    return free > 0;
-  }
-
-  giveBack(prefix: string): void {
-    this.#free.set(prefix, (this.#free.get(prefix) ?? 0) + 1);
-  }
 }
 
 /** MongoDB itself would take anything. */

@@ -1,44 +1,23 @@
-import { type AnyBulkWriteOperation, type ClientSession, type Document, ObjectId } from 'mongodb';
-import {
-  type DeliveryReport,
-  MAX_ATTEMPTS_KEPT,
-  type WebhookHealth,
-} from '../../../push/queue/delivery-queue.ts';
-import { keptAttempt, type Transition, transitionsOf } from '../../../push/queue/next-state.ts';
+import type { ClientSession } from 'mongodb';
+import type { DeliveryReport, WebhookHealth } from '../../../push/queue/delivery-queue.ts';
+import { FailureStreaks, healthy } from '../../../push/queue/failure-streak.ts';
+import { keptAttempt, nextState, type Transition, transitionsOf } from '../../../push/queue/next-state.ts';
 import { SerialWork } from '../../../push/queue/serial-work.ts';
+import { toProgress } from '../../../push/queue/stored-form.ts';
 import type { MongoConnection } from '../connection.ts';
-import { readLeaseToken } from './claim.ts';
-import { type DeliveryCollections, type DeliveryDocument, deliveryCollections } from './collections.ts';
-import { changedFields, guardOf, toAttemptDocument, updateOf } from './documents.ts';
-import { ensureLanes, moveStreaks, readLanes } from './lanes.ts';
+import { type DeliveryCollections, deliveryCollections, insertMissing } from './collections.ts';
+import { guardOf, rowOf, toHealth, toLaneDocument, updateOf } from './documents.ts';
 
 const NO_CHANGE: ReadonlyMap<string, WebhookHealth> = new Map();
-
-/** Whether the record of a delivery is erased decides how an attempt is kept. */
+/** An attempt of an erased one is kept without words. */
 const IS_KEPT = { 'record.head': { $ne: '' } } as const;
-const IS_ERASED = { 'record.head': '' } as const;
-
-type Deliveries = DeliveryCollections['deliveries'];
-type InSession = { readonly session?: ClientSession };
-
-/** One report as it is written. */
-interface PendingReport {
-  readonly id: string;
-  /** The lane of the claim. */
-  readonly prefix: string;
-  /** What it does to a delivery that its claim still has, or a success to any in its cycle. */
-  readonly expected: Transition;
-  /** What else it may do. */
-  readonly otherwise: readonly Transition[];
-  /** Marks the attempt of a transition that moves the failure streak. */
-  readonly by: ObjectId;
-}
 
 /**
  * Records reports and moves the failure streaks.
  *
- * Successes of healthy lanes, which is nearly everything, are one look at the lanes and one write. Where a streak
- * changes, deliveries and lanes change in one transaction: a failure is counted exactly once, whichever process dies.
+ * Reports that find their deliveries as expected, on lanes that stay healthy, are nearly everything: one look at the
+ * lanes and one guarded bulk write. For all others deliveries and lanes change in one transaction: a failure is counted
+ * exactly once, whichever process dies.
  */
 export class MongoReporter {
   readonly #connection: MongoConnection;
@@ -58,164 +37,99 @@ export class MongoReporter {
     reports: readonly DeliveryReport[],
     nowMs: number,
   ): Promise<ReadonlyMap<string, WebhookHealth>> {
-    const pending = reports.map((report) => pendingReport(report, nowMs));
-    if (!(await this.#mayMoveStreak(collections, pending))) {
-      await writeAll(collections, pending, {});
+    for (const report of reports) assertStorable(report);
+    const expected = reports.map((report) => ({ ...report, transition: transitionsOf(report, nowMs)[0] }));
+    const moving = expected.filter(({ transition }) => transition.streak !== undefined);
+    const lanes = await readLanes(
+      collections,
+      moving.map(({ prefix }) => prefix),
+    );
+    const extending = moving.filter(({ transition }) => transition.streak === 'extend');
+    const isHealthy = [...lanes.values()].every(({ failedInARow }) => failedInARow === 0);
+    const isOnce = new Set(reports.map(({ id }) => id)).size === reports.length;
+    if (extending.length === 0 && isHealthy && isOnce && (await isAsExpected(collections, expected)))
       return NO_CHANGE;
-    }
-    return this.#transactions.run(() => this.#inTransaction(pending));
+    const missing = new Set(extending.map(({ prefix }) => prefix).filter((prefix) => !lanes.has(prefix)));
+    const made = [...missing].map((prefix) => toLaneDocument(prefix, healthy()));
+    await insertMissing(collections.lanes, made); // so that every change of a streak is an update
+    return this.#transactions.run(() => this.#inTransaction(reports, nowMs));
   }
 
-  /** Also makes the lanes that are missing. */
-  async #mayMoveStreak({ lanes }: DeliveryCollections, pending: readonly PendingReport[]): Promise<boolean> {
-    const moving = [...new Set(pending.filter(movesStreak).map(({ prefix }) => prefix))];
-    if (moving.length === 0) return false;
-    const before = await readLanes(lanes, moving);
-    const someStreak = [...before.values()].some(({ failed_in_a_row }) => failed_in_a_row > 0);
-    if (!someStreak && !pending.some(({ expected }) => expected.streak === 'extend')) return false;
-    const missing = moving.filter((prefix) => !before.has(prefix));
-    await ensureLanes(lanes, missing);
-    return true;
-  }
-
-  #inTransaction(pending: readonly PendingReport[]): Promise<ReadonlyMap<string, WebhookHealth>> {
-    return this.#connection.use((db) => {
-      const collections = deliveryCollections(db);
-      return this.#connection.client.withSession((session) =>
-        session.withTransaction(async () => {
-          const counted = await writeAll(collections, pending, { session });
-          const moves = counted.map(({ prefix, expected }) => ({ prefix, transition: expected }));
-          return moveStreaks(collections.lanes, moves, session);
-        }),
-      );
-    });
+  #inTransaction(
+    reports: readonly DeliveryReport[],
+    nowMs: number,
+  ): Promise<ReadonlyMap<string, WebhookHealth>> {
+    return this.#connection.use((db) =>
+      this.#connection.client.withSession((session) =>
+        session.withTransaction(() => recordOnce(deliveryCollections(db), reports, { nowMs, session })),
+      ),
+    );
   }
 }
 
-function pendingReport(report: DeliveryReport, nowMs: number): PendingReport {
-  assertStorable(report);
-  const { prefix, stored } = readLeaseToken(report.leaseToken);
-  const [expected, ...otherwise] = transitionsOf({ ...report, leaseToken: stored }, nowMs);
-  return { id: report.id, prefix, expected, otherwise, by: new ObjectId() };
-}
-
-function movesStreak({ expected }: PendingReport): boolean {
-  return expected.streak !== undefined;
-}
-
-/** Writes the reports; returns those of them that count in a streak. */
-async function writeAll(
+/** Whether every report found its delivery as it expects it; what of them did is recorded either way. */
+async function isAsExpected(
   { deliveries }: DeliveryCollections,
-  pending: readonly PendingReport[],
-  session: InSession,
-): Promise<readonly PendingReport[]> {
-  const counted: PendingReport[] = [];
-  for (const part of withoutRepetition(pending)) {
-    for (const each of await writePart(deliveries, part, session)) counted.push(each);
-  }
-  return counted;
+  expected: readonly { readonly id: string; readonly transition: Transition }[],
+): Promise<boolean> {
+  if (expected.length === 0) return true;
+  const writes = expected.map(({ id, transition }) => {
+    const isKept = transition.attempt === undefined ? {} : IS_KEPT;
+    const filter = { _id: id, ...guardOf(transition), ...isKept };
+    return { updateOne: { filter, update: updateOf(transition) } };
+  });
+  return (await deliveries.bulkWrite(writes)).matchedCount === expected.length;
 }
 
-/** Parts in which no delivery is reported twice: for one that is, the order matters. Nearly always a single part. */
-function withoutRepetition(pending: readonly PendingReport[]): readonly (readonly PendingReport[])[] {
-  const parts: PendingReport[][] = [[]];
-  const ids = new Set<string>();
-  for (const each of pending) {
-    if (ids.has(each.id)) {
-      ids.clear();
-      parts.push([]);
-    }
-    ids.add(each.id);
-    parts.at(-1)?.push(each);
-  }
-  return parts;
-}
-
-/** One round trip where every report finds its delivery as expected, or two where some are no successes. */
-async function writePart(
-  deliveries: Deliveries,
-  pending: readonly PendingReport[],
-  session: InSession,
-): Promise<readonly PendingReport[]> {
-  const [first] = pending.filter(({ expected }) => expected.streak === 'end');
-  const { successes = [], others = [] } = Object.groupBy(pending, ({ expected }) =>
-    expected.streak === 'end' && expected.when.cycle === first?.expected.when.cycle ? 'successes' : 'others',
+/** What was recorded before changes nothing again. Where another process is faster the transaction is repeated. */
+async function recordOnce(
+  collections: DeliveryCollections,
+  reports: readonly DeliveryReport[],
+  { nowMs, session }: { readonly nowMs: number; readonly session: ClientSession },
+): Promise<ReadonlyMap<string, WebhookHealth>> {
+  const { deliveries, lanes } = collections;
+  const ids = reports.map(({ id }) => id);
+  const found = await deliveries
+    .find({ _id: { $in: ids } }, { projection: { attempts: 0 }, session })
+    .toArray();
+  const known = new Map(
+    found.map((document) => {
+      const { prefix, record } = document;
+      return [document._id, { prefix, isErased: record.head === '', progress: toProgress(rowOf(document)) }];
+    }),
   );
-  let matched = await recordSuccesses(deliveries, successes, session);
-  if (others.length > 0) {
-    const writes = others.map((each) => writeOf(each, each.expected, false));
-    matched += (await deliveries.bulkWrite(writes, { ordered: true, ...session })).matchedCount;
+  const before = await readLanes(
+    collections,
+    found.map(({ prefix }) => prefix),
+    session,
+  );
+  const streaks = new FailureStreaks((prefix) => before.get(prefix) ?? healthy());
+  const writes = [];
+  for (const report of reports) {
+    const delivery = known.get(report.id);
+    const next = delivery && nextState(delivery.progress, report, nowMs);
+    if (delivery === undefined || next === undefined) continue;
+    const { progress, attempt } = next;
+    const kept = attempt && keptAttempt(attempt, delivery.isErased);
+    const { attemptsInCycle: _, ...set } = progress;
+    writes.push({ updateOne: { filter: { _id: report.id }, update: updateOf({ set, attempt: kept }) } });
+    known.set(report.id, { ...delivery, progress });
+    streaks.apply(delivery.prefix, next);
   }
-  const moving = pending.filter(movesStreak);
-  if (matched === pending.length) return moving;
-  const writes = pending.flatMap(otherWritesOf);
-  if (writes.length > 0) await deliveries.bulkWrite(writes, { ordered: true, ...session });
-  if (moving.length === 0) return moving;
-  const ids = moving.map(({ id }) => id);
-  const projection = { 'attempts.by': 1 };
-  const found = await deliveries.find({ _id: { $in: ids } }, { projection, ...session }).toArray();
-  const counted = new Set(found.flatMap(({ attempts }) => attempts.map(({ by }) => by.toHexString())));
-  return moving.filter(({ by }) => counted.has(by.toHexString()));
+  if (writes.length > 0) await deliveries.bulkWrite(writes, { session });
+  for (const [prefix, health] of streaks.changed)
+    await lanes.replaceOne({ _id: prefix }, toLaneDocument(prefix, health), { session });
+  return streaks.changed;
 }
 
-/**
- * Records successes of one cycle by a single update in which each delivery picks its own: two thirds of the server's
- * work for as many updates. No id is given twice. Says how many counted.
- */
-async function recordSuccesses(
-  deliveries: Deliveries,
-  successes: readonly PendingReport[],
-  session: InSession,
-): Promise<number> {
-  const [first] = successes;
-  if (first === undefined) return 0;
-  const ids = successes.map(({ id }) => id);
-  const own = successes.map(({ expected: { set, attempt }, by }) => ({
-    ended_at: set?.endedAtMs,
-    attempts: attempt === undefined ? [] : [toAttemptDocument(attempt, by)],
-  }));
-  const { set, unset } = changedFields(first.expected.set);
-  const change: Document[] = [
-    { $set: { own: { $arrayElemAt: [{ $literal: own }, { $indexOfArray: [{ $literal: ids }, '$_id'] }] } } },
-    {
-      $set: {
-        ...set,
-        ended_at: '$own.ended_at',
-        attempts_in_cycle: { $add: ['$attempts_in_cycle', 1] },
-        attempts: { $slice: [{ $concatArrays: ['$attempts', '$own.attempts'] }, -MAX_ATTEMPTS_KEPT] },
-      },
-    },
-    { $unset: ['own', ...unset] },
-  ];
-  const filter = { _id: { $in: ids }, ...guardOf(first.expected.when), ...IS_KEPT };
-  return (await deliveries.updateMany(filter, change, { hint: '_id_', ...session })).matchedCount;
-}
-
-/**
- * An `updateMany`, though it names one id: for an `updateOne` the driver has the server keep a record for a retry, a
- * tenth of the work, and the guards make a second report harmless. An attempt outside the streak gets a mark of its
- * own: with that of its report it would look as if it had counted.
- */
-function writeOf(
-  { id, by }: PendingReport,
-  transition: Transition,
-  isErased: boolean,
-): AnyBulkWriteOperation<DeliveryDocument> {
-  const { when, attempt, streak } = transition;
-  const kept = attempt && keptAttempt(attempt, isErased);
-  const update = updateOf({ ...transition, attempt: kept }, streak === undefined ? new ObjectId() : by);
-  const record = attempt === undefined ? {} : isErased ? IS_ERASED : IS_KEPT;
-  return { updateMany: { filter: { _id: id, ...guardOf(when), ...record }, update, hint: '_id_' } };
-}
-
-/** What a report may have to do where its delivery was not as expected: it was erased, or ended meanwhile. */
-function otherWritesOf(each: PendingReport): AnyBulkWriteOperation<DeliveryDocument>[] {
-  const { expected, otherwise } = each;
-  const writes = otherwise.flatMap((transition) => [
-    writeOf(each, transition, false),
-    writeOf(each, transition, true),
-  ]);
-  return expected.attempt === undefined ? writes : [writeOf(each, expected, true), ...writes];
+async function readLanes(
+  { lanes }: DeliveryCollections,
+  prefixes: readonly string[],
+  session?: ClientSession,
+): Promise<ReadonlyMap<string, WebhookHealth>> {
+  if (prefixes.length === 0) return new Map();
+  const found = lanes.find({ _id: { $in: [...new Set(prefixes)] } }, session && { session });
+  return new Map((await found.toArray()).map((lane) => [lane._id, toHealth(lane)]));
 }
 
 /** MongoDB itself would take anything. */

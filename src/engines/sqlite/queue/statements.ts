@@ -1,59 +1,70 @@
-import { MAX_ATTEMPTS_KEPT } from '../../../push/queue/delivery-queue.ts';
+import type { SQLInputValue } from 'node:sqlite';
+import { type Attempt, type DeliveryReport, MAX_ATTEMPTS_KEPT } from '../../../push/queue/delivery-queue.ts';
+import {
+  type DeliveryChange,
+  keptAttempt,
+  type NextState,
+  nextState,
+} from '../../../push/queue/next-state.ts';
+import {
+  ATTEMPT,
+  IDENTITY,
+  PROGRESS,
+  RECORD,
+  type Row,
+  SUMMARY,
+  storedAttempt,
+  toProgress,
+} from '../../../push/queue/stored-form.ts';
 import type { Database } from '../database.ts';
-import { RECORD_COLUMNS, SUMMARY_COLUMNS } from './rows.ts';
+
+type Names = Readonly<Record<string, string>>;
+
+const DELIVERY: Names = { ...IDENTITY, ...PROGRESS };
+export const SUMMARY_COLUMNS = columnsOf(SUMMARY);
+/** Selects a whole delivery without its attempts. */
+export const WITH_RECORD = `SELECT seq, ended_at, ${SUMMARY_COLUMNS}, ${columnsOf(RECORD)}
+  FROM deliveries JOIN records ON records.delivery = deliveries.seq`;
+/** The columns that `nextState` needs of a delivery, and those that carrying it out needs. */
+const CHANGING = `seq, prefix, transaction_id, ${columnsOf(PROGRESS)}`;
 
 export type Statements = ReturnType<typeof prepareStatements>;
 
-/** The columns that `nextState` needs of a delivery, and those that carrying it out needs. */
-const PROGRESS = `seq, prefix, transaction_id AS transactionId, state, reason, ended_at AS endedAtMs, cycle,
-  attempts_in_cycle AS attemptsInCycle, due_at AS dueAtMs, lease AS leaseToken`;
-/** Selects a whole delivery without its attempts. */
-export const WITH_RECORD = `SELECT seq, ${SUMMARY_COLUMNS}, ${RECORD_COLUMNS}
-  FROM deliveries JOIN records ON records.delivery = deliveries.seq`;
-/** Selects the attempts that are kept of a delivery, in order; a file of an earlier version may hold more. */
-export const KEPT_ATTEMPTS = `SELECT * FROM (
-  SELECT * FROM attempts WHERE delivery = ? ORDER BY seq DESC LIMIT ${MAX_ATTEMPTS_KEPT}) ORDER BY seq`;
-
 /** The statements that change the delivery log, except those of its lanes. */
 export function prepareStatements(db: Database) {
+  const replaced = setOf(Object.values(DELIVERY), (column) => `excluded.${column}`);
   return {
-    log: db.prepare('SELECT id, started_at FROM log'),
-    insert: db.prepare(
-      `INSERT INTO deliveries (id, prefix, account_id, transaction_id, type, created_at, position, recorded_at,
-         state, reason, ended_at, cycle, attempts_in_cycle, due_at, lease)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    insert: db.prepare(`${insertInto('deliveries', DELIVERY)} ON CONFLICT (id) DO NOTHING RETURNING seq`),
+    put: db.prepare(
+      `${insertInto('deliveries', DELIVERY)} ON CONFLICT (id) DO UPDATE SET ${replaced} RETURNING seq`,
     ),
-    insertRecord: db.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'),
-    insertAttempt: db.prepare(
-      `INSERT INTO attempts (delivery, cycle, number, started_at, duration, outcome)
-       VALUES (?, ?, ?, ?, ?, ?)`,
-    ),
+    setRecord: db.prepare(insertInto('records', { delivery: 'delivery', ...RECORD }, 'INSERT OR REPLACE')),
+    insertAttempt: db.prepare(insertInto('attempts', { delivery: 'delivery', ...ATTEMPT })),
     dropOldAttempts: db.prepare(
       `DELETE FROM attempts WHERE delivery = ?1 AND seq <= (
          SELECT seq FROM attempts WHERE delivery = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ${MAX_ATTEMPTS_KEPT})`,
     ),
     due: db.prepare(`${WITH_RECORD} WHERE prefix = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`),
     lease: db.prepare('UPDATE deliveries SET lease = ?, due_at = ? WHERE seq = ?'),
-    progress: db.prepare(
-      `SELECT ${PROGRESS}, (SELECT head FROM records WHERE delivery = seq) = '' AS isErased
+    one: db.prepare(
+      `SELECT ${CHANGING}, (SELECT head FROM records WHERE delivery = seq) = '' AS is_erased
        FROM deliveries WHERE id = ?`,
     ),
     heldOfAccount: db.prepare(
-      `SELECT ${PROGRESS} FROM deliveries WHERE state = 'held' AND account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+      `SELECT ${CHANGING} FROM deliveries WHERE state = 'held' AND account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+    ),
+    nextHeldAccount: db.prepare(
+      `SELECT account_id FROM deliveries WHERE state = 'held' AND account_id > ? ORDER BY account_id LIMIT 1`,
     ),
     openOfLane: db.prepare(
-      `SELECT ${PROGRESS} FROM deliveries WHERE seq IN (
+      `SELECT ${CHANGING} FROM deliveries WHERE seq IN (
          SELECT seq FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL
          UNION ALL SELECT seq FROM deliveries WHERE prefix = ?1 AND state = 'held' LIMIT ?2)`,
     ),
     openOfTransaction: db.prepare(
-      `SELECT ${PROGRESS} FROM deliveries WHERE transaction_id = ? AND ended_at IS NULL`,
+      `SELECT ${CHANGING} FROM deliveries WHERE transaction_id = ? AND ended_at IS NULL`,
     ),
-    update: db.prepare(
-      `UPDATE deliveries SET state = ?, reason = ?, ended_at = ?, cycle = ?, attempts_in_cycle = ?, due_at = ?,
-         lease = ?
-       WHERE seq = ?`,
-    ),
+    update: db.prepare(`UPDATE deliveries SET ${setOf(Object.values(PROGRESS), () => '?')} WHERE seq = ?`),
     isWithdrawn: db.prepare('SELECT 1 FROM withdrawals WHERE transaction_id = ?'),
     insertWithdrawal: db.prepare(
       `INSERT INTO withdrawals VALUES (?, ?)
@@ -78,5 +89,63 @@ export function prepareStatements(db: Database) {
     ),
     purgeRecord: db.prepare('DELETE FROM records WHERE delivery = ?'),
     purgeAttempts: db.prepare('DELETE FROM attempts WHERE delivery = ?'),
+    log: db.prepare('SELECT id, started_at FROM log'),
+    renameLog: db.prepare('UPDATE log SET id = ?, started_at = ?'),
+    anyDelivery: db.prepare('SELECT 1 FROM deliveries LIMIT 1'),
   };
+}
+
+/** A delivery as `insert` and `put` take it. */
+export function deliveryValues(delivery: object): SQLInputValue[] {
+  return valuesOf(DELIVERY, delivery);
+}
+
+/** A record as `setRecord` takes it after the delivery's number. */
+export function recordValues(record: object): SQLInputValue[] {
+  return valuesOf(RECORD, record);
+}
+
+export function attemptValues(attempt: Attempt): SQLInputValue[] {
+  return Object.values(storedAttempt(attempt)) as SQLInputValue[];
+}
+
+/**
+ * Carries out a change of a row that one of the statements selected; `undefined` where it changes nothing. Must run in a
+ * transaction, after which the lane is refreshed.
+ */
+export function changeRow(
+  statements: Statements,
+  row: Row,
+  change: DeliveryReport | DeliveryChange,
+  nowMs: number,
+): NextState | undefined {
+  const next = nextState(toProgress(row), change, nowMs);
+  if (next === undefined) return undefined;
+  const seq = row.seq as number;
+  statements.update.run(...valuesOf(PROGRESS, next.progress), seq);
+  if (next.attempt !== undefined) {
+    const kept = keptAttempt(next.attempt, row.is_erased === 1);
+    statements.insertAttempt.run(seq, ...attemptValues(kept));
+    statements.dropOldAttempts.run(seq);
+  }
+  return next;
+}
+
+export function columnsOf(names: Names): string {
+  return Object.values(names).join(', ');
+}
+
+function insertInto(table: string, names: Names, verb = 'INSERT'): string {
+  const marks = Object.keys(names).map(() => '?');
+  return `${verb} INTO ${table} (${columnsOf(names)}) VALUES (${marks.join(', ')})`;
+}
+
+function setOf(columns: readonly string[], value: (column: string) => string): string {
+  return columns.map((column) => `${column} = ${value(column)}`).join(', ');
+}
+
+/** By the port's names, in the order of the columns. */
+function valuesOf(names: Names, value: object): SQLInputValue[] {
+  const values = value as Readonly<Record<string, SQLInputValue>>;
+  return Object.keys(names).map((name) => values[name] ?? null);
 }

@@ -73,8 +73,6 @@ export function commandEngines(engines: Engines, options: CommandEnginesOptions)
     subscriptions: checked(() => engines.subscriptions()),
     view: checked(() => engines.view()),
     queue: checked(() => engines.queue()),
-    deliveryLog: checked(() => engines.deliveryLog()),
-    deliveryReads: checked(() => engines.deliveryReads()),
     coordination: checked(() => engines.coordination()),
     directory: checked(() => engines.directory()),
   };

@@ -107,7 +107,7 @@ async function list(session: Session, _: readonly string[], options: ListOptions
   const changes = options.follow && new DeliveryChanges(queue, filter);
   const deliveries = changes
     ? (await changes.look()).slice(-options.limit).reverse()
-    : await queue.list(filter, { limit: options.limit, after });
+    : (await queue.page(filter, { limit: options.limit, after })).deliveries;
   if (deliveries.length === 0) await requireKnown(engines, options);
   await print(session, deliveries);
   if (changes) await follow(session, changes, filter.untilMs);

@@ -121,12 +121,12 @@ async function copy({ config, engines, clock, author, out }: Session): Promise<n
     const source = {
       store: events,
       erasedStreams: () => events.erasedStreams(),
-      deliveries: embedded.deliveryLog(),
+      queue: embedded.queue(),
       coordination: embedded.coordination(),
     };
     const target = {
       store: engines.store(),
-      deliveries: engines.deliveryLog(),
+      queue: engines.queue(),
       coordination: engines.coordination(),
     };
     for (const { store } of [source, target]) await assertBinding(store, config);

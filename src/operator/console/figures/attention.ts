@@ -2,7 +2,7 @@ import { MAKE_SPACE } from '../../../base/disk/disk.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
-import type { LaneStreak } from '../../../push/queue/bounded-reads.ts';
+import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';
 import { EVENT_STORE } from '../../../service/engines/engine-health.ts';
 import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../../../service/ops/followers.ts';
 import type { Known } from './known.ts';

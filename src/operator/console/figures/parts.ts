@@ -6,8 +6,7 @@ import type { Environment } from '../../../domain/account-events.ts';
 import type { Damage, EventStore, PersistentSubscriptions } from '../../../event-store/event-store.ts';
 import type { TransactionsView } from '../../../pull/view/transactions-view.ts';
 import type { ViewBuild } from '../../../pull/view/view-build.ts';
-import type { BoundedReads } from '../../../push/queue/bounded-reads.ts';
-import type { DeliveryQueue } from '../../../push/queue/delivery-queue.ts';
+import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
 import type { AttemptHistory, FigureHistory } from '../../../service/ops/history.ts';
 import type { Readiness } from '../../../service/ops/ops-server.ts';
 
@@ -41,8 +40,7 @@ export interface ConsoleParts {
     readonly build: Pick<ViewBuild, 'checkpoint'>;
   };
   readonly subscriptions: Pick<PersistentSubscriptions, 'status' | 'parked'>;
-  readonly queue: DeliveryQueue;
-  readonly reads: BoundedReads;
+  readonly queue: DeliveryReads & LaneReads;
   readonly coordination: Pick<Coordination, 'holder' | 'live'>;
   /** As live as the access checks of this process. */
   readonly directory: Pick<Directory, 'states' | 'account' | 'key' | 'changes' | 'counts'>;

@@ -2,7 +2,7 @@ import type { LiveProcess } from '../../../base/coordination/coordination.ts';
 import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/process-report.ts';
 import type { DiskState } from '../../../base/disk/disk.ts';
 import type { Damage } from '../../../event-store/event-store.ts';
-import type { LaneStreak } from '../../../push/queue/bounded-reads.ts';
+import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';
 import { type FollowerStatus, followerStatus } from '../../../service/ops/followers.ts';
 import type { Readiness } from '../../../service/ops/ops-server.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
@@ -53,7 +53,7 @@ export class Snapshots {
   readonly #read: { readonly [Name in keyof Figures]: () => Promise<Figures[Name]> };
 
   constructor(parts: ConsoleParts) {
-    const { reads, coordination, readiness, certificateEndsAtMs, disk, clock } = parts;
+    const { queue, coordination, readiness, certificateEndsAtMs, disk, clock } = parts;
     const now = (): number => clock.now();
     const fresh = <T>(read: () => Promise<T>, maxAgeMs = MAX_AGE_MS): (() => Promise<Known<T>>) => {
       const held = new Fresh(() => known(read, now), { maxAgeMs, now });
@@ -65,7 +65,7 @@ export class Snapshots {
     this.#read = {
       followers: fresh(() => followerStatus(parts, { glance: true })),
       backlog: fresh(() => readBacklog(parts)),
-      failing: fresh(() => reads.failingLanes(MAX_FAILING)),
+      failing: fresh(() => queue.failingLanes(MAX_FAILING)),
       processes: fresh(() => coordination.live(PROCESS_MAX_AGE_MS)),
       readiness: fresh(async () => readiness()),
       operations: fresh(() => tail.read()),
@@ -84,9 +84,6 @@ export class Snapshots {
 }
 
 async function readBacklog({ queue }: Pick<ConsoleParts, 'queue'>): Promise<BacklogFigures> {
-  const [{ pending, held, failingLanes }, oldestDueAtMs] = await Promise.all([
-    queue.backlog(MAX_BACKLOG_COUNTED),
-    queue.nextDueAtMs(),
-  ]);
-  return { pending, held, failing: failingLanes, oldestDueAtMs };
+  const { pending, held, failingLanes, nextDueAtMs } = await queue.backlog(MAX_BACKLOG_COUNTED);
+  return { pending, held, failing: failingLanes, oldestDueAtMs: nextDueAtMs };
 }

@@ -32,7 +32,7 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
   if (query.after !== undefined && after === undefined)
     return withForm(notFound('Deliveries', `there is no delivery ${query.after} to continue after`), given);
   const limits = { limit: ON_A_PAGE, maxRead: MAX_READ };
-  const { deliveries: found, next } = await parts.reads.page(read.filter, { ...limits, after });
+  const { deliveries: found, next } = await parts.queue.page(read.filter, { ...limits, after });
   const deliveries = await withHeldReasons(found, accountOf, parts.clock.now());
   const isShort = next !== undefined && deliveries.length < ON_A_PAGE;
   return {

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { noAccessReason } from '../../../accounts/account-state.ts';
-import type { LaneAttempt, LaneBacklog } from '../../../push/queue/bounded-reads.ts';
+import type { Backlog, LaneAttempt } from '../../../push/queue/delivery-queue.ts';
 import {
   table as answerTable,
   type Column,
@@ -33,8 +33,8 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
   const { key, entry } = found;
   const [health, backlog, attempts, events] = await Promise.all([
     parts.queue.health(prefix),
-    parts.reads.laneBacklog(prefix, MAX_COUNTED),
-    parts.reads.attempts(prefix, SHOWN),
+    parts.queue.backlog(MAX_COUNTED, prefix),
+    parts.queue.attempts(prefix, SHOWN),
     accountTail(parts.store, entry),
   ]);
   const nowMs = parts.clock.now();
@@ -64,7 +64,7 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
   };
 }
 
-function backlogFacts({ pending, held, nextDueAtMs }: LaneBacklog, noAccess: string | undefined) {
+function backlogFacts({ pending, held, nextDueAtMs }: Backlog, noAccess: string | undefined) {
   const why = noAccess ?? 'the account has access again, they are about to be sent';
   return [
     ['Pending', count(pending, MAX_COUNTED)],

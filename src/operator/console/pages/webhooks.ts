@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import type { LaneStreak } from '../../../push/queue/bounded-reads.ts';
+import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';
 import { type Column, link, state, table, time } from '../../answers/columns.ts';
 import type { AccountLists, WebhookRef } from '../figures/account-index.ts';
 import { failingWebhooks } from '../figures/attention.ts';

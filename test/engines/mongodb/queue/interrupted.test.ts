@@ -9,6 +9,7 @@ import {
   held,
   newDelivery,
 } from '../../../support/deliveries/deliveries.ts';
+import { countByState, listed } from '../../../support/deliveries/listed.ts';
 import { beforeWrites } from '../../../support/engines/interposed-mongodb.ts';
 import { describeWithMongodb, mongodb } from '../../../support/engines/mongodb.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -59,7 +60,7 @@ async function filled() {
     deliveries: await Promise.all([...owedIds, otherId].map((id) => queue.find(id))),
     added: await Promise.all([8, 9].map((n) => queue.find(newDelivery(n).id))),
     streaks: await Promise.all(LANES.map((prefix) => queue.health(prefix))),
-    counts: await queue.countByState({}),
+    counts: await countByState(queue),
     log: await queue.logId(),
   });
   return { connection, queue, claimed: { a, d, e }, owed, other, content };
@@ -123,7 +124,7 @@ describeWithMongodb('an operation of the delivery queue on MongoDB that is inter
             await queue.enqueue([late], claimOptions(AT));
             await queue.report([delivered(claimed.a, AT)]); // with words of its receiver
           }
-          for (const { id } of await queue.list({ state: 'pending' }, { limit: 10 }))
+          for (const { id } of await listed(queue, { state: 'pending' }))
             expect((await queue.find(id))?.record.head).not.toBe('');
         });
         await racing[name](1, AT);
@@ -133,7 +134,7 @@ describeWithMongodb('an operation of the delivery queue on MongoDB that is inter
           ({ outcome }) => outcome.answer?.headers,
         );
         if (name === 'erase') expect([at, found?.record.head, words]).toEqual([at, '', [{}]]);
-        expect(await queue.countByState({ transactionId: 1 })).toMatchObject({ pending: 0, held: 0 });
+        expect(await countByState(queue, { transactionId: 1 })).toMatchObject({ pending: 0, held: 0 });
       }
     },
   );

@@ -18,7 +18,6 @@ describeWithMongodb('the delivery log in MongoDB', () => {
       await Promise.all(COLLECTIONS.map(emptied));
       free.push(connection);
     });
-    const queue = openMongoDeliveryQueue({ connection, clock: new FakeClock() });
-    return { queue, log: queue };
+    return { queue: openMongoDeliveryQueue({ connection, clock: new FakeClock() }) };
   });
 });

@@ -1,19 +1,12 @@
 import type { Document } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
 import type { MongoConnection } from '../../../../src/engines/mongodb/connection.ts';
-import { endSome, purgeSome, redeliver, resumeSome } from '../../../../src/engines/mongodb/queue/changes.ts';
-import {
-  type DeliveryCollections,
-  deliveryCollections,
-} from '../../../../src/engines/mongodb/queue/collections.ts';
-import { laneHeads, oldestOf } from '../../../../src/engines/mongodb/queue/due.ts';
-import { storeNew } from '../../../../src/engines/mongodb/queue/enqueue.ts';
-import {
-  type MongoDeliveryQueue,
-  openMongoDeliveryQueue,
-} from '../../../../src/engines/mongodb/queue/queue.ts';
-import { heldAccountsPipeline, selectionOf } from '../../../../src/engines/mongodb/queue/reader.ts';
-import type { ClaimedDelivery } from '../../../../src/push/queue/delivery-queue.ts';
+import { laneHeads } from '../../../../src/engines/mongodb/queue/claim.ts';
+import { openMongoDeliveryQueue } from '../../../../src/engines/mongodb/queue/queue.ts';
+import { whereOf } from '../../../../src/engines/mongodb/queue/reads.ts';
+import { heldAccountsPipeline } from '../../../../src/engines/mongodb/queue/work.ts';
+import { selectionOf } from '../../../../src/push/queue/delivery-index.ts';
+import type { ClaimedDelivery, DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
 import {
   claimOptions,
   delivered,
@@ -21,15 +14,27 @@ import {
   held,
   newDelivery,
 } from '../../../support/deliveries/deliveries.ts';
+import { countByState } from '../../../support/deliveries/listed.ts';
+import { beforeWrites } from '../../../support/engines/interposed-mongodb.ts';
 import { describeWithMongodb, mongodb } from '../../../support/engines/mongodb.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { within } from '../../../support/waiting.ts';
 
 describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => {
-  const openOn = (connection: MongoConnection, clock = new FakeClock()): MongoDeliveryQueue => {
+  const openOn = (connection: MongoConnection, clock = new FakeClock()): DeliveryQueue => {
     const queue = openMongoDeliveryQueue({ connection, clock, pollMs: 20 });
     onTestFinished(() => queue.close());
     return queue;
+  };
+  /** With something that another process does right before the first such write to the deliveries. */
+  const overtaken = (connection: MongoConnection, write: string, work: () => Promise<unknown>) => {
+    let isDone = false;
+    const before = async (next: string): Promise<void> => {
+      if (isDone || next !== `deliveries.${write}`) return;
+      isDone = true;
+      await work();
+    };
+    return openOn(beforeWrites(connection, before));
   };
   const one = newDelivery(1);
 
@@ -48,13 +53,16 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     expect(await find({ due_at: { $lte: 1 } }, dueOnly)).toBe('LIMIT PROJECTION_COVERED IXSCAN due');
     expect(await aggregate(laneHeads(), 'due_in_lane')).toBe('PROJECTION_COVERED DISTINCT_SCAN due_in_lane');
     expect(await aggregate(heldAccountsPipeline(), 'held')).toBe('PROJECTION_COVERED DISTINCT_SCAN held');
-    expect(await aggregate(oldestOf('a', 5))).toBe('LIMIT PROJECTION_COVERED IXSCAN due_in_lane');
+    const oldest = { projection: { prefix: 1 }, hint: 'due_in_lane', sort: { due_at: 1 }, limit: 5 };
+    expect(await find({ state: 'pending', prefix: 'a', due_at: { $lte: 1 } }, oldest)).toBe(
+      'LIMIT PROJECTION_COVERED IXSCAN due_in_lane',
+    );
     const ended = { hint: 'ended', sort: { ended_at: 1 }, limit: 5 };
     expect(await find({ ended_at: { $lt: 1 } }, ended)).toBe('LIMIT FETCH IXSCAN ended');
     const pageOf = (filter: Parameters<typeof selectionOf>[0]): Promise<string> => {
-      const { where, hint } = selectionOf(filter);
-      const behind = { created_at: { $lte: 5 }, $or: [{ created_at: { $lt: 5 } }, { _id: { $lt: 'x' } }] };
-      return find({ $and: [where, behind] }, { hint, sort: { created_at: -1, _id: -1 }, limit: 5 });
+      const { index, inIndex, others } = selectionOf(filter, ['pending', 'held', 'failed', 'withdrawn']);
+      const where = whereOf([...inIndex, ...others], { createdAtMs: 5, id: 'x' });
+      return find(where, { hint: index, sort: { created_at: -1, _id: -1 }, limit: 5 });
     };
     expect(await pageOf({})).toBe('LIMIT FETCH IXSCAN by_time');
     expect(await pageOf({ prefix: 'a', sinceMs: 1 })).toBe('LIMIT FETCH IXSCAN by_lane');
@@ -97,7 +105,7 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     await queue.enqueue([one]);
     expect(await queue.find(one.id)).toMatchObject({ state: 'withdrawn', dueAtMs: null });
     expect(await queue.claim(claimOptions(9_000))).toEqual([]);
-    expect(await queue.countByState({})).toMatchObject({ withdrawn: 2, pending: 0 });
+    expect(await countByState(queue)).toMatchObject({ withdrawn: 2, pending: 0 });
   });
 
   test('lets no delivery escape a withdrawal that comes just before it is stored or made due again', async () => {
@@ -106,16 +114,12 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     const [again, fresh] = [newDelivery(1), newDelivery(2)];
     const [claimed] = await queue.enqueue([again], claimOptions(1_000));
     await queue.report([failed(claimed as ClaimedDelivery, 1_000)]);
-    await connection.use(async (db) => {
-      const collections = deliveryCollections(db);
-      const storing = before(collections, 'insertMany', () => other.withdraw(2, 2_000));
-      expect(await storeNew(storing, [fresh], claimOptions(1_000))).toEqual({ claimed: [], unclaimed: 0 });
-      const makingDue = before(collections, 'updateOne', () => other.withdraw(1, 2_000));
-      const request = { force: false, dueAtMs: 1_000 };
-      expect(await redeliver(makingDue, again.id, request)).toBe('withdrawn');
-    });
+    const storing = overtaken(connection, 'insertMany', () => other.withdraw(2, 2_000));
+    expect(await storing.enqueue([fresh], claimOptions(1_000))).toEqual([]);
+    const makingDue = overtaken(connection, 'updateOne', () => other.withdraw(1, 2_000));
+    expect(await makingDue.redeliver(again.id, { force: false, dueAtMs: 1_000 })).toBe('withdrawn');
     expect(await queue.nextDueAtMs()).toBeUndefined();
-    expect(await queue.countByState({})).toMatchObject({ withdrawn: 2, pending: 0 });
+    expect(await countByState(queue)).toMatchObject({ withdrawn: 2, pending: 0 });
   });
 
   test('claims nothing twice with a slot that a stored delivery left free, where another process was faster', async () => {
@@ -123,14 +127,11 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     const [queue, other] = [openOn(connection), openOn(connection)];
     const [there] = await queue.enqueue([one], claimOptions(1_000));
     await queue.report([delivered(there as ClaimedDelivery, 1_000)]);
-    const overtaken = await connection.use((db) => {
-      const claiming = before(deliveryCollections(db), 'updateMany', async () => {
-        expect(await other.claim(claimOptions(1_000))).toHaveLength(1);
-      });
-      const options = claimOptions(1_000, { laneCapacity: () => 1 });
-      return storeNew(claiming, [one, newDelivery(2)], options);
+    const claiming = overtaken(connection, 'updateMany', async () => {
+      expect(await other.claim(claimOptions(1_000))).toHaveLength(1);
     });
-    expect(overtaken.claimed).toEqual([]);
+    const options = claimOptions(1_000, { laneCapacity: () => 1 });
+    expect(await claiming.enqueue([one, newDelivery(2)], options)).toEqual([]);
     const [held] = await other.claim(claimOptions(6_000));
     expect(held).toMatchObject({ id: newDelivery(2).id });
   });
@@ -145,36 +146,16 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
       ClaimedDelivery,
     ];
     await queue.report([held(a), failed(c, 1_000)]);
-    await connection.use(async (db) => {
-      const collections = deliveryCollections(db);
-      const resuming = before(collections, 'updateMany', () => other.withdraw(1, 2_000));
-      const resumed = await resumeSome(resuming, { accountId: 7, after: '', nowMs: 3_000 });
-      expect(resumed).toMatchObject({ found: 1, resumed: 0 });
-      const ending = before(collections, 'updateMany', async () => {
-        await other.report([delivered(b, 2_000)]);
-      });
-      const end = { prefix: one.prefix, reason: 'off', nowMs: 3_000 };
-      expect(await endSome(ending, end)).toEqual({ found: 1, ended: 0 });
-      const purging = before(collections, 'deleteMany', async () => {
-        await other.redeliver(c.id, { force: false, dueAtMs: 9_000 });
-      });
-      expect(await purgeSome(purging, { endedBeforeMs: 2_000, limit: 1 })).toBe(0);
-    });
+    const resuming = overtaken(connection, 'updateMany', () => other.withdraw(1, 2_000));
+    expect(await resuming.resume(7, 3_000)).toBe(0);
+    const ending = overtaken(connection, 'updateMany', () => other.report([delivered(b, 2_000)]));
+    expect(await ending.endLane(one.prefix, 'off', 3_000)).toBe(0);
+    const purging = overtaken(connection, 'deleteMany', () =>
+      other.redeliver(c.id, { force: false, dueAtMs: 9_000 }),
+    );
+    expect(await purging.purge(2_000, 1)).toBe(0);
     const states = await Promise.all([a, b, c].map(async ({ id }) => (await queue.find(id))?.state));
     expect(states).toEqual(['withdrawn', 'delivered', 'pending']);
-  });
-
-  test('resumes in each round what follows the former one, so that what is held again meanwhile waits', async () => {
-    const connection = mongodb();
-    const queue = openOn(connection);
-    const claims = await queue.enqueue([newDelivery(1), newDelivery(2)], claimOptions(1_000));
-    await queue.report(claims.map(held));
-    const [first, second] = claims.map(({ id }) => id).toSorted();
-    const round = (after = '') =>
-      connection.use((db) => resumeSome(deliveryCollections(db), { accountId: 7, after, nowMs: 3_000 }));
-    expect(await round(first)).toEqual({ found: 1, resumed: 1, after: second });
-    expect((await queue.find(first as string))?.state).toBe('held');
-    expect(await round()).toMatchObject({ found: 1, after: first });
   });
 
   test('of two redeliveries at once makes one cycle', async () => {
@@ -183,13 +164,8 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     const [claimed] = await queue.enqueue([one], claimOptions(1_000));
     await queue.report([delivered(claimed as ClaimedDelivery, 1_000)]);
     const request = { force: true, dueAtMs: 2_000 };
-    const answer = await connection.use((db) => {
-      const making = before(deliveryCollections(db), 'updateOne', async () => {
-        if ((await other.find(one.id))?.cycle === 1) await other.redeliver(one.id, request);
-      });
-      return redeliver(making, one.id, { ...request, dueAtMs: 9_000 });
-    });
-    expect(answer).toBe('pending');
+    const making = overtaken(connection, 'updateOne', () => other.redeliver(one.id, request));
+    expect(await making.redeliver(one.id, { ...request, dueAtMs: 9_000 })).toBe('pending');
     expect(await queue.find(one.id)).toMatchObject({ cycle: 2, dueAtMs: 2_000 });
   });
 
@@ -267,26 +243,6 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     await expect(openOn(connection).logId()).rejects.toMatchObject({ code: 'STORE_NEWER' });
   });
 });
-
-/** The collections, with something that another process does right before an operation on deliveries. */
-function before(
-  collections: DeliveryCollections,
-  operation: 'insertMany' | 'updateOne' | 'updateMany' | 'deleteMany',
-  work: () => Promise<void>,
-): DeliveryCollections {
-  const { deliveries } = collections;
-  const method = deliveries[operation].bind(deliveries) as (...given: unknown[]) => Promise<unknown>;
-  const raced = async (...given: unknown[]): Promise<unknown> => {
-    await work();
-    return method(...given);
-  };
-  const get = (target: typeof deliveries, name: string | symbol): unknown => {
-    if (name === operation) return raced;
-    const value: unknown = Reflect.get(target, name);
-    return typeof value === 'function' ? value.bind(target) : value;
-  };
-  return { ...collections, deliveries: new Proxy(deliveries, { get }) };
-}
 
 /** The stages of the winning plan from the top, and the index at its bottom. */
 function stagesOf(explained: Document): string {

@@ -4,6 +4,7 @@ import type { AttemptOutcome, DeliveryQueue } from '../../../../src/push/queue/d
 import { keyIssued, opened, PREFIX, webhookSet } from '../../../support/accounts/account-samples.ts';
 import {
   attemptOf,
+  claimOf,
   claimOptions,
   delivered,
   failed,
@@ -139,7 +140,7 @@ describe('fuel delivery show', () => {
       const [third] = await queue.claim(claimOptions(20_000));
       if (third === undefined) throw new Error('nothing was claimed');
       const attempt = { ...attemptOf(third, 20_000, SUCCESS), durationMs: 12.7 };
-      await queue.report([{ kind: 'delivered', id: third.id, leaseToken: third.leaseToken, attempt }]);
+      await queue.report([{ kind: 'delivered', ...claimOf(third), attempt }]);
     });
     const { attempts } = await done('delivery', 'show', idOf(1));
     const timeout = { kind: 'timeout', detail: 'no answer in 500 ms' };

@@ -5,6 +5,7 @@ import { projectTransaction } from '../../../../projections/transactions.ts';
 import type { GroupConsumer, GroupEvent } from '../../../../src/event-store/event-store.ts';
 import { keyIssued, opened, webhookSet } from '../../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../../support/deliveries/deliveries.ts';
+import { listed } from '../../../support/deliveries/listed.ts';
 import { cellsOf, commandLine } from '../../../support/service/command-line.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
 import { until } from '../../../support/waiting.ts';
@@ -360,7 +361,7 @@ describe('fuel verify deliveries', () => {
         stderr: expect.stringContaining('rebuilt as a whole'),
       });
     }
-    expect(await withEngines((engines) => engines.queue().list({}, { limit: 10 }))).toEqual([]);
+    expect(await withEngines((engines) => listed(engines.queue()))).toEqual([]);
     const rebuilt = await fuel('verify', 'deliveries', '--repair', '--resend-unknown', '--json');
     expect(rebuilt.stderr).toContain(
       'the log was lost: receivers may see 1 deliveries for the second time\n',

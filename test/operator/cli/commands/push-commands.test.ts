@@ -7,6 +7,7 @@ import { Ledger } from '../../../../examples/ledger/ledger.ts';
 import { createReceiver, type Receiver, type WebhookEvent } from '../../../../examples/receiver/receiver.ts';
 import type { DeliveryState, DeliverySummary } from '../../../../src/push/queue/delivery-queue.ts';
 import { makeCertificate } from '../../../support/certificate.ts';
+import { listed } from '../../../support/deliveries/listed.ts';
 import { folder } from '../../../support/service/commands.ts';
 import { ServiceProcess } from '../../../support/service/service-process.ts';
 import { startSmtpServer } from '../../../support/service/smtp.ts';
@@ -70,8 +71,8 @@ async function delivery(transactionId: number, state: DeliveryState): Promise<De
   return service.operator.with(async (engines) => {
     let found: DeliverySummary | undefined;
     await until(async () => {
-      const listed = await engines.queue().list({ accountId: 7 }, { limit: 1_000 });
-      found = listed.find((candidate) => candidate.transactionId === transactionId);
+      const all = await listed(engines.queue(), { accountId: 7 });
+      found = all.find((candidate) => candidate.transactionId === transactionId);
       return found?.state === state;
     }, 15_000);
     if (found === undefined) throw new Error(`no delivery of ${transactionId}`);

@@ -9,6 +9,7 @@ import {
   webhookSet,
 } from '../../../support/accounts/account-samples.ts';
 import { claimOptions, delivered, newDelivery, retryAt } from '../../../support/deliveries/deliveries.ts';
+import { listed } from '../../../support/deliveries/listed.ts';
 import { cellsOf, commandLine } from '../../../support/service/command-line.ts';
 import {
   cancelled,
@@ -345,7 +346,7 @@ describe('fuel transaction erase', () => {
     await cli.withEngines((engines) => engines.queue().enqueue([newDelivery(1), newDelivery(2)]));
     const left = (id: number) =>
       cli.withEngines(async (engines) => {
-        const [delivery] = await engines.queue().list({ transactionId: id }, { limit: 1 });
+        const [delivery] = await listed(engines.queue(), { transactionId: id });
         const kept = delivery && (await engines.queue().find(delivery.id));
         const row = await engines.view().find(id);
         return {

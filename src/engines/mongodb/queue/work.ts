@@ -1,0 +1,158 @@
+import type { Document } from 'mongodb';
+import type { Clock } from '../../../base/clock.ts';
+import type { DeliveryWork } from '../../../push/queue/delivery-queue.ts';
+import { healthy } from '../../../push/queue/failure-streak.ts';
+import { type DeliveryChange, transitionOf } from '../../../push/queue/next-state.ts';
+import { STREAK, toStored } from '../../../push/queue/stored-form.ts';
+import type { MongoConnection } from '../connection.ts';
+import { claimDue, laneHeads } from './claim.ts';
+import type { DeliveryCollections, Use } from './collections.ts';
+import { guardOf, updateOf } from './documents.ts';
+import { storeNew } from './enqueue.ts';
+import { MongoReporter } from './report.ts';
+import { PolledSignal } from './signal.ts';
+
+/** Deliveries of one round of a bulk change. */
+const BULK = 500;
+
+export interface WorkOptions {
+  readonly connection: MongoConnection;
+  readonly clock: Clock;
+  readonly pollMs: number;
+}
+
+export function mongoWork(
+  use: Use,
+  { connection, clock, pollMs }: WorkOptions,
+): DeliveryWork & { readonly changed: PolledSignal } {
+  const reporter = new MongoReporter(connection);
+  const nextDueAtMs = (laterThanMs = -1) => use((collections) => nextDue(collections, laterThanMs));
+  const isDue = async (): Promise<boolean> => ((await nextDueAtMs()) ?? Infinity) <= clock.now();
+  const changed = new PolledSignal({ isDue, pollMs });
+  return {
+    changed,
+    nextDueAtMs,
+    async enqueue(deliveries, claimFor) {
+      const { claimed, unclaimed } = await use((collections) => storeNew(collections, deliveries, claimFor));
+      if (unclaimed > 0) changed.notify();
+      return claimed;
+    },
+    claim: (options) => use((collections) => claimDue(collections, options)),
+    async report(reports) {
+      const streaks = await use((collections) => reporter.record(collections, reports, clock.now()));
+      if (reports.some(({ kind }) => kind === 'retry' || kind === 'released')) changed.notify();
+      return streaks;
+    },
+    /** In order. One index search for each account, however many deliveries it has. */
+    heldAccounts: () =>
+      use(async ({ deliveries }) => {
+        const accounts = deliveries.aggregate<{ _id: number }>(heldAccountsPipeline(), { hint: 'held' });
+        return (await accounts.toArray()).map(({ _id }) => _id).sort((a, b) => a - b);
+      }),
+    async resume(accountId, nowMs) {
+      let total = 0;
+      for (let after = ''; ; ) {
+        const at = { accountId, after, nowMs };
+        const { ids, count } = await use((collections) => resumeSome(collections, at));
+        if (count > 0) changed.notify();
+        total += count;
+        if (ids.length < BULK) return total;
+        after = ids.at(-1) ?? after;
+      }
+    },
+    async endLane(prefix, reason, nowMs) {
+      let total = 0;
+      for (;;) {
+        const end = { prefix, reason, nowMs };
+        const { ids, count } = await use((collections) => endSome(collections, end));
+        total += count;
+        if (ids.length < BULK) return total;
+      }
+    },
+    resetHealth: (prefix, unlessSinceMs = Infinity) =>
+      use(async ({ lanes }) => {
+        const isOlder = { $or: [{ failing_since: null }, { failing_since: { $lt: unlessSinceMs } }] };
+        await lanes.updateOne({ _id: prefix, ...isOlder }, { $set: toStored(STREAK, healthy()) });
+      }),
+  };
+}
+
+export function heldAccountsPipeline(): Document[] {
+  return [
+    { $match: { state: 'held' } },
+    { $sort: { state: 1, account_id: 1 } },
+    { $group: { _id: '$account_id' } },
+  ];
+}
+
+/** Reads one index entry, or one for each lane where a backlog is left out. */
+async function nextDue(
+  { deliveries }: DeliveryCollections,
+  laterThanMs: number,
+): Promise<number | undefined> {
+  const projection = { _id: 0, due_at: 1 };
+  const [first] = await deliveries
+    .find({ due_at: { $gt: -1 } }, { projection, hint: 'due' })
+    .sort({ due_at: 1 })
+    .limit(1)
+    .toArray();
+  if (first?.due_at === undefined || first.due_at > laterThanMs) return first?.due_at;
+  const later = { $match: { due_at: { $gt: laterThanMs } } };
+  const earliest = { $group: { _id: null, due_at: { $min: '$due_at' } } };
+  const [next] = await deliveries
+    .aggregate<{ due_at: number }>([...laneHeads(), later, earliest], { hint: 'due_in_lane' })
+    .toArray();
+  return next?.due_at;
+}
+
+/** What one round of a bulk change found, and how many of it changed. */
+interface Round {
+  readonly ids: readonly string[];
+  readonly count: number;
+}
+
+/**
+ * Makes the next held deliveries of an account due, by id, so that what is held again meanwhile is not resumed
+ * twice. The time of the lanes' failure streaks ends first: an interruption leaves no streak that includes a hold.
+ */
+async function resumeSome(
+  collections: DeliveryCollections,
+  { accountId, after, nowMs }: { readonly accountId: number; readonly after: string; readonly nowMs: number },
+): Promise<Round> {
+  const isNext = { state: 'held', account_id: accountId, _id: { $gt: after } } as const;
+  const held = await collections.deliveries
+    .find(isNext, { projection: { prefix: 1 }, hint: 'held' })
+    .sort({ _id: 1 })
+    .limit(BULK)
+    .toArray();
+  if (held.length === 0) return { ids: [], count: 0 };
+  const timed = { _id: { $in: held.map(({ prefix }) => prefix) }, failing_since: { $ne: null } };
+  await collections.lanes.updateMany(timed, { $set: { failing_since: null } });
+  return changeAll(collections, held, { change: { kind: 'resume' }, nowMs });
+}
+
+/** Ends the next open deliveries of a lane. */
+async function endSome(
+  collections: DeliveryCollections,
+  { prefix, reason, nowMs }: { readonly prefix: string; readonly reason: string; readonly nowMs: number },
+): Promise<Round> {
+  const find = (state: 'pending' | 'held', hint: string, limit: number) =>
+    collections.deliveries.find({ state, prefix }, { projection: { _id: 1 }, limit, hint }).toArray();
+  const open = await find('pending', 'due_in_lane', BULK);
+  const more = open.length < BULK ? await find('held', 'held_in_lane', BULK - open.length) : [];
+  return changeAll(collections, [...open, ...more], { change: { kind: 'end lane', reason }, nowMs });
+}
+
+/** Changes those that are still as they were found. */
+async function changeAll(
+  { deliveries }: DeliveryCollections,
+  found: readonly { readonly _id: string }[],
+  { change, nowMs }: { readonly change: DeliveryChange; readonly nowMs: number },
+): Promise<Round> {
+  const ids = found.map(({ _id }) => _id);
+  if (ids.length === 0) return { ids, count: 0 };
+  const transition = transitionOf(change, nowMs);
+  const stillOpen = { _id: { $in: ids }, ...guardOf(transition) };
+  const { modifiedCount } = await deliveries.updateMany(stillOpen, updateOf(transition), { hint: '_id_' });
+  return { ids, count: modifiedCount };
+}
