@@ -1,9 +1,10 @@
 import type { Coordination } from '../base/coordination/coordination.ts';
 import { FuelError } from '../base/errors.ts';
+import { DAY_MS } from '../domain/values/date-time.ts';
 
 const LEASE = 'store copy';
 /** Ten years: a copy may be interrupted for as long as its operator likes. */
-const LEASE_MS = 10 * 365 * 86_400_000;
+const LEASE_MS = 10 * 365 * DAY_MS;
 
 /**
  * Throws `REFUSED` while a copy into these stores has begun and is not finished. A half copied delivery log knows

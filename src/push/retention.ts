@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { schedule } from 'node-cron';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
+import { DAY_MS } from '../domain/values/date-time.ts';
 import type { DeliveryControl } from './queue/delivery-queue.ts';
 
 const EVERY_HOUR = '23 * * * *';
 const BATCH = 100;
 /** Between the clocks of those who record, store and withdraw. */
-const CLOCK_SKEW_MS = 86_400_000;
+const CLOCK_SKEW_MS = DAY_MS;
 const PAUSE_MS = 20; // leaves the store to attempts between two batches
 
 export interface RetentionOptions {

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { closest, distance } from 'fastest-levenshtein';
+import { DAY_MS } from '../../domain/values/date-time.ts';
 import { FuelError } from '../errors.ts';
 import * as read from './values.ts';
 
@@ -235,6 +236,11 @@ function ruleFaults(values: Partial<Config>, env: Env, roles: readonly Role[]): 
     faults.push('FUEL_TLS_CERT, FUEL_TLS_KEY: needed in production unless FUEL_TLS is terminated');
   }
   return faults;
+}
+
+/** How long ended deliveries are kept. */
+export function retentionMs({ FUEL_DELIVERY_RETENTION_DAYS: days }: Config): number {
+  return days * DAY_MS;
 }
 
 /** An empty variable counts as not set, since templates of shells and containers often leave them empty. */

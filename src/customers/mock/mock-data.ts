@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import type { TransactionEvent } from '../../domain/transaction-events.ts';
+import { DAY_MS } from '../../domain/values/date-time.ts';
 import { generateTransactions } from '../sample/generator.ts';
 import { type SampleAccount, sampleDirectory } from '../sample/sample-directory.ts';
 
 const ACCOUNT_ID = 7;
 const COUNT = 2_000;
 const DAYS = 90;
-const DAY_MS = 86_400_000;
 /** Fixed, so that a seed stands for the same transactions whenever it is used. */
 const END_MS = Date.UTC(2026, 9, 1);
 const PREFIX_LENGTH = 10;

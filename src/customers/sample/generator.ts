@@ -1,5 +1,5 @@
 import type { TransactionEvent } from '../../domain/transaction-events.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
 import { amountsOf, negated, printHundredths } from './amounts.ts';
 import { type SampleVehicle, sampleFleet } from './fleet.ts';
 import { EXTERNAL_STATIONS, STATIONS, WITHDRAWAL_REASONS } from './names.ts';
@@ -21,7 +21,6 @@ type Confirmed = Extract<TransactionEvent, { type: 'TransactionConfirmed' }>;
 type External = Extract<TransactionEvent, { type: 'ExternalTransactionRecorded' }>;
 type Recorded = Confirmed | External;
 
-const DAY_MS = 86_400_000;
 const FIRST_ID = 100_001;
 const EXTERNAL_SHARE = 0.08;
 const VOIDED_SHARE = 0.02;

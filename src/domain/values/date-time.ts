@@ -1,6 +1,8 @@
 const DATE_TIME =
   /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:Z|([+-])(\d{2})(?::?(\d{2}))?)$/;
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+export const DAY_MS = 86_400_000;
+
 /** The times that can be written: from 0000-01-01 */
 export const EARLIEST_MS = -62_167_219_200_000;
 /** to the last millisecond of 9999. */

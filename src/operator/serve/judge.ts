@@ -1,10 +1,10 @@
+import { retentionMs } from '../../base/config/config.ts';
 import type { Damage } from '../../event-store/event-store.ts';
 import type { Job } from '../../service/threads/job.ts';
 import { readLog } from '../verify/read-log.ts';
 import type { VerifyScope } from '../verify/scope.ts';
 import { type DeliveryFindings, DeliveryJudge } from '../verify/verify-deliveries.ts';
 import { type ViewFindings, ViewJudge } from '../verify/verify-view.ts';
-import { DAY_MS } from './day.ts';
 
 export interface JudgeData {
   readonly scope: VerifyScope;
@@ -37,7 +37,7 @@ export const judge: Job<JudgeData> = async (context, { scope, withView, damage, 
           ...{ ...scope, store, damage, clock, logStartedAtMs },
           queue: engines.queue(),
           environment: config.FUEL_ENVIRONMENT,
-          retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
+          retentionMs: retentionMs(config),
         });
   const judges = [view, deliveries].filter((each) => each !== undefined);
   const result = (value: JudgeResult): void => report({ kind: 'result', value });

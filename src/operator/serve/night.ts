@@ -1,7 +1,7 @@
 import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { retentionMs } from '../../base/config/config.ts';
 import type { Job } from '../../service/threads/job.ts';
 import { verifyLastDays } from '../verify/verify-last-days.ts';
-import { DAY_MS } from './day.ts';
 
 /** One nightly verification; its result is what it repaired. */
 export const night: Job<undefined> = async ({ config, engines, clock, log, signal, report }) => {
@@ -14,7 +14,7 @@ export const night: Job<undefined> = async ({ config, engines, clock, log, signa
       queue: () => engines.queue(),
       accountIds: [...directory.accounts()].map(({ id }) => id),
       environment: config.FUEL_ENVIRONMENT,
-      retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
+      retentionMs: retentionMs(config),
       author: { actor: 'system', command: 'nightly verification' },
       ...{ clock, log, signal },
     });

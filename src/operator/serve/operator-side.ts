@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
+import { retentionMs } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
 import { readThroughSoon } from '../../engines/sqlite/data-dir/embedded-files.ts';
 import { refusalAnswer } from '../../pull/answers.ts';
@@ -10,7 +11,6 @@ import { damagedEvents } from '../../pull/view/damaged-events.ts';
 import type { OperatorSide, RunningProcess } from '../../service/service.ts';
 import { Console } from '../console/console.ts';
 import type { ConsoleParts, Proof } from '../console/figures/parts.ts';
-import { DAY_MS } from './day.ts';
 import { startNightly, verifyInThread } from './nightly.ts';
 
 /**
@@ -54,7 +54,7 @@ function consoleParts(running: RunningProcess, lastProof: () => Proof | undefine
     id: host.holder,
     lastProof,
     environment: config.FUEL_ENVIRONMENT,
-    retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
+    retentionMs: retentionMs(config),
     store: engines.store(),
     view: engines.view(),
     subscriptions: engines.subscriptions(),

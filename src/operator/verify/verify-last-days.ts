@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
+import { DAY_MS } from '../../domain/values/date-time.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import { type Damage, type EventStore, isDamaged, type Position } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
@@ -15,7 +16,7 @@ import { repairView } from './repair-view.ts';
 import { DeliveryJudge, type DeliveryJudgeOptions } from './verify-deliveries.ts';
 import { ViewJudge } from './verify-view.ts';
 
-const DAYS_MS = 2 * 86_400_000;
+const DAYS_MS = 2 * DAY_MS;
 /** The command's clock, which a transaction is judged by, may be this far from the store's, which finds its place. */
 const CLOCK_SKEW_MS = 3_600_000;
 const STEP = 500;

@@ -7,6 +7,7 @@ import { createSecureContext } from 'node:tls';
 import type { Config } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
+import { DAY_MS } from '../../domain/values/date-time.ts';
 
 /** The PEM texts. */
 export interface Certificate {
@@ -101,7 +102,7 @@ async function selfSigned(privateKey: string): Promise<string> {
     keyType: 'ec',
     keyPair: { privateKey, publicKey },
     algorithm: 'sha256',
-    notAfterDate: new Date(Date.now() + GENERATED_FOR_DAYS * 86_400_000),
+    notAfterDate: new Date(Date.now() + GENERATED_FOR_DAYS * DAY_MS),
     extensions: [
       {
         name: 'subjectAltName',

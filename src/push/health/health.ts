@@ -1,7 +1,6 @@
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
 import type { WebhookHealth } from '../queue/delivery-queue.ts';
 
-const DAY_MS = 86_400_000;
 const WARN = { failedInARow: 25, failingForMs: DAY_MS };
 const SWITCH_OFF = { failedInARow: 50, failingForMs: 3 * DAY_MS };
 

@@ -5,6 +5,7 @@ import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import { assertSecretsReadable } from '../../accounts/store-binding.ts';
 import type { Config } from '../../base/config/config.ts';
+import { retentionMs } from '../../base/config/config.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted } from '../../base/pause.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
@@ -23,8 +24,6 @@ import type { Sender } from '../../push/sender/sender-port.ts';
 import { EVENT_STORE } from '../engines/engine-health.ts';
 import type { Engines } from '../engines/engines.ts';
 import type { Job } from '../threads/job.ts';
-
-const DAY_MS = 86_400_000;
 
 export interface WebhooksRun {
   readonly config: Config;
@@ -70,8 +69,13 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
     if (!until.aborted) {
       await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
       dispatcher.start();
-      const retentionMs = config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS;
-      startRetention({ queue: engines.queue(), clock: systemScheduler, log, retentionMs, signal: until });
+      startRetention({
+        queue: engines.queue(),
+        clock: systemScheduler,
+        log,
+        retentionMs: retentionMs(config),
+        signal: until,
+      });
       const fanningOut = runFanOut({
         subscriptions: engines.subscriptions(),
         fanOut,
@@ -133,7 +137,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     accept: (deliveries) => dispatcher.accept(deliveries),
     clock: systemScheduler,
     environment,
-    retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
+    retentionMs: retentionMs(config),
   });
   const live = new LiveDirectory({
     store,

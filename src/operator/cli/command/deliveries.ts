@@ -1,7 +1,6 @@
 import { loadAccount } from '../../../accounts/directory/load-directory.ts';
+import { retentionMs } from '../../../base/config/config.ts';
 import type { Session } from './command.ts';
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The stores and settings that decide which deliveries a transaction calls for. */
 export function deliveryContext({ config, engines, clock }: Session) {
@@ -10,7 +9,7 @@ export function deliveryContext({ config, engines, clock }: Session) {
     queue: engines.queue(),
     clock,
     environment: config.FUEL_ENVIRONMENT,
-    retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * DAY_MS,
+    retentionMs: retentionMs(config),
   };
 }
 

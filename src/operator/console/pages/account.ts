@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { noAccessReason } from '../../../accounts/account-state.ts';
 import type { AccountEvent } from '../../../domain/account-events.ts';
-import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
 import { accountAnswer, accountSections } from '../../answers/account.ts';
 import { type Column, state, table, time } from '../../answers/columns.ts';
 import { type Gate, type GateOptions, gatesOf } from '../figures/gates.ts';
@@ -49,7 +49,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
           : cmd('Switch the integration off')`account integration ${id} off --reason WHY`,
         cmd(
           'Renew or set a charging profile',
-        )`account profile ${id} --profile ${profile} --from ${formatDateTime(nowMs - (nowMs % 86_400_000))}`,
+        )`account profile ${id} --profile ${profile} --from ${formatDateTime(nowMs - (nowMs % DAY_MS))}`,
         cmd('Issue a key')`key issue ${id} --label LABEL`,
         cmd('Everything that happened to it')`audit --account ${id} --newest`,
       ])}`,
