@@ -72,6 +72,11 @@ export function isRecordingType(type: string): boolean {
   return type === 'TransactionConfirmed' || type === 'ExternalTransactionRecorded';
 }
 
+/** Whether after an event of this type the transaction is shown, and sent, no more. */
+export function isWithdrawalType(type: string): boolean {
+  return type === 'TransactionVoided' || type === 'TransactionCancelled';
+}
+
 export const TRANSACTION_STREAMS = 'transaction-';
 export const transactionStream = (transactionId: number): string => `${TRANSACTION_STREAMS}${transactionId}`;
 

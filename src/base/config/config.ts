@@ -26,6 +26,8 @@ const secret = <S extends Setting<unknown>>(plain: S): S & { readonly secret: tr
 
 /** Each takes some 50 MB, and its own connections to remote engines. */
 const MAX_API_THREADS = 128;
+/** Each wait is one more attempt. */
+const MAX_RETRIES = 10;
 
 const settings = {
   FUEL_ENVIRONMENT: setting('staging', read.oneOf('staging', 'production')),
@@ -256,6 +258,7 @@ function apiThreads(text: string): number {
 
 function retryDelays(text: string): readonly number[] {
   const delays = read.list(read.duration)(text);
-  if (delays.length !== 2) throw new Error('must be two waits, before attempts 2 and 3, such as 30s,150s');
+  if (delays.length > MAX_RETRIES)
+    throw new Error(`must be at most ${MAX_RETRIES} waits, before attempts 2, 3, …, such as 30s,150s`);
   return delays;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
 import { FuelError } from '../../base/errors.ts';
-import { transactionStream } from '../../domain/transaction-events.ts';
+import { isWithdrawalType, transactionStream } from '../../domain/transaction-events.ts';
 import { type EventStore, isDamaged, Unreadable } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/read-in-parts.ts';
 import type { DeliveryPlace, DeliveryQueue, DeliverySummary } from '../../push/queue/delivery-queue.ts';
@@ -10,7 +10,6 @@ import type { DeliveryPlace, DeliveryQueue, DeliverySummary } from '../../push/q
 const REDELIVERED_PER_SECOND = 50;
 
 const PAGE = 500;
-const WITHDRAWALS = new Set(['TransactionVoided', 'TransactionCancelled']);
 
 export interface RedeliverOptions {
   readonly writer: AccountWriter;
@@ -175,7 +174,7 @@ async function goneTransactions(
     const id = idOf.get(stream) as number;
     if (history.some(isDamaged) || history[0]?.data instanceof Unreadable)
       gone.set(id, 'an event of its transaction can not be read: fuel verify');
-    else if (history.some(({ type }) => WITHDRAWALS.has(type))) gone.set(id, WHY_NOT.withdrawn);
+    else if (history.some(({ type }) => isWithdrawalType(type))) gone.set(id, WHY_NOT.withdrawn);
     else if (history.length === 0) gone.set(id, 'its transaction was erased, so it is never sent again');
   }
   return gone;

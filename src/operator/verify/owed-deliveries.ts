@@ -1,12 +1,9 @@
-import { transactionStream } from '../../domain/transaction-events.ts';
+import { isWithdrawalType, transactionStream } from '../../domain/transaction-events.ts';
 import { type EventStore, isDamaged } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/read-in-parts.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
 import { classify, type DecisionContext, decideAsOf, newDelivery } from '../../push/fan-out/decide-event.ts';
 import type { NewDelivery } from '../../push/queue/delivery-queue.ts';
-
-/** The events after which nothing of a transaction is sent any more. */
-export const WITHDRAWALS: ReadonlySet<string> = new Set(['TransactionVoided', 'TransactionCancelled']);
 
 export interface DecidedStream {
   readonly transactionId: number;
@@ -40,6 +37,6 @@ export async function* decideStreams(
       break;
     }
     if (history.some(isDamaged)) decision = 'unreadable';
-    yield { transactionId, isWithdrawn: history.some(({ type }) => WITHDRAWALS.has(type)), decision };
+    yield { transactionId, isWithdrawn: history.some(({ type }) => isWithdrawalType(type)), decision };
   }
 }

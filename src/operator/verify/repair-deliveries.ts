@@ -2,7 +2,7 @@ import { Directory } from '../../../projections/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { OPERATIONS_STREAM, type OperationsEvent } from '../../domain/operations-events.ts';
-import { transactionStream } from '../../domain/transaction-events.ts';
+import { isWithdrawalType, transactionStream } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
@@ -10,7 +10,7 @@ import { type Author, newEvent } from '../../event-store/new-event.ts';
 import { readInParts } from '../../event-store/read-in-parts.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import type { DeliveryQueue, NewDelivery } from '../../push/queue/delivery-queue.ts';
-import { decideStreams, WITHDRAWALS } from './owed-deliveries.ts';
+import { decideStreams } from './owed-deliveries.ts';
 import { hasSameOwner, type OwedDeliveryId } from './verify-deliveries.ts';
 
 const BATCH = 200;
@@ -87,7 +87,7 @@ export async function withdrawnAmong(
   const withdrawn = new Set<number>();
   for await (const [stream, history] of readInParts(store, [...idOf.keys()])) {
     const id = idOf.get(stream);
-    if (id !== undefined && history.some(({ type }) => WITHDRAWALS.has(type))) withdrawn.add(id);
+    if (id !== undefined && history.some(({ type }) => isWithdrawalType(type))) withdrawn.add(id);
   }
   return withdrawn;
 }

@@ -1,8 +1,8 @@
 import type { Directory } from '../../../projections/directory.ts';
 import { reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import type { AccountKey } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
+import type { RequestFor } from '../message/requests.ts';
 import { answerOf } from '../queue/answer.ts';
 import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
 import type { Sender, SendRequest, SendResult } from '../sender/sender-port.ts';
@@ -14,11 +14,7 @@ import type { Scheduler } from './scheduler.ts';
 /** How attempts are made, and when they are repeated. */
 export interface AttemptTerms {
   readonly sender: Sender;
-  /** The signed request of one attempt. Throws where the key's secret can't be decrypted. */
-  readonly requestFor: (
-    delivery: ClaimedDelivery,
-    webhook: { readonly url: string; readonly key: AccountKey; readonly atMs: number },
-  ) => SendRequest;
+  readonly requestFor: RequestFor;
   /** The wait between this failed attempt and the next; `undefined` where it was the last. */
   readonly retryDelayMs: (delivery: ClaimedDelivery) => number | undefined;
 }

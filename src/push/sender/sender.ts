@@ -4,7 +4,6 @@ import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/deliv
 import { createNameLookup, type NameLookup } from '../targets/name-lookup.ts';
 import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
 import { forbiddenAmong, readTarget, type Target } from '../targets/target.ts';
-import { type TimedResult, withinTime } from '../targets/within-time.ts';
 import { type Connected, connectToAny, errorDetail } from './connect.ts';
 import { Exchange } from './exchange.ts';
 import { createKeptConnections, type KeptConnections } from './kept-connections.ts';
@@ -12,6 +11,7 @@ import { receiverConnection } from './receiver-connection.ts';
 import type { Sender, SendRequest } from './sender-port.ts';
 import { StartGate } from './start-gate.ts';
 import { trustedAuthorities } from './trusted-authorities.ts';
+import { type TimedResult, withinTime } from './within-time.ts';
 
 /**
  * From the start of the connection, or the write on a kept one, to the last byte of the answer. It is the receiver's:

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../base/clock.ts';
+import { withinTime } from '../sender/within-time.ts';
 import type { ResolveName } from './resolve-name.ts';
-import { withinTime } from './within-time.ts';
 
 const LOOKUP_LIMIT_MS = 500;
 /** Shorter than the wait before a retry, so that a retry sees a changed address. */

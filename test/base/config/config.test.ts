@@ -85,11 +85,13 @@ test.each(['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'])(
   },
 );
 
-test('the waits before a retry are two', () => {
+test('the waits before attempts 2, 3, … are one to ten', () => {
   const waits = (text: string) =>
     loadConfig({ FUEL_WEBHOOK_RETRY_DELAYS: text }, 'serve').FUEL_WEBHOOK_RETRY_DELAYS;
   expect(waits('10ms, 2m')).toEqual([10, 120_000]);
-  for (const text of ['30s', '30s,150s,5m']) {
+  expect(waits('30s')).toEqual([30_000]);
+  expect(waits('1s,2s,3s,4s')).toHaveLength(4);
+  for (const text of ['', '30', Array(11).fill('1s').join(',')]) {
     expect(faulty({ FUEL_WEBHOOK_RETRY_DELAYS: text })).toEqual(['FUEL_WEBHOOK_RETRY_DELAYS']);
   }
 });
