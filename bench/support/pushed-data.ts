@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/base/config/config.ts';
 import { openEngines } from '../../src/engines/engines.ts';
 import { setWebhook } from '../../src/operator/keys/set-webhook.ts';
 import { repairDeliveries } from '../../src/operator/verify/repair-deliveries.ts';
-import { createNameLookup } from '../../src/push/targets/name-lookup.ts';
+import { createNameLookup } from '../../src/push/sender/name-lookup.ts';
 import { resolveName } from '../../src/push/targets/resolve-name.ts';
 import { parseKey } from '../../test/support/accounts/parse-key.ts';
 import { verifyDeliveries } from '../../test/support/agreement/verify.ts';

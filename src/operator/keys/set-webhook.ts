@@ -4,8 +4,7 @@ import type { MasterKeys } from '../../accounts/master-key.ts';
 import type { Account } from '../../domain/account.ts';
 import type { Ciphertext } from '../../domain/account-events.ts';
 import type { WebhookCommand } from '../../domain/webhook-commands.ts';
-import type { NameLookup } from '../../push/targets/name-lookup.ts';
-import { judgeTarget } from '../../push/targets/target.ts';
+import { judgeTarget, type NameLookup } from '../../push/targets/target.ts';
 
 export interface WebhookOptions {
   readonly url: string;

@@ -1,12 +1,12 @@
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../../base/clock.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
-import { createNameLookup, type NameLookup } from '../targets/name-lookup.ts';
 import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
-import { forbiddenAmong, readTarget, type Target } from '../targets/target.ts';
+import { forbiddenAmong, type NameLookup, readTarget, type Target } from '../targets/target.ts';
 import { type Connected, connectToAny, errorDetail } from './connect.ts';
 import { Exchange } from './exchange.ts';
 import { createKeptConnections, type KeptConnections } from './kept-connections.ts';
+import { createNameLookup } from './name-lookup.ts';
 import { receiverConnection } from './receiver-connection.ts';
 import type { Sender, SendRequest } from './sender-port.ts';
 import { StartGate } from './start-gate.ts';

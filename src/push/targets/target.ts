@@ -1,7 +1,15 @@
 import { FuelError } from '../../base/errors.ts';
-import type { NameLookup } from './name-lookup.ts';
 import { isPublicAddress } from './public-address.ts';
 import { checkWebhookUrl, hostOf } from './webhook-url.ts';
+
+export type FoundAddresses =
+  | { readonly ok: true; readonly addresses: readonly string[] }
+  | { readonly ok: false; readonly detail: string };
+
+export interface NameLookup {
+  /** The addresses of a host, which is a name in lower case or an address itself. Never rejects. */
+  find(host: string): Promise<FoundAddresses>;
+}
 
 /** Where a webhook's URL leads. */
 export interface Target {

@@ -91,7 +91,7 @@ test('the waits before attempts 2, 3, … are one to ten', () => {
   expect(waits('10ms, 2m')).toEqual([10, 120_000]);
   expect(waits('30s')).toEqual([30_000]);
   expect(waits('1s,2s,3s,4s')).toHaveLength(4);
-  for (const text of ['', '30', Array(11).fill('1s').join(',')]) {
+  for (const text of ['30', Array(11).fill('1s').join(',')]) {
     expect(faulty({ FUEL_WEBHOOK_RETRY_DELAYS: text })).toEqual(['FUEL_WEBHOOK_RETRY_DELAYS']);
   }
 });

@@ -5,7 +5,7 @@ import { generateKey, matches } from '../../../src/accounts/key-text.ts';
 import { MasterKeys } from '../../../src/accounts/master-key.ts';
 import { formatDateTime } from '../../../src/domain/values/date-time.ts';
 import { issueKey, type KeyRequest } from '../../../src/operator/keys/issue-key.ts';
-import { createNameLookup } from '../../../src/push/targets/name-lookup.ts';
+import { createNameLookup } from '../../../src/push/sender/name-lookup.ts';
 import { opened } from '../../support/accounts/account-samples.ts';
 import { parseKey } from '../../support/accounts/parse-key.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';

@@ -3,7 +3,7 @@ import { changeAccount } from '../../../src/accounts/change-account.ts';
 import { MasterKeys } from '../../../src/accounts/master-key.ts';
 import { issueKey } from '../../../src/operator/keys/issue-key.ts';
 import { setWebhook, type WebhookOptions } from '../../../src/operator/keys/set-webhook.ts';
-import { createNameLookup } from '../../../src/push/targets/name-lookup.ts';
+import { createNameLookup } from '../../../src/push/sender/name-lookup.ts';
 import { KEY, keyIssued, opened, PREFIX } from '../../support/accounts/account-samples.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 

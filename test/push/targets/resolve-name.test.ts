@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { createNameLookup } from '../../../src/push/targets/name-lookup.ts';
+import { createNameLookup } from '../../../src/push/sender/name-lookup.ts';
 import { nameResolver } from '../../../src/push/targets/resolve-name.ts';
 import { type DnsAnswer, type DnsFamily, dnsServer } from '../../support/deliveries/dns-server.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

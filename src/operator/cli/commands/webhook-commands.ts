@@ -4,7 +4,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
 import { printableLine } from '../../../base/printable.ts';
 import type { AccountKey } from '../../../domain/account.ts';
-import { createNameLookup } from '../../../push/targets/name-lookup.ts';
+import { createNameLookup } from '../../../push/sender/name-lookup.ts';
 import { resolveName } from '../../../push/targets/resolve-name.ts';
 import { facts } from '../../answers/columns.ts';
 import { outcomeAnswer, outcomeText } from '../../answers/delivery.ts';

@@ -1,23 +1,15 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../base/clock.ts';
-import { withinTime } from '../sender/within-time.ts';
-import type { ResolveName } from './resolve-name.ts';
+import type { ResolveName } from '../targets/resolve-name.ts';
+import type { FoundAddresses, NameLookup } from '../targets/target.ts';
+import { withinTime } from './within-time.ts';
 
 const LOOKUP_LIMIT_MS = 500;
 /** Shorter than the wait before a retry, so that a retry sees a changed address. */
 const KEPT_MS = 20_000;
 const FAILURE_KEPT_MS = 1_000;
 const MAX_KEPT_NAMES = 10_000;
-
-export type FoundAddresses =
-  | { readonly ok: true; readonly addresses: readonly string[] }
-  | { readonly ok: false; readonly detail: string };
-
-export interface NameLookup {
-  /** The addresses of a host, which is a name in lower case or an address itself. Never rejects. */
-  find(host: string): Promise<FoundAddresses>;
-}
 
 /**
  * Looks names up, each within 500 ms. An answer is kept for 20 s, a failure for 1 s; a name that is being looked up

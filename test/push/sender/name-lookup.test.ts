@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createNameLookup } from '../../../src/push/sender/name-lookup.ts';
 import { createSender } from '../../../src/push/sender/sender.ts';
-import { createNameLookup } from '../../../src/push/targets/name-lookup.ts';
 import {
   addressesInHostsFile,
   type ResolveName,
