@@ -3,7 +3,7 @@ import {
   decideDeliveries,
   type OwedDelivery,
 } from '../../../projections/deliveries.ts';
-import type { TransactionChange, TransactionRow } from '../../../projections/transactions.ts';
+import type { TransactionChange, TransactionRow, VisibleStatus } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
@@ -57,6 +57,11 @@ export async function decideAsOf(
   return decided.kind === 'unreadable' ? { unreadable: decided.reason } : decided.value;
 }
 
+const TYPES: Readonly<Record<VisibleStatus, NewDelivery['type']>> = {
+  CONFIRMED: 'transaction.confirmed',
+  EXTERNAL: 'transaction.external',
+};
+
 /** The delivery of what the event records, which is `row`, to one of the keys that it is owed to. */
 export function newDelivery({
   event,
@@ -75,7 +80,7 @@ export function newDelivery({
     prefix,
     accountId: row.accountId,
     transactionId: row.id,
-    type: row.status === 'CONFIRMED' ? 'transaction.confirmed' : 'transaction.external',
+    type: TYPES[row.status],
     createdAtMs: nowMs,
     position: event.position,
     recordedAtMs: recordedAtMs(event),

@@ -1,12 +1,5 @@
-import {
-  type RenderedRecord,
-  type RowState,
-  type TransactionRow,
-  VISIBLE_STATUSES,
-  type VisibleStatus,
-} from '../../../../projections/transactions.ts';
-
-const STATUS_CODES: Readonly<Record<VisibleStatus, number>> = { CONFIRMED: 1, EXTERNAL: 2 };
+import type { RenderedRecord, RowState, TransactionRow } from '../../../../projections/transactions.ts';
+import { statusCode, statusOf } from '../../../pull/view/status-codes.ts';
 
 /** A `Place` in one field, so that an index orders by both and a page after a cursor is one range. */
 export interface PlaceField {
@@ -47,16 +40,12 @@ export interface ParkedDocument {
   readonly parked_at: Date;
 }
 
-export function statusCode(status: VisibleStatus): number {
-  return STATUS_CODES[status];
-}
-
 export function documentOf(row: TransactionRow, revision: number): TransactionDocument {
   return {
     _id: row.id,
     account_id: row.accountId,
     revision,
-    status: STATUS_CODES[row.status],
+    status: statusCode(row.status),
     place: { created_at: new Date(row.createdAtMs), id: row.id },
     corporate_id: row.corporateId,
     corporate_group_id: row.corporateGroupId ?? undefined,
@@ -77,7 +66,7 @@ export function rowOf(document: TransactionDocument): TransactionRow | undefined
   return {
     id: document._id,
     accountId: document.account_id,
-    status: VISIBLE_STATUSES.find((name) => STATUS_CODES[name] === status) ?? unknownStatus(document),
+    status: statusOf(status, document._id),
     createdAtMs: place.created_at.getTime(),
     corporateId,
     corporateGroupId: document.corporate_group_id ?? null,
@@ -103,8 +92,4 @@ function recordOf(
     pump: document.pump ?? null,
     odometer: document.odometer ?? null,
   };
-}
-
-function unknownStatus({ _id, status }: TransactionDocument): never {
-  throw new Error(`transaction ${_id} has the status ${status} in the view, which nothing writes`);
 }

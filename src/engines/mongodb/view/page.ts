@@ -1,6 +1,7 @@
 import type { Db, Filter } from 'mongodb';
+import { statusCode } from '../../../pull/view/status-codes.ts';
 import type { PageQuery, PageRow } from '../../../pull/view/transactions-view.ts';
-import { statusCode, type TransactionDocument } from './documents.ts';
+import type { TransactionDocument } from './documents.ts';
 import { generationOf, type RowIndexName } from './generations.ts';
 import { readPageRow } from './page-row.ts';
 

@@ -1,20 +1,15 @@
-import type { TransactionRow, VisibleStatus } from '../../../../projections/transactions.ts';
-
-const STATUS_CODES: Readonly<Record<VisibleStatus, number>> = { CONFIRMED: 1, EXTERNAL: 2 };
+import type { TransactionRow } from '../../../../projections/transactions.ts';
+import { statusOf } from '../../../pull/view/status-codes.ts';
 
 /** The columns of a whole row, under the port's names. */
 export const ROW_COLUMNS = `id, account_id AS accountId, revision, status, created_at AS createdAtMs,
   corporate_id AS corporateId, corporate_group_id AS corporateGroupId,
   head, mobile_number AS mobileNumber, fees, pump, odometer`;
 
-export function statusCode(status: VisibleStatus): number {
-  return STATUS_CODES[status];
-}
-
 /** From a visible row of `ROW_COLUMNS`. */
 export function toRow(row: Readonly<Record<string, unknown>>): TransactionRow {
   const { revision: _, status, ...rest } = row;
-  return { ...rest, status: statusOf(status) } as TransactionRow;
+  return { ...rest, status: statusOf(status, row.id as number) } as TransactionRow;
 }
 
 /** From the values of `ROW_COLUMNS`; `undefined` for a tombstone. */
@@ -23,7 +18,7 @@ export function rowOfValues(values: readonly unknown[]): TransactionRow | undefi
   return {
     id: values[0] as number,
     accountId: values[1] as number,
-    status: statusOf(values[3]),
+    status: statusOf(values[3], values[0] as number),
     createdAtMs: values[4] as number,
     corporateId: values[5] as number,
     corporateGroupId: values[6] as number | null,
@@ -33,8 +28,4 @@ export function rowOfValues(values: readonly unknown[]): TransactionRow | undefi
     pump: values[10] as string | null,
     odometer: values[11] as string | null,
   };
-}
-
-function statusOf(code: unknown): VisibleStatus {
-  return code === statusCode('CONFIRMED') ? 'CONFIRMED' : 'EXTERNAL';
 }

@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
+import { statusCode, statusOf } from '../../../src/pull/view/status-codes.ts';
+
+test('each status has a code of its own, which is read as that status', () => {
+  const codes = VISIBLE_STATUSES.map(statusCode);
+  expect(new Set(codes).size).toBe(VISIBLE_STATUSES.length);
+  expect(codes.map((code) => statusOf(code, 7))).toEqual(VISIBLE_STATUSES);
+});
+
+test.each([0, 3, null, '1'])('the code %s, which nothing writes, is an error that names the row', (code) => {
+  expect(() => statusOf(code, 7)).toThrow(`the row of transaction 7 has an unknown status: ${code}`);
+});
