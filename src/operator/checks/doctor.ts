@@ -19,22 +19,20 @@ import { generatedCertificate } from '../../pull/server/certificate.ts';
 import { verifyMailServer } from '../../push/notices/mailer.ts';
 import { EVENT_STORE } from '../../service/engines/engine-health.ts';
 import type { Engines } from '../../service/engines/engines.ts';
-import type { FollowerStatus } from '../../service/ops/followers.ts';
-import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
 import { faultsOfNamed } from '../serve/config-files.ts';
-import { checkAccounts, checkCorporates } from './checks/accounts.ts';
+import { checkCorporates } from './checks/accounts.ts';
 import { checkCertificate } from './checks/certificate.ts';
 import { type CheckResult, type Finding, right, within, wrong } from './checks/check.ts';
 import { checkConfiguration } from './checks/configuration.ts';
-import { checkDataDirectory, checkDiskSpace, type LookedAtFile } from './checks/data-directory.ts';
+import { checkDataDirectory, type LookedAtFile } from './checks/data-directory.ts';
 import { checkClocks, checkEngine, embeddedEngine } from './checks/engines.ts';
-import { checkConsumers, checkLag, checkParked } from './checks/followers.ts';
 import { checkMail } from './checks/mail.ts';
 import { checkMasterKeys } from './checks/master-keys.ts';
 import { checkPhotos } from './checks/photos.ts';
 import { checkMissingStore, checkStore, movedStore } from './checks/store.ts';
-import { checkContacts, checkWebhooks, webhooksOf } from './checks/webhooks.ts';
+import { checkContacts, webhooksOf } from './checks/webhooks.ts';
 import { FoundStores } from './found-stores.ts';
+import { judged, notChecked, SharedChecks } from './shared-checks.ts';
 
 const LIMIT_MS = 8_000;
 /** Of the photo store, whose check then names it. */
@@ -43,8 +41,8 @@ const MIN_SECRET_CHARACTERS = 4;
 const SHOW_CONFIG = 'fuel config show';
 /** What the checks of the stores need. */
 const NEEDED_BY_STORES = ['EVENTSTORE_URL', 'MONGODB_URL', 'FUEL_ENVIRONMENT'] as const;
-const CAUSES = ['event-store', 'mongodb', 'data-directory'];
-const REPAIR_CAUSES = 'first repair what the checks event-store, mongodb and data-directory name';
+const CAUSES = ['event-store', 'mongodb', 'data-directory', 'disk-space'];
+const REPAIR_CAUSES = 'first repair what the checks event-store, mongodb, data-directory and disk-space name';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -96,10 +94,6 @@ function withoutFollowing(results: readonly CheckResult[]): CheckResult[] {
   );
 }
 
-function notChecked(causes: readonly string[]): Finding {
-  return right(`not checked, because ${causes.join(' and ')} ${causes.length === 1 ? 'is' : 'are'} wrong`);
-}
-
 function withoutSecrets(result: CheckResult, secrets: readonly string[]): CheckResult {
   const masked = (text: string): string =>
     secrets
@@ -131,7 +125,15 @@ function checksOfMachine(env: Env, config: Config, clock: Clock): Check[] {
       remedy: `ls -la ${dataDir}`,
       work: () => checkDataDirectory(dataDir, () => lookAtFiles(config)),
     },
-    { check: 'disk-space', needs: [], remedy: `df ${dataDir}`, work: () => checkDiskSpace(dataDir) },
+    {
+      check: 'disk-space',
+      needs: [],
+      remedy: `df ${dataDir}`,
+      async work() {
+        const disk = await readDisk(dataDir);
+        return judged('disk-space', { atMs: clock.now(), disk }, disk.text);
+      },
+    },
     {
       check: 'certificate',
       needs: ['FUEL_TLS'],
@@ -195,19 +197,9 @@ function checksOfEngines({ remote }: Engines, clock: Clock): Check[] {
 function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[] {
   const found = new FoundStores(engines, clock);
   const environment = config.FUEL_ENVIRONMENT;
-  const withDirectory = async (
-    judge: (directory: Directory) => Finding | Promise<Finding>,
-  ): Promise<Finding> => {
-    const directory = await found.directory();
-    return directory === undefined ? noStore(found) : judge(directory);
-  };
-  const withFollowers = async (
-    judge: (followers: readonly FollowerStatus[]) => Finding | Promise<Finding>,
-  ): Promise<Finding> => {
-    if (await isDiskFull(config, engines)) return notChecked(['disk-space']);
-    const followers = await found.followers();
-    return followers === undefined ? noStore(found) : judge(followers);
-  };
+  const shared = new SharedChecks({ found, config, clock, isEmbedded: engines.remote.length < 2 });
+  const withDirectory = (judge: (all: Directory) => Finding | Promise<Finding>) =>
+    shared.withDirectory(judge);
   const on = (check: string, work: Check['work'], more: readonly (keyof Config)[] = []): Check => ({
     check,
     needs: [...NEEDED_BY_STORES, ...more],
@@ -229,7 +221,7 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
       const isReadThrough = readThroughSoon(config);
       return checkStore({ store, view, isReadThrough, queue, isQueueMissing, coordination }, config);
     }, ['FUEL_MASTER_KEY']),
-    on('accounts', () => withDirectory(checkAccounts)),
+    on('accounts', () => shared.accounts()),
     on(
       'master-keys',
       () =>
@@ -240,29 +232,13 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
         }),
       ['FUEL_MASTER_KEY'],
     ),
-    on('parked-events', () => withFollowers(checkParked)),
-    on('consumers', () =>
-      withFollowers((followers) =>
-        withDirectory((all) =>
-          checkConsumers(followers, { webhooks: [...webhooksOf(all, environment)].length }),
-        ),
-      ),
-    ),
-    on('lag', () => withFollowers(checkLag)),
+    on('parked-events', () => shared.parked()),
+    on('consumers', () => shared.consumers()),
+    on('lag', () => shared.lag()),
     on('contacts', () =>
       withDirectory((all) => checkContacts(webhooksOf(all, environment), config.FUEL_OPERATOR_EMAIL)),
     ),
-    on('webhooks', () =>
-      withDirectory(async (all) => {
-        const none = { pending: 0, held: 0, failingLanes: 0 };
-        if ((await found.state('queue')) === 'damaged') return notChecked(['data-directory']);
-        const queue = await found.find('queue');
-        return checkWebhooks(
-          webhooksOf(all, environment),
-          (await queue?.backlog(MAX_BACKLOG_COUNTED)) ?? none,
-        );
-      }),
-    ),
+    on('webhooks', () => shared.webhooks()),
     on('corporates', () =>
       withDirectory(async (all) => {
         const view = await found.find('view');
@@ -270,16 +246,6 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
       }),
     ),
   ];
-}
-
-/** Then no process can report what it works on. */
-async function isDiskFull({ FUEL_DATA_DIR }: Config, { remote }: Engines): Promise<boolean> {
-  return remote.length < 2 && (await readDisk(FUEL_DATA_DIR)).refusal !== undefined;
-}
-
-async function noStore(found: FoundStores): Promise<Finding> {
-  const isMissing = (await found.state('store')) === 'missing';
-  return right(isMissing ? 'there is no store yet' : 'not looked at: the check store says why');
 }
 
 function lookAtFiles(config: Config): LookedAtFile[] {

@@ -9,22 +9,6 @@ import { type Finding, right, some, wrong } from './check.ts';
 const MAX_ACCOUNTS = 50;
 const MAX_RECORDS = 20;
 
-/** Accounts that nothing is served of, since one of their events can't be read. */
-export function checkAccounts(directory: Pick<Directory, 'accounts'>): Finding {
-  const closed: string[] = [];
-  let total = 0;
-  for (const { id, unreadable } of directory.accounts()) {
-    total++;
-    if (unreadable !== null) closed.push(String(id));
-  }
-  if (closed.length === 0) return right(`${total} accounts; the events of each can be read`);
-  return wrong(
-    `closed, since an event can not be read: ${closed.length} of ${total} accounts: ${some(closed)}`,
-    `fuel account show ${closed[0]} says which event and why; where a newer version wrote it, run that version on ` +
-      'every process (docs/operations/troubleshooting.md, "One account answers 503 and others do not")',
-  );
-}
-
 /** Records whose corporate the directory does not have: their customer can not ask for that corporate. */
 export async function checkCorporates(
   directory: Pick<Directory, 'accounts'>,

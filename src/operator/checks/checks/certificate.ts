@@ -1,11 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import { DAY_MS } from '../../../domain/values/date-time.ts';
 import { type CertificateFiles, readCertificate } from '../../../pull/server/certificate.ts';
 import { type Finding, right, wrong } from './check.ts';
-
-const DAY_MS = 86_400_000;
-/** Time for a renewal that takes people. */
-const MIN_DAYS = 14;
+import { verdictOf } from './table.ts';
 
 export interface CertificateTerms {
   /** A proxy ends TLS. */
@@ -36,7 +34,9 @@ export function checkCertificate({ isTerminated, files, isGenerated, nowMs }: Ce
   const detail = `for ${names}, until ${validToDate.toISOString().slice(0, 10)} (${inDays(leftMs)})`;
   if (validFromDate.getTime() > nowMs) return wrong(`not valid before ${validFromDate.toISOString()}`, renew);
   if (leftMs < 0) return wrong(`it has ended: ${detail}`, renew);
-  return leftMs < MIN_DAYS * DAY_MS ? wrong(`it ends soon: ${detail}`, renew) : right(detail);
+  const facts = { atMs: nowMs, certificateEndsAtMs: validToDate.getTime() };
+  const isEnding = verdictOf('certificate', facts).problems.length > 0;
+  return isEnding ? wrong(`it ends soon: ${detail}`, renew) : right(detail);
 }
 
 function inDays(leftMs: number): string {

@@ -1,8 +1,6 @@
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
-import type { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { faultOfOwner, type OwnKind } from '../../../base/config/own-files.ts';
-import { MAKE_SPACE, readDisk } from '../../../base/disk/disk.ts';
 import { EMBEDDED_FILES, PUT_ASIDE } from '../../../engines/sqlite/data-dir/embedded-files.ts';
 import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
@@ -94,13 +92,6 @@ function cureOf(name: string): string {
   if (name === EMBEDDED_FILES.deliveries)
     return 'restore it from the backup; where there is none: fuel verify deliveries --repair --resend-unknown';
   return 'start: the view is built again';
-}
-
-/** The disk of the data directory, or of the folder in which it would be made. */
-export async function checkDiskSpace(dataDir: string, read?: typeof statfs): Promise<Finding> {
-  const { text, isLow, refusal } = await readDisk(dataDir, read);
-  if (refusal !== undefined) return wrong(refusal, MAKE_SPACE);
-  return isLow ? wrong(text, MAKE_SPACE) : right(text);
 }
 
 /** `undefined` for what is none of the service's. */

@@ -1,7 +1,11 @@
 import type { Directory } from '../../../../projections/directory.ts';
 import type { AccountKey } from '../../../domain/account.ts';
 import type { Environment } from '../../../domain/account-events.ts';
+import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';
 import { type Finding, right, some, wrong } from './check.ts';
+
+/** A list with more failing webhooks than an operator reads. */
+export const MAX_FAILING = 200;
 
 interface OwnedWebhook {
   readonly accountId: number;
@@ -45,21 +49,13 @@ export function checkContacts(
   );
 }
 
-/** How many webhooks are switched off, and how many fail now: what customers have to repair. */
-export function checkWebhooks(
-  webhooks: Iterable<Pick<OwnedWebhook, 'key'>>,
-  backlog: { readonly failingLanes: number; readonly pending: number; readonly held: number },
-): Finding {
-  let total = 0;
-  const disabled: string[] = [];
-  for (const { key } of webhooks) {
-    total++;
-    if (key.webhook?.disabled != null) disabled.push(key.prefix);
-  }
-  const off = disabled.length === 0 ? '' : ` (${some(disabled)}: fuel webhook show PREFIX says why)`;
-  const { failingLanes, pending, held } = backlog;
-  return right(
-    `${total} webhooks, ${disabled.length} switched off${off}, ${failingLanes} failing; ` +
-      `deliveries: ${pending} pending, ${held} held`,
-  );
+/** Webhooks that fail and are not switched off, the longest streak first. */
+export function failingWebhooks(
+  failing: readonly LaneStreak[],
+  { directory }: { readonly directory: Pick<Directory, 'key'> },
+): readonly LaneStreak[] {
+  return failing.filter(({ prefix }) => {
+    const key = directory.key(prefix)?.key;
+    return key?.active === true && key.webhook !== null && key.webhook.disabled === null;
+  });
 }

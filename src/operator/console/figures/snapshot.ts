@@ -6,6 +6,7 @@ import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';
 import { type FollowerStatus, followerStatus } from '../../../service/ops/followers.ts';
 import type { Readiness } from '../../../service/ops/ops-server.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
+import { MAX_FAILING } from '../../checks/checks/webhooks.ts';
 import { AccountIndex, type AccountLists } from './account-index.ts';
 import { Fresh, type Known, known } from './known.ts';
 import type { ConsoleParts } from './parts.ts';
@@ -16,8 +17,6 @@ const MAX_AGE_MS = 2_000;
 const CERTIFICATE_MAX_AGE_MS = 60_000;
 /** All events are read for it. */
 const DAMAGE_MAX_AGE_MS = 10_000;
-/** A list with more failing webhooks than an operator reads. */
-export const MAX_FAILING = 200;
 
 export interface BacklogFigures {
   /** Each is counted up to `MAX_BACKLOG_COUNTED`. */

@@ -1,9 +1,8 @@
 import type { VNode } from 'preact';
 import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';
 import { type Column, link, state, table, time } from '../../answers/columns.ts';
+import { failingWebhooks, MAX_FAILING } from '../../checks/checks/webhooks.ts';
 import type { AccountLists, WebhookRef } from '../figures/account-index.ts';
-import { failingWebhooks } from '../figures/attention.ts';
-import { MAX_FAILING } from '../figures/snapshot.ts';
 import { cmd, commands } from '../html/commands.ts';
 import { html } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';

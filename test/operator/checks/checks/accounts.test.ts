@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkAccounts, checkCorporates } from '../../../../src/operator/checks/checks/accounts.ts';
+import { checkCorporates } from '../../../../src/operator/checks/checks/accounts.ts';
 import { corporateAdded, opened } from '../../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../../support/accounts/directory-of.ts';
 import { openProjection } from '../../../support/transactions/projector.ts';
@@ -36,16 +36,4 @@ test('a view that is being built can not be looked at', async () => {
   const { view } = openProjection();
   const finding = await checkCorporates(directoryOf(opened()), view, 1);
   expect(finding).toMatchObject({ ok: false, do: 'fuel projection status' });
-});
-
-test('an account with an event that can not be read is named', () => {
-  const directory = directoryOf(opened());
-  expect(checkAccounts(directory)).toMatchObject({ ok: true, detail: expect.stringContaining('1 accounts') });
-  const decoded = { ok: false, reason: 'unknown event type Foo' } as const;
-  directory.apply({ position: 2, stream: 'account-7', revision: 1, decoded });
-  expect(checkAccounts(directory)).toMatchObject({
-    ok: false,
-    detail: 'closed, since an event can not be read: 1 of 1 accounts: 7',
-    do: expect.stringContaining('fuel account show 7'),
-  });
 });

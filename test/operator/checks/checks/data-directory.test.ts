@@ -1,14 +1,12 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
   checkDataDirectory,
-  checkDiskSpace,
   type LookedAtFile,
 } from '../../../../src/operator/checks/checks/data-directory.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
-const GB = 1e9;
 const FILE: LookedAtFile = {
   name: 'events.db',
   version: 3,
@@ -64,26 +62,5 @@ describe('the data directory', () => {
   ])('with the file %j is right: %s', (file, ok, detail) => {
     const finding = checkDataDirectory(temporaryFolder(), () => [file]);
     expect(finding).toMatchObject({ ok, detail: expect.stringContaining(detail) });
-  });
-});
-
-describe('the disk', () => {
-  const free = (bytes: number, share: number) =>
-    checkDiskSpace('/', async () => ({ bavail: bytes, blocks: bytes / share, bsize: 1 }) as never);
-
-  test('is wrong under 1 GB, and under 5 %', async () => {
-    expect(await free(2 * GB, 0.5)).toMatchObject({ ok: true, detail: '/: 2.0 GB free, 50 %' });
-    expect(await free(0.9 * GB, 0.5)).toMatchObject({ ok: false });
-    expect(await free(100 * GB, 0.049)).toMatchObject({
-      ok: false,
-      do: expect.stringContaining('make space'),
-    });
-  });
-
-  test('of a folder that does not exist yet is that of the folder above', async () => {
-    const folder = temporaryFolder();
-    mkdirSync(join(folder, 'a'));
-    const finding = await checkDiskSpace(join(folder, 'a/b/c'));
-    expect(finding.detail).toContain(`${join(folder, 'a')}: `);
   });
 });

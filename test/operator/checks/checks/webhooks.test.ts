@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { AccountEvent } from '../../../../src/domain/account-events.ts';
-import { checkContacts, checkWebhooks, webhooksOf } from '../../../../src/operator/checks/checks/webhooks.ts';
+import { checkContacts, webhooksOf } from '../../../../src/operator/checks/checks/webhooks.ts';
 import { keyIssued, onKey, opened, webhookSet } from '../../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../../support/accounts/directory-of.ts';
 
@@ -29,16 +29,5 @@ describe('the webhooks', () => {
     expect(checkContacts(all(...start), 'operator@example.com')).toMatchObject({ ok: true });
     expect(checkContacts(all(...start, contacts), undefined)).toMatchObject({ ok: true });
     expect(checkContacts([], undefined)).toMatchObject({ ok: true });
-  });
-
-  test('that are switched off or failing are counted, and named', () => {
-    const backlog = { pending: 4, held: 2, failingLanes: 3 };
-    const finding = checkWebhooks(all(...start, onKey('WebhookDisabled')), backlog);
-    expect(finding).toMatchObject({
-      ok: true,
-      detail: expect.stringMatching(
-        /^1 webhooks, 1 switched off \(abcdefghij: .*\), 3 failing; .*4 pending, 2 held$/,
-      ),
-    });
   });
 });

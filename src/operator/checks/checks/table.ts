@@ -1,0 +1,293 @@
+import { type DiskState, MAKE_SPACE } from '../../../base/disk/disk.ts';
+import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
+import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
+import type { Damage } from '../../../event-store/event-store.ts';
+import { VIEW_NAME } from '../../../pull/view/projector.ts';
+import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';
+import { EVENT_STORE } from '../../../service/engines/engine-health.ts';
+import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../../../service/ops/followers.ts';
+import { some } from './check.ts';
+import { MAX_FAILING } from './webhooks.ts';
+
+/** Time for a renewal that takes people. */
+const CERTIFICATE_MS = 14 * DAY_MS;
+/** Two nights. */
+const REPAIRED_WITHIN_MS = 2 * DAY_MS;
+const MAX_OVERDUE_MS = 5 * 60_000;
+
+/** What is known of the service, from a look at its stores or by a process of it; what is not is not judged. */
+export interface Facts {
+  readonly atMs: number;
+  readonly disk?: DiskState | undefined;
+  /** Of the process, by the names of `/readyz`. */
+  readonly readiness?: Readonly<Record<string, boolean>> | undefined;
+  readonly damage?: readonly Damage[] | undefined;
+  readonly followers?: readonly FollowerStatus[] | undefined;
+  /** Accounts with an event that can't be read. */
+  readonly closed?: readonly number[] | undefined;
+  /** How many webhooks of active keys there are. */
+  readonly webhooks?: number | undefined;
+  /** The prefixes of those that are switched off. */
+  readonly disabled?: readonly string[] | undefined;
+  /** Those that fail and are not switched off, the longest streak first. */
+  readonly failing?: readonly LaneStreak[] | undefined;
+  readonly oldestDueAtMs?: number | undefined;
+  readonly certificateEndsAtMs?: number | undefined;
+  readonly repairs?: readonly { readonly atMs: number; readonly what: string; readonly repaired: string }[];
+}
+
+export interface Problem {
+  /** The same for the same thing in every look. */
+  readonly id: string;
+  readonly text: string;
+  /** Where the command alone does not say it. */
+  readonly do?: string;
+  /** The words of a command after `fuel`. */
+  readonly words: readonly string[];
+  /** The console's page that says more. */
+  readonly href: string;
+}
+
+type Cause = 'disk-space' | 'event-store' | 'mongodb';
+
+interface Check {
+  /** `act` does not end before somebody acts, and makes doctor's check wrong. */
+  readonly severity: 'act' | 'look';
+  /** What makes it a mere consequence. */
+  readonly needs: readonly Cause[];
+  /** The alerts about the same. */
+  readonly alerts: readonly string[];
+  readonly judge: (facts: Facts) => readonly Problem[];
+}
+
+const ENGINES: readonly Cause[] = ['event-store', 'mongodb'];
+const ALL: readonly Cause[] = ['disk-space', ...ENGINES];
+const ENGINE_NAMES: readonly string[] = [EVENT_STORE, 'mongodb'];
+/** What a process can't keep up while a disk takes nothing or an engine does not answer. */
+const FOLLOWING = ['known_to_others', 'event_store_heard', 'subscription_connected', 'api_threads_ready'];
+const page = '/projections';
+
+/** What doctor, the console's overview and the alerts judge alike. */
+export const CHECKS = {
+  'disk-space': {
+    severity: 'act',
+    needs: [],
+    alerts: ['FuelDiskFull', 'FuelDiskLow'],
+    judge: ({ disk }) =>
+      disk === undefined || (disk.refusal === undefined && !disk.isLow)
+        ? []
+        : [{ id: 'disk', text: disk.refusal ?? disk.text, do: MAKE_SPACE, words: ['doctor'], href: page }],
+  },
+  readiness: {
+    severity: 'act',
+    needs: [],
+    alerts: ['FuelEngineUnavailable'],
+    judge: (facts) => unready(facts, (name) => !FOLLOWING.includes(name)),
+  },
+  heard: {
+    severity: 'act',
+    needs: ALL,
+    alerts: [],
+    judge: (facts) => unready(facts, (name) => FOLLOWING.includes(name)),
+  },
+  damage: {
+    severity: 'act',
+    needs: [],
+    alerts: [],
+    judge({ damage = [] }) {
+      const [first, ...others] = damage;
+      if (first === undefined) return [];
+      const more = others.length === 0 ? '' : `, and ${others.length} more`;
+      const text = `damaged: ${describeDamage(first)}${more}`;
+      return [{ id: 'damage', text, do: RESTORE_EVENTS, words: ['verify'], href: page }];
+    },
+  },
+  consumers: {
+    severity: 'act',
+    needs: ALL,
+    alerts: [],
+    judge: ({ followers = [], webhooks = 0 }) =>
+      followers
+        .filter((follower) => isIdle(follower, { webhooks }))
+        .map(({ name }) => ({
+          id: `follower-${name}-idle`,
+          text: `no live process works on ${name}`,
+          words: ['serve', '--role', roleOf(name)],
+          href: page,
+        })),
+  },
+  lag: {
+    severity: 'act',
+    needs: ALL,
+    alerts: ['FuelFollowerBehind'],
+    judge: ({ followers = [] }) =>
+      followers
+        .filter(({ lag_seconds }) => lag_seconds > MAX_LAG_SECONDS)
+        .map(({ name, lag_seconds }) => ({
+          id: `follower-${name}-lag`,
+          text: `${name} is ${Math.round(lag_seconds)} s behind the events`,
+          do: 'fuel projection status, again after a minute: if a position does not grow, look for errors in the log of its process',
+          words: ['projection', 'status'],
+          href: page,
+        })),
+  },
+  'parked-events': {
+    severity: 'act',
+    needs: ENGINES,
+    alerts: ['FuelEventsParked', 'FuelNoticesParked'],
+    judge: ({ followers = [] }) => followers.filter(({ parked }) => parked > 0).map(parkedBy),
+  },
+  rebuild: {
+    severity: 'look',
+    needs: [],
+    alerts: [],
+    judge: ({ followers = [] }) =>
+      followers.flatMap(({ name, unfinished_rebuild_percent: percent }) => {
+        if (percent === undefined) return [];
+        const text = `a rebuild of ${name} stopped at ${percent} %`;
+        return [{ id: `follower-${name}-rebuild`, text, words: ['projection', 'rebuild', name], href: page }];
+      }),
+  },
+  webhooks: {
+    severity: 'look', // the customers' to repair
+    needs: ENGINES,
+    alerts: ['FuelWebhookSwitchedOff'],
+    judge: ({ disabled = [], failing = [] }) => [...switchedOff(disabled), ...failingOnes(failing)],
+  },
+  accounts: {
+    severity: 'act',
+    needs: [],
+    alerts: ['FuelAccountClosed'],
+    judge({ closed = [] }) {
+      const [first] = closed;
+      if (first === undefined) return [];
+      const text =
+        closed.length === 1
+          ? `account ${first} is closed: an event of it can not be read`
+          : `${closed.length} accounts are closed, since an event of each can not be read: ${some(closed.map(String))}`;
+      const cure =
+        `fuel account show ${first} says which event and why; where a newer version wrote it, run that version on ` +
+        'every process (docs/operations/troubleshooting.md, "One account answers 503 and others do not")';
+      const words = ['account', 'show', String(first)];
+      return [{ id: 'closed', text, do: cure, words, href: `/accounts/${first}` }];
+    },
+  },
+  overdue: {
+    severity: 'look',
+    needs: ALL,
+    alerts: ['FuelDeliveriesLate'],
+    judge({ oldestDueAtMs, atMs }) {
+      if (oldestDueAtMs === undefined || atMs - oldestDueAtMs <= MAX_OVERDUE_MS) return [];
+      const text = `deliveries wait: the first of them has been due since ${formatDateTime(oldestDueAtMs)}`;
+      const words = ['delivery', 'list', '--state', 'pending'];
+      return [{ id: 'overdue', text, words, href: '/deliveries?state=pending' }];
+    },
+  },
+  certificate: {
+    severity: 'act',
+    needs: [],
+    alerts: [],
+    judge({ certificateEndsAtMs: endsAtMs, atMs }) {
+      if (endsAtMs === undefined || endsAtMs - atMs >= CERTIFICATE_MS) return [];
+      const ends = endsAtMs < atMs ? 'ended' : 'ends';
+      const text = `the certificate of the pull API ${ends} at ${formatDateTime(endsAtMs)}`;
+      return [{ id: 'certificate', text, words: ['doctor'], href: '/' }];
+    },
+  },
+  repairs: {
+    severity: 'look',
+    needs: [],
+    alerts: ['FuelRepaired'],
+    judge: ({ repairs = [], atMs }) =>
+      repairs
+        .filter((repair) => atMs - repair.atMs < REPAIRED_WITHIN_MS)
+        .map((repair, at) => ({
+          id: `repair-${at}`,
+          text: `${repair.repaired} of ${repair.what} differed from the events and were repaired at ${formatDateTime(repair.atMs)}`,
+          words: ['verify', '--explain'],
+          href: page,
+        })),
+  },
+} as const satisfies Readonly<Record<string, Check>>;
+
+/** As doctor names it, where that judges it too. */
+export type CheckId = keyof typeof CHECKS;
+
+export interface Verdict extends Pick<Check, 'severity'> {
+  readonly id: CheckId;
+  readonly problems: readonly Problem[];
+  /** What it was not made because of. */
+  readonly causes: readonly Cause[];
+}
+
+/** Every check in the order of the table. */
+export function judge(facts: Facts): readonly Verdict[] {
+  return (Object.keys(CHECKS) as CheckId[]).map((id) => verdictOf(id, facts));
+}
+
+/** A check whose need is not met finds nothing. */
+export function verdictOf(id: CheckId, facts: Facts): Verdict {
+  const failed: Readonly<Record<Cause, boolean>> = {
+    'disk-space': facts.disk?.refusal !== undefined,
+    'event-store': facts.readiness?.[EVENT_STORE] === false,
+    mongodb: facts.readiness?.mongodb === false,
+  };
+  const { severity, needs, judge }: Check = CHECKS[id];
+  const causes = needs.filter((cause) => failed[cause]);
+  return { id, severity, causes, problems: causes.length === 0 ? judge(facts) : [] };
+}
+
+function unready({ readiness = {} }: Facts, isWanted: (name: string) => boolean): Problem[] {
+  const names = Object.keys(readiness).filter(
+    (name) => readiness[name] === false && name !== 'disk' && isWanted(name),
+  );
+  return names.map((name) => ({
+    id: `check-${name}`,
+    text: ENGINE_NAMES.includes(name)
+      ? `${name} can not be reached`
+      : `this process is not ready: ${name} does not hold`,
+    words: ['doctor'],
+    href: page,
+  }));
+}
+
+function parkedBy({ name, parked }: FollowerStatus): Problem {
+  const of = name === VIEW_NAME ? [] : ['--follower', name];
+  const words = ['projection', 'parked', ...of];
+  return {
+    id: `follower-${name}-parked`,
+    text:
+      parked === 1
+        ? `an event of ${name} is parked, and left out until it is retried`
+        : `${parked} events of ${name} are parked, and left out until they are retried`,
+    do: `fuel ${words.join(' ')} names each with its reason; repair the cause, then: fuel ${['projection parked retry --all', ...of].join(' ')}`,
+    words,
+    href: page,
+  };
+}
+
+function switchedOff(disabled: readonly string[]): Problem[] {
+  const [first] = disabled;
+  if (first === undefined) return [];
+  const isOne = disabled.length === 1;
+  const what = isOne ? `the webhook of key ${first} is` : `${disabled.length} webhooks are`;
+  const which = isOne ? 'nothing is sent to it' : `nothing is sent to ${some(disabled)}`;
+  const href = isOne ? `/webhooks/${first}` : '/webhooks?state=disabled';
+  return [
+    { id: 'disabled', text: `${what} switched off: ${which}`, words: ['webhook', 'show', first], href },
+  ];
+}
+
+function failingOnes(failing: readonly LaneStreak[]): Problem[] {
+  const [worst] = failing;
+  if (worst === undefined) return [];
+  const { prefix, failedInARow, lastAnswers } = worst;
+  const isOne = failing.length === 1;
+  const many = failing.length >= MAX_FAILING ? `${MAX_FAILING} or more` : failing.length;
+  const streak = `${failedInARow} in a row, the last answer ${lastAnswers[0] ?? 'unknown'}`;
+  const text = isOne
+    ? `deliveries to key ${prefix} fail: ${streak}`
+    : `deliveries to ${many} webhooks fail; the longest streak is of key ${prefix}: ${streak}`;
+  const href = isOne ? `/webhooks/${prefix}` : '/webhooks?state=failing';
+  return [{ id: 'failing', text, words: ['webhook', 'test', prefix], href }];
+}

@@ -1,0 +1,157 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readDisk } from '../../../../src/base/disk/disk.ts';
+import { CHECKS, type CheckId, type Facts, judge } from '../../../../src/operator/checks/checks/table.ts';
+import { judged } from '../../../../src/operator/checks/shared-checks.ts';
+import { attentionOf } from '../../../../src/operator/console/figures/attention.ts';
+import type { Snapshot } from '../../../../src/operator/console/figures/snapshot.ts';
+import type { FollowerStatus } from '../../../../src/service/ops/followers.ts';
+import { keyIssued, opened, PREFIX, webhookSet } from '../../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../../support/accounts/directory-of.ts';
+import { readDocument } from '../../../support/documents.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
+
+const NOW_MS = Date.parse('2026-09-10T00:00:00.000Z');
+const DAY_MS = 86_400_000;
+const GB = 1e9;
+const NAMES = ['transactions', 'deliveries', 'notices'] as const;
+const FULL = { freeBytes: 0, text: '', isLow: true, refusal: 'the disk of /data is full' };
+const STREAK = { prefix: PREFIX, failedInARow: 4, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
+
+function followers(
+  changes: Partial<Record<(typeof NAMES)[number], Partial<FollowerStatus>>> = {},
+): FollowerStatus[] {
+  return NAMES.map((name) => ({
+    ...{ name, position: 5, lag_seconds: 0, lag_events: 0, parked: 0, holder: 'one' },
+    ...changes[name],
+  }));
+}
+
+const doctor = (id: CheckId, facts: Omit<Facts, 'atMs'>) => judged(id, { atMs: NOW_MS, ...facts }, 'fine');
+
+/** The levels in which the overview shows these facts. */
+function overview(facts: Omit<Facts, 'atMs'>): readonly string[] {
+  const at = <T>(value: T) => ({ value, atMs: NOW_MS });
+  const { closed = [], disabled = [], webhooks = 0 } = facts;
+  const refs = (prefixes: readonly string[]) => prefixes.map((prefix) => ({ accountId: 7, prefix }));
+  const lists = { accounts: [], closed, webhooks: refs(Array(webhooks).fill('x')), disabled: refs(disabled) };
+  const snapshot: Snapshot = {
+    atMs: NOW_MS,
+    followers: at(facts.followers ?? []),
+    backlog: at({ pending: 0, held: 0, failing: 0, oldestDueAtMs: facts.oldestDueAtMs }),
+    failing: at(facts.failing ?? []),
+    processes: at([]),
+    readiness: at({ ready: true, checks: {} }),
+    operations: at([]),
+    certificateEndsAtMs: at(facts.certificateEndsAtMs),
+    disk: at(facts.disk),
+    lists: at(lists),
+    damage: at([]),
+  };
+  return attentionOf(snapshot, { directory: directoryOf(opened(), keyIssued(), webhookSet()) }).map(
+    ({ level }) => level,
+  );
+}
+
+const idle = { holder: null };
+const never = { ...idle, position: 0 };
+const allNever = followers({ transactions: never, deliveries: never, notices: never });
+
+describe('doctor and the overview judge alike', () => {
+  test.each<[CheckId, Omit<Facts, 'atMs'>, 'nothing' | 'act' | 'look']>([
+    ['disk-space', { disk: FULL }, 'act'],
+    ['disk-space', { disk: { ...FULL, refusal: undefined } }, 'act'],
+    ['disk-space', { disk: { ...FULL, refusal: undefined, isLow: false } }, 'nothing'],
+    ['parked-events', { followers: followers() }, 'nothing'],
+    ['parked-events', { followers: followers({ transactions: { parked: 2 } }) }, 'act'],
+    ['parked-events', { followers: followers({ deliveries: { parked: 1 } }) }, 'act'],
+    ['parked-events', { followers: followers({ notices: { parked: 1 } }) }, 'act'],
+    ['parked-events', { followers: followers({ notices: { parked: 1 } }), disk: FULL }, 'act'],
+    ['lag', { followers: followers({ notices: { lag_seconds: 60 } }) }, 'nothing'],
+    ['lag', { followers: followers({ notices: { lag_seconds: 61, lag_events: null } }) }, 'act'],
+    ['lag', { followers: followers({ notices: { lag_seconds: 61 } }), disk: FULL }, 'nothing'],
+    ['consumers', { followers: followers({ deliveries: idle }) }, 'act'],
+    ['consumers', { followers: followers({ deliveries: idle }), disk: FULL }, 'nothing'],
+    ['consumers', { followers: followers({ notices: { ...never, lag_events: 3 } }) }, 'act'],
+    ['consumers', { followers: allNever, webhooks: 0 }, 'nothing'],
+    ['consumers', { followers: allNever, webhooks: 1 }, 'act'],
+    ['accounts', { closed: [] }, 'nothing'],
+    ['accounts', { closed: [7] }, 'act'],
+    ['webhooks', { disabled: [PREFIX] }, 'look'],
+    ['webhooks', { failing: [STREAK] }, 'look'],
+    ['certificate', { certificateEndsAtMs: NOW_MS + 14 * DAY_MS }, 'nothing'],
+    ['certificate', { certificateEndsAtMs: NOW_MS + 14 * DAY_MS - 1 }, 'act'],
+    ['certificate', { certificateEndsAtMs: NOW_MS - 1 }, 'act'],
+    ['overdue', { oldestDueAtMs: NOW_MS - 300_001 }, 'look'],
+  ])('%s of %j: %s', (id, facts, severity) => {
+    expect(doctor(id, facts).ok).toBe(severity !== 'act');
+    const others = facts.disk?.refusal === undefined || id === 'disk-space' ? [] : ['bad'];
+    const own = { nothing: [], act: ['bad'], look: ['warn'] }[severity];
+    expect(new Set(overview(facts))).toEqual(new Set([...own, ...others]));
+  });
+});
+
+describe('what doctor says', () => {
+  test('is what to do about each follower with parked events', () => {
+    const both = followers({ transactions: { parked: 2 }, deliveries: { parked: 1 } });
+    const { detail, do: cure } = doctor('parked-events', { followers: both });
+    expect(detail).toMatch(/^2 events of transactions are parked.*; an event of deliveries is parked/);
+    expect(cure).toMatch(/parked retry --all; fuel .*retry --all --follower deliveries$/);
+  });
+
+  test('is the role that nobody has, and the account that is closed', () => {
+    const some = followers({ transactions: idle, deliveries: idle });
+    expect(doctor('consumers', { followers: some })).toEqual({
+      ok: false,
+      detail: 'no live process works on transactions; no live process works on deliveries',
+      do: 'fuel serve --role projector; fuel serve --role webhooks',
+    });
+    expect(doctor('accounts', { closed: [7] })).toMatchObject({
+      detail: expect.stringContaining('account 7 is closed'),
+      do: expect.stringContaining('fuel account show 7'),
+    });
+  });
+
+  test('is the cause, where a check was not made because of it', () => {
+    expect(doctor('lag', { followers: followers({ notices: { lag_seconds: 61 } }), disk: FULL })).toEqual({
+      ok: true,
+      detail: 'not checked, because disk-space is wrong',
+      do: null,
+    });
+  });
+
+  test('names webhooks that are switched off, which are the customers’ to repair', () => {
+    expect(doctor('webhooks', { disabled: [PREFIX] })).toMatchObject({
+      ok: true,
+      detail: `fine; the webhook of key ${PREFIX} is switched off: nothing is sent to it (fuel webhook show ${PREFIX})`,
+    });
+    const { detail } = doctor('webhooks', { disabled: ['aa', 'bb'] });
+    expect(detail).toContain('2 webhooks are switched off: nothing is sent to aa, bb');
+  });
+});
+
+test('a disk is low under 1 GB, and under 5 %', async () => {
+  const free = async (bytes: number, share: number) =>
+    doctor('disk-space', {
+      disk: await readDisk('/', async () => ({ bavail: bytes, blocks: bytes / share, bsize: 1 }) as never),
+    });
+  expect(await free(2 * GB, 0.5)).toMatchObject({ ok: true });
+  expect(await free(0.9 * GB, 0.5)).toMatchObject({ ok: false, detail: '/: 0.9 GB free, 50 %' });
+  expect(await free(100 * GB, 0.049)).toMatchObject({ ok: false, do: expect.stringContaining('make space') });
+});
+
+test('the disk of a folder that does not exist yet is that of the folder above', async () => {
+  const folder = temporaryFolder();
+  expect((await readDisk(join(folder, 'a/b/c'))).text).toContain(`${folder}: `);
+});
+
+test('nothing is found where nothing is known', () => {
+  expect(judge({ atMs: NOW_MS }).flatMap(({ problems }) => problems)).toEqual([]);
+});
+
+test('the alerts that the table names are those of the monitoring', () => {
+  const given = readDocument('docs/monitoring/alerts.yaml');
+  const named = Object.values(CHECKS).flatMap(({ alerts }) => alerts);
+  expect(named.filter((alert) => !given.includes(`- alert: ${alert}\n`))).toEqual([]);
+  expect(new Set(named).size).toBe(named.length);
+});
