@@ -60,8 +60,7 @@ interface Check {
   readonly judge: (facts: Facts) => readonly Problem[];
 }
 
-const ENGINES: readonly Cause[] = ['event-store', 'mongodb'];
-const ALL: readonly Cause[] = ['disk-space', ...ENGINES];
+const ALL: readonly Cause[] = ['disk-space', 'event-store', 'mongodb'];
 const ENGINE_NAMES: readonly string[] = [EVENT_STORE, 'mongodb'];
 /** What a process can't keep up while a disk takes nothing or an engine does not answer. */
 const FOLLOWING = ['known_to_others', 'event_store_heard', 'subscription_connected', 'api_threads_ready'];
@@ -133,7 +132,7 @@ export const CHECKS = {
   },
   'parked-events': {
     severity: 'act',
-    needs: ENGINES,
+    needs: [],
     alerts: ['FuelEventsParked', 'FuelNoticesParked'],
     judge: ({ followers = [] }) => followers.filter(({ parked }) => parked > 0).map(parkedBy),
   },
@@ -150,7 +149,7 @@ export const CHECKS = {
   },
   webhooks: {
     severity: 'look', // the customers' to repair
-    needs: ENGINES,
+    needs: [],
     alerts: ['FuelWebhookSwitchedOff'],
     judge: ({ disabled = [], failing = [] }) => [...switchedOff(disabled), ...failingOnes(failing)],
   },
