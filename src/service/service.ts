@@ -13,7 +13,6 @@ import type { Log } from '../base/log.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
 import type { ThreadMemory } from '../base/thread.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
-import { countParkedByView } from '../pull/view/operate.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
 import { furtherApiThreads } from './api/api-threads.ts';
@@ -289,10 +288,6 @@ function startFigures(
 }
 
 async function readProjection(engines: Engines): Promise<ProjectionReading> {
-  const [checkpoint, head, parked] = await Promise.all([
-    engines.view().checkpoint(),
-    engines.store().head(),
-    countParkedByView(engines.store(), engines.view()),
-  ]);
-  return { position: checkpoint?.position ?? 0, head, parked };
+  const [checkpoint, head] = await Promise.all([engines.view().checkpoint(), engines.store().head()]);
+  return { position: checkpoint?.position ?? 0, head };
 }

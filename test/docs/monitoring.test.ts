@@ -92,7 +92,7 @@ describe('a fault in an expression', () => {
 /** The labels of each series of the service, by its name; which are shared; and the names of its own metrics. */
 function known() {
   const { registry, counted } = createMetrics();
-  addProjectionMetrics(registry, async () => ({ position: 0, head: 0, parked: 0 }));
+  addProjectionMetrics(registry, async () => ({ position: 0, head: 0 }));
   addDiskMetrics(registry, () => readDisk('/'));
   const metrics = [registry, counted].flatMap((each) => each.getMetricsAsArray()) as unknown as {
     readonly name: string;

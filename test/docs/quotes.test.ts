@@ -92,7 +92,7 @@ describe('the pages of docs/operations', () => {
 
   it('has a row for each metric, with its labels, and no other', () => {
     const { registry, counted } = createMetrics();
-    addProjectionMetrics(registry, async () => ({ position: 0, head: 0, parked: 0 }));
+    addProjectionMetrics(registry, async () => ({ position: 0, head: 0 }));
     addDiskMetrics(registry, () => readDisk('/'));
     const own = [registry, counted]
       .flatMap((each) => each.getMetricsAsArray())

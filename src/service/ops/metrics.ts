@@ -69,7 +69,6 @@ export interface ProjectionReading {
   readonly position: number;
   /** The end of the log. */
   readonly head: number;
-  readonly parked: number;
 }
 
 /** A scrape is given up by its reader after some seconds. */
@@ -105,7 +104,6 @@ export function addProjectionMetrics(registry: Registry, read: () => Promise<Pro
     `${SHARED} the position up to which the transactions view has applied the log.`,
     ({ position }) => position,
   );
-  gauge('fuel_view_parked_events', `${SHARED} events that the view parked.`, ({ parked }) => parked);
 }
 
 /** Gauges of the disk that holds the embedded files, read when they are scraped. */

@@ -32,6 +32,7 @@ export class SharedFigures {
   readonly history = new FigureHistory();
   readonly #lag: Gauge<'follower'>;
   readonly #parked: Gauge<'follower'>;
+  readonly #viewParked: Gauge;
   readonly #pending: Gauge;
   readonly #held: Gauge;
   readonly #oldestDue: Gauge;
@@ -50,6 +51,7 @@ export class SharedFigures {
       ofFollower,
     );
     this.#parked = gauge('fuel_follower_parked_events', 'events that a follower parked.', ofFollower);
+    this.#viewParked = gauge('fuel_view_parked_events', 'events that the view parked.');
     const counted = `counted up to ${MAX_BACKLOG_COUNTED}`;
     this.#pending = gauge('fuel_deliveries_pending', `deliveries not ended and not held, ${counted}.`);
     this.#held = gauge('fuel_deliveries_held', `deliveries whose account has no access, ${counted}.`);
@@ -58,6 +60,7 @@ export class SharedFigures {
     this.#closed = gauge('fuel_accounts_closed', 'accounts with an event that can not be read.');
     this.#failing = gauge('fuel_webhooks_failing', `webhooks with a failure streak, ${counted}.`);
     for (const each of [
+      this.#viewParked,
       this.#pending,
       this.#held,
       this.#oldestDue,
@@ -97,7 +100,9 @@ export class SharedFigures {
     const { store, view } = parts;
     const follower = VIEW_NAME;
     const after = (await view.checkpoint())?.position ?? 0;
-    this.#parked.set({ follower }, await countParkedByView(store, view));
+    const parked = await countParkedByView(store, view);
+    this.#parked.set({ follower }, parked);
+    this.#viewParked.set(parked);
     const place = { prefixes: [TRANSACTION_STREAMS], after };
     lag[follower] = await secondsBehind(parts, place, signal);
     this.#lag.set({ follower }, lag[follower]);
@@ -137,6 +142,7 @@ export class SharedFigures {
       } else {
         this.#lag.set({ follower: what }, Number.NaN);
         this.#parked.set({ follower: what }, Number.NaN);
+        if (what === VIEW_NAME) this.#viewParked.set(Number.NaN);
       }
       const isTimeout = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
       if (!isTimeout && errorKind(error) === 'fault')

@@ -15,20 +15,19 @@ async function scraped(metrics: ReturnType<typeof createMetrics>, name: string):
 }
 
 describe('the metrics of the transactions view', () => {
-  const reading: ProjectionReading = { position: 20, head: 30, parked: 2 };
+  const reading: ProjectionReading = { position: 20, head: 30 };
 
   async function valuesOf(read: () => Promise<ProjectionReading>): Promise<string[]> {
     const metrics = createMetrics();
     addProjectionMetrics(metrics.registry, read);
-    const names = ['fuel_event_store_position', 'fuel_view_position', 'fuel_view_parked_events'];
+    const names = ['fuel_event_store_position', 'fuel_view_position'];
     return (await Promise.all(names.map((name) => scraped(metrics, name)))).flat();
   }
 
-  test('are the end of the log, how far the view is, and what it could not take', async () => {
+  test('are the end of the log, and how far the view is', async () => {
     expect(await valuesOf(async () => reading)).toEqual([
       'fuel_event_store_position 30',
       'fuel_view_position 20',
-      'fuel_view_parked_events 2',
     ]);
   });
 
@@ -36,7 +35,6 @@ describe('the metrics of the transactions view', () => {
     expect(await valuesOf(() => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')))).toEqual([
       'fuel_event_store_position Nan',
       'fuel_view_position Nan',
-      'fuel_view_parked_events Nan',
     ]);
   });
 

@@ -32,7 +32,9 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
   const figures = async (): Promise<Record<string, number>> => {
     await metrics.shared.read({ ...parts, ...overrides }, signal);
     const lines = (await metrics.registry.metrics()).split('\n');
-    const shared = lines.filter((line) => /^fuel_(follower|deliveries_(?!in)|webhooks|accounts)/.test(line));
+    const shared = lines.filter((line) =>
+      /^fuel_(follower|view_parked|deliveries_(?!in)|webhooks|accounts)/.test(line),
+    );
     return Object.fromEntries(
       shared.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
     );
@@ -158,6 +160,7 @@ describe('the figures that are the same in every process', () => {
     expect(Object.values(before).filter(Number.isNaN)).toEqual([]);
     expect(before).toMatchObject({
       'fuel_follower_parked_events{follower="transactions"}': 2,
+      fuel_view_parked_events: 2,
       fuel_deliveries_pending: 1,
     });
     isAway = true;
