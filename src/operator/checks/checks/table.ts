@@ -54,9 +54,9 @@ interface Check {
   /** `act` does not end before somebody acts, and makes doctor's check wrong. */
   readonly severity: 'act' | 'look';
   /** What makes it a mere consequence. */
-  readonly needs: readonly Cause[];
+  readonly needs?: readonly Cause[];
   /** The alerts about the same. */
-  readonly alerts: readonly string[];
+  readonly alerts?: readonly string[];
   readonly judge: (facts: Facts) => readonly Problem[];
 }
 
@@ -66,11 +66,26 @@ const ENGINE_NAMES: readonly string[] = [EVENT_STORE, 'mongodb'];
 const FOLLOWING = ['known_to_others', 'event_store_heard', 'subscription_connected', 'api_threads_ready'];
 const page = '/projections';
 
+/** As doctor names it, where that judges it too. */
+export type CheckId =
+  | 'disk-space'
+  | 'readiness'
+  | 'heard'
+  | 'damage'
+  | 'consumers'
+  | 'lag'
+  | 'parked-events'
+  | 'rebuild'
+  | 'webhooks'
+  | 'accounts'
+  | 'overdue'
+  | 'certificate'
+  | 'repairs';
+
 /** What doctor, the console's overview and the alerts judge alike. */
-export const CHECKS = {
+export const CHECKS: Readonly<Record<CheckId, Check>> = {
   'disk-space': {
     severity: 'act',
-    needs: [],
     alerts: ['FuelDiskFull', 'FuelDiskLow'],
     judge: ({ disk }) =>
       disk === undefined || (disk.refusal === undefined && !disk.isLow)
@@ -79,20 +94,16 @@ export const CHECKS = {
   },
   readiness: {
     severity: 'act',
-    needs: [],
     alerts: ['FuelEngineUnavailable'],
     judge: (facts) => unready(facts, (name) => !FOLLOWING.includes(name)),
   },
   heard: {
     severity: 'act',
     needs: ALL,
-    alerts: [],
     judge: (facts) => unready(facts, (name) => FOLLOWING.includes(name)),
   },
   damage: {
     severity: 'act',
-    needs: [],
-    alerts: [],
     judge({ damage = [] }) {
       const [first, ...others] = damage;
       if (first === undefined) return [];
@@ -104,7 +115,6 @@ export const CHECKS = {
   consumers: {
     severity: 'act',
     needs: ALL,
-    alerts: [],
     judge: ({ followers = [], webhooks = 0 }) =>
       followers
         .filter((follower) => isIdle(follower, { webhooks }))
@@ -132,14 +142,11 @@ export const CHECKS = {
   },
   'parked-events': {
     severity: 'act',
-    needs: [],
     alerts: ['FuelEventsParked', 'FuelNoticesParked'],
     judge: ({ followers = [] }) => followers.filter(({ parked }) => parked > 0).map(parkedBy),
   },
   rebuild: {
     severity: 'look',
-    needs: [],
-    alerts: [],
     judge: ({ followers = [] }) =>
       followers.flatMap(({ name, unfinished_rebuild_percent: percent }) => {
         if (percent === undefined) return [];
@@ -149,13 +156,11 @@ export const CHECKS = {
   },
   webhooks: {
     severity: 'look', // the customers' to repair
-    needs: [],
     alerts: ['FuelWebhookSwitchedOff'],
     judge: ({ disabled = [], failing = [] }) => [...switchedOff(disabled), ...failingOnes(failing)],
   },
   accounts: {
     severity: 'act',
-    needs: [],
     alerts: ['FuelAccountClosed'],
     judge({ closed = [] }) {
       const [first] = closed;
@@ -184,8 +189,6 @@ export const CHECKS = {
   },
   certificate: {
     severity: 'act',
-    needs: [],
-    alerts: [],
     judge({ certificateEndsAtMs: endsAtMs, atMs }) {
       if (endsAtMs === undefined || endsAtMs - atMs >= CERTIFICATE_MS) return [];
       const ends = endsAtMs < atMs ? 'ended' : 'ends';
@@ -195,7 +198,6 @@ export const CHECKS = {
   },
   repairs: {
     severity: 'look',
-    needs: [],
     alerts: ['FuelRepaired'],
     judge: ({ repairs = [], atMs }) =>
       repairs
@@ -207,10 +209,7 @@ export const CHECKS = {
           href: page,
         })),
   },
-} as const satisfies Readonly<Record<string, Check>>;
-
-/** As doctor names it, where that judges it too. */
-export type CheckId = keyof typeof CHECKS;
+};
 
 export interface Verdict extends Pick<Check, 'severity'> {
   readonly id: CheckId;
@@ -231,7 +230,7 @@ export function verdictOf(id: CheckId, facts: Facts): Verdict {
     'event-store': facts.readiness?.[EVENT_STORE] === false,
     mongodb: facts.readiness?.mongodb === false,
   };
-  const { severity, needs, judge }: Check = CHECKS[id];
+  const { severity, needs = [], judge } = CHECKS[id];
   const causes = needs.filter((cause) => failed[cause]);
   return { id, severity, causes, problems: causes.length === 0 ? judge(facts) : [] };
 }

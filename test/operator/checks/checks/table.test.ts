@@ -151,7 +151,7 @@ test('nothing is found where nothing is known', () => {
 
 test('the alerts that the table names are those of the monitoring', () => {
   const given = readDocument('docs/monitoring/alerts.yaml');
-  const named = Object.values(CHECKS).flatMap(({ alerts }) => alerts);
+  const named = Object.values(CHECKS).flatMap(({ alerts = [] }) => alerts);
   expect(named.filter((alert) => !given.includes(`- alert: ${alert}\n`))).toEqual([]);
   expect(new Set(named).size).toBe(named.length);
 });
