@@ -58,12 +58,7 @@ async function readLog(
   available: () => void,
 ): Promise<boolean> {
   while (!until.aborted) {
-    const log = {
-      prefixes: streams,
-      after: await checkpoint(),
-      signal: until,
-      batchSize: Number(process.env.BS ?? 500),
-    };
+    const log = { prefixes: streams, after: await checkpoint(), signal: until };
     for await (const batch of store.subscribe(log)) {
       const next = await handle(batch, until);
       available();

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { OPERATIONS_STREAM } from '../../../src/domain/operations-events.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { retryParked } from '../../../src/pull/view/operate.ts';
+import { parkedByView, retryParked } from '../../../src/pull/view/operate.ts';
+import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
+import { interposed } from '../../support/interposed.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 import { beforeCall, openProjection } from '../../support/transactions/projector.ts';
 
@@ -13,6 +15,22 @@ async function started() {
   const parked = (stream: string, position: number, revision = 0) =>
     view.apply([{ position, stream, type: 'Odd', revision, parkReason: 'odd' }], { generation, position: 1 });
   return { ...opened, generation, parked };
+}
+
+/** The view whose pages of what is parked have one event each; reading more of them than `most` fails. */
+function inPages(view: TransactionsView, most: number): TransactionsView {
+  let read = 0;
+  return new Proxy(view, {
+    get(target, name) {
+      if (name === 'parked')
+        return async (page: Parameters<TransactionsView['parked']>[0]) => {
+          if (++read > most) throw new Error(`more than ${most} pages were read`);
+          return target.parked({ ...page, limit: 1 });
+        };
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 }
 
 describe('retrying what is parked', () => {
@@ -46,6 +64,29 @@ describe('retrying what is parked', () => {
       { type: 'ParkedRetried', data: { positions: [one, guessed] } },
     ]);
     expect(recorded[0]?.metadata).toMatchObject({ actor: 'Ada' });
+  });
+
+  test('goes through every page, and has applied a page before it records that', async () => {
+    const { store, view, append, parked, clock } = await started();
+    for (const id of [1, 2, 3]) {
+      await append(`transaction-${id}`, confirmed(id));
+      const [event] = await store.readStream(`transaction-${id}`);
+      await parked(`transaction-${id}`, event?.position ?? 0);
+    }
+    const listed = await Array.fromAsync(parkedByView(store, inPages(view, 4)));
+    expect(listed.map(({ stream }) => stream)).toEqual(['transaction-1', 'transaction-2', 'transaction-3']);
+    const leftAtRecord: number[] = [];
+    const recording = interposed(store, ['append'], async () => {
+      leftAtRecord.push((await view.parked()).length);
+    });
+    const slow = interposed(
+      inPages(view, 7),
+      ['retry'],
+      () => new Promise((resolve) => setImmediate(resolve)),
+    );
+    const options = { author, atMs: clock.now(), only: undefined };
+    expect(await retryParked(recording, slow, options)).toEqual({ retried: 3, still_parked: 0 });
+    expect(leftAtRecord).toEqual([2, 1, 0]);
   });
 
   test('leaves out what was erased since, and records nothing where nothing was retried', async () => {

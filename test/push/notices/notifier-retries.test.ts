@@ -177,6 +177,15 @@ describe('a notice', () => {
     expect(await subscriptions.parked(NOTICES_GROUP)).toEqual([]);
   });
 
+  test('is not parked while a store is unavailable', async () => {
+    const { run, record, failOnce, logged, subscriptions } = await withServer();
+    failOnce(unavailable());
+    run();
+    await record(DISABLED);
+    await logged('notices waits: a store is unavailable');
+    expect(await subscriptions.parked(NOTICES_GROUP)).toEqual([]);
+  });
+
   test('is logged with the number of recipients that the mail server did not take', async () => {
     const { smtp, run, record, lines, loggedTimes } = await withServer();
     smtp.refuse.push(550);

@@ -85,3 +85,13 @@ test('a port on which another server listens is refused, also where that one sha
   const { port } = await listen(other, { host: '127.0.0.1', port: 0, reusePort: true });
   await expect(apiWith({ listenOn: `127.0.0.1:${port}` })).rejects.toMatchObject({ code: 'REFUSED' });
 });
+
+test('an API of which one thread does not start has stopped the others when its start fails', async () => {
+  const file = join(temporaryFolder(), 'stopped');
+  const text = `import { writeFileSync } from 'node:fs';
+    if (workerData.name === 'api-3') throw new Error('no memory');
+    parentPort.postMessage({ kind: 'listening' });
+    parentPort.once('message', () => setTimeout(() => { writeFileSync(${JSON.stringify(file)}, ''); parentPort.close(); }, 50));`;
+  await expect(apiWith({ text, threads: ['api-2', 'api-3'] })).rejects.toThrow('no memory');
+  expect(existsSync(file)).toBe(true);
+});

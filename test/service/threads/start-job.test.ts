@@ -91,4 +91,18 @@ describe('a job in a thread', () => {
     await started.listening;
     expect(started.missing()).toEqual([undefined, true]);
   });
+
+  test('lacks what it said last, and was ready once it lacked nothing', async () => {
+    const ready = (missing: string) => `parentPort.postMessage({ kind: 'ready', missing: ${missing} });`;
+    const started = thread(`
+      ${ready("'the store'")} result(1); parentPort.once('message', () => {
+        ${ready('undefined')} ${ready("'the store again'")} parentPort.postMessage({ kind: 'listening' });
+        ${ENDS_WHEN_ASKED}
+      });`);
+    await started.first;
+    expect(started.missing()).toEqual(['the store', false]);
+    started.tell('continue');
+    await started.listening;
+    expect(started.missing()).toEqual(['the store again', true]);
+  });
 });
