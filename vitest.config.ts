@@ -18,6 +18,6 @@ export default defineConfig({
     pool: 'forks',
     isolate: false, // loading everything anew for each file would take longer than most of them
     sequence: { sequencer: SlowFirst },
-    maxWorkers: 3, // some wait more than they work
+    maxWorkers: 4, // some wait more than they work
   },
 });
