@@ -200,7 +200,9 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     await page.goto(at('/'));
     await page.click('#pause');
     await page.click('nav a[href="/webhooks"]');
-    expect(await page.getAttribute('#pause', 'aria-pressed')).toBe('true');
+    await expect
+      .poll(() => page.getAttribute('#pause', 'aria-pressed'), { timeout: SOON_MS }) // the page's script has run
+      .toBe('true');
     expect(await page.textContent('#live')).toBe('paused');
     let refreshed = 0;
     page.on('request', () => {
