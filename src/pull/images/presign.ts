@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import type { Config } from '../../base/config/config.ts';
-import { HmacSha256 } from './hmac-sha256.ts';
+import { hexAfter } from './hmac-sha256.ts';
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
 const SHA256_HEX_LENGTH = 64;
@@ -102,7 +102,7 @@ export interface SigningTerms {
   readonly accessKeyId: string;
   /** `YYYYMMDD/<region>/s3/aws4_request`. */
   readonly scope: string;
-  readonly signingKey: HmacSha256;
+  readonly signingKey: Buffer;
   /** `YYYYMMDDTHHMMSSZ`. */
   readonly stamp: string;
   readonly validForSeconds: number;
@@ -117,7 +117,7 @@ export function urlParts(terms: SigningTerms): UrlParts {
   const canonicalStart = `${terms.method}\n${terms.pathBefore}`;
   const canonicalEnd = `\n${query}\nhost:${terms.host}\n\nhost\nUNSIGNED-PAYLOAD`;
   const toSignStart = `${ALGORITHM}\n${terms.stamp}\n${terms.scope}\n`;
-  const sign = terms.signingKey.hexAfter(toSignStart, SHA256_HEX_LENGTH);
+  const sign = hexAfter(terms.signingKey, toSignStart, SHA256_HEX_LENGTH);
   /** By the length of the key: only the key is written for each URL. */
   const canonicals = new Map<number, Buffer>();
   return {
@@ -143,19 +143,16 @@ export function presignUrls({ start, middle, signature }: UrlParts): PresignUrl 
 }
 
 /** The key that signs everything of one day, region and service. */
-export function deriveSigningKey(options: {
-  secretAccessKey: string;
-  day: string;
-  region: string;
-}): HmacSha256 {
+export function deriveSigningKey(options: { secretAccessKey: string; day: string; region: string }): Buffer {
   const { secretAccessKey, day, region } = options;
   let key: Buffer = Buffer.from(`AWS4${secretAccessKey}`);
-  for (const part of [day, region, 's3', 'aws4_request']) key = new HmacSha256(key).bytes(part);
-  return new HmacSha256(key);
+  for (const part of [day, region, 's3', 'aws4_request'])
+    key = createHmac('sha256', key).update(part).digest();
+  return key;
 }
 
-function signingKeys(store: PhotoStore): (day: string) => HmacSha256 {
-  let current: { day: string; key: HmacSha256 } | undefined;
+function signingKeys(store: PhotoStore): (day: string) => Buffer {
+  let current: { day: string; key: Buffer } | undefined;
   return (day) => {
     if (current?.day !== day) current = { day, key: deriveSigningKey({ ...store, day }) };
     return current.key;
