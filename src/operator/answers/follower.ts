@@ -1,22 +1,8 @@
+import type { BuildProgress } from '../../pull/view/build/progress.ts';
+import type { FollowerStatus } from '../../service/ops/followers.ts';
 import { type Cell, type Column, state } from './columns.ts';
 
-/** What follows the log, as far as columns show it. */
-export interface Follower {
-  readonly name: string;
-  readonly position: number;
-  readonly lag_seconds: number;
-  readonly lag_events: number | null;
-  readonly parked: number;
-  readonly holder: string | null;
-  readonly rebuild?: {
-    readonly percent: number;
-    readonly rate: number;
-    readonly seconds_left: number | null;
-  };
-  readonly unfinished_rebuild_percent?: number;
-}
-
-export const FOLLOWER_COLUMNS: readonly Column<Follower>[] = [
+export const FOLLOWER_COLUMNS: readonly Column<FollowerStatus>[] = [
   { head: 'Follower', width: 12, cell: ({ name }) => name },
   {
     head: 'Behind',
@@ -34,18 +20,18 @@ export const FOLLOWER_COLUMNS: readonly Column<Follower>[] = [
   { head: 'Worked on by', cell: (follower) => [holderOf(follower), rebuildOf(follower)] },
 ];
 
-function holderOf({ name, holder }: Follower): Cell {
+function holderOf({ name, holder }: FollowerStatus): Cell {
   if (holder !== null) return holder;
   return state(name === 'transactions' ? 'no projector works' : 'no process consumes it', 'warn');
 }
 
-function rebuildOf({ rebuild, unfinished_rebuild_percent: unfinished }: Follower): Cell {
+function rebuildOf({ rebuild, unfinished_rebuild_percent: unfinished }: FollowerStatus): Cell {
   if (rebuild !== undefined) return `; ${progressText(rebuild)}`;
   if (unfinished === undefined) return '';
   return `; a rebuild stopped at ${unfinished} %: the same command continues it, with --accept where records differ`;
 }
 
-export function progressText({ percent, rate, seconds_left }: NonNullable<Follower['rebuild']>): string {
+export function progressText({ percent, rate, seconds_left }: BuildProgress): string {
   const left = seconds_left === null ? '' : `, ${duration(seconds_left)} left`;
   return `rebuilding: ${percent} %, ${rate} events/s${left}`;
 }

@@ -47,7 +47,15 @@ export class SharedChecks {
   }
 
   consumers(): Promise<Finding> {
-    return this.#followers('consumers', ({ holder }) => holder ?? 'nothing to do yet');
+    return this.#followers(
+      'consumers',
+      ({ holder }) => holder ?? 'nothing to do yet',
+      async () => {
+        const all = await this.#given.found.directory();
+        if (all === undefined) return {};
+        return { webhooks: [...webhooksOf(all, this.#given.config.FUEL_ENVIRONMENT)].length };
+      },
+    );
   }
 
   lag(): Promise<Finding> {
@@ -68,17 +76,19 @@ export class SharedChecks {
     });
   }
 
-  async #followers(id: CheckId, describe: (follower: FollowerStatus) => string): Promise<Finding> {
+  async #followers(
+    id: CheckId,
+    describe: (follower: FollowerStatus) => string,
+    more: () => Promise<Pick<Facts, 'webhooks'>> = async () => ({}),
+  ): Promise<Finding> {
     // Where it is full no process can report what it works on.
     const disk = this.#given.isEmbedded ? await readDisk(this.#given.config.FUEL_DATA_DIR) : undefined;
     const { causes } = verdictOf(id, this.#facts({ disk }));
     if (causes.length > 0) return notChecked(causes);
     const followers = await this.#given.found.followers();
     if (followers === undefined) return noStore(this.#given.found);
-    const all = await this.#given.found.directory();
-    const webhooks = all === undefined ? 0 : [...webhooksOf(all, this.#given.config.FUEL_ENVIRONMENT)].length;
     const detail = followers.map((each) => `${each.name}: ${describe(each)}`).join('; ');
-    return judged(id, this.#facts({ followers, webhooks }), detail);
+    return judged(id, this.#facts({ followers, ...(await more()) }), detail);
   }
 
   #facts(known: Omit<Facts, 'atMs'>): Facts {

@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
-import type { Config } from '../../base/config/config.ts';
-import { retentionMs } from '../../base/config/config.ts';
+import { type Config, retentionMs } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
 import { readThroughSoon } from '../../engines/sqlite/data-dir/embedded-files.ts';
 import { refusalAnswer } from '../../pull/answers.ts';

@@ -21,9 +21,7 @@ export type Condition = true | string;
 
 /** Whether a thread can judge access: its directory has caught up and is fresh, and the service is not stopping. */
 export function accessState(conditions: AccessConditions): 'ready' | 'unavailable' {
-  return Object.values(accessChecks(conditions)).every((condition) => condition === true)
-    ? 'ready'
-    : 'unavailable';
+  return missingForAccess(conditions) === undefined ? 'ready' : 'unavailable';
 }
 
 /** What is missing for judging access, in one line; `undefined` where nothing is. */
@@ -33,17 +31,21 @@ export function missingForAccess(conditions: AccessConditions): string | undefin
 }
 
 function accessChecks({ live, maxAgeMs, isMember, standing }: AccessConditions) {
-  const { position } = live.directory;
-  const unknown = standing.isKnown(sinceBoot.now())
-    ? `the directory is at position ${position} and must first be where the log ended when the others heard of this process`
-    : 'this process could not report itself to the others lately';
+  const { directory } = live;
   return {
     directory_caught_up:
-      live.isCaughtUp || `the directory is at position ${position} and has not reached the end of the log`,
-    known_to_others: isMember() || unknown,
+      live.isCaughtUp ||
+      `the directory is at position ${directory.position} and has not reached the end of the log`,
+    known_to_others: isMember() || whyNoMember(standing, directory.position),
     event_store_heard: live.silenceMs <= maxAgeMs || 'the event store has not answered for too long',
     not_stopping: !standing.isStopping || 'the process stops',
   } satisfies Record<string, Condition>;
+}
+
+function whyNoMember(standing: Standing, position: number): string {
+  return standing.isKnown(sinceBoot.now())
+    ? `the directory is at position ${position} and must first be where the log ended when the others heard of this process`
+    : 'this process could not report itself to the others lately';
 }
 
 export interface AvailabilityOptions extends AccessConditions {

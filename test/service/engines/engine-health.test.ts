@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
-import type { CheckedEngine } from '../../../src/service/engines/engine-health.ts';
-import { EngineHealth } from '../../../src/service/engines/engine-health.ts';
+import { type CheckedEngine, EngineHealth } from '../../../src/service/engines/engine-health.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { memoryLog } from '../../support/service/api.ts';
 

@@ -96,7 +96,7 @@ export class SqliteGeneration implements ViewRows {
   /** Makes this empty file a build. */
   beginBuild(place: Pick<Checkpoint, 'storeId' | 'servesFrom' | 'generation'>): void {
     this.#db.writeNow(() => {
-      if (place.servesFrom > 0) this.#db.exec(DROP_INDEXES); // made again when it is complete, which is faster
+      if (place.servesFrom > 0) this.#db.exec(DROP_INDEXES); // recreated when it is complete, which is faster
       this.#begin(place);
     });
   }
