@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { deliveryId } from '../../../src/push/message/delivery-id.ts';
-import type { DeliveryReport } from '../../../src/push/queue/delivery-queue.ts';
+import type { Delivery, DeliveryReport, DeliveryState } from '../../../src/push/queue/delivery-queue.ts';
 import type { PushMachine, Sent } from './push.ts';
 
 /** The members that the model looks at, of whatever event. */
@@ -46,14 +46,19 @@ export class PushModel {
   constructor(machine: PushMachine) {
     this.#machine = machine;
     machine.onCommit = async (name, args, commit) => {
-      if (name === 'resetHealth') this.runs.set(args[0] as string, 0);
+      if (name === 'resetHealth') {
+        const [prefix, unlessSinceMs = Infinity] = args as [string, number?];
+        const { failingSinceMs } = await machine.queue.health(prefix);
+        if ((failingSinceMs ?? -Infinity) < unlessSinceMs) this.runs.set(prefix, 0);
+      }
       if (name !== 'report') return commit();
       const reports = args[0] as readonly DeliveryReport[];
-      const before = await this.#attemptsOf(reports);
+      const before = await this.#found(reports);
       const result = await commit();
-      const after = await this.#attemptsOf(reports);
+      const after = await this.#found(reports);
       reports.forEach((report, index) => {
-        if (after[index] !== before[index]) this.#recorded(report);
+        const [was, is] = [before[index], after[index]];
+        if (is?.attempts.length !== was?.attempts.length) this.#recorded(report, was?.state);
       });
       return result;
     };
@@ -98,18 +103,19 @@ export class PushModel {
     }
   }
 
-  async #attemptsOf(reports: readonly DeliveryReport[]): Promise<(number | undefined)[]> {
-    const found = await Promise.all(reports.map(({ id }) => this.#machine.queue.find(id)));
-    return found.map((delivery) => delivery?.attempts.length);
+  #found(reports: readonly DeliveryReport[]): Promise<(Delivery | undefined)[]> {
+    return Promise.all(reports.map(({ id }) => this.#machine.queue.find(id)));
   }
 
-  #recorded(report: DeliveryReport): void {
+  /** A failed attempt that was under way when its delivery ended is outside the streak. */
+  #recorded(report: DeliveryReport, was: DeliveryState | undefined): void {
     const prefix = this.#deliveries.get(report.id)?.prefix ?? '';
     if (report.kind === 'delivered') {
       this.runs.set(prefix, 0);
       this.#delivered.add(report.id);
     }
-    if (report.kind === 'failed') this.runs.set(prefix, (this.runs.get(prefix) ?? 0) + 1);
+    if (report.kind === 'failed' && was === 'pending')
+      this.runs.set(prefix, (this.runs.get(prefix) ?? 0) + 1);
   }
 
   #foldOne({ type, data, position }: RecordedEvent): void {
