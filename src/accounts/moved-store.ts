@@ -4,11 +4,12 @@ import { join, resolve } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Config } from '../base/config/config.ts';
 import { FuelError } from '../base/errors.ts';
-import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
+import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
-import { decodeStrict, recordedAt } from '../event-store/codec.ts';
+import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
-import { type Author, newEvent } from '../event-store/new-event.ts';
+import type { Author } from '../event-store/new-event.ts';
+import { readOperations, recordOperations } from '../event-store/operations.ts';
 
 const FILE = 'moved.json';
 
@@ -39,12 +40,9 @@ export function isMark({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>)
 /** What the store's log says; `undefined` where it was never moved, or the mark was taken away. */
 export async function moveInLog(store: Pick<EventStore, 'readStream'>): Promise<Move | undefined> {
   let move: Move | undefined;
-  for (const event of await store.readStream(OPERATIONS_STREAM)) {
-    if (!isMark(event)) continue;
-    const decoded = decodeStrict(event);
-    if (!decoded.ok) continue;
-    const { type, data } = decoded as OperationsEvent;
-    move = type === 'StoreMoved' ? { to: data.to, at: recordedAt(event) } : undefined;
+  for (const { type, data, recorded } of await readOperations(store)) {
+    if (type === 'StoreMoved') move = { to: data.to, at: recordedAt(recorded) };
+    if (type === 'StoreUnmarked') move = undefined;
   }
   return move;
 }
@@ -53,7 +51,8 @@ export async function moveInLog(store: Pick<EventStore, 'readStream'>): Promise<
 export async function markMoved(to: readonly string[], options: MarkOptions): Promise<void> {
   const { folder, store, clock } = options;
   const before = await moveInLog(store);
-  if (before === undefined) await record({ type: 'StoreMoved', data: { to: [...to] } }, options);
+  if (before === undefined)
+    await recordOperations(store, [{ type: 'StoreMoved', data: { to: [...to] } }], options);
   await writeMark(folder, before ?? { to, at: formatDateTime(clock.now()) });
 }
 
@@ -67,7 +66,7 @@ export async function unmark(
   const move = inLog ?? moveInFolder(folder);
   if (move === undefined) throw new FuelError('REFUSED', `the store in ${folder} is not marked as moved`);
   if (store !== undefined && inLog !== undefined)
-    await record({ type: 'StoreUnmarked', data: { reason } }, { ...options, store });
+    await recordOperations(store, [{ type: 'StoreUnmarked', data: { reason } }], options);
   await rm(join(folder, FILE), { force: true });
   return move;
 }
@@ -126,12 +125,4 @@ async function writeMark(folder: string, move: Move): Promise<void> {
     await file.close();
   }
   await rename(partial, path);
-}
-
-async function record(
-  event: OperationsEvent,
-  { store, author, clock }: Pick<MarkOptions, 'store' | 'author' | 'clock'>,
-): Promise<void> {
-  const events = [newEvent(event, author, clock.now())];
-  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events }]);
 }

@@ -1,11 +1,11 @@
 import type { Clock } from '../base/clock.ts';
 import { FuelError } from '../base/errors.ts';
 import { accountStream } from '../domain/account-events.ts';
-import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { RESTORE_EVENTS } from '../event-store/damage.ts';
 import { type EventStore, isDamaged } from '../event-store/event-store.ts';
-import { type Author, newEvent } from '../event-store/new-event.ts';
-import { isSkipped, type Place, readSkipped, skippedBy } from '../event-store/skipped-events.ts';
+import type { Author } from '../event-store/new-event.ts';
+import { readOperations, recordOperations } from '../event-store/operations.ts';
+import { isSkipped, type Place, readSkipped } from '../event-store/skipped-events.ts';
 import { loadDirectory } from './directory/load-directory.ts';
 
 /**
@@ -48,8 +48,7 @@ export async function skipEvent(
     );
   }
   const data = { position, stream, revision, reason };
-  const skipped = newEvent({ type: 'ParkedSkipped', data }, author, clock.now());
-  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [skipped] }]);
+  await recordOperations(store, [{ type: 'ParkedSkipped', data }], { author, clock });
   return true;
 }
 
@@ -64,8 +63,6 @@ async function closingEvent(store: EventStore, position: number): Promise<Place 
 
 /** An account that was closed by it is open again. */
 async function isOfSkipped(store: EventStore, position: number): Promise<boolean> {
-  const operations = await store.readStream(OPERATIONS_STREAM);
-  return operations.some(
-    (event) => skippedBy(event) !== undefined && (event.data as { position: unknown }).position === position,
-  );
+  const operations = await readOperations(store);
+  return operations.some(({ type, data }) => type === 'ParkedSkipped' && data.position === position);
 }

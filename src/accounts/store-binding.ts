@@ -5,9 +5,9 @@ import { FuelError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
-import { decodeStrict } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
+import { operationOf, recordOperations } from '../event-store/operations.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
 import { findMasterKeys, type MasterKeys, openMasterKeys } from './master-key.ts';
 
@@ -99,8 +99,7 @@ export async function trustMasterKey(
   const keys = openMasterKeys(config);
   const [fingerprint = ''] = keys.fingerprints();
   const data = { fingerprint, master_key_id: keys.ids()[0], reason: how.reason };
-  const events = [newEvent({ type: 'MasterKeyAdded', data }, how.author, how.clock.now())];
-  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events }]);
+  await recordOperations(store, [{ type: 'MasterKeyAdded', data }], how);
   return fingerprint;
 }
 
@@ -156,13 +155,10 @@ async function readBinding(store: EventStore): Promise<Binding> {
   const masterKeys = new Map<string, RecordedMasterKey>();
   let hasLostKey = false;
   const events = await store.readStream(OPERATIONS_STREAM);
-  for (const event of events) {
-    const decoded = decodeStrict(event);
-    if (!decoded.ok) continue;
-    const { type, data } = decoded as OperationsEvent;
+  for (const { type, data, recorded } of events.flatMap((event) => operationOf(event) ?? [])) {
     if (type === 'EnvironmentSet') {
       environment ??= data.environment;
-      if (data.environment !== environment) ignored.push(event.revision);
+      if (data.environment !== environment) ignored.push(recorded.revision);
     }
     if (type === 'MasterKeyAdded') {
       const { fingerprint, master_key_id: id = masterKeys.get(fingerprint)?.id } = data;

@@ -1,5 +1,3 @@
-import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
-import { decodeStrict } from './codec.ts';
 import {
   type EventStore,
   MAX_PARKED_LOOKED_AT,
@@ -8,6 +6,7 @@ import {
   type PersistentSubscriptions,
   type RecordedEvent,
 } from './event-store.ts';
+import { operationOf, readOperations } from './operations.ts';
 
 /**
  * The places of events that the operator has skipped: they are judged as if they were not there. A parked one stays
@@ -25,8 +24,8 @@ export function isSkipped(skipped: SkippedEvents, place: Place): boolean {
 }
 
 export async function readSkipped(store: Store): Promise<SkippedEvents> {
-  const places = (await store.readStream(OPERATIONS_STREAM)).map(skippedBy);
-  return new Set(places.filter((place) => place !== undefined).map(keyOf));
+  const operations = await readOperations(store);
+  return new Set(operations.flatMap(({ type, data }) => (type === 'ParkedSkipped' ? [keyOf(data)] : [])));
 }
 
 /** Of parked events those that were not skipped. */
@@ -78,10 +77,10 @@ export function withSkipped(skipped: SkippedEvents, place: Place): SkippedEvents
 
 /** The place that an event of the stream `operations` skips; `undefined` where it is about something else. */
 export function skippedBy(event: RecordedEvent): Place | undefined {
-  const decoded = decodeStrict(event);
-  if (!decoded.ok || event.stream !== OPERATIONS_STREAM) return undefined;
-  const { type, data } = decoded as OperationsEvent;
-  return type === 'ParkedSkipped' ? { stream: data.stream, revision: data.revision } : undefined;
+  const operation = operationOf(event);
+  if (operation?.type !== 'ParkedSkipped') return undefined;
+  const { stream, revision } = operation.data;
+  return { stream, revision };
 }
 
 function keyOf({ stream, revision }: Place): string {

@@ -2,9 +2,9 @@ import type { Clock } from '../base/clock.ts';
 import { FuelError } from '../base/errors.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
-import { decodeStrict } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { newEvent } from '../event-store/new-event.ts';
+import { readOperations } from '../event-store/operations.ts';
 import type { DeliveryReads } from './queue/delivery-queue.ts';
 
 const AUTHOR = { actor: 'system', command: 'webhooks start' };
@@ -57,12 +57,9 @@ export interface StartedLog {
 /** The delivery log that belongs to the event store; `undefined` where none was ever started. */
 export async function readStartedLog(store: EventStore): Promise<StartedLog | undefined> {
   let started: StartedLog | undefined;
-  for (const event of await store.readStream(OPERATIONS_STREAM)) {
-    if (event.type !== 'DeliveryLogStarted') continue;
-    const decoded = decodeStrict(event);
-    if (!decoded.ok) continue; // an older one still counts
-    const data = decoded.data as { readonly log_id: string; readonly started_at: string };
-    const startedAtMs = parseDateTime(data.started_at) ?? event.recordedAtMs;
+  for (const { type, data, recorded } of await readOperations(store)) {
+    if (type !== 'DeliveryLogStarted') continue;
+    const startedAtMs = parseDateTime(data.started_at) ?? recorded.recordedAtMs;
     started = { id: data.log_id, firstStartedAtMs: started?.firstStartedAtMs ?? startedAtMs };
   }
   return started;

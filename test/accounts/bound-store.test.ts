@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BoundStore } from '../../src/accounts/bound-store.ts';
+import { boundStore } from '../../src/accounts/bound-store.ts';
 import { FuelError } from '../../src/base/errors.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
 import { named, record } from '../support/event-store/store-events.ts';
@@ -8,7 +8,7 @@ test('a store that is not the configuration’s takes and erases nothing', async
   const { store } = openPushStores();
   await record(store, 'transaction-1', 'first');
   const bind = () => Promise.reject(new FuelError('STORE_MISMATCH', 'of another environment'));
-  const bound = new BoundStore(store, bind);
+  const bound = boundStore(store, bind);
   const append = { stream: 'transaction-2', expected: 'none', events: [named('second')] } as const;
   for (const change of [() => bound.append([append]), () => bound.erase('transaction-1')]) {
     await expect(change()).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
@@ -20,7 +20,7 @@ test('a store that is not the configuration’s takes and erases nothing', async
 test('nothing is recorded before the check has ended', async () => {
   const { store } = openPushStores();
   const { promise, resolve } = Promise.withResolvers<void>();
-  const bound = new BoundStore(store, () => promise);
+  const bound = boundStore(store, () => promise);
   const appended = bound.append([{ stream: 'transaction-2', expected: 'none', events: [named('second')] }]);
   const erased = bound.erase('transaction-3');
   await new Promise(setImmediate);

@@ -4,7 +4,7 @@ import { systemClock } from '../../base/clock.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import { ACCOUNT_STREAMS, accountStream } from '../../domain/account-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import { readToEnd } from '../../event-store/read-to-end.ts';
+import { readToEnd } from '../../event-store/reads.ts';
 import { readSkipped } from '../../event-store/skipped-events.ts';
 import { applyToDirectory } from './apply-to-directory.ts';
 import { restoreDirectory } from './restore-directory.ts';

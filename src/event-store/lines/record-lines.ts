@@ -4,7 +4,7 @@ import type { Decision } from '../../domain/decision.ts';
 import type { EventMetadata } from '../../domain/events.ts';
 import type { Append, EventStore, NewEvent, RecordedEvent } from '../event-store.ts';
 import { type Author, metadataOf, newEventWith, type RecordableEvent } from '../new-event.ts';
-import { readInParts } from '../read-in-parts.ts';
+import { readInParts } from '../reads.ts';
 import type { NumberedLine } from './parsed-lines.ts';
 
 /** Of lines; together they are those that were read. */

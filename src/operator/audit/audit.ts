@@ -4,7 +4,7 @@ import { isOperationsEventType, OPERATIONS_STREAM } from '../../domain/operation
 import { TRANSACTION_STREAMS, transactionStream } from '../../domain/transaction-events.ts';
 import { printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, Position, RecordedEvent } from '../../event-store/event-store.ts';
-import { readToEnd } from '../../event-store/read-to-end.ts';
+import { readToEnd } from '../../event-store/reads.ts';
 
 const BACKWARDS_STEP = 500;
 

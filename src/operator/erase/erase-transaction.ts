@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
-import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { printableData } from '../../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
-import { type Author, newEvent } from '../../event-store/new-event.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import { recordOperations } from '../../event-store/operations.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { type ErasedBytesOptions, type Remainder, removeErasedBytes } from './erased-bytes.ts';
@@ -71,6 +71,5 @@ async function record(
     account_id: typeof accountId === 'number' ? accountId : null,
     reason,
   };
-  const event = newEvent({ type: 'TransactionErased', data }, author, clock.now());
-  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+  await recordOperations(store, [{ type: 'TransactionErased', data }], { author, clock });
 }

@@ -1,6 +1,6 @@
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { EventStore, Position, RecordedEvent } from '../../event-store/event-store.ts';
-import { readToEnd } from '../../event-store/read-to-end.ts';
+import { readToEnd } from '../../event-store/reads.ts';
 import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
 
 const BLOCK = 500;

@@ -1,13 +1,14 @@
 import { Directory } from '../../../projections/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
-import { OPERATIONS_STREAM, type OperationsEvent } from '../../domain/operations-events.ts';
+import type { OperationsEvent } from '../../domain/operations-events.ts';
 import { isWithdrawalType, transactionStream } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import { type Author, newEvent } from '../../event-store/new-event.ts';
-import { readInParts } from '../../event-store/read-in-parts.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import { recordOperations } from '../../event-store/operations.ts';
+import { readInParts } from '../../event-store/reads.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import type { DeliveryQueue, NewDelivery } from '../../push/queue/delivery-queue.ts';
 import { decideStreams } from './owed-deliveries.ts';
@@ -56,10 +57,7 @@ export async function repairDeliveries(
   if (stored > 0 || newLog) {
     events.push({ type: 'AgreementRepaired', data: { what: 'deliveries', repaired: stored } });
   }
-  if (events.length > 0) {
-    const recorded = events.map((event) => newEvent(event, author, clock.now()));
-    await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: recorded }]);
-  }
+  if (events.length > 0) await recordOperations(store, events, { author, clock });
   return stored;
 }
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts';
-import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import { type Author, newEvent } from '../../event-store/new-event.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import { recordOperations } from '../../event-store/operations.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { differenceFromEvents, foldRow } from './compare-row.ts';
@@ -32,13 +32,8 @@ export async function repairView(
     if (!(await repairRow(difference.transactionId, { store, view }))) remaining.push(difference);
   }
   const repaired = differences.length - remaining.length;
-  if (repaired === 0) return remaining;
-  const event = newEvent(
-    { type: 'AgreementRepaired', data: { what: 'view', repaired } },
-    author,
-    clock.now(),
-  );
-  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+  const event = { type: 'AgreementRepaired', data: { what: 'view', repaired } } as const;
+  if (repaired > 0) await recordOperations(store, [event], { author, clock });
   return remaining;
 }
 

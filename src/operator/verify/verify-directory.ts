@@ -8,7 +8,7 @@ import type { Clock } from '../../base/clock.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
 import { sameJson } from '../../domain/values/same-json.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import { readToEnd } from '../../event-store/read-to-end.ts';
+import { readToEnd } from '../../event-store/reads.ts';
 import { readSkipped } from '../../event-store/skipped-events.ts';
 
 export interface DirectoryAgreement {

@@ -4,7 +4,7 @@ import { transactionIdOf, transactionStream } from '../../domain/transaction-eve
 import { EARLIEST_MS, LATEST_MS } from '../../domain/values/date-time.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
 import type { Damage, EventStore, Position, RecordedEvent } from '../../event-store/event-store.ts';
-import { readInParts } from '../../event-store/read-in-parts.ts';
+import { readInParts } from '../../event-store/reads.ts';
 import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
 import type { StoredRow } from '../../pull/view/bulk-reads.ts';
 import type { DifferenceKind } from '../../pull/view/compare-rows.ts';

@@ -1,6 +1,7 @@
-import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import type { Clock } from '../../base/clock.ts';
 import { type EventStore, MAX_PARKED_READ, type RecordedEvent } from '../../event-store/event-store.ts';
-import { type Author, newEvent } from '../../event-store/new-event.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import { recordOperations } from '../../event-store/operations.ts';
 import { countNotSkipped, notSkipped } from '../../event-store/skipped-events.ts';
 import { projectEvent } from '../record/project-event.ts';
 import type { ParkedTransactionEvent } from './checkpoint.ts';
@@ -31,9 +32,9 @@ export async function countParkedByView(
 export async function retryParked(
   store: EventStore,
   view: TransactionsView,
-  options: { readonly only: number | undefined; readonly author: Author; readonly atMs: number },
+  options: { readonly only: number | undefined; readonly author: Author; readonly clock: Clock },
 ): Promise<{ readonly retried: number; readonly still_parked: number }> {
-  const { only, author, atMs } = options;
+  const { only } = options;
   const counts = { retried: 0, still_parked: 0 };
   let after = only === undefined ? 0 : only - 1;
   for (;;) {
@@ -49,8 +50,7 @@ export async function retryParked(
     const positions = events.map(({ position }) => position);
     if (positions.length > 0) {
       const data = { projection: VIEW_NAME, positions };
-      const event = newEvent({ type: 'ParkedRetried', data }, author, atMs);
-      await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+      await recordOperations(store, [{ type: 'ParkedRetried', data }], options);
     }
     const remaining = new Set((await view.parked({ after })).map(({ position }) => position));
     counts.retried += positions.length;

@@ -4,7 +4,7 @@ import { PROCESS_MAX_AGE_MS } from '../../base/coordination/process-report.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { EventStore, PersistentSubscriptions, Position } from '../../event-store/event-store.ts';
-import { readToEnd } from '../../event-store/read-to-end.ts';
+import { readToEnd } from '../../event-store/reads.ts';
 import { countParkedByGroup } from '../../event-store/skipped-events.ts';
 import { type BuildProgress, buildProgress } from '../../pull/view/build/progress.ts';
 import { isBuilding } from '../../pull/view/build/rebuild.ts';

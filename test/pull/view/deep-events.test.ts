@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
 import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
 import type { EventStore, RecordedEvent } from '../../../src/event-store/event-store.ts';
-import { readToEnd } from '../../../src/event-store/read-to-end.ts';
+import { readToEnd } from '../../../src/event-store/reads.ts';
 import { audit } from '../../../src/operator/audit/audit.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { FanOut } from '../../../src/push/fan-out/fan-out.ts';

@@ -48,7 +48,7 @@ describe('retrying what is parked', () => {
     await parked('transaction-1', one);
     await parked('transaction-2', guessed);
     await parked('transaction-2', two, 1);
-    const options = { author, atMs: clock.now() };
+    const options = { author, clock };
     const beside = await retryParked(store, view, { ...options, only: one - 1 });
     expect(beside).toEqual({ retried: 0, still_parked: 0 });
     const first = await retryParked(store, view, { ...options, only: two });
@@ -84,7 +84,7 @@ describe('retrying what is parked', () => {
       ['retry'],
       () => new Promise((resolve) => setImmediate(resolve)),
     );
-    const options = { author, atMs: clock.now(), only: undefined };
+    const options = { author, clock, only: undefined };
     expect(await retryParked(recording, slow, options)).toEqual({ retried: 3, still_parked: 0 });
     expect(leftAtRecord).toEqual([2, 1, 0]);
   });
@@ -96,7 +96,7 @@ describe('retrying what is parked', () => {
     await store.erase('transaction-1');
     const before = await store.readStream(OPERATIONS_STREAM);
     for (const only of [undefined, 5, 99]) {
-      const retried = await retryParked(store, view, { author, atMs: clock.now(), only });
+      const retried = await retryParked(store, view, { author, clock, only });
       expect(retried).toEqual({ retried: 0, still_parked: 0 });
     }
     expect(await store.readStream(OPERATIONS_STREAM)).toEqual(before);
@@ -110,7 +110,7 @@ describe('retrying what is parked', () => {
     const failing = beforeCall(view, 'retry', () => {
       throw new Error('no space');
     });
-    const options = { author, atMs: clock.now(), only: undefined };
+    const options = { author, clock, only: undefined };
     await expect(retryParked(store, failing, options)).rejects.toThrow('no space');
     expect((await store.readStream(OPERATIONS_STREAM)).map(({ type }) => type)).toEqual(['StoreNamed']);
   });

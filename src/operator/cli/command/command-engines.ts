@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { BoundStore } from '../../../accounts/bound-store.ts';
+import { boundStore } from '../../../accounts/bound-store.ts';
 import { bindStore } from '../../../accounts/store-binding.ts';
 import { systemClock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
@@ -55,7 +55,7 @@ export function commandEngines(engines: Engines, options: CommandEnginesOptions)
       note(`a new store was made in ${resolve(config.FUEL_DATA_DIR)}`);
       return open();
     };
-  const store = checked(() => new BoundStore(engines.store(), bind));
+  const store = checked(() => boundStore(engines.store(), bind));
   let bound: Promise<unknown> | undefined;
   const bind = (): Promise<unknown> => {
     checked(() => undefined)();

@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander';
 import { skipEvent } from '../../../accounts/skip-event.ts';
 import { FuelError } from '../../../base/errors.ts';
-import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
-import { newEvent } from '../../../event-store/new-event.ts';
+import { recordOperations } from '../../../event-store/operations.ts';
 import type { Place } from '../../../event-store/skipped-events.ts';
 import { retryParked } from '../../../pull/view/operate.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
@@ -150,7 +149,7 @@ async function retry(
   await engines.bind();
   const result: Retried =
     follower === VIEW_NAME
-      ? await retryParked(engines.store(), engines.view(), { only, author, atMs: clock.now() })
+      ? await retryParked(engines.store(), engines.view(), { only, author, clock })
       : await replayParked(session, follower);
   if (only !== undefined && result.retried === 0) throw notParked(only);
   const later = `the processes of ${follower} handle them again; what they park again is listed then`;
@@ -165,8 +164,7 @@ async function replayParked({ engines, clock, author }: Session, group: GroupNam
   const positions = (await subscriptions.parked(group)).map(({ event }) => event.position);
   if (positions.length > 0) {
     const data = { projection: group, positions };
-    const event = newEvent({ type: 'ParkedRetried', data }, author, clock.now());
-    await engines.store().append([{ stream: OPERATIONS_STREAM, expected: 'any', events: [event] }]);
+    await recordOperations(engines.store(), [{ type: 'ParkedRetried', data }], { author, clock });
   }
   return { retried: await subscriptions.replayParked(group), still_parked: null };
 }

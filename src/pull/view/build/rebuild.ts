@@ -4,12 +4,12 @@ import type { Coordination } from '../../../base/coordination/coordination.ts';
 import { whileHolding } from '../../../base/coordination/while-holding.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
-import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { EventStore, Position } from '../../../event-store/event-store.ts';
 import { type Follower, follow } from '../../../event-store/follow.ts';
-import { type Author, newEvent } from '../../../event-store/new-event.ts';
+import type { Author } from '../../../event-store/new-event.ts';
+import { recordOperations } from '../../../event-store/operations.ts';
 import { assertCheckpoint, storeIdentity } from '../../../event-store/store-identity.ts';
 import { type Checkpoint, isComplete } from '../checkpoint.ts';
 import { damagedEvents } from '../damaged-events.ts';
@@ -167,8 +167,7 @@ async function whileServedFollows(
 async function record({ store, clock, author, reason }: RebuildOptions, differing: number): Promise<void> {
   const accepted = differing === 0 ? '' : `; ${differing} records differed, which was accepted`;
   const data = { view: VIEW_NAME, reason: `${reason}${accepted}` };
-  const events = [newEvent({ type: 'ViewRebuilt', data }, author, clock.now())];
-  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events }]);
+  await recordOperations(store, [{ type: 'ViewRebuilt', data }], { author, clock });
 }
 
 async function fits(

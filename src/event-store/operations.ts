@@ -1,0 +1,34 @@
+import type { Clock } from '../base/clock.ts';
+import {
+  isOperationsEventType,
+  OPERATIONS_STREAM,
+  type OperationsEvent,
+} from '../domain/operations-events.ts';
+import { decodeStrict } from './codec.ts';
+import type { EventStore, RecordedEvent } from './event-store.ts';
+import { type Author, newEvent } from './new-event.ts';
+
+export type Operation = OperationsEvent & { readonly recorded: RecordedEvent };
+
+/** What the stream `operations` records, in order; an event of it that can't be read counts for nothing. */
+export async function readOperations(store: Pick<EventStore, 'readStream'>): Promise<Operation[]> {
+  return (await store.readStream(OPERATIONS_STREAM)).flatMap((event) => operationOf(event) ?? []);
+}
+
+/** `undefined` for an event of another stream, and for one that can't be read. */
+export function operationOf(recorded: RecordedEvent): Operation | undefined {
+  if (recorded.stream !== OPERATIONS_STREAM) return undefined;
+  const decoded = decodeStrict(recorded);
+  if (!decoded.ok || !isOperationsEventType(decoded.type)) return undefined;
+  return { type: decoded.type, data: decoded.data, recorded } as Operation;
+}
+
+/** Records what was done, whatever was recorded meanwhile. */
+export async function recordOperations(
+  store: Pick<EventStore, 'append'>,
+  events: readonly OperationsEvent[],
+  { author, clock }: { readonly author: Author; readonly clock: Clock },
+): Promise<void> {
+  const recorded = events.map((event) => newEvent(event, author, clock.now()));
+  await store.append([{ stream: OPERATIONS_STREAM, expected: 'any', events: recorded }]);
+}

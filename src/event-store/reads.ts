@@ -1,0 +1,33 @@
+import type { EventStore, RecordedEvent, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
+
+const STREAMS_PER_READ = 128;
+
+/** The events of many streams, in the order of the names; only some are in memory at a time. */
+export async function* readInParts(
+  store: Pick<EventStore, 'readStreams'>,
+  streams: readonly string[],
+): AsyncGenerator<readonly [stream: string, events: RecordedEvent[]], void> {
+  for (let at = 0; at < streams.length; at += STREAMS_PER_READ) {
+    const some = streams.slice(at, at + STREAMS_PER_READ);
+    const histories = await store.readStreams(some);
+    for (const [index, stream] of some.entries()) yield [stream, histories[index] ?? []];
+  }
+}
+
+/**
+ * What matches after `after`, to the end of the log. Rejects with `STORE_UNAVAILABLE` where the engine is unavailable
+ * at the beginning, instead of waiting for it as a subscription does.
+ */
+export async function* readToEnd(
+  store: Pick<EventStore, 'head' | 'subscribe'>,
+  {
+    signal = new AbortController().signal,
+    ...options
+  }: Omit<SubscribeOptions, 'signal'> & { readonly signal?: AbortSignal },
+): AsyncGenerator<SubscriptionBatch, void> {
+  await store.head();
+  for await (const batch of store.subscribe({ ...options, signal })) {
+    yield batch;
+    if (batch.caughtUp) return;
+  }
+}
