@@ -37,8 +37,8 @@ export class FuelError extends Error {
  * is stopping. `refused`: this item can't be stored: isolate and park it, and continue with the others. `fault`: of the
  * program; a retry changes nothing.
  *
- * Each driver's errors are mapped in the file of its connection: src/engines/mongodb/connection.ts,
- * src/engines/eventstoredb/driver/errors.ts, src/engines/sqlite/database.ts.
+ * Each driver's errors are mapped in the file of its connection: src/engines/mongodb/driver/connection.ts,
+ * src/engines/eventstoredb/driver/errors.ts, src/engines/sqlite/driver/database.ts.
  */
 export type ErrorKind = 'unavailable' | 'closed' | 'refused' | 'fault';
 

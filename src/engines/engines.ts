@@ -9,13 +9,8 @@ import { createMemoryRateWindows } from '../pull/edge/rate-windows/memory.ts';
 import { EVENT_STORE, type RemoteEngine } from '../service/engines/engine-health.ts';
 import type { Engines, StoreState } from '../service/engines/engines.ts';
 import { openSqliteCoordination } from './sqlite/coordination.ts';
-import {
-  EMBEDDED_FILES,
-  type EmbeddedFile,
-  embeddedFile,
-  stateOf,
-} from './sqlite/data-dir/embedded-files.ts';
 import { openSqliteDirectoryRows } from './sqlite/directory-rows.ts';
+import { EMBEDDED_FILES, type EmbeddedFile, embeddedFile, stateOf } from './sqlite/embedded-files.ts';
 import { openSqliteEventStore, type SqliteEventStore } from './sqlite/event-store/event-store.ts';
 import { openSqliteSubscriptions } from './sqlite/event-store/subscriptions.ts';
 import { openSqliteDeliveryQueue } from './sqlite/queue/queue.ts';
@@ -105,7 +100,7 @@ export async function faultsOfEngines(config: Config): Promise<string[]> {
     await check(async () => new EventStoreDbConnection(eventStoreUrl));
   }
   if (url !== undefined) {
-    const { MongoConnection } = await import('./mongodb/connection.ts');
+    const { MongoConnection } = await import('./mongodb/driver/connection.ts');
     await check(async () => new MongoConnection({ url, database }));
   }
   return faults;
@@ -200,8 +195,8 @@ async function mongoDb(
     directories,
     windows,
   ] = await Promise.all([
-    import('./mongodb/connection.ts'),
-    import('./mongodb/prepared-collections.ts'),
+    import('./mongodb/driver/connection.ts'),
+    import('./mongodb/driver/prepared-collections.ts'),
     import('./mongodb/queue/collections.ts'),
     import('./mongodb/view/view.ts'),
     import('./mongodb/queue/queue.ts'),

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { errorKind, FuelError, isUnavailable, reasonOf } from '../../src/base/errors.ts';
 import { toKnownError } from '../../src/engines/eventstoredb/driver/errors.ts';
-import { Database } from '../../src/engines/sqlite/database.ts';
+import { Database } from '../../src/engines/sqlite/driver/database.ts';
 import { describeWithMongodb, mongodb } from '../support/engines/mongodb.ts';
 import { eventStoreDbAt, eventStoreDbOnDouble } from '../support/event-store/eventstoredb-under-test.ts';
 import { named } from '../support/event-store/store-events.ts';

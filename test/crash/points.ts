@@ -89,7 +89,7 @@ export const CRASH_SITES: readonly CrashSite[] = [
   ...ADAPTERS,
   made('send', 'src/push/sender/sender.ts', 'createSender', 'send'),
   /** The write transaction of an embedded file; the point before the commit is after its work. */
-  method('commit', 'src/engines/sqlite/database.ts', 'Database', 'write'),
+  method('commit', 'src/engines/sqlite/driver/database.ts', 'Database', 'write'),
   /** The stored directory: read to be restored, or sealed anew before a commit of rows. */
   method('seal-rows', 'src/accounts/directory/rows/seal.ts', 'Sealing', 'seals'),
   /** A rebuild in MongoDB: a new generation, the switch to it, the former ones dropped, indexes at the end. */

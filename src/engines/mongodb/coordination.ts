@@ -1,8 +1,8 @@
 import type { Collection, Db } from 'mongodb';
 import type { Coordination, LiveProcess } from '../../base/coordination/coordination.ts';
 import { mayBeAlive } from '../../base/coordination/may-be-alive.ts';
-import type { MongoConnection } from './connection.ts';
-import { type CollectionsPlan, PreparedCollections, retryUpsert } from './prepared-collections.ts';
+import type { MongoConnection } from './driver/connection.ts';
+import { type CollectionsPlan, PreparedCollections, retryUpsert } from './driver/prepared-collections.ts';
 
 /** Leases last for seconds, so a later answer would be useless. */
 const TIMEOUT_MS = 2_000;

@@ -5,8 +5,8 @@ import type {
   RowDigest,
   RowsCheckpoint,
 } from '../../accounts/directory/rows/rows.ts';
-import type { MongoConnection } from './connection.ts';
-import { type CollectionsPlan, PreparedCollections } from './prepared-collections.ts';
+import type { MongoConnection } from './driver/connection.ts';
+import { type CollectionsPlan, PreparedCollections } from './driver/prepared-collections.ts';
 
 /** Of one operation, which writes or reads some hundred rows. */
 const ANSWER_MS = 10_000;

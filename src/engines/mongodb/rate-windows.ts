@@ -6,8 +6,8 @@ import {
   type RateWindows,
   WINDOW_SECONDS,
 } from '../../pull/edge/rate-windows/rate-windows.ts';
-import type { MongoConnection } from './connection.ts';
-import { type CollectionsPlan, PreparedCollections, retryUpsert } from './prepared-collections.ts';
+import type { MongoConnection } from './driver/connection.ts';
+import { type CollectionsPlan, PreparedCollections, retryUpsert } from './driver/prepared-collections.ts';
 
 /** The API must answer 503 within 2 s while MongoDB is unavailable. */
 const ANSWER_MS = 1_200;

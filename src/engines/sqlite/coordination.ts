@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Coordination, Lease, LiveProcess } from '../../base/coordination/coordination.ts';
 import { mayBeAlive } from '../../base/coordination/may-be-alive.ts';
-import { Database, type OpenOptions } from './database.ts';
+import { Database, type OpenOptions } from './driver/database.ts';
 
 export const MIGRATIONS = [
   `CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT;

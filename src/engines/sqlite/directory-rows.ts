@@ -6,7 +6,7 @@ import type {
   RowDigest,
   RowsCheckpoint,
 } from '../../accounts/directory/rows/rows.ts';
-import { Database, type OpenOptions } from './database.ts';
+import { Database, type OpenOptions } from './driver/database.ts';
 
 export const MIGRATIONS = [
   '', // two of former versions

@@ -3,8 +3,8 @@ import { copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import { assertOwn } from '../../base/config/own-files.ts';
 import { FuelError } from '../../base/errors.ts';
-import { backupFile } from '../../engines/sqlite/database.ts';
-import { numberedFiles } from '../../engines/sqlite/numbered-files.ts';
+import { backupFile } from '../../engines/sqlite/driver/database.ts';
+import { numberedFiles } from '../../engines/sqlite/driver/numbered-files.ts';
 
 /**
  * In the order in which they are copied. What was made from the events comes before them, so that no checkpoint of

@@ -13,7 +13,7 @@ import {
   MAX_READ_THROUGH_BYTES,
   RECREATED,
   readThroughSoon,
-} from '../../engines/sqlite/data-dir/embedded-files.ts';
+} from '../../engines/sqlite/embedded-files.ts';
 import { configuredPhotoStore } from '../../pull/images/presign.ts';
 import { generatedCertificate } from '../../pull/server/certificate.ts';
 import { verifyMailServer } from '../../push/notices/mailer.ts';

@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isLocked } from '../../engines/sqlite/errors.ts';
+import { isLocked } from '../../engines/sqlite/driver/errors.ts';
 
 /** Files up to this size are always rewritten: it takes about a second, in which others wait to write. */
 const REWRITTEN_BYTES = 64 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
 import { type Config, retentionMs } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
-import { readThroughSoon } from '../../engines/sqlite/data-dir/embedded-files.ts';
+import { readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
 import { refusalAnswer } from '../../pull/answers.ts';
 import { generatedCertificate } from '../../pull/server/certificate.ts';
 import { damagedEvents } from '../../pull/view/damaged-events.ts';

@@ -14,7 +14,7 @@ import { findMasterKeys } from '../../../src/accounts/master-key.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { loadConfig } from '../../../src/base/config/config.ts';
 import { faultOfOwner } from '../../../src/base/config/own-files.ts';
-import { embeddedFile } from '../../../src/engines/sqlite/data-dir/embedded-files.ts';
+import { embeddedFile } from '../../../src/engines/sqlite/embedded-files.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 

@@ -3,7 +3,7 @@ import { loadConfig } from '../../../src/base/config/config.ts';
 import { readDisk } from '../../../src/base/disk/disk.ts';
 import { wasWriteRefusedLately, writeRefused } from '../../../src/base/disk/refused-writes.ts';
 import { sharedNumber } from '../../../src/base/thread.ts';
-import { toKnownError } from '../../../src/engines/sqlite/errors.ts';
+import { toKnownError } from '../../../src/engines/sqlite/driver/errors.ts';
 import { storeDisk } from '../../../src/service/engines/store-disk.ts';
 
 const MIB = 1024 * 1024;

@@ -11,7 +11,7 @@ import {
   type TopologyDescription,
 } from 'mongodb';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { MongoConnection } from '../../../src/engines/mongodb/connection.ts';
+import { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { Mongod } from '../../support/engines/mongod.ts';
 import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../../support/engines/mongodb.ts';
 import { CuttablePort } from '../../support/event-store/eventstoredb-double/cuttable-port.ts';

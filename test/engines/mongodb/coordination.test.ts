@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { MongoConnection } from '../../../src/engines/mongodb/connection.ts';
 import { openMongoCoordination } from '../../../src/engines/mongodb/coordination.ts';
+import { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { coordinationContract } from '../../contracts/coordination.contract.ts';
 import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../../support/engines/mongodb.ts';
 import { CuttablePort } from '../../support/event-store/eventstoredb-double/cuttable-port.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { MongoConnection } from '../../../src/engines/mongodb/connection.ts';
+import { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { insertMissing } from '../../../src/engines/mongodb/queue/collections.ts';
 import { writeUnordered } from '../../../src/engines/mongodb/view/changes.ts';
 import { describeWithMongodb, freshDatabase, mongodbUrl } from '../../support/engines/mongodb.ts';

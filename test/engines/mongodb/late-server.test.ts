@@ -1,5 +1,5 @@
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { MongoConnection } from '../../../src/engines/mongodb/connection.ts';
+import { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { Mongod } from '../../support/engines/mongod.ts';
 
 describe.runIf(inject('mongodBinary') !== undefined)(

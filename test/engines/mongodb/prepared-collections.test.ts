@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Db, MongoServerError } from 'mongodb';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { inTime, MongoConnection } from '../../../src/engines/mongodb/connection.ts';
+import { inTime, MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import {
   type CollectionsPlan,
   PreparedCollections,
   prepareCollections,
   preparedState,
   retryUpsert,
-} from '../../../src/engines/mongodb/prepared-collections.ts';
+} from '../../../src/engines/mongodb/driver/prepared-collections.ts';
 import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../../support/engines/mongodb.ts';
 import { CuttablePort } from '../../support/event-store/eventstoredb-double/cuttable-port.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { MongoConnection } from '../../../src/engines/mongodb/connection.ts';
 import { openMongoCoordination } from '../../../src/engines/mongodb/coordination.ts';
+import { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { createMongoRateWindows } from '../../../src/engines/mongodb/rate-windows.ts';
 import { allowed, rateWindowsContract } from '../../contracts/rate-windows.contract.ts';
 import { Mongod } from '../../support/engines/mongod.ts';

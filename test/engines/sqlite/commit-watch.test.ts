@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pause } from '../../../src/base/pause.ts';
-import { CommitWatch } from '../../../src/engines/sqlite/commit-watch.ts';
-import { Database } from '../../../src/engines/sqlite/database.ts';
+import { CommitWatch } from '../../../src/engines/sqlite/driver/commit-watch.ts';
+import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until, within } from '../../support/waiting.ts';
 
@@ -166,7 +166,7 @@ describe('the poll for commits', () => {
     const { path } = file();
     const script = `
       import { CommitWatch } from '${SOURCE}/engines/sqlite/commit-watch.ts';
-      import { Database } from '${SOURCE}/engines/sqlite/database.ts';
+      import { Database } from '${SOURCE}/engines/sqlite/driver/database.ts';
       const db = new Database('${path}', { migrations: [], durability: 'normal' });
       new CommitWatch(db).add({ notify() {} });`;
     const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {

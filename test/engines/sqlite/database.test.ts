@@ -5,8 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Database, type OpenOptions } from '../../../src/engines/sqlite/database.ts';
-import { inspectFile } from '../../../src/engines/sqlite/inspect-file.ts';
+import { Database, type OpenOptions } from '../../../src/engines/sqlite/driver/database.ts';
+import { inspectFile } from '../../../src/engines/sqlite/driver/inspect-file.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const MIGRATIONS = ['CREATE TABLE things (name TEXT PRIMARY KEY) STRICT'];

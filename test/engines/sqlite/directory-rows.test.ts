@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { Database } from '../../../src/engines/sqlite/database.ts';
 import { openSqliteDirectoryRows } from '../../../src/engines/sqlite/directory-rows.ts';
+import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { directoryRowsContract } from '../../contracts/directory-rows.contract.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { Database } from '../../../src/engines/sqlite/database.ts';
+import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { type ErasedBytesOptions, removeErasedBytes } from '../../../src/operator/erase/erased-bytes.ts';
 import { openFiles } from '../../support/interposed.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

@@ -31,7 +31,7 @@ async function open(): Promise<DeliveryQueue> {
     return openSqliteDeliveryQueue({ path: log.path, clock: systemClock });
   }
   const { openMongoDeliveryQueue } = await import('../../../src/engines/mongodb/queue/queue.ts');
-  const { MongoConnection } = await import('../../../src/engines/mongodb/connection.ts');
+  const { MongoConnection } = await import('../../../src/engines/mongodb/driver/connection.ts');
   return openMongoDeliveryQueue({ connection: new MongoConnection(log), clock: systemClock });
 }
 

@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import type { MongoConnection } from '../../../src/engines/mongodb/connection.ts';
+import type { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { interposed } from '../interposed.ts';
 
 const WRITES = [

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { describe, inject } from 'vitest';
-import { MongoConnection } from '../../../src/engines/mongodb/connection.ts';
+import { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { atEndOfFile } from '../end-of-file.ts';
 
 /** Runs its tests where there is a MongoDB; `engines-setup.ts` says in a line where there is none. */

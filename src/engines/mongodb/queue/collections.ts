@@ -1,6 +1,6 @@
 import { type Collection, type Db, MongoBulkWriteError, type OptionalUnlessRequiredId } from 'mongodb';
 import type { DeliveryState, NewDelivery } from '../../../push/queue/delivery-queue.ts';
-import { type CollectionsPlan, DUPLICATE_KEY } from '../prepared-collections.ts';
+import { type CollectionsPlan, DUPLICATE_KEY } from '../driver/prepared-collections.ts';
 
 /** A delivery with its record and attempts. Times are milliseconds; fields that do not apply are absent. */
 export interface DeliveryDocument {

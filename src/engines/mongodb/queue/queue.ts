@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/clock.ts';
 import type { DeliveryQueue } from '../../../push/queue/delivery-queue.ts';
-import type { MongoConnection } from '../connection.ts';
-import { PreparedCollections } from '../prepared-collections.ts';
+import type { MongoConnection } from '../driver/connection.ts';
+import { PreparedCollections } from '../driver/prepared-collections.ts';
 import { DELIVERIES_PLAN, deliveryCollections, type Use } from './collections.ts';
 import { mongoControl } from './control.ts';
 import { mongoLaneReads, mongoReads } from './reads.ts';

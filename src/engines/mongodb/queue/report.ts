@@ -4,7 +4,7 @@ import { FailureStreaks, healthy } from '../../../push/queue/failure-streak.ts';
 import { keptAttempt, nextState, type Transition, transitionsOf } from '../../../push/queue/next-state.ts';
 import { SerialWork } from '../../../push/queue/serial-work.ts';
 import { toProgress } from '../../../push/queue/stored-form.ts';
-import type { MongoConnection } from '../connection.ts';
+import type { MongoConnection } from '../driver/connection.ts';
 import { type DeliveryCollections, deliveryCollections, insertMissing } from './collections.ts';
 import { guardOf, rowOf, toHealth, toLaneDocument, updateOf } from './documents.ts';
 

@@ -1,5 +1,5 @@
 import { NO_RECORD, transitionOf } from '../../../push/queue/next-state.ts';
-import { retryUpsert } from '../prepared-collections.ts';
+import { retryUpsert } from '../driver/prepared-collections.ts';
 import type { DeliveryCollections } from './collections.ts';
 import { changedFields, guardOf, toRecordDocument, updateOf } from './documents.ts';
 

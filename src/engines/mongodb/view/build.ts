@@ -3,7 +3,7 @@ import type { Position } from '../../../event-store/event-store.ts';
 import type { ViewRows } from '../../../pull/view/bulk-reads.ts';
 import { type BuildCheckpoint, isComplete } from '../../../pull/view/checkpoint.ts';
 import type { ViewBuild } from '../../../pull/view/view-build.ts';
-import type { PreparedCollections } from '../prepared-collections.ts';
+import type { PreparedCollections } from '../driver/prepared-collections.ts';
 import { findRow, rowsAfter } from './bulk-reads.ts';
 import {
   type Generation,

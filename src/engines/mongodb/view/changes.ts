@@ -10,7 +10,7 @@ import { transactionStream } from '../../../domain/transaction-events.ts';
 import { ERASED_REVISION } from '../../../event-store/event-store.ts';
 import type { ViewChange } from '../../../pull/record/project-event.ts';
 import type { ParkedTransactionEvent } from '../../../pull/view/checkpoint.ts';
-import { DUPLICATE_KEY } from '../prepared-collections.ts';
+import { DUPLICATE_KEY } from '../driver/prepared-collections.ts';
 import { documentOf, stateOf, type TransactionDocument } from './documents.ts';
 import type { Generation } from './generations.ts';
 

@@ -1,7 +1,7 @@
 import type { Collection, Db, IndexDescription } from 'mongodb';
 import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
 import type { BuildCheckpoint, Checkpoint } from '../../../pull/view/checkpoint.ts';
-import { retryUpsert } from '../prepared-collections.ts';
+import { retryUpsert } from '../driver/prepared-collections.ts';
 import type { ParkedDocument, TransactionDocument } from './documents.ts';
 
 const CHECKPOINTS = 'view_checkpoint';

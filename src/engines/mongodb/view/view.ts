@@ -13,8 +13,8 @@ import type {
   ViewPage,
 } from '../../../pull/view/transactions-view.ts';
 import type { ViewBuild } from '../../../pull/view/view-build.ts';
-import type { MongoConnection } from '../connection.ts';
-import { type CollectionsPlan, PreparedCollections } from '../prepared-collections.ts';
+import type { MongoConnection } from '../driver/connection.ts';
+import { type CollectionsPlan, PreparedCollections } from '../driver/prepared-collections.ts';
 import { MongoViewBuild } from './build.ts';
 import { findMany, findRow, idsAfter, rowsAfter } from './bulk-reads.ts';
 import { applyChanges, eraseRow, replaceRow } from './changes.ts';

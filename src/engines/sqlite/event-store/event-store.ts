@@ -16,9 +16,9 @@ import type {
   SubscriptionBatch,
 } from '../../../event-store/event-store.ts';
 import { jsonText, repeatingJson } from '../../../event-store/json-text.ts';
-import { CommitWatch } from '../commit-watch.ts';
-import { Database } from '../database.ts';
-import { isRepeated } from '../errors.ts';
+import { CommitWatch } from '../driver/commit-watch.ts';
+import { Database } from '../driver/database.ts';
+import { isRepeated } from '../driver/errors.ts';
 import { eventMigrations } from './event-migrations.ts';
 import { damageIn, EVENT_COLUMNS, type EventRow, EventRows, PLACES, type PlaceRow } from './event-rows.ts';
 import { findDamage } from './find-damage.ts';

@@ -8,7 +8,7 @@ import {
   type RecordedEvent,
   Unreadable,
 } from '../../../event-store/event-store.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../driver/database.ts';
 import { damageIn, type EventRows, PLACES, type PlaceRow } from './event-rows.ts';
 
 /** A step blocks the thread for about a millisecond. */

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../base/clock.ts';
 import { Signal } from '../../../base/signal.ts';
 import type { ConsumeOptions, GroupConsumer, GroupEvent } from '../../../event-store/event-store.ts';
-import type { CommitWatch } from '../commit-watch.ts';
+import type { CommitWatch } from '../driver/commit-watch.ts';
 import type { SqliteGroup } from './group.ts';
 
 export interface SqliteGroupConsumerOptions extends ConsumeOptions {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/clock.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { GroupEvent, Position, SubscriptionBatch } from '../../../event-store/event-store.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../driver/database.ts';
 import type { SqliteEventStore } from './event-store.ts';
 
 export interface SqliteGroupOptions {

@@ -6,8 +6,8 @@ import type {
   RecordedEvent,
   SubscriptionBatch,
 } from '../../../event-store/event-store.ts';
-import type { Database } from '../database.ts';
-import { orDamaged } from '../errors.ts';
+import type { Database } from '../driver/database.ts';
+import { orDamaged } from '../driver/errors.ts';
 import {
   damageIn,
   EVENT_COLUMNS,

@@ -10,8 +10,8 @@ import {
   type PersistentSubscriptions,
   type Position,
 } from '../../../event-store/event-store.ts';
-import { CommitWatch } from '../commit-watch.ts';
-import { Database, type OpenOptions } from '../database.ts';
+import { CommitWatch } from '../driver/commit-watch.ts';
+import { Database, type OpenOptions } from '../driver/database.ts';
 import type { SqliteEventStore } from './event-store.ts';
 import { SqliteGroup, subscriptionMigrations } from './group.ts';
 import { SqliteGroupConsumer } from './group-consumer.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../base/clock.ts';
 import type { DeliveryQueue } from '../../../push/queue/delivery-queue.ts';
-import { CommitWatch } from '../commit-watch.ts';
-import { Database } from '../database.ts';
+import { CommitWatch } from '../driver/commit-watch.ts';
+import { Database } from '../driver/database.ts';
 import { sqliteControl } from './control.ts';
 import { sqliteLanes } from './lanes.ts';
 import { sqliteLaneReads, sqliteReads } from './reads.ts';

@@ -20,7 +20,7 @@ import {
   toStoredDelivery,
   toSummary,
 } from '../../../push/queue/stored-form.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../driver/database.ts';
 import { type SqliteLanes, toHealth } from './lanes.ts';
 import { columnsOf, SUMMARY_COLUMNS, WITH_RECORD } from './statements.ts';
 

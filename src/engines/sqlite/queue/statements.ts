@@ -16,7 +16,7 @@ import {
   storedAttempt,
   toProgress,
 } from '../../../push/queue/stored-form.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../driver/database.ts';
 
 type Names = Readonly<Record<string, string>>;
 

@@ -10,8 +10,8 @@ import type {
 import { FailureStreaks, healthy } from '../../../push/queue/failure-streak.ts';
 import { NO_RECORD, newProgress } from '../../../push/queue/next-state.ts';
 import { type Row, toClaimed } from '../../../push/queue/stored-form.ts';
-import type { CommitWatch } from '../commit-watch.ts';
-import type { Database } from '../database.ts';
+import type { CommitWatch } from '../driver/commit-watch.ts';
+import type { Database } from '../driver/database.ts';
 import type { SqliteLanes } from './lanes.ts';
 import { changeRow, deliveryValues, recordValues, type Statements } from './statements.ts';
 

@@ -1,7 +1,7 @@
 import type { StatementSync } from 'node:sqlite';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import type { BulkReads, StoredRow } from '../../../pull/view/bulk-reads.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../driver/database.ts';
 import { ROW_COLUMNS, rowOfValues } from './row-values.ts';
 
 /** By the ids in the table itself: no index holds whole rows. */

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../../base/clock.ts';
 import { FuelError, isUnavailable } from '../../../base/errors.ts';
-import { numberedFiles } from '../numbered-files.ts';
+import { numberedFiles } from '../driver/numbered-files.ts';
 import { SqliteGeneration } from './generation.ts';
 
 /** A file may be removed between its name being read and its opening, once for each switch meanwhile. */

@@ -11,7 +11,7 @@ import {
   type ParkedTransactionEvent,
 } from '../../../pull/view/checkpoint.ts';
 import type { PageQuery, ViewPage } from '../../../pull/view/transactions-view.ts';
-import { Database } from '../database.ts';
+import { Database } from '../driver/database.ts';
 import { SqliteBulkReads } from './bulk-reads.ts';
 import { PageReader } from './page.ts';
 import { Rows } from './rows.ts';

@@ -2,7 +2,7 @@ import type { StatementSync } from 'node:sqlite';
 import type { VisibleStatus } from '../../../../projections/transactions.ts';
 import { statusCode } from '../../../pull/view/status-codes.ts';
 import type { PageQuery, PageRow, Place, ViewPage } from '../../../pull/view/transactions-view.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../driver/database.ts';
 
 const MIN_BLOCK = 4;
 

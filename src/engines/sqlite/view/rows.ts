@@ -11,7 +11,7 @@ import { ERASED_REVISION, type Position } from '../../../event-store/event-store
 import type { ViewChange } from '../../../pull/record/project-event.ts';
 import type { ParkedTransactionEvent } from '../../../pull/view/checkpoint.ts';
 import { statusCode } from '../../../pull/view/status-codes.ts';
-import type { Database } from '../database.ts';
+import type { Database } from '../driver/database.ts';
 import { ROW_COLUMNS, toRow } from './row-values.ts';
 
 /** The rows and parked events of one file. What writes must be called within a write transaction. */

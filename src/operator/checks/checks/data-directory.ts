@@ -1,7 +1,7 @@
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { faultOfOwner, type OwnKind } from '../../../base/config/own-files.ts';
-import { EMBEDDED_FILES, PUT_ASIDE } from '../../../engines/sqlite/data-dir/embedded-files.ts';
+import { EMBEDDED_FILES, PUT_ASIDE } from '../../../engines/sqlite/embedded-files.ts';
 import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
 const SECRET_FILES = ['master.key', 'tls-key.pem'];

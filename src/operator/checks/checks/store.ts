@@ -5,7 +5,7 @@ import { assertNoUnfinishedCopy } from '../../../accounts/unfinished-copy.ts';
 import type { Config } from '../../../base/config/config.ts';
 import type { Coordination } from '../../../base/coordination/coordination.ts';
 import { FuelError } from '../../../base/errors.ts';
-import { EMBEDDED_FILES } from '../../../engines/sqlite/data-dir/embedded-files.ts';
+import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import { assertViewFits } from '../../../event-store/store-identity.ts';

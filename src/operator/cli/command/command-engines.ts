@@ -5,7 +5,7 @@ import { bindStore } from '../../../accounts/store-binding.ts';
 import { systemClock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
 import { FuelError } from '../../../base/errors.ts';
-import { EMBEDDED_FILES } from '../../../engines/sqlite/data-dir/embedded-files.ts';
+import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
 
 /** Throws `REFUSED` if the events are embedded and their file does not exist. */

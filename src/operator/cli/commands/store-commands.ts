@@ -6,7 +6,7 @@ import { assertBinding, trustMasterKey } from '../../../accounts/store-binding.t
 import { FuelError } from '../../../base/errors.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { openEmbeddedEvents, openEngines } from '../../../engines/engines.ts';
-import { EMBEDDED_FILES } from '../../../engines/sqlite/data-dir/embedded-files.ts';
+import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
 import { backupDataDir } from '../../backup/backup.ts';
 import type { CopyReport } from '../../copy/copy-store.ts';
 import { addCommand, addNoun, type Output, type Session } from '../command/command.ts';

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { FuelError } from '../../../base/errors.ts';
-import { embeddedFiles } from '../../../engines/sqlite/data-dir/embedded-files.ts';
+import { embeddedFiles } from '../../../engines/sqlite/embedded-files.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
 import { eraseTransaction } from '../../erase/erase-transaction.ts';
 import { importTransactions } from '../../import/import-transactions.ts';

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { MongoConnection } from '../../../../src/engines/mongodb/connection.ts';
+import type { MongoConnection } from '../../../../src/engines/mongodb/driver/connection.ts';
 import { openMongoDeliveryQueue } from '../../../../src/engines/mongodb/queue/queue.ts';
 import { deliveryLogCopyContract } from '../../../contracts/delivery-log-copy.contract.ts';
 import { describeWithMongodb, mongodb } from '../../../support/engines/mongodb.ts';

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { MongoConnection } from '../../../../src/engines/mongodb/connection.ts';
+import type { MongoConnection } from '../../../../src/engines/mongodb/driver/connection.ts';
 import { openMongoDeliveryQueue } from '../../../../src/engines/mongodb/queue/queue.ts';
 import { boundedReadsContract } from '../../../contracts/bounded-reads.contract.ts';
 import { deliveryLogContract } from '../../../contracts/delivery-log.contract.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { MongoConnection } from '../../../../src/engines/mongodb/connection.ts';
+import { MongoConnection } from '../../../../src/engines/mongodb/driver/connection.ts';
 import { openMongoDeliveryQueue } from '../../../../src/engines/mongodb/queue/queue.ts';
 import { claimOptions, delivered, failed, newDelivery } from '../../../support/deliveries/deliveries.ts';
 import { countByState } from '../../../support/deliveries/listed.ts';

@@ -1,6 +1,6 @@
 import type { Document } from 'mongodb';
 import { expect, onTestFinished, test } from 'vitest';
-import type { MongoConnection } from '../../../../src/engines/mongodb/connection.ts';
+import type { MongoConnection } from '../../../../src/engines/mongodb/driver/connection.ts';
 import { laneHeads } from '../../../../src/engines/mongodb/queue/claim.ts';
 import { openMongoDeliveryQueue } from '../../../../src/engines/mongodb/queue/queue.ts';
 import { whereOf } from '../../../../src/engines/mongodb/queue/reads.ts';

@@ -1,6 +1,6 @@
 import type { Document } from 'mongodb';
 import { beforeAll, expect, test } from 'vitest';
-import type { MongoConnection } from '../../../../src/engines/mongodb/connection.ts';
+import type { MongoConnection } from '../../../../src/engines/mongodb/driver/connection.ts';
 import { pageSearches } from '../../../../src/engines/mongodb/view/page.ts';
 import { openMongoView } from '../../../../src/engines/mongodb/view/view.ts';
 import type { PageQuery } from '../../../../src/pull/view/transactions-view.ts';

@@ -1,6 +1,6 @@
 import type { Db, Document } from 'mongodb';
 import { expect, test } from 'vitest';
-import type { MongoConnection } from '../../../../src/engines/mongodb/connection.ts';
+import type { MongoConnection } from '../../../../src/engines/mongodb/driver/connection.ts';
 import { applyChanges } from '../../../../src/engines/mongodb/view/changes.ts';
 import {
   type Generation,

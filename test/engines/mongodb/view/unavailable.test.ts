@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { MongoConnection } from '../../../../src/engines/mongodb/connection.ts';
+import { MongoConnection } from '../../../../src/engines/mongodb/driver/connection.ts';
 import { openMongoView } from '../../../../src/engines/mongodb/view/view.ts';
 import type { TransactionsView } from '../../../../src/pull/view/transactions-view.ts';
 import { Mongod } from '../../../support/engines/mongod.ts';

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Signal } from '../../../../src/base/signal.ts';
-import { Database } from '../../../../src/engines/sqlite/database.ts';
+import { Database } from '../../../../src/engines/sqlite/driver/database.ts';
 import { SqliteGroup, subscriptionMigrations } from '../../../../src/engines/sqlite/event-store/group.ts';
 import type { GroupEvent } from '../../../../src/event-store/event-store.ts';
 import { consume, openForTest, SETTINGS } from '../../../support/event-store/embedded-subscriptions.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Database } from '../../../../src/engines/sqlite/database.ts';
+import { Database } from '../../../../src/engines/sqlite/driver/database.ts';
 import { runQuery } from '../../../../src/engines/sqlite/view/page.ts';
 import { MIGRATIONS } from '../../../../src/engines/sqlite/view/schema.ts';
 import { openSqliteView, type SqliteTransactionsView } from '../../../../src/engines/sqlite/view/view.ts';

@@ -1,5 +1,5 @@
 import { type Db, type IndexDescription, MongoServerError } from 'mongodb';
-import { FuelError } from '../../base/errors.ts';
+import { FuelError } from '../../../base/errors.ts';
 import { inTime, type MongoConnection } from './connection.ts';
 
 const VERSIONS = 'schema_versions';

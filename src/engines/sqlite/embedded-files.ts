@@ -1,18 +1,18 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock } from '../../../base/clock.ts';
-import type { Config } from '../../../base/config/config.ts';
-import { assertOwn, faultOfOwner } from '../../../base/config/own-files.ts';
-import type { StoreState } from '../../../service/engines/engines.ts';
-import { MIGRATIONS as COORDINATION_MIGRATIONS } from '../coordination.ts';
-import { MIGRATIONS as DIRECTORY_MIGRATIONS } from '../directory-rows.ts';
-import { isDamage } from '../errors.ts';
-import { eventMigrations } from '../event-store/event-migrations.ts';
-import { subscriptionMigrations } from '../event-store/group.ts';
-import { type FileState, inspectFile } from '../inspect-file.ts';
-import { numberedFiles } from '../numbered-files.ts';
-import { deliveryMigrations } from '../queue/schema.ts';
-import { MIGRATIONS as VIEW_MIGRATIONS } from '../view/schema.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Config } from '../../base/config/config.ts';
+import { assertOwn, faultOfOwner } from '../../base/config/own-files.ts';
+import type { StoreState } from '../../service/engines/engines.ts';
+import { MIGRATIONS as COORDINATION_MIGRATIONS } from './coordination.ts';
+import { MIGRATIONS as DIRECTORY_MIGRATIONS } from './directory-rows.ts';
+import { isDamage } from './driver/errors.ts';
+import { type FileState, inspectFile } from './driver/inspect-file.ts';
+import { numberedFiles } from './driver/numbered-files.ts';
+import { eventMigrations } from './event-store/event-migrations.ts';
+import { subscriptionMigrations } from './event-store/group.ts';
+import { deliveryMigrations } from './queue/schema.ts';
+import { MIGRATIONS as VIEW_MIGRATIONS } from './view/schema.ts';
 
 /** The embedded files, by what they hold; each is one SQLite database in the data directory. */
 export const EMBEDDED_FILES = {

@@ -8,7 +8,7 @@ import {
   MongoServerError,
   MongoServerSelectionError,
 } from 'mongodb';
-import { FuelError, refusedConnectionString } from '../../base/errors.ts';
+import { FuelError, refusedConnectionString } from '../../../base/errors.ts';
 
 /** To find a server for an operation; short, so that a page request is answered within 2 s in any case. */
 const SELECTION_MS = 1_200;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { writeRefused } from '../../base/disk/refused-writes.ts';
-import { type ErrorCode, FuelError } from '../../base/errors.ts';
+import { writeRefused } from '../../../base/disk/refused-writes.ts';
+import { type ErrorCode, FuelError } from '../../../base/errors.ts';
 
 const SQLITE_BUSY = 5;
 /** An extended code. */

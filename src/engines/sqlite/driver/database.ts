@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import { backup, DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FuelError } from '../../base/errors.ts';
-import { Backoff } from '../../base/retry.ts';
+import { FuelError } from '../../../base/errors.ts';
+import { Backoff } from '../../../base/retry.ts';
 import { damagedFile, isBusy, isDamage, isLocked, orDamaged, toKnownError } from './errors.ts';
 import { existingFile } from './inspect-file.ts';
 import { idOfFile, putAside } from './put-aside.ts';

@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { resolve } from 'node:path';
 import { BroadcastChannel, isMainThread } from 'node:worker_threads';
-import type { Signal } from '../../base/signal.ts';
+import type { Signal } from '../../../base/signal.ts';
 import type { Database } from './database.ts';
 
 /** Where the file is not watched, and while it is written. Takes half a percent of a core. */
