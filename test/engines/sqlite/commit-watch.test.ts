@@ -165,7 +165,7 @@ describe('the poll for commits', () => {
   test('keeps no process alive', async () => {
     const { path } = file();
     const script = `
-      import { CommitWatch } from '${SOURCE}/engines/sqlite/commit-watch.ts';
+      import { CommitWatch } from '${SOURCE}/engines/sqlite/driver/commit-watch.ts';
       import { Database } from '${SOURCE}/engines/sqlite/driver/database.ts';
       const db = new Database('${path}', { migrations: [], durability: 'normal' });
       new CommitWatch(db).add({ notify() {} });`;
