@@ -24,7 +24,7 @@ export interface DeliveryCopyOptions {
   readonly target: CopiedLog;
   /** Where the copied events are: deliveries get their positions there. */
   readonly targetStore: Pick<EventStore, 'readStreams'>;
-  readonly onProgress: (step: 'deliveries compared' | 'deliveries copied', done: number) => void;
+  readonly onProgress: (step: 'deliveries copied', done: number) => void;
 }
 
 export interface DeliveryCopy {
@@ -39,20 +39,39 @@ export interface DeliveryCopy {
  * was interrupted continues quickly.
  */
 export async function copyDeliveries(options: DeliveryCopyOptions): Promise<DeliveryCopy> {
-  const { source, target, onProgress } = options;
+  const { source, target, targetStore, onProgress } = options;
   for await (const withdrawn of withdrawals(source)) await target.store({ withdrawn });
-  const [failing, former] = [await streaksOf(source), await streaksOf(target)];
-  const ended = [...former.keys()].filter((prefix) => !failing.has(prefix));
-  const streaks = [...failing.values(), ...ended.map((prefix) => ({ prefix, ...healthy() }))];
-  await target.store({ streaks });
-  let copied = 0;
-  for await (const { wanted, existing } of pairs(options)) {
-    const differing = wanted.filter((delivery) => !sameJson(delivery, existing.get(delivery.id)));
-    if (differing.length > 0) await target.store({ deliveries: differing });
-    copied += wanted.length;
-    onProgress('deliveries copied', copied);
+  await copyStreaks(options);
+  const faults: string[] = [];
+  let equal = 0;
+  let after = '';
+  const compare = (wanted: readonly StoredDelivery[], found: ReadonlyMap<string, StoredDelivery>): void => {
+    const ids = new Set(wanted.map(({ id }) => id));
+    for (const delivery of wanted) {
+      const copy = found.get(delivery.id);
+      if (sameJson(delivery, copy)) equal++;
+      else faults.push(`delivery ${delivery.id} ${copy === undefined ? 'is not in the target' : 'differs'}`);
+    }
+    for (const id of found.keys()) if (!ids.has(id)) faults.push(`delivery ${id} is in the target only`);
+  };
+  for await (const deliveries of storedDeliveries(source)) {
+    const wanted = await relocated(deliveries, targetStore);
+    const range = { after, upTo: wanted.at(-1)?.id };
+    let found = await storedIn(target, range);
+    const differing = wanted.filter((delivery) => !sameJson(delivery, found.get(delivery.id)));
+    if (differing.length > 0) {
+      await target.store({ deliveries: differing });
+      found = await storedIn(target, range);
+    }
+    compare(wanted, found);
+    after = range.upTo ?? after;
+    onProgress('deliveries copied', equal);
   }
-  return verify(options);
+  compare([], await storedIn(target, { after, upTo: undefined }));
+  return {
+    deliveries: equal,
+    faults: [...faults, ...(await withdrawalFaults(options)), ...(await streakFaults(options))],
+  };
 }
 
 /** The deliveries, each at the position that its transaction's event has in `store`. */
@@ -71,69 +90,19 @@ export async function relocated(
   }));
 }
 
-/** Reads one delivery log in the ranges of ids of another. Both are ordered by id. */
-export class LogByRange {
-  readonly #deliveries: AsyncGenerator<StoredDelivery, void>;
-  #next: IteratorResult<StoredDelivery, void> | undefined;
-
-  constructor(batches: AsyncIterable<readonly StoredDelivery[]>) {
-    this.#deliveries = oneByOne(batches);
-  }
-
-  /** Those after the former range and up to this id, by id; without an id all that are left. */
-  async upTo(lastId: string | undefined): Promise<ReadonlyMap<string, StoredDelivery>> {
-    const found = new Map<string, StoredDelivery>();
-    this.#next ??= await this.#deliveries.next();
-    while (!this.#next.done && (lastId === undefined || this.#next.value.id <= lastId)) {
-      found.set(this.#next.value.id, this.#next.value);
-      this.#next = await this.#deliveries.next();
+/** The deliveries with an id after `after` and up to `upTo`, by id; without `upTo` all that are left. */
+async function storedIn(
+  log: CopiedLog,
+  { after, upTo }: { readonly after: string; readonly upTo: string | undefined },
+): Promise<ReadonlyMap<string, StoredDelivery>> {
+  const found = new Map<string, StoredDelivery>();
+  for await (const batch of storedDeliveries(log, after)) {
+    for (const delivery of batch) {
+      if (upTo !== undefined && delivery.id > upTo) return found;
+      found.set(delivery.id, delivery);
     }
-    return found;
   }
-
-  async close(): Promise<void> {
-    await this.#deliveries.return();
-  }
-}
-
-async function* oneByOne<T>(batches: AsyncIterable<readonly T[]>): AsyncGenerator<T, void> {
-  for await (const batch of batches) yield* batch;
-}
-
-/** What the target should hold, batch by batch, and what it does hold of the same range of ids. */
-async function* pairs({ source, target, targetStore }: DeliveryCopyOptions): AsyncGenerator<{
-  readonly wanted: readonly StoredDelivery[];
-  readonly existing: ReadonlyMap<string, StoredDelivery>;
-}> {
-  const inTarget = new LogByRange(storedDeliveries(target));
-  try {
-    for await (const deliveries of storedDeliveries(source)) {
-      const wanted = await relocated(deliveries, targetStore);
-      yield { wanted, existing: await inTarget.upTo(wanted.at(-1)?.id) };
-    }
-    yield { wanted: [], existing: await inTarget.upTo(undefined) };
-  } finally {
-    await inTarget.close();
-  }
-}
-
-async function verify(options: DeliveryCopyOptions): Promise<DeliveryCopy> {
-  const faults: string[] = [];
-  let equal = 0;
-  for await (const { wanted, existing } of pairs(options)) {
-    const ids = new Set(wanted.map(({ id }) => id));
-    for (const delivery of wanted) {
-      const found = existing.get(delivery.id);
-      if (sameJson(delivery, found)) equal++;
-      else faults.push(`delivery ${delivery.id} ${found === undefined ? 'is not in the target' : 'differs'}`);
-    }
-    for (const id of existing.keys()) if (!ids.has(id)) faults.push(`delivery ${id} is in the target only`);
-    options.onProgress('deliveries compared', equal);
-  }
-  return {
-    deliveries: equal,
-    faults: [...faults, ...(await withdrawalFaults(options)), ...(await streakFaults(options))],
-  };
+  return found;
 }
 
 async function withdrawalFaults({ source, target }: DeliveryCopyOptions): Promise<string[]> {
@@ -156,29 +125,38 @@ async function streakFaults({ source, target }: DeliveryCopyOptions): Promise<st
     .map((prefix) => `the failure streak of key ${prefix} differs`);
 }
 
+/** With those that ended since a copy that was interrupted. */
+async function copyStreaks({ source, target }: DeliveryCopyOptions): Promise<void> {
+  const [failing, former] = [await streaksOf(source), await streaksOf(target)];
+  const ended = [...former.keys()].filter((prefix) => !failing.has(prefix));
+  const streaks = [...failing.values(), ...ended.map((prefix) => ({ prefix, ...healthy() }))];
+  await target.store({ streaks });
+}
+
 async function streaksOf(log: CopiedLog): Promise<ReadonlyMap<string, LaneStreak>> {
   const failing = await log.failingLanes(ALL_LANES);
   return new Map(failing.map((streak) => [streak.prefix, streak]));
 }
 
-async function* storedDeliveries(log: CopiedLog): AsyncGenerator<readonly StoredDelivery[]> {
-  for (let after = ''; ; ) {
-    const batch = await log.storedAfter(after);
-    const last = batch.at(-1);
-    if (last === undefined) return;
-    yield batch;
-    after = last.id;
-    await nextTurn();
-  }
+function storedDeliveries(log: CopiedLog, after = ''): AsyncGenerator<readonly StoredDelivery[]> {
+  return inBatches(after, { read: (from) => log.storedAfter(from), placeOf: ({ id }) => id });
 }
 
-async function* withdrawals(log: CopiedLog): AsyncGenerator<readonly number[]> {
-  for (let after = -1; ; ) {
-    const batch = await log.withdrawnAfter(after);
-    const last = batch.at(-1);
-    if (last === undefined) return;
+function withdrawals(log: CopiedLog): AsyncGenerator<readonly number[]> {
+  return inBatches(-1, { read: (from) => log.withdrawnAfter(from), placeOf: (id) => id });
+}
+
+async function* inBatches<Item, Place>(
+  after: Place,
+  log: {
+    readonly read: (after: Place) => Promise<readonly Item[]>;
+    readonly placeOf: (item: Item) => Place;
+  },
+): AsyncGenerator<readonly Item[]> {
+  let batch = await log.read(after);
+  for (let last = batch.at(-1); last !== undefined; last = batch.at(-1)) {
     yield batch;
-    after = last;
     await nextTurn();
+    batch = await log.read(log.placeOf(last));
   }
 }

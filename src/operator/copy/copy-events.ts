@@ -1,7 +1,6 @@
 import { isMark } from '../../accounts/moved-store.ts';
 import { FuelError } from '../../base/errors.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import { batchesOf, eventBytes } from '../../event-store/batch-bytes.ts';
 import type {
   Append,
   AppendResult,
@@ -10,10 +9,8 @@ import type {
   RecordedEvent,
 } from '../../event-store/event-store.ts';
 import { placeOf, toCopied } from './copied-event.ts';
-import { LogComparison, readLog } from './log-comparison.ts';
+import { LogComparison } from './log-comparison.ts';
 
-/** Well within the comparison's window, which has to put the events of a batch in order again. */
-const BATCH = 1_000;
 const ERASED_AT_ONCE = 50;
 const MAX_NAMED = 10;
 
@@ -21,8 +18,6 @@ export interface EventCopyOptions {
   readonly source: EventStore;
   readonly target: EventStore;
   readonly erasedStreams: readonly string[];
-  /** The place of the event that names the store: it is in the target already and the same. */
-  readonly first: string;
   readonly onProgress: (step: 'events compared' | 'events copied', done: number) => void;
 }
 
@@ -36,32 +31,27 @@ export interface EventCopy {
 }
 
 /**
- * Copies the source's log and reads it back. What the target has already is compared first, and the copy continues
- * from there; the rest is compared after it was appended. Nothing is appended to a target with events that the
- * source does not have, or that differ from the source's. So an interruption costs no more than this reading.
+ * Copies the source's log and reads it back. What the target has already is compared first, and only the rest is
+ * appended, so that an interruption costs no more than this reading. Nothing is appended to a target with events that
+ * the source does not have, or that differ from the source's.
  */
 export async function copyEvents(options: EventCopyOptions): Promise<EventCopy> {
-  const { source, target, erasedStreams, onProgress } = options;
-  const sourceEnd = await source.head();
+  const { target, erasedStreams, onProgress } = options;
+  const sourceEnd = await options.source.head();
   const comparison = comparisonOf(options, sourceEnd);
-  try {
-    await comparison.readTarget(await target.head());
-    const before = comparison.faults;
-    if (before.length > 0) return { events: comparison.matched, sourceEnd, faults: before };
-    await eraseAll(erasedStreams, target);
-    let copied = comparison.matched;
-    let targetEnd = 0;
-    for await (const events of remaining(comparison, source, sourceEnd)) {
-      targetEnd = Math.max(targetEnd, await appendCopies(events, target));
-      copied += events.length;
-      onProgress('events copied', copied);
-    }
-    await comparison.readTarget(targetEnd);
-    await comparison.readSource();
-    return await result(comparison, comparison.missing, { ...options, sourceEnd });
-  } finally {
-    await comparison.close();
+  await comparison.readTarget(await target.head());
+  const { faults } = comparison;
+  if (faults.length > 0) return { events: comparison.matched, sourceEnd, faults };
+  await eraseAll(erasedStreams, target);
+  let copied = comparison.matched;
+  let targetEnd = 0;
+  for await (const events of comparison.missing()) {
+    targetEnd = Math.max(targetEnd, await appendCopies(events, target));
+    copied += events.length;
+    onProgress('events copied', copied);
   }
+  await comparison.readTarget(targetEnd);
+  return result(comparison, () => true, { ...options, sourceEnd });
 }
 
 /**
@@ -69,18 +59,13 @@ export async function copyEvents(options: EventCopyOptions): Promise<EventCopy> 
  * target has erased since are not missing, and neither is the source's mark.
  */
 export async function verifyEvents(options: EventCopyOptions, copyEnd: Position): Promise<EventCopy> {
-  const sourceEnd = await options.source.head();
+  const { source, target } = options;
+  const sourceEnd = await source.head();
   const comparison = comparisonOf(options, sourceEnd);
-  try {
-    await comparison.readTarget(copyEnd);
-    await comparison.readSource();
-    const streams = [...new Set(comparison.missing.map(({ stream }) => stream))];
-    const kept = new Set(await notErased(streams, options.target));
-    const missing = comparison.missing.filter((event) => kept.has(event.stream) && !isMark(event));
-    return await result(comparison, missing, { ...options, sourceEnd });
-  } finally {
-    await comparison.close();
-  }
+  await comparison.readTarget(copyEnd);
+  const isMissing = async (event: RecordedEvent): Promise<boolean> =>
+    !isMark(event) && !(await target.isErased(event.stream));
+  return result(comparison, isMissing, { ...options, sourceEnd });
 }
 
 /**
@@ -133,38 +118,24 @@ function refusal(event: RecordedEvent, result: AppendResult | undefined): string
 }
 
 function comparisonOf(options: EventCopyOptions, sourceEnd: Position): LogComparison {
-  const { source, target, first, erasedStreams, onProgress } = options;
-  return new LogComparison({
-    source,
-    target,
-    sourceEnd,
-    first,
-    erased: new Set(erasedStreams),
-    onProgress: (matched) => onProgress('events compared', matched),
-  });
-}
-
-/** What is left to append, in the order of the source's log. */
-async function* remaining(
-  { missing, sourcePosition }: LogComparison,
-  source: EventStore,
-  sourceEnd: Position,
-): AsyncGenerator<readonly RecordedEvent[]> {
-  yield* batchesOf(missing, { most: BATCH, bytesOf: eventBytes });
-  for await (const { events } of readLog(source, { after: sourcePosition, upTo: sourceEnd })) yield events;
+  const { source, target, erasedStreams, onProgress } = options;
+  const erased = new Set(erasedStreams);
+  const compared = (matched: number): void => onProgress('events compared', matched);
+  return new LogComparison({ source, target, sourceEnd, erased, onProgress: compared });
 }
 
 async function result(
   comparison: LogComparison,
-  missing: readonly RecordedEvent[],
+  isMissing: (event: RecordedEvent) => boolean | Promise<boolean>,
   { target, erasedStreams, sourceEnd }: EventCopyOptions & { readonly sourceEnd: Position },
 ): Promise<EventCopy> {
-  const unerased = await notErased(erasedStreams, target);
-  const faults = [
-    ...comparison.faults,
-    ...missing.map((event) => `${placeOf(event)} (${event.type}) is not in the target`),
-    ...unerased.map((stream) => `${stream} is erased here and not in the target`),
-  ];
+  const faults = [...comparison.faults];
+  for await (const events of comparison.missing()) {
+    for (const event of events)
+      if (await isMissing(event)) faults.push(`${placeOf(event)} (${event.type}) is not in the target`);
+  }
+  for (const stream of await notErased(erasedStreams, target))
+    faults.push(`${stream} is erased here and not in the target`);
   return { events: comparison.matched, sourceEnd, faults };
 }
 

@@ -5,21 +5,21 @@ import type { Coordination } from '../../base/coordination/coordination.ts';
 import { PROCESS_MAX_AGE_MS } from '../../base/coordination/process-report.ts';
 import { FuelError } from '../../base/errors.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
-import { decodeStrict } from '../../event-store/codec.ts';
 import type {
   EventStore,
   PersistentSubscriptions,
   Position,
   RecordedEvent,
 } from '../../event-store/event-store.ts';
-import { type Author, newEvent } from '../../event-store/new-event.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import { readOperations, recordOperations } from '../../event-store/operations.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
 import { NOTICES_GROUP } from '../../push/notices/notifier.ts';
 import { differenceBetween, placeOf, toCopied } from './copied-event.ts';
 import { type CopiedLog, copyDeliveries, type DeliveryCopy } from './copy-deliveries.ts';
 import { copyEvents, type EventCopyOptions, verifyEvents } from './copy-events.ts';
-import { readLog, SYSTEM_STREAMS } from './log-comparison.ts';
+import { isSystem, readLog } from './log-comparison.ts';
 
 /** What is copied from, or to. */
 export interface CopyEnd {
@@ -39,7 +39,7 @@ export interface CopyStoreOptions {
 }
 
 export interface CopyProgress {
-  readonly step: 'events compared' | 'events copied' | 'deliveries compared' | 'deliveries copied';
+  readonly step: 'events compared' | 'events copied' | 'deliveries copied';
   readonly done: number;
 }
 
@@ -77,7 +77,7 @@ export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> 
     throw new FuelError('STORE_MOVED', `this store was moved to ${move.to.join(' and ')} at ${move.at}`);
   }
   await nameTarget(first, target.store);
-  const { events, faults } = await verifyEvents(await eventOptions(options, first), before.position - 1);
+  const { events, faults } = await verifyEvents(await eventOptions(options), before.position - 1);
   // Where the former run was interrupted right before these.
   if (faults.length === 0) await options.markMoved();
   await endCopy(target.coordination, storeId);
@@ -94,7 +94,7 @@ async function copyAll(
   await target.queue.store({ name: await source.queue.logId() });
   // Keeps a service from starting there. Last of the three, so that a target that is refused stays usable.
   await beginCopy(target.coordination, storeId);
-  const events = await copyEvents(await eventOptions(options, first));
+  const events = await copyEvents(await eventOptions(options));
   const log = events.faults.length > 0 ? undefined : await copyLog(options);
   const deliveries = log?.deliveries ?? null;
   const faults = [...events.faults, ...(log?.faults ?? [])];
@@ -129,15 +129,11 @@ export async function parkedByGroup(
   return counts;
 }
 
-async function eventOptions(
-  { source, target, onProgress }: CopyStoreOptions,
-  first: RecordedEvent,
-): Promise<EventCopyOptions> {
+async function eventOptions({ source, target, onProgress }: CopyStoreOptions): Promise<EventCopyOptions> {
   return {
     source: source.store,
     target: target.store,
     erasedStreams: await source.erasedStreams(),
-    first: placeOf(first),
     onProgress: (step, done) => onProgress({ step, done }),
   };
 }
@@ -180,7 +176,7 @@ async function nameTarget(first: RecordedEvent, target: EventStore): Promise<voi
 
 async function anyEvent(store: EventStore): Promise<RecordedEvent | undefined> {
   for await (const { events } of readLog(store, { after: 0, upTo: await store.head() })) {
-    const found = events.find(({ stream }) => !stream.startsWith(SYSTEM_STREAMS));
+    const found = events.find(({ stream }) => !isSystem(stream));
     if (found !== undefined) return found;
   }
   return undefined;
@@ -208,13 +204,8 @@ async function assertNoLiveProcess(coordination: Coordination, what: string): Pr
 async function recordOfCopy(
   store: EventStore,
 ): Promise<{ readonly position: Position; readonly deliveries: number } | undefined> {
-  for (const event of await store.readStream(OPERATIONS_STREAM)) {
-    if (event.type !== 'StoreCopied') continue;
-    const decoded = decodeStrict(event);
-    if (!decoded.ok) continue;
-    const { deliveries } = decoded.data as { readonly deliveries: number };
-    return { position: event.position, deliveries };
-  }
+  for (const { type, data, recorded } of await readOperations(store))
+    if (type === 'StoreCopied') return { position: recorded.position, deliveries: data.deliveries };
   return undefined;
 }
 
@@ -222,9 +213,5 @@ async function recordCopy(
   { target, author, clock }: CopyStoreOptions,
   data: { readonly from_store_id: string; readonly events: number; readonly deliveries: number },
 ): Promise<void> {
-  const event = newEvent({ type: 'StoreCopied', data }, author, clock.now());
-  const [result] = await target.store.append([
-    { stream: OPERATIONS_STREAM, expected: 'any', events: [event] },
-  ]);
-  if (result?.kind !== 'appended') throw new Error(`the stream ${OPERATIONS_STREAM} was erased`);
+  await recordOperations(target.store, [{ type: 'StoreCopied', data }], { author, clock });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { newEvent } from '../../../src/event-store/new-event.ts';
-import { copyDeliveries, LogByRange, relocated } from '../../../src/operator/copy/copy-deliveries.ts';
+import { copyDeliveries, relocated } from '../../../src/operator/copy/copy-deliveries.ts';
 import { deliveryId } from '../../../src/push/message/delivery-id.ts';
 import type { StoredDelivery } from '../../../src/push/queue/delivery-queue.ts';
 import { PREFIX } from '../../support/accounts/account-samples.ts';
@@ -122,31 +122,6 @@ test('an account event before the copy ends what was owed before it, and nothing
   after.start();
   await after.scheduler.advance(31_000);
   expect((await after.queue.find(idOf(501)))?.state).toBe('delivered');
-});
-
-test('a log is read in the ranges of another, whatever the sizes of their batches', async () => {
-  const ids = Array.from({ length: 20 }, (_, n) => String(n).padStart(2, '0'));
-  const batches = async function* (): AsyncGenerator<readonly StoredDelivery[]> {
-    for (const [from, to] of [
-      [0, 3],
-      [3, 4],
-      [4, 12],
-      [12, 20],
-    ] as const) {
-      yield ids.slice(from, to).map((id) => ({ id }) as StoredDelivery);
-    }
-  };
-  for (const size of [1, 2, 5, 7, 20]) {
-    const other = new LogByRange(batches());
-    for (let at = 0; at < ids.length; at += size) {
-      const range = ids.slice(at, at + size);
-      expect([...(await other.upTo(range.at(-1))).keys()]).toEqual(range);
-    }
-    expect((await other.upTo(undefined)).size).toBe(0);
-  }
-  const other = new LogByRange(batches());
-  await other.upTo('04x');
-  expect((await other.upTo(undefined)).size).toBe(15);
 });
 
 describe('the position of a delivery in another store', () => {

@@ -268,7 +268,6 @@ test('large events are copied in batches of a few MiB, also where a copy continu
       source,
       target: measured,
       erasedStreams: [],
-      first: 'operations@0',
       onProgress: () => undefined,
     });
   expect(await copy()).toMatchObject({ events: 401, faults: [] });
