@@ -14,7 +14,7 @@ import { provision } from '../../src/customers/sample/provision.ts';
 import { sampleDirectory } from '../../src/customers/sample/sample-directory.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { openEngines } from '../../src/engines/engines.ts';
-import { progressLine } from '../../src/operator/cli/command/progress.ts';
+import { progressLine } from '../../src/operator/cli/command/long-work.ts';
 import { webhookOptions } from '../../src/operator/cli/commands/webhook-commands.ts';
 import { importTransactions } from '../../src/operator/import/import-transactions.ts';
 import { startProcess } from '../../src/operator/serve/start-process.ts';

@@ -1,7 +1,7 @@
 import { FuelError, reasonOf } from '../../base/errors.ts';
 import { formatDateTime, parseDateTime } from '../../domain/values/date-time.ts';
 import { DELIVERY_STATES, type DeliveryFilter, type DeliveryState } from '../../push/queue/delivery-queue.ts';
-import { requirePrefix } from './names.ts';
+import { readPrefix } from './names.ts';
 
 /** Readers of what an operator types. They throw `USAGE`, without the text: it may be anything. */
 
@@ -59,7 +59,7 @@ export const DELIVERY_FIELDS = Object.keys(DELIVERY_READERS) as readonly Deliver
 /** Throws `USAGE` for what can't be a prefix, and for a range that is none. */
 export function deliveryFilter(given: Given): DeliveryFilter {
   const { key, account, transaction, state, since, until } = given;
-  if (key !== undefined) requirePrefix(key);
+  if (key !== undefined) readPrefix(key);
   requireRange(given);
   return {
     prefix: key,

@@ -9,8 +9,8 @@ const PREFIX = /^[a-z0-9]{10}$/;
  * Throws `USAGE` for what can't be a prefix, without repeating the text: it may be a whole key or its secret, and
  * messages end up in logs and on other people's screens.
  */
-export function requirePrefix(text: string): void {
-  if (PREFIX.test(text)) return;
+export function readPrefix(text: string): string {
+  if (PREFIX.test(text)) return text;
   throw new FuelError(
     'USAGE',
     'a prefix is wanted, not a whole key: the 10 characters of [a-z0-9] between svc_live_ or svc_test_ and the next _, ' +

@@ -1,22 +1,20 @@
 import { readFileSync } from 'node:fs';
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { FuelError } from '../../base/errors.ts';
 import { printable, withoutKeys } from '../../base/printable.ts';
 import { addAccountCommands } from './commands/account-commands.ts';
 import { addAuditCommand } from './commands/audit-command.ts';
 import { addDeliveryCommands } from './commands/delivery-commands.ts';
 import { addKeyCommands } from './commands/key-commands.ts';
+import { addMockCommand } from './commands/mock-command.ts';
 import { addProjectionCommands } from './commands/projection-commands.ts';
+import { addConfigCommands, addDoctorCommand, addServeCommand } from './commands/service-commands.ts';
 import { addStoreCommands } from './commands/store-commands.ts';
 import { addTransactionCommands } from './commands/transaction-commands.ts';
 import { addVerifyCommand } from './commands/verify-command.ts';
 import { addWebhookCommands } from './commands/webhook-commands.ts';
 import { addCompletionCommand } from './guide/completion-command.ts';
-import { addHelpCommand } from './guide/help-command.ts';
-import { addConfigCommands } from './service/config-commands.ts';
-import { addDoctorCommand } from './service/doctor-command.ts';
-import { addMockCommand } from './service/mock-command.ts';
-import { addServeCommand } from './service/serve-command.ts';
+import { addHelpCommand, SuggestingCommand } from './guide/help.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -32,7 +30,8 @@ export async function main(argv: readonly string[]): Promise<void> {
 }
 
 export function createProgram(): Command {
-  const program = new Command('fuel')
+  const program = new SuggestingCommand('fuel')
+    .showSuggestionAfterError(false)
     .description('Fuel transaction integration service: run it, provision customers, import, audit.')
     .version(version())
     .addHelpText(
@@ -61,10 +60,6 @@ export function createProgram(): Command {
 }
 
 function report(error: unknown): number {
-  if (error instanceof InvalidArgumentError) {
-    printError(`fuel: USAGE: ${error.message}\n`);
-    return EXIT_USAGE;
-  }
   // Commander has already printed its help, version and errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   if (error instanceof FuelError) {

@@ -3,11 +3,19 @@ import { changeAccount } from '../../../accounts/change-account.ts';
 import type { AccountKey } from '../../../domain/account.ts';
 import type { AccountCommand } from '../../../domain/account-commands.ts';
 import { accountSummary } from '../../answers/account.ts';
+import { readId } from '../../answers/filters.ts';
 import { keyAnswer } from '../../answers/key.ts';
-import { requirePrefix } from '../../answers/names.ts';
-import { addCommand, type Definition, type Session } from './command.ts';
+import { readPrefix } from '../../answers/names.ts';
+import {
+  type Arguments,
+  addCommand,
+  type Definition,
+  type NoOptions,
+  type Readers,
+  type Session,
+} from './command.ts';
 import { findKey, keyOf } from './known-names.ts';
-import { idOption } from './options.ts';
+import type { Options, Values } from './options.ts';
 
 /** A command of the domain without whose it is. */
 type Unaddressed = AccountCommand extends infer C
@@ -16,30 +24,34 @@ type Unaddressed = AccountCommand extends infer C
     : never
   : never;
 
-type Change<O> = Omit<Definition<O>, 'changes' | 'work'> & {
-  /** From the arguments after the first, and the options. Wrong values are wrong usage, whether the name is known or not. */
-  readonly change: (values: readonly string[], options: O) => Unaddressed;
+type Change<A extends Arguments, O extends Options> = Omit<Definition<A, O>, 'changes' | 'work'> & {
+  /** From the arguments after the first, which `args` reads, and the options. */
+  readonly change: (values: A, options: Values<O>) => Unaddressed;
 };
 
 /** `<id>` is the first argument. */
-export function addAccountChange<O>(parent: Command, { change, ...definition }: Change<O>): void {
-  addCommand<O>(parent, {
+export function addAccountChange<A extends Arguments = [], O extends Options = NoOptions>(
+  parent: Command,
+  { change, args, ...definition }: Change<A, O>,
+): void {
+  addCommand(parent, {
     ...definition,
+    args: [readId, ...rest(args)],
     changes: true,
-    async work(session, [id = '', ...values], options) {
-      const accountId = idOption(id);
-      const { changed, account } = await record(session, accountId, change(values, options));
+    async work(session, [accountId, ...values], options) {
+      const command = change(values as unknown as A, options as Values<O>);
+      const { changed, account } = await record(session, accountId, command);
       done(session, changed, accountSummary(account));
       return 0;
     },
   });
 }
 
-type KeyChange<O> = Omit<Change<O>, 'change'> & {
+type KeyChange<A extends Arguments, O extends Options> = Omit<Change<A, O>, 'change'> & {
   /** As that of an account. */
   readonly change: (
-    values: readonly string[],
-    options: O,
+    values: A,
+    options: Values<O>,
     key: { readonly session: Session; readonly prefix: string },
   ) => Unaddressed | Promise<Unaddressed>;
   /** Done by the command too, so that it holds when the command returns, even if no process runs. */
@@ -49,16 +61,17 @@ type KeyChange<O> = Omit<Change<O>, 'change'> & {
 };
 
 /** `<prefix>` is the first argument. */
-export function addKeyChange<O>(
+export function addKeyChange<A extends Arguments = [], O extends Options = NoOptions>(
   parent: Command,
-  { change, afterwards, answer = keyAnswer, ...definition }: KeyChange<O>,
+  { change, args, afterwards, answer = keyAnswer, ...definition }: KeyChange<A, O>,
 ): void {
-  addCommand<O>(parent, {
+  addCommand(parent, {
     ...definition,
+    args: [readPrefix, ...rest(args)],
     changes: true,
-    async work(session, [prefix = '', ...values], options) {
-      requirePrefix(prefix);
-      const unaddressed = await change(values, options, { session, prefix });
+    async work(session, [prefix, ...values], options) {
+      const key = { session, prefix };
+      const unaddressed = await change(values as unknown as A, options as Values<O>, key);
       const accountId = (await findKey(session.engines, prefix)).entry.id;
       const { changed, account } = await record(session, accountId, { ...unaddressed, prefix });
       if (changed) await afterwards?.(session, prefix);
@@ -68,9 +81,12 @@ export function addKeyChange<O>(
   });
 }
 
-function record({ engines, clock, author }: Session, accountId: number, change: object) {
-  const command = { ...change, accountId } as AccountCommand;
-  return changeAccount({ store: engines.store(), clock, author }, accountId, [command]);
+function rest<A extends Arguments>(readers: Readers<A> | undefined): readonly ((text: string) => unknown)[] {
+  return readers ?? [];
+}
+
+function record({ writer }: Session, accountId: number, change: object) {
+  return changeAccount(writer(), accountId, [{ ...change, accountId } as AccountCommand]);
 }
 
 function done({ out }: Session, changed: boolean, document: object): void {

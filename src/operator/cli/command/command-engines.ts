@@ -63,11 +63,7 @@ export function commandEngines(engines: Engines, options: CommandEnginesOptions)
     return bound;
   };
   return {
-    remote: engines.remote,
-    endNow: undefined,
-    state: (name) => engines.state(name),
-    close: () => engines.close(),
-    rateWindows: (memory) => engines.rateWindows(memory),
+    ...engines,
     store,
     bind,
     subscriptions: checked(() => engines.subscriptions()),

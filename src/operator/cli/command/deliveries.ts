@@ -1,4 +1,3 @@
-import { loadAccount } from '../../../accounts/directory/load-directory.ts';
 import { retentionMs } from '../../../base/config/config.ts';
 import type { Session } from './command.ts';
 
@@ -11,9 +10,4 @@ export function deliveryContext({ config, engines, clock }: Session) {
     environment: config.FUEL_ENVIRONMENT,
     retentionMs: retentionMs(config),
   };
-}
-
-/** Each account as its stream says. */
-export function accountOf({ engines }: Session) {
-  return (accountId: number) => loadAccount(engines.store(), accountId);
 }

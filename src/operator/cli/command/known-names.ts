@@ -8,15 +8,15 @@ import { EARLIEST_MS, LATEST_MS } from '../../../domain/values/date-time.ts';
 import { isComplete } from '../../../pull/view/checkpoint.ts';
 import type { PageQuery } from '../../../pull/view/transactions-view.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
-import { type Names, requirePrefix, unknownAccount, unknownKey, unknownName } from '../../answers/names.ts';
+import { type Names, readPrefix, unknownAccount, unknownKey, unknownName } from '../../answers/names.ts';
 import { audit } from '../../audit/audit.ts';
 
 type DirectoryEngines = Pick<Engines, 'store' | 'directory'>;
 type NamingEngines = DirectoryEngines & Pick<Engines, 'view'>;
 
-/** The key with this prefix in the present directory. Throws `REFUSED` if there is none, and as `requirePrefix`. */
+/** The key with this prefix in the present directory. Throws `REFUSED` if there is none, and as `readPrefix`. */
 export async function findKey(engines: DirectoryEngines, prefix: string): Promise<DirectoryKey> {
-  requirePrefix(prefix);
+  readPrefix(prefix);
   const found = await loadKey(engines.store(), engines.directory(), prefix);
   if (found === undefined) throw new FuelError('REFUSED', unknownKey(prefix));
   return found;
@@ -54,18 +54,23 @@ export async function requireKnown(
   { key, ...names }: Names,
   { inLog = false } = {},
 ): Promise<void> {
-  if (key !== undefined) requirePrefix(key);
+  if (key !== undefined) readPrefix(key);
   const store = engines.store();
   const fault = await unknownName(
     { ...names, key },
     {
       store,
-      accountOf: (id) => loadAccount(store, id),
+      accountOf: accountOf({ engines }),
       ownerOf: async (prefix) => (await loadKey(store, engines.directory(), prefix))?.entry.id,
       isNamed: (accountId) => (inLog ? isNamedInLog(engines, accountId) : isShown(engines, { accountId })),
     },
   );
   if (fault !== undefined) throw new FuelError('REFUSED', fault);
+}
+
+/** Each account as its stream says. */
+export function accountOf({ engines }: { readonly engines: Pick<Engines, 'store'> }) {
+  return (accountId: number) => loadAccount(engines.store(), accountId);
 }
 
 /** Whether the view shows any transaction of the account, or of one of these corporates of it. */

@@ -1,5 +1,11 @@
-import { abortOnInterrupt, type Output } from './command.ts';
-import { progressLine } from './progress.ts';
+import { createReadStream } from 'node:fs';
+import { access, constants, stat } from 'node:fs/promises';
+import { addAbortSignal } from 'node:stream';
+import { FuelError } from '../../../base/errors.ts';
+import { abortOnInterrupt, type Output } from './output.ts';
+
+const READ_BYTES = 256 * 1024;
+const SHOWN_EVERY_MS = 100;
 
 export interface LongWork {
   readonly signal: AbortSignal;
@@ -39,4 +45,39 @@ function countsText(counts: object, names: Readonly<Record<string, string>>): st
   return Object.entries(counts)
     .map(([name, count]) => `${names[name] ?? name} ${count}`)
     .join(', ');
+}
+
+/** One line on standard error that is overwritten as work proceeds; prints nothing if that is not a terminal. */
+export function progressLine() {
+  let shownAtMs = 0;
+  let shown = false;
+  return {
+    show(text: string): void {
+      const now = Date.now();
+      if (!process.stderr.isTTY || now - shownAtMs < SHOWN_EVERY_MS) return;
+      shownAtMs = now;
+      shown = true;
+      process.stderr.write(`\r\u001b[K${text}`);
+    },
+    end(): void {
+      if (shown) process.stderr.write('\r\u001b[K');
+    },
+  };
+}
+
+/** The bytes of a file, or of standard input (`-`), until the signal aborts. Throws `REFUSED` if it can't be read. */
+export async function openInput(file: string, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+  if (file === '-') return addAbortSignal(signal, process.stdin);
+  await requireReadable(file);
+  return addAbortSignal(signal, createReadStream(file, { highWaterMark: READ_BYTES }));
+}
+
+async function requireReadable(file: string): Promise<void> {
+  try {
+    await access(file, constants.R_OK);
+    if (!(await stat(file)).isDirectory()) return;
+  } catch (cause) {
+    throw new FuelError('REFUSED', `${file} can't be read`, { cause });
+  }
+  throw new FuelError('REFUSED', `${file} is a folder: name a file`);
 }

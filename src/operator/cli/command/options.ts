@@ -1,88 +1,142 @@
 import { isIP } from 'node:net';
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { FuelError } from '../../../base/errors.ts';
-import { type DomainEventType, eventTypes } from '../../../domain/events.ts';
+import { eventTypes } from '../../../domain/events.ts';
 import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../../../domain/values/bounds.ts';
 import { isEmail } from '../../../domain/values/primitives.ts';
 import { readId, readTime } from '../../answers/filters.ts';
 
-/** Readers of arguments and options for commander. They throw `InvalidArgumentError`: wrong usage, exit 2. */
+/** An option, `T` to the command. Its flag is its name in the command's table: `rateLimit` is `--rate-limit`. */
+export interface OptionOf<T> {
+  readonly make: (flag: string) => Option;
+  /** Never there: `T` needs a place. */
+  readonly value?: T;
+}
 
-export const idOption = asOption(readId);
-/** Milliseconds since the epoch. */
-export const dateTimeOption = asOption(readTime);
+export type Options = Readonly<Record<string, OptionOf<unknown>>>;
+export type Values<O extends Options> = {
+  readonly [Name in keyof O]: O[Name] extends OptionOf<infer T> ? T : never;
+};
 
-/** Turns a reader that throws `USAGE` into one for commander. */
-function asOption<T>(read: (text: string) => T): (text: string) => T {
-  return (text) => {
+export function optionsOf(table: Options): Option[] {
+  return Object.entries(table).map(([name, { make }]) =>
+    make(`--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`),
+  );
+}
+
+export function flag(summary: string): OptionOf<true | undefined> {
+  return { make: (name) => new Option(name, summary) };
+}
+
+/** `read` throws `USAGE`. */
+export function valued<T>(
+  shown: string,
+  summary: string,
+  read: (text: string) => T,
+): OptionOf<T | undefined> {
+  const parse = (text: string): T => {
     try {
       return read(text);
     } catch (error) {
       throw error instanceof FuelError ? new InvalidArgumentError(error.message) : error;
     }
   };
+  return { make: (name) => new Option(`${name} <${shown}>`, summary).argParser(parse) };
 }
 
-export function eventTypesOption(text: string): DomainEventType[] {
-  return listOption(text).map((type) => {
-    const known = eventTypes.find((name) => name === type);
-    if (known === undefined) {
-      throw new InvalidArgumentError(`${type} is no event type: they are ${eventTypes.join(', ')}.`);
-    }
-    return known;
-  });
+/** One of the names, which help and completion show; `read` says more of a wrong one than that. */
+export function choice<T extends string>(
+  shown: string,
+  summary: string,
+  names: readonly T[],
+  read?: (text: string) => T,
+): OptionOf<T | undefined> {
+  if (read === undefined) return { make: (name) => new Option(`${name} <${shown}>`, summary).choices(names) };
+  const { make } = valued(shown, summary, read);
+  return {
+    make(name) {
+      const option = make(name);
+      option.argChoices = [...names];
+      return option;
+    },
+  };
 }
 
-export function onOff(text: string): boolean {
-  if (text !== 'on' && text !== 'off') throw new InvalidArgumentError('It must be on or off.');
+export function required<T>({ make }: OptionOf<T>): OptionOf<Exclude<T, undefined>> {
+  return { make: (name) => make(name).makeOptionMandatory() };
+}
+
+export function withDefault<T>(
+  { make }: OptionOf<T>,
+  value: Exclude<T, undefined>,
+): OptionOf<Exclude<T, undefined>> {
+  return { make: (name) => make(name).default(value) };
+}
+
+export const id = (summary: string) => valued('id', summary, readId);
+export const time = (summary: string) => valued('time', summary, readTime);
+export const count = (summary: string) => valued('n', summary, readCount);
+export const text = (shown: string, summary: string) => valued(shown, summary, readText);
+/** Taken as it is: what can't be a prefix is refused without repeating it. */
+export const prefix = (summary: string) => valued('prefix', summary, String);
+
+/** For a command that switches something off. */
+export const reason = text('reason', 'why, for the auditors');
+export const actor = text('name', 'who does this (default: the login name)');
+export const json = flag('print one JSON document (lists: one a line) and nothing else');
+/** What was `done` in this time. */
+export const sinceUntil = (done: string) => ({
+  since: time(`${done} at or after this time`),
+  until: time(`${done} at or before this time`),
+});
+
+/** Readers of arguments and options. They throw `USAGE`, without the text: it may be anything. */
+
+export function readOnOff(text: string): boolean {
+  if (text !== 'on' && text !== 'off') throw usage('It must be on or off.');
   return text === 'on';
 }
 
-export function countOption(text: string): number {
-  const value = idOption(text);
-  if (value < 1) throw new InvalidArgumentError('It must be at least 1.');
+export function readCount(text: string): number {
+  const value = readId(text);
+  if (value < 1) throw usage('It must be at least 1.');
   return value;
 }
 
-export function listOption(text: string): string[] {
+export function readText(text: string): string {
+  if (text.trim() === '') throw usage('It must not be empty.');
+  if (isTextTooLong(text)) throw usage(`It is longer than ${MAX_TEXT_CHARACTERS} characters.`);
+  return text;
+}
+
+export function readList(text: string): string[] {
   return text
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '');
 }
 
-export function nameOption(text: string): string {
-  if (text.trim() === '') throw new InvalidArgumentError('It must not be empty.');
-  if (isTextTooLong(text)) {
-    throw new InvalidArgumentError(`It is longer than ${MAX_TEXT_CHARACTERS} characters.`);
-  }
-  return text;
-}
+export const readEventTypes = listOf(
+  (type) => eventTypes.some((known) => known === type),
+  `is no event type: they are ${eventTypes.join(', ')}.`,
+);
 
-/** For a command that switches something off. */
-export function reasonOption(command: Command): Command {
-  return command.option('--reason <reason>', 'why, for the auditors', nameOption);
-}
+/** Addresses and CIDR ranges. */
+export const readAllowList = listOf(
+  isAddressOrRange,
+  'is neither an IP address nor a CIDR range such as 203.0.113.0/24.',
+);
 
-/** Addresses and CIDR ranges, separated by commas. */
-export function allowListOption(text: string): string[] {
-  const entries = listOption(text);
-  for (const entry of entries) {
-    if (!isAddressOrRange(entry)) {
-      throw new InvalidArgumentError(
-        `${entry} is neither an IP address nor a CIDR range such as 203.0.113.0/24.`,
-      );
-    }
-  }
-  return entries;
-}
+export const readEmails = listOf(isEmail, 'is not an e-mail address.');
 
-export function emailsOption(text: string): string[] {
-  const emails = listOption(text);
-  for (const email of emails) {
-    if (!isEmail(email)) throw new InvalidArgumentError(`${email} is not an e-mail address.`);
-  }
-  return emails;
+/** Reads a list that is separated by commas. */
+function listOf(isGood: (entry: string) => boolean, fault: string): (text: string) => string[] {
+  return (text) => {
+    const entries = readList(text);
+    const wrong = entries.find((entry) => !isGood(entry));
+    if (wrong !== undefined) throw usage(`${wrong} ${fault}`);
+    return entries;
+  };
 }
 
 function isAddressOrRange(entry: string): boolean {
@@ -90,4 +144,8 @@ function isAddressOrRange(entry: string): boolean {
   const version = entry.includes('%') || rest.length > 0 ? 0 : isIP(address);
   if (version === 0 || bits === undefined) return version !== 0;
   return /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
+}
+
+export function usage(what: string): FuelError {
+  return new FuelError('USAGE', what);
 }

@@ -1,21 +1,23 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Directory } from '../../../../projections/directory.ts';
+import type { DirectoryAccount } from '../../../../projections/directory-entry.ts';
 import { loadAccount, loadDirectory } from '../../../accounts/directory/load-directory.ts';
 import { FuelError } from '../../../base/errors.ts';
+import type { DomainEvent } from '../../../domain/events.ts';
+import type { EventStore } from '../../../event-store/event-store.ts';
+import { MAX_LINE_BYTES } from '../../../event-store/lines/lines.ts';
 import { ACCOUNT_COLUMNS, accountAnswer, accountLine, accountSections } from '../../answers/account.ts';
+import { readId } from '../../answers/filters.ts';
 import { unknownAccount } from '../../answers/names.ts';
-import { addApplyCommand } from '../accounts/apply-command.ts';
-import { addExportCommand } from '../accounts/export-command.ts';
+import { applyAccounts } from '../../apply/apply-accounts.ts';
+import { bytesOf, linesOf } from '../../apply/export-account.ts';
 import { addAccountChange } from '../command/change.ts';
-import { addCommand, addNoun } from '../command/command.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { hasStore } from '../command/command-engines.ts';
 import { sortedAccounts } from '../command/known-names.ts';
-import {
-  dateTimeOption,
-  emailsOption,
-  idOption,
-  nameOption,
-  onOff,
-  reasonOption,
-} from '../command/options.ts';
+import { longWork, openInput } from '../command/long-work.ts';
+import * as option from '../command/options.ts';
 
 export function addAccountCommands(program: Command): void {
   const account = addNoun(program, {
@@ -26,8 +28,7 @@ export function addAccountCommands(program: Command): void {
   addShowingCommands(account);
   addAccessCommands(account);
   addStructureCommands(account);
-  addApplyCommand(account);
-  addExportCommand(account);
+  addFileCommands(account);
 }
 
 function addShowingCommands(account: Command): void {
@@ -46,8 +47,8 @@ function addShowingCommands(account: Command): void {
     usage: 'show <id>',
     summary: 'show one account with its profiles, groups, corporates and keys',
     example: 'fuel account show 7',
-    async work({ engines, out }, [id = '']) {
-      const accountId = idOption(id);
+    args: [readId],
+    async work({ engines, out }, [accountId]) {
       const entry = await loadAccount(engines.store(), accountId);
       if (entry === undefined) throw new FuelError('REFUSED', unknownAccount(accountId));
       const document = accountAnswer(entry);
@@ -58,40 +59,40 @@ function addShowingCommands(account: Command): void {
 }
 
 function addAccessCommands(account: Command): void {
-  addAccountChange<{ name: string }>(account, {
+  addAccountChange(account, {
     usage: 'open <id>',
     summary: 'open an account; it starts with the integration off and no charging profile',
     example: 'fuel account open 7 --name "North Haulage"',
-    options: (command) => command.requiredOption('--name <name>', "the customer's name", nameOption),
+    options: { name: option.required(option.text('name', "the customer's name")) },
     change: (_, { name }) => ({ type: 'OpenAccount', name }),
   });
-  addAccountChange<{ reason?: string }>(account, {
+  addAccountChange(account, {
     usage: 'integration <id> <on|off>',
     summary: 'switch the API integration on or off (access check 4)',
     example: 'fuel account integration 7 on',
-    options: reasonOption,
-    change([state = ''], { reason }) {
-      const isOn = onOff(state);
-      if (isOn && reason !== undefined) throw new FuelError('USAGE', '--reason goes with off');
+    args: [option.readOnOff],
+    options: { reason: option.reason },
+    change([isOn], { reason }) {
+      if (isOn && reason !== undefined) throw option.usage('--reason goes with off');
       return isOn ? { type: 'EnableIntegration' } : { type: 'DisableIntegration', reason };
     },
   });
-  addAccountChange<{ email: string[] }>(account, {
+  addAccountChange(account, {
     usage: 'contact <id>',
     summary: 'set the e-mail addresses that get the notices about failing webhooks',
     example: 'fuel account contact 7 --email fleet@example.com,it@example.com',
-    options: (command) => command.requiredOption('--email <addresses>', 'separated by commas', emailsOption),
+    options: { email: option.required(option.valued('addresses', 'separated by commas', option.readEmails)) },
     change: (_, { email }) => ({ type: 'SetContacts', emails: email }),
   });
-  addAccountChange<{ profile: string; from: number; to?: number }>(account, {
+  addAccountChange(account, {
     usage: 'profile <id>',
     summary: 'set a charging profile (access check 5); the same profile again is renewed or shortened',
     example: 'fuel account profile 7 --profile basic --from 2026-09-01T00:00:00Z --to 2027-09-01T00:00:00Z',
-    options: (command) =>
-      command
-        .requiredOption('--profile <name>', 'its name', nameOption)
-        .requiredOption('--from <time>', 'when access starts', dateTimeOption)
-        .option('--to <time>', 'when access ends (default: open-ended)', dateTimeOption),
+    options: {
+      profile: option.required(option.text('name', 'its name')),
+      from: option.required(option.time('when access starts')),
+      to: option.time('when access ends (default: open-ended)'),
+    },
     change: (_, { profile, from, to }) => ({
       type: 'SetChargingProfile',
       profile,
@@ -102,27 +103,125 @@ function addAccessCommands(account: Command): void {
 }
 
 function addStructureCommands(account: Command): void {
-  addAccountChange<{ name: string }>(account, {
+  addAccountChange(account, {
     usage: 'group <id> <group>',
     summary: 'add or rename a corporate group',
     example: 'fuel account group 7 3 --name Depots',
-    options: (command) => command.requiredOption('--name <name>', "the group's name", nameOption),
-    change: ([group = ''], { name }) => ({ type: 'SetCorporateGroup', groupId: idOption(group), name }),
+    args: [readId],
+    options: { name: option.required(option.text('name', "the group's name")) },
+    change: ([groupId], { name }) => ({ type: 'SetCorporateGroup', groupId, name }),
   });
-  addAccountChange<{ name: string; group?: number | false }>(account, {
+  const group: option.OptionOf<number | false | undefined> = option.id('the group it is in');
+  addAccountChange(account, {
     usage: 'corporate <id> <corporate>',
     summary: 'add, rename or move a corporate',
     example: 'fuel account corporate 7 31 --name "North Depot" --group 3',
-    options: (command) =>
-      command
-        .requiredOption('--name <name>', "the corporate's name", nameOption)
-        .option('--group <id>', 'the group it is in', idOption)
-        .option('--no-group', 'it is in no group'),
-    change: ([corporate = ''], { name, group }) => ({
+    args: [readId],
+    options: {
+      name: option.required(option.text('name', "the corporate's name")),
+      group,
+      noGroup: option.flag('it is in no group'),
+    },
+    change: ([corporateId], { name, group }) => ({
       type: 'SetCorporate',
-      corporateId: idOption(corporate),
+      corporateId,
       name,
       groupId: group === false ? null : group,
     }),
   });
+}
+
+function addFileCommands(account: Command): void {
+  addCommand(account, {
+    usage: 'apply <file>',
+    summary:
+      'make accounts what a file of JSON lines says, or standard input (-): one account a line; what is left out stays',
+    example: 'fuel account apply customers.jsonl --dry-run',
+    args: [String],
+    options: {
+      dryRun: option.flag('record nothing; show what would be recorded (with --json on standard error)'),
+    },
+    changes: ({ dryRun }) => dryRun !== true,
+    work: (session, [file], { dryRun }) => apply(session, file, dryRun === true),
+  });
+  addCommand(account, {
+    usage: 'export [ids...]',
+    summary:
+      'print accounts in the form that fuel account apply reads, sorted by id: all, or those that are named',
+    example: 'fuel account export > customers.jsonl',
+    work: exportAccounts,
+  });
+}
+
+function apply(session: Session, file: string, dryRun: boolean): Promise<number> {
+  const { clock, author, out } = session;
+  return longWork(
+    out,
+    { again: 'apply the same file again', names: dryRun ? { applied: 'would apply' } : {} },
+    async ({ onRefused, endLine, ...parts }) => {
+      const input = await openInput(file, parts.signal);
+      const show = async (events: readonly DomainEvent[]): Promise<void> => {
+        endLine();
+        for (const event of events) {
+          // With --json there is one document on standard output: the counts.
+          if (out.json) out.note(eventText(event));
+          else await out.line(undefined, eventText(event));
+        }
+      };
+      return applyAccounts({
+        store: dryRun ? supposedStore(session) : session.engines.store(),
+        ...{ input, author, clock, dryRun },
+        ...(dryRun && { onApplied: show }),
+        onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
+        ...parts,
+      });
+    },
+  );
+}
+
+/** What a dry run reads: where there is no store yet everything is new, and none is made. */
+function supposedStore({ config, engines, out }: Session): Pick<EventStore, 'readStreams' | 'append'> {
+  if (hasStore(config)) return engines.store();
+  out.note(`there is no store in ${resolve(config.FUEL_DATA_DIR)} yet: everything is new`);
+  return {
+    readStreams: async (streams) => streams.map(() => []),
+    append: () => Promise.reject(new Error('a dry run records nothing')),
+  };
+}
+
+function eventText({ type, data }: DomainEvent): string {
+  const { account_id: id, ...rest } = data as Readonly<Record<string, unknown>>;
+  return `account ${id}  ${type}  ${JSON.stringify(rest)}`;
+}
+
+async function exportAccounts({ engines, out }: Session, ids: readonly string[]): Promise<number> {
+  const named = ids.map(readId);
+  const directory = await loadDirectory(engines.store(), engines.directory());
+  let faults = 0;
+  const fault = (reason: string): void => {
+    faults += 1;
+    out.note(reason);
+  };
+  for (const { id, account, unreadable } of accountsOf(directory, named)) {
+    if (account === undefined) {
+      fault(`account ${id} is not exported, since it can't be read: ${unreadable?.reason}`);
+      continue;
+    }
+    for (const line of linesOf(account)) {
+      if (bytesOf(line) > MAX_LINE_BYTES) {
+        fault(
+          `account ${id}: a line is longer than the ${MAX_LINE_BYTES} bytes that fuel account apply takes`,
+        );
+      }
+      await out.line(line, JSON.stringify(line));
+    }
+  }
+  return faults > 0 ? 1 : 0;
+}
+
+/** Sorted by id. Throws `REFUSED` before anything is printed if one is not known. */
+function accountsOf(directory: Directory, ids: readonly number[]): DirectoryAccount[] {
+  for (const id of ids)
+    if (directory.account(id) === undefined) throw new FuelError('REFUSED', unknownAccount(id));
+  return sortedAccounts(directory).filter(({ id }) => ids.length === 0 || ids.includes(id));
 }

@@ -1,47 +1,37 @@
 import type { Command } from 'commander';
 import { FuelError } from '../../../base/errors.ts';
-import type { DomainEventType } from '../../../domain/events.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
 import { requireRange } from '../../answers/filters.ts';
 import { type AuditLine, audit } from '../../audit/audit.ts';
-import { abortOnInterrupt, addCommand } from '../command/command.ts';
+import { addCommand } from '../command/command.ts';
 import { requireKnown } from '../command/known-names.ts';
-import { countOption, dateTimeOption, eventTypesOption, idOption, nameOption } from '../command/options.ts';
-
-interface AuditOptions {
-  readonly account?: number;
-  readonly transaction?: number;
-  readonly key?: string;
-  readonly actor?: string;
-  readonly type?: readonly DomainEventType[];
-  readonly since?: number;
-  readonly until?: number;
-  readonly newest?: true;
-  readonly limit?: number;
-  readonly follow?: true;
-}
+import * as option from '../command/options.ts';
+import { abortOnInterrupt } from '../command/output.ts';
 
 export function addAuditCommand(program: Command): void {
-  addCommand<AuditOptions>(program, {
+  addCommand(program, {
     usage: 'audit',
     summary: 'list what happened, who did it and when, in the order of the log',
     example: 'fuel audit --key a1b2c3d4e5 --newest --limit 20',
-    options: (command) =>
-      command
-        .option('--account <id>', 'events of this account', idOption)
-        .option('--transaction <id>', 'events of this transaction', idOption)
-        .option('--key <prefix>', 'events about this key and its webhook')
-        .option('--actor <name>', 'what this actor did', nameOption)
-        .option('--type <types>', 'events of these types, such as KeyIssued,KeySwitchedOff', eventTypesOption)
-        .option('--since <time>', 'recorded at or after this time', dateTimeOption)
-        .option('--until <time>', 'recorded at or before this time', dateTimeOption)
-        .option('--newest', 'newest first')
-        .option('--limit <n>', 'at most this many', countOption)
-        .option('--follow', 'continue with new events until interrupted or --until'),
+    options: {
+      account: option.id('events of this account'),
+      transaction: option.id('events of this transaction'),
+      key: option.prefix('events about this key and its webhook'),
+      actor: option.text('name', 'what this actor did'),
+      type: option.valued(
+        'types',
+        'events of these types, such as KeyIssued,KeySwitchedOff',
+        option.readEventTypes,
+      ),
+      ...option.sinceUntil('recorded'),
+      newest: option.flag('newest first'),
+      limit: option.count('at most this many'),
+      follow: option.flag('continue with new events until interrupted or --until'),
+    },
     async work({ engines, clock, out }, _args, options) {
       requireRange(options);
       const { follow = false, newest = false, limit = Infinity, key } = options;
-      if (follow && newest) throw new FuelError('USAGE', '--newest reads backwards: it can not --follow');
+      if (follow && newest) throw option.usage('--newest reads backwards: it can not --follow');
       if (key !== undefined) await requireKnown(engines, { key, account: options.account });
       const filter = {
         accountId: options.account,
@@ -53,13 +43,13 @@ export function addAuditCommand(program: Command): void {
         untilMs: options.until,
       };
       const signal = abortOnInterrupt();
-      let count = 0;
+      let printed = 0;
       for await (const line of audit(engines.store(), filter, { follow, newest, signal, clock })) {
         await out.line(line, asText(line));
-        count += 1;
-        if (count >= limit) break;
+        printed += 1;
+        if (printed >= limit) break;
       }
-      if (count > 0 || follow) return 0;
+      if (printed > 0 || follow) return 0;
       if (options.actor !== undefined) await requireActor(engines, options.actor, signal);
       await requireKnown(engines, options, { inLog: true });
       return 0;

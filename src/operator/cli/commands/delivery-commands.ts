@@ -1,11 +1,7 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
-import {
-  DELIVERY_STATES,
-  type DeliveryState,
-  type DeliverySummary,
-} from '../../../push/queue/delivery-queue.ts';
+import { DELIVERY_STATES, type DeliverySummary } from '../../../push/queue/delivery-queue.ts';
 import { facts, table } from '../../answers/columns.ts';
 import {
   ATTEMPT_COLUMNS,
@@ -18,35 +14,36 @@ import {
 import { deliveryFilter, requireRange } from '../../answers/filters.ts';
 import { DeliveryChanges } from '../../deliveries/delivery-changes.ts';
 import { redeliverByIds, redeliverFailed } from '../../deliveries/redeliver.ts';
-import { abortOnInterrupt, addCommand, addNoun, type Session } from '../command/command.ts';
-import { accountOf } from '../command/deliveries.ts';
-import { findKey, requireKnown } from '../command/known-names.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { accountOf, findKey, requireKnown } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
-import { countOption, dateTimeOption, idOption } from '../command/options.ts';
+import * as option from '../command/options.ts';
+import { abortOnInterrupt } from '../command/output.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LISTED = 1_000;
 const FOLLOW_MS = 500;
 
-interface ListOptions {
-  readonly key?: string;
-  readonly account?: number;
-  readonly transaction?: number;
-  readonly state?: DeliveryState;
-  readonly since?: number;
-  readonly until?: number;
-  readonly limit: number;
-  readonly after?: string;
-  readonly follow?: true;
-}
+const LIST = {
+  key: option.prefix('deliveries to this key'),
+  account: option.id('deliveries of this account'),
+  transaction: option.id('deliveries of this transaction'),
+  state: option.choice('state', 'in this state', DELIVERY_STATES),
+  ...option.sinceUntil('created'),
+  limit: option.withDefault(
+    option.valued('n', `at most this many, up to ${MAX_LISTED}`, readLimit),
+    DEFAULT_LIMIT,
+  ),
+  after: option.valued('id', 'continue after this delivery', String),
+  follow: option.flag('print those that are new or have changed too, until interrupted or --until'),
+};
 
-interface RedeliverCommandOptions {
-  readonly force?: true;
-  readonly failed?: true;
-  readonly key?: string;
-  readonly since?: number;
-  readonly until?: number;
-}
+const REDELIVER = {
+  force: option.flag('also those that were delivered'),
+  failed: option.flag('every failed one of --key'),
+  key: option.prefix('with --failed: of this key'),
+  ...option.sinceUntil('with --failed: created'),
+};
 
 export function addDeliveryCommands(program: Command): void {
   const delivery = addNoun(program, {
@@ -54,50 +51,39 @@ export function addDeliveryCommands(program: Command): void {
     summary: 'webhook deliveries: what was sent, what was answered, redelivery',
     example: 'fuel delivery list --key a1b2c3d4e5 --state failed',
   });
-  addCommand<ListOptions>(delivery, {
+  addCommand(delivery, {
     usage: 'list',
     summary: 'list deliveries, newest first',
     example: 'fuel delivery list --account 7 --state failed --since 2026-09-01T00:00:00Z',
-    options: (command) =>
-      command
-        .option('--key <prefix>', 'deliveries to this key')
-        .option('--account <id>', 'deliveries of this account', idOption)
-        .option('--transaction <id>', 'deliveries of this transaction', idOption)
-        .addOption(new Option('--state <state>', 'in this state').choices(DELIVERY_STATES))
-        .option('--since <time>', 'created at or after this time', dateTimeOption)
-        .option('--until <time>', 'created at or before this time', dateTimeOption)
-        .option('--limit <n>', `at most this many, up to ${MAX_LISTED}`, limitOption, DEFAULT_LIMIT)
-        .option('--after <id>', 'continue after this delivery')
-        .option('--follow', 'print those that are new or have changed too, until interrupted or --until'),
+    options: LIST,
     work: list,
   });
   addCommand(delivery, {
     usage: 'show <id>',
     summary: 'show one delivery with its attempts and what was answered',
     example: 'fuel delivery show 0e6c1a5c-6c0f-5f6e-9a53-1d2f4a7d9b10',
+    args: [String],
     work: show,
   });
-  addCommand<RedeliverCommandOptions>(delivery, {
+  addCommand(delivery, {
     usage: 'redeliver [id...]',
     summary: 'send deliveries again, under their own ids: those named, or every failed one of a key',
     example: 'fuel delivery redeliver --failed --key a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
-    options: (command) =>
-      command
-        .option('--force', 'also those that were delivered')
-        .option('--failed', 'every failed one of --key')
-        .option('--key <prefix>', 'with --failed: of this key')
-        .option('--since <time>', 'with --failed: created at or after this time', dateTimeOption)
-        .option('--until <time>', 'with --failed: created at or before this time', dateTimeOption),
+    options: REDELIVER,
     changes: true,
     work: redeliver,
   });
 }
 
-async function list(session: Session, _: readonly string[], options: ListOptions): Promise<number> {
+async function list(
+  session: Session,
+  _: readonly string[],
+  options: option.Values<typeof LIST>,
+): Promise<number> {
   const { engines } = session;
   const filter = deliveryFilter(options);
   if (options.follow && options.after !== undefined) {
-    throw new FuelError('USAGE', '--follow shows the newest: leave --after out');
+    throw option.usage('--follow shows the newest: leave --after out');
   }
   const queue = engines.queue();
   const after = options.after === undefined ? undefined : await queue.find(options.after);
@@ -137,7 +123,7 @@ function withReasons<T extends DeliverySummary>(session: Session, deliveries: re
   return withHeldReasons(deliveries, accountOf(session), session.clock.now());
 }
 
-async function show(session: Session, [id = '']: readonly string[]): Promise<number> {
+async function show(session: Session, [id]: readonly [string]): Promise<number> {
   const { engines, out } = session;
   const found = await engines.queue().find(id);
   const [delivery] = await withReasons(session, found === undefined ? [] : [found]);
@@ -156,16 +142,16 @@ async function show(session: Session, [id = '']: readonly string[]): Promise<num
 async function redeliver(
   session: Session,
   ids: readonly string[],
-  options: RedeliverCommandOptions,
+  options: option.Values<typeof REDELIVER>,
 ): Promise<number> {
   const { failed, key, since, until, force } = options;
   const given =
     failed === true ? key !== undefined && ids.length === 0 && force === undefined : ids.length > 0;
   if (!given || (failed === undefined && (key ?? since ?? until) !== undefined)) {
-    throw new FuelError('USAGE', 'name deliveries (with --force where needed), or --failed with --key');
+    throw option.usage('name deliveries (with --force where needed), or --failed with --key');
   }
   requireRange(options);
-  const { engines, clock, author, out } = session;
+  const { engines, writer, out } = session;
   await engines.bind();
   const lane =
     key === undefined ? undefined : { accountId: (await findKey(engines, key)).entry.id, prefix: key };
@@ -173,19 +159,15 @@ async function redeliver(
     out,
     { again: 'run the same command again', names: { unchanged: 'already pending' } },
     ({ endLine: _, ...parts }) => {
-      const work = {
-        writer: { store: engines.store(), clock, author },
-        queue: engines.queue(),
-        ...parts,
-      };
+      const work = { writer: writer(), queue: engines.queue(), ...parts };
       if (lane === undefined) return redeliverByIds(ids, force === true, work);
       return redeliverFailed({ ...lane, sinceMs: since ?? null, untilMs: until ?? null }, work);
     },
   );
 }
 
-function limitOption(value: string): number {
-  const limit = countOption(value);
-  if (limit > MAX_LISTED) throw new InvalidArgumentError(`It must be at most ${MAX_LISTED}.`);
+function readLimit(value: string): number {
+  const limit = option.readCount(value);
+  if (limit > MAX_LISTED) throw option.usage(`It must be at most ${MAX_LISTED}.`);
   return limit;
 }

@@ -1,13 +1,18 @@
 import type { Command } from 'commander';
 import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
+import { openMasterKeys } from '../../../accounts/master-key.ts';
+import { rewrapSecrets } from '../../../accounts/webhook-secrets.ts';
 import { facts } from '../../answers/columns.ts';
+import { readId } from '../../answers/filters.ts';
 import { edgeKeyAnswer, KEY_COLUMNS, keyAnswer } from '../../answers/key.ts';
+import { readPrefix } from '../../answers/names.ts';
 import { issueKey } from '../../keys/issue-key.ts';
-import { addRewrapCommand } from '../accounts/rewrap-command.ts';
 import { addKeyChange } from '../command/change.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { requireStore } from '../command/command-engines.ts';
 import { findAccount, findKey, keyOf, sortedAccounts } from '../command/known-names.ts';
-import { allowListOption, countOption, idOption, onOff, reasonOption } from '../command/options.ts';
+import { longWork } from '../command/long-work.ts';
+import * as option from '../command/options.ts';
 import { webhookOptions } from './webhook-commands.ts';
 
 const DEFAULT_RATE_LIMIT = 60;
@@ -18,59 +23,50 @@ export function addKeyCommands(program: Command): void {
     summary: 'API keys: how customers authenticate',
     example: 'fuel key list --account 7',
   });
-  addIssueCommand(key);
-  addShowingCommands(key);
-  addChangingCommands(key);
-  addRewrapCommand(key);
-}
-
-interface IssueOptions {
-  readonly label?: string;
-  readonly allow?: string[];
-  readonly rateLimit: number;
-  readonly driverMobile?: true;
-  readonly webhookUrl?: string;
-}
-
-function addIssueCommand(key: Command): void {
-  addCommand<IssueOptions>(key, {
+  addCommand(key, {
     usage: 'issue <account>',
     summary: 'issue a key; the key and its webhook secret are shown only once',
     example: 'fuel key issue 7 --label ERP --allow 203.0.113.0/24,2001:db8::7',
-    options: (command) =>
-      command
-        .option('--label <text>', 'what the key is for')
-        .option('--allow <cidrs>', 'addresses it may be used from (needed in production)', allowListOption)
-        .option('--rate-limit <n>', 'requests in 60 seconds', countOption, DEFAULT_RATE_LIMIT)
-        .option('--driver-mobile', "show the drivers' mobile numbers")
-        .option('--webhook-url <url>', 'where transactions are pushed to'),
+    args: [readId],
+    options: ISSUE,
     changes: true,
     work: issue,
   });
+  addShowingCommands(key);
+  addChangingCommands(key);
+  addCommand(key, {
+    usage: 'rewrap',
+    summary: 'encrypt webhook secrets anew under the first key of FUEL_MASTER_KEY, so that the others can go',
+    example: 'FUEL_MASTER_KEY=new,old fuel key rewrap',
+    changes: true,
+    work: rewrap,
+  });
 }
 
+const ISSUE = {
+  label: option.valued('text', 'what the key is for', String),
+  allow: option.valued('cidrs', 'addresses it may be used from (needed in production)', option.readAllowList),
+  rateLimit: option.withDefault(option.count('requests in 60 seconds'), DEFAULT_RATE_LIMIT),
+  driverMobile: option.flag("show the drivers' mobile numbers"),
+  webhookUrl: option.valued('url', 'where transactions are pushed to', String),
+};
+
 async function issue(
-  session: Session,
-  [account = '']: readonly string[],
-  options: IssueOptions,
+  { config, engines, clock, writer, out }: Session,
+  [accountId]: readonly [number],
+  { label, allow, rateLimit, driverMobile, webhookUrl }: option.Values<typeof ISSUE>,
 ): Promise<number> {
-  const { config, engines, clock, author, out } = session;
-  const accountId = idOption(account);
-  const { webhookUrl } = options;
   if (webhookUrl !== undefined) await engines.bind(); // before the master key is read: a lost one must not be replaced
   const webhook = webhookUrl === undefined ? null : webhookOptions(config, clock, webhookUrl);
-  const issued = await issueKey(
-    { store: engines.store(), clock, author },
-    {
-      accountId,
-      environment: config.FUEL_ENVIRONMENT,
-      label: options.label ?? null,
-      allowList: options.allow ?? [],
-      rateLimit: options.rateLimit,
-      driverMobile: options.driverMobile === true,
-      webhook,
-    },
-  );
+  const issued = await issueKey(writer(), {
+    accountId,
+    environment: config.FUEL_ENVIRONMENT,
+    label: label ?? null,
+    allowList: allow ?? [],
+    rateLimit,
+    driverMobile: driverMobile === true,
+    webhook,
+  });
   const document = {
     key: issued.key,
     webhook_secret: issued.webhookSecret,
@@ -88,21 +84,36 @@ async function issue(
 }
 
 function addShowingCommands(key: Command): void {
-  addCommand<ListOptions>(key, {
+  addCommand(key, {
     usage: 'list',
     summary: 'list keys with their webhooks, without secrets, by account and in the order of their issue',
     example: 'fuel key list --edge --json',
-    options: (command) =>
-      command
-        .option('--account <id>', 'keys of this account', idOption)
-        .option('--edge', 'only what an external gateway needs for the edge checks'),
-    work: list,
+    options: {
+      account: option.id('keys of this account'),
+      edge: option.flag('only what an external gateway needs for the edge checks'),
+    },
+    async work({ engines, out }, _, { account: wanted, edge }) {
+      const entries =
+        wanted === undefined
+          ? sortedAccounts(await loadDirectory(engines.store(), engines.directory()))
+          : [await findAccount(engines, wanted)].filter((entry) => entry !== undefined);
+      for (const { id, account, unreadable } of entries) {
+        if (unreadable !== null)
+          out.note(`account ${id} can't be read, and its keys are not listed: ${unreadable.reason}`);
+        for (const key of account?.keys.values() ?? []) {
+          if (edge && out.json) await out.line(edgeKeyAnswer(key), '');
+          else await out.row(KEY_COLUMNS, keyAnswer(id, key));
+        }
+      }
+      return 0;
+    },
   });
   addCommand(key, {
     usage: 'show <prefix>',
     summary: 'show one key, without its secret',
     example: 'fuel key show a1b2c3d4e5',
-    async work({ engines, out }, [prefix = '']) {
+    args: [readPrefix],
+    async work({ engines, out }, [prefix]) {
       const { entry, key: found } = await findKey(engines, prefix);
       const document = keyAnswer(entry.id, found);
       out.answer(document, [facts(KEY_COLUMNS, document)]);
@@ -111,38 +122,12 @@ function addShowingCommands(key: Command): void {
   });
 }
 
-interface ListOptions {
-  readonly account?: number;
-  readonly edge?: true;
-}
-
-/** An account's keys stand in the order in which they were issued. */
-async function list(
-  { engines, out }: Session,
-  _args: readonly string[],
-  { account: wanted, edge }: ListOptions,
-): Promise<number> {
-  const entries =
-    wanted === undefined
-      ? sortedAccounts(await loadDirectory(engines.store(), engines.directory()))
-      : [await findAccount(engines, wanted)].filter((entry) => entry !== undefined);
-  for (const { id, account, unreadable } of entries) {
-    if (unreadable !== null)
-      out.note(`account ${id} can't be read, and its keys are not listed: ${unreadable.reason}`);
-    for (const key of account?.keys.values() ?? []) {
-      if (edge && out.json) await out.line(edgeKeyAnswer(key), '');
-      else await out.row(KEY_COLUMNS, keyAnswer(id, key));
-    }
-  }
-  return 0;
-}
-
 function addChangingCommands(key: Command): void {
-  addKeyChange<{ reason?: string }>(key, {
+  addKeyChange(key, {
     usage: 'off <prefix>',
     summary: 'switch a key off at once: it answers 401 from then on',
     example: 'fuel key off a1b2c3d4e5 --reason "leaked in a public repository" --wait',
-    options: reasonOption,
+    options: { reason: option.reason },
     change: (_, { reason }) => ({ type: 'SwitchKeyOff', reason }),
   });
   addKeyChange(key, {
@@ -155,18 +140,36 @@ function addChangingCommands(key: Command): void {
     usage: 'allow <prefix> <cidrs>',
     summary: 'replace the addresses a key may be used from',
     example: 'fuel key allow a1b2c3d4e5 203.0.113.0/24,198.51.100.7',
-    change: ([cidrs = '']) => ({ type: 'SetKeyAllowList', allowList: allowListOption(cidrs) }),
+    args: [option.readAllowList],
+    change: ([allowList]) => ({ type: 'SetKeyAllowList', allowList }),
   });
   addKeyChange(key, {
     usage: 'rate-limit <prefix> <n>',
     summary: 'set how many requests a key may make in 60 seconds',
     example: 'fuel key rate-limit a1b2c3d4e5 300',
-    change: ([limit = '']) => ({ type: 'SetKeyRateLimit', rateLimit: countOption(limit) }),
+    args: [option.readCount],
+    change: ([rateLimit]) => ({ type: 'SetKeyRateLimit', rateLimit }),
   });
   addKeyChange(key, {
     usage: 'driver-mobile <prefix> <on|off>',
     summary: "show or leave out the drivers' mobile numbers",
     example: 'fuel key driver-mobile a1b2c3d4e5 on',
-    change: ([state = '']) => ({ type: 'SetKeyDriverMobile', enabled: onOff(state) }),
+    args: [option.readOnOff],
+    change: ([enabled]) => ({ type: 'SetKeyDriverMobile', enabled }),
+  });
+}
+
+async function rewrap({ config, engines, writer, out }: Session): Promise<number> {
+  requireStore(config);
+  await engines.bind(); // before the master key is read: a lost one must not be replaced
+  const masterKeys = openMasterKeys(config);
+  const directory = await loadDirectory(engines.store(), engines.directory());
+  return longWork(out, { again: 'run it again' }, async ({ onRefused, ...parts }) => {
+    const onUnreadable = (prefix: string, reason: string): void => onRefused(`key ${prefix}`, reason);
+    const counts = await rewrapSecrets(writer(), { directory, masterKeys, onUnreadable, ...parts });
+    const [first, ...others] = masterKeys.ids();
+    if (counts.rewrapped === 0 && others.length > 0)
+      out.note(`the first key of FUEL_MASTER_KEY, ${first}, encrypts: to change to another, put that first`);
+    return counts;
   });
 }

@@ -1,5 +1,6 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { skipEvent } from '../../../accounts/skip-event.ts';
+import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/process-report.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
@@ -8,22 +9,22 @@ import { retryParked } from '../../../pull/view/operate.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
 import { NOTICES_GROUP } from '../../../push/notices/notifier.ts';
-import { GROUPS, type GroupName } from '../../../service/ops/followers.ts';
+import { GROUPS, type GroupName, roleOf } from '../../../service/ops/followers.ts';
 import { facts } from '../../answers/columns.ts';
+import { readId } from '../../answers/filters.ts';
 import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
 import { addCommand, type Session } from '../command/command.ts';
-import { idOption, nameOption } from '../command/options.ts';
-import { replayWhereConsumed } from '../command/replay.ts';
+import * as option from '../command/options.ts';
 
 type Follower = typeof VIEW_NAME | GroupName;
 
-interface ParkedOptions {
-  readonly follower: Follower;
-}
+const FOLLOWERS: readonly Follower[] = [VIEW_NAME, ...GROUPS.map(({ name }) => name)];
+const follower = option.withDefault(
+  option.choice('name', 'whose, as projection status names them', FOLLOWERS),
+  VIEW_NAME,
+);
 
-interface RetryOptions extends ParkedOptions {
-  readonly all?: true;
-}
+const RETRY = { follower, all: option.flag('every parked event') };
 
 /** What happened to a retry. `null` where the follower, which tries again in its own time, has not said yet. */
 interface Retried {
@@ -32,11 +33,11 @@ interface Retried {
 }
 
 export function addParkedCommands(projection: Command): void {
-  const parked = addCommand<ParkedOptions>(projection, {
+  const parked = addCommand(projection, {
     usage: 'parked',
     summary: 'list the events that a view or another follower of the log could not apply, oldest first',
     example: 'fuel projection parked',
-    options: followerOption,
+    options: { follower },
     async work(session, _, { follower }) {
       for await (const event of parkedOf(session, follower)) {
         await session.out.row(PARKED_COLUMNS, event);
@@ -44,26 +45,28 @@ export function addParkedCommands(projection: Command): void {
       return 0;
     },
   });
-  addCommand<ParkedOptions>(parked, {
+  addCommand(parked, {
     usage: 'show <position>',
     summary: 'show one parked event with its data',
     example: 'fuel projection parked show 1042',
-    options: followerOption,
+    args: [readId],
+    options: { follower },
     work: show,
   });
-  addCommand<RetryOptions>(parked, {
+  addCommand(parked, {
     usage: 'retry [position]',
     summary: 'apply a parked event again (or --all of them)',
     example: 'fuel projection parked retry --all',
-    options: (command) => followerOption(command).option('--all', 'every parked event'),
+    options: RETRY,
     changes: true,
     work: retry,
   });
-  addCommand<{ readonly reason: string }>(parked, {
+  addCommand(parked, {
     usage: 'skip <position>',
     summary: 'do without an event that can never be applied: one that closed its account, or a parked one',
     example: 'fuel projection parked skip 1042 --reason "written by hand, without a name"',
-    options: (command) => command.requiredOption('--reason <reason>', 'why, for the auditors', nameOption),
+    args: [readId],
+    options: { reason: option.required(option.reason) },
     changes: true,
     work: skip,
   });
@@ -72,11 +75,10 @@ export function addParkedCommands(projection: Command): void {
 /** The notices had parked an account's event too, where they met it. */
 async function skip(
   { engines, clock, author, out }: Session,
-  [position = '']: readonly string[],
+  [wanted]: readonly [number],
   { reason }: { readonly reason: string },
 ): Promise<number> {
   await engines.bind();
-  const wanted = idOption(position);
   const parked = await parkedTransactionEvent(engines, wanted);
   const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
   if (parked === undefined) await replayWhereConsumed(engines, NOTICES_GROUP);
@@ -97,15 +99,6 @@ async function parkedTransactionEvent(
   return parked.find(({ event }) => event.position === position)?.event;
 }
 
-function followerOption(command: Command): Command {
-  const names = [VIEW_NAME, ...GROUPS.map(({ name }) => name)];
-  return command.addOption(
-    new Option('--follower <name>', 'whose, as projection status names them')
-      .choices(names)
-      .default(VIEW_NAME),
-  );
-}
-
 async function* parkedOf({ engines, out }: Session, follower: Follower): AsyncGenerator<ParkedAnswer> {
   const subscriptions = engines.subscriptions();
   const parts = { store: engines.store(), view: engines.view(), subscriptions };
@@ -117,11 +110,10 @@ async function* parkedOf({ engines, out }: Session, follower: Follower): AsyncGe
 
 async function show(
   session: Session,
-  [position = '']: readonly string[],
-  { follower }: ParkedOptions,
+  [wanted]: readonly [number],
+  { follower }: { readonly follower: Follower },
 ): Promise<number> {
   const { engines, out } = session;
-  const wanted = idOption(position);
   let event: ParkedAnswer | undefined;
   for await (const candidate of parkedOf(session, follower)) {
     if (candidate.position === wanted) event = candidate;
@@ -136,16 +128,16 @@ async function show(
 async function retry(
   session: Session,
   [position]: readonly string[],
-  { follower, all }: RetryOptions,
+  { follower, all }: option.Values<typeof RETRY>,
 ): Promise<number> {
   const { engines, clock, author, out } = session;
   if ((position === undefined) === (all === undefined)) {
-    throw new FuelError('USAGE', 'name one position or --all');
+    throw option.usage('name one position or --all');
   }
   if (follower !== VIEW_NAME && position !== undefined) {
-    throw new FuelError('USAGE', `${follower} tries all of its parked events again: name --all`);
+    throw option.usage(`${follower} tries all of its parked events again: name --all`);
   }
-  const only = position === undefined ? undefined : idOption(position);
+  const only = position === undefined ? undefined : readId(position);
   await engines.bind();
   const result: Retried =
     follower === VIEW_NAME
@@ -167,6 +159,17 @@ async function replayParked({ engines, clock, author }: Session, group: GroupNam
     await recordOperations(engines.store(), [{ type: 'ParkedRetried', data }], { author, clock });
   }
   return { retried: await subscriptions.replayParked(group), still_parked: null };
+}
+
+/**
+ * Has the consumers of a group handle again what it has parked, so that it keeps nothing that is done with. Where there
+ * are none they do so when they start: EventStoreDB loses what was replayed to nobody when it restarts.
+ */
+export async function replayWhereConsumed(engines: Session['engines'], group: GroupName): Promise<void> {
+  const live = await engines.coordination().live(PROCESS_MAX_AGE_MS);
+  if (!live.some(({ roles }) => roles.includes(roleOf(group)))) return;
+  const subscriptions = engines.subscriptions();
+  if ((await subscriptions.status(group)) !== undefined) await subscriptions.replayParked(group);
 }
 
 function notParked(position: number): FuelError {

@@ -9,10 +9,11 @@ import { openEmbeddedEvents, openEngines } from '../../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
 import { backupDataDir } from '../../backup/backup.ts';
 import type { CopyReport } from '../../copy/copy-store.ts';
-import { addCommand, addNoun, type Output, type Session } from '../command/command.ts';
+import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { hasStore, requireStore } from '../command/command-engines.ts';
-import { nameOption } from '../command/options.ts';
-import { progressLine } from '../command/progress.ts';
+import { progressLine } from '../command/long-work.ts';
+import { actor, reason, required } from '../command/options.ts';
+import type { Output } from '../command/output.ts';
 
 export function addStoreCommands(program: Command): void {
   const store = addNoun(program, {
@@ -25,8 +26,9 @@ export function addStoreCommands(program: Command): void {
     summary:
       'copy the embedded files, consistently, while the service runs; the copy can be used as FUEL_DATA_DIR',
     example: 'fuel store backup /backups/2026-09-03',
+    args: [String],
     ownStoreCheck: true,
-    async work({ config, clock, out }, [dir = '']) {
+    async work({ config, clock, out }, [dir]) {
       if (config.EVENTSTORE_URL !== undefined || config.MONGODB_URL !== undefined) {
         out.note(
           'only the embedded files are copied: engines are backed up by their own tools, see docs/operations/backup.md',
@@ -39,16 +41,13 @@ export function addStoreCommands(program: Command): void {
   });
   addCopyCommand(store);
   addUnmarkCommand(store);
-  addCommand<{ reason: string }>(store, {
+  addCommand(store, {
     usage: 'trust-key',
     summary:
       "accept the present master key as the store's, when the former one is lost for good: webhook secrets under " +
       'that can not be read any more',
     example: 'fuel store trust-key --reason "master.key lost with the disk of node 1"',
-    options: (command) =>
-      command
-        .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
-        .option('--actor <name>', 'who does this (default: the login name)', nameOption),
+    options: { reason: required(reason), actor },
     ownStoreCheck: true,
     async work({ config, engines, clock, author, out }, _args, { reason }) {
       requireStore(config);
@@ -61,15 +60,12 @@ export function addStoreCommands(program: Command): void {
 }
 
 function addUnmarkCommand(store: Command): void {
-  addCommand<{ reason: string }>(store, {
+  addCommand(store, {
     usage: 'unmark',
     summary:
       'use an embedded store again that "fuel store copy" has marked as moved, while nothing uses its copy',
     example: 'fuel store unmark --reason "the cluster was given up before it was used"',
-    options: (command) =>
-      command
-        .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
-        .option('--actor <name>', 'who does this (default: the login name)', nameOption),
+    options: { reason: required(reason), actor },
     ownStoreCheck: true,
     async work({ config, engines, clock, author, out }, _args, { reason }) {
       if (config.EVENTSTORE_URL !== undefined) {
@@ -94,8 +90,7 @@ function addCopyCommand(store: Command): void {
       'copy the embedded events into EventStoreDB (EVENTSTORE_URL) and the delivery log into MongoDB ' +
       '(MONGODB_URL), while nothing runs on either; run it again to continue after an interruption',
     example: 'EVENTSTORE_URL=esdb://node:2113 MONGODB_URL=mongodb://node/?replicaSet=rs0 fuel store copy',
-    options: (command) =>
-      command.option('--actor <name>', 'who does this (default: the login name)', nameOption),
+    options: { actor },
     ownStoreCheck: true,
     work: copy,
   });

@@ -1,23 +1,55 @@
 import { createInterface } from 'node:readline/promises';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
+import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../projections/transactions.ts';
 import { FuelError } from '../../../base/errors.ts';
+import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
 import { embeddedFiles } from '../../../engines/sqlite/embedded-files.ts';
+import { hasPlate, listRecords } from '../../../pull/view/list-records.ts';
+import type { Place } from '../../../pull/view/transactions-view.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
+import { readId } from '../../answers/filters.ts';
+import {
+  findTransaction,
+  isMissing,
+  RECORD_COLUMNS,
+  recordAnswer,
+  seenAt,
+  seenNow,
+  transactionAnswer,
+  transactionSections,
+} from '../../answers/transaction.ts';
 import { eraseTransaction } from '../../erase/erase-transaction.ts';
 import { importTransactions } from '../../import/import-transactions.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
-import { openInput } from '../command/input-file.ts';
-import { longWork } from '../command/long-work.ts';
-import { idOption, nameOption } from '../command/options.ts';
-import { replayWhereConsumed } from '../command/replay.ts';
-import { addListCommand } from './transactions/list.ts';
-import { addShowCommand } from './transactions/show.ts';
+import { deliveryContext } from '../command/deliveries.ts';
+import { accountOf, findAccount, isShown } from '../command/known-names.ts';
+import { longWork, openInput } from '../command/long-work.ts';
+import * as option from '../command/options.ts';
+import { replayWhereConsumed } from './parked-commands.ts';
 
-interface EraseOptions {
-  readonly reason: string;
-  readonly yes?: true;
-  readonly compact?: true;
-}
+const DEFAULT_LIMIT = 50;
+/** After so many records a note says how to read fewer. */
+const MANY_READ = 10_000;
+/** One command reads no more. */
+const MAX_READ = 200_000;
+
+const LIST = {
+  account: option.required(option.id('of this account')),
+  from: option.time('created at or after this time'),
+  to: option.time('created at or before this time'),
+  corporate: option.id('of this corporate'),
+  plate: option.text('text', 'whose number plate contains this, whatever spaces and capitals'),
+  status: option.choice('status', 'of this status', VISIBLE_STATUSES, readStatus),
+  limit: option.withDefault(option.count('at most this many'), DEFAULT_LIMIT),
+  after: option.id('continue after this transaction'),
+};
+type ListOptions = option.Values<typeof LIST>;
+
+const ERASE = {
+  reason: option.required(option.reason),
+  yes: option.flag('do not ask for the id again'),
+  compact: option.flag('rewrite embedded files of any size, which may take minutes'),
+};
 
 export function addTransactionCommands(program: Command): void {
   const transaction = addNoun(program, {
@@ -29,46 +61,147 @@ export function addTransactionCommands(program: Command): void {
     usage: 'import <file>',
     summary: 'record transaction events from a file of JSON lines, or from standard input (-)',
     example: 'fuel transaction import september.jsonl',
+    args: [String],
     changes: true,
     work: importFile,
   });
-  addListCommand(transaction);
-  addShowCommand(transaction);
-  addCommand<EraseOptions>(transaction, {
+  addCommand(transaction, {
+    usage: 'list',
+    summary:
+      "list an account's transactions as customers see them, newest first; not voided or cancelled ones",
+    example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01T00:00:00Z',
+    options: LIST,
+    work: list,
+  });
+  addCommand(transaction, {
+    usage: 'show <id>',
+    summary: 'show what happened to a transaction, whether customers see it, and what was sent of it',
+    example: 'fuel transaction show 501 --at 2026-09-03T12:00:00Z',
+    args: [readId],
+    options: { at: option.time('what customers could see then') },
+    work: (session, [id], { at }) => show(session, id, at),
+  });
+  addCommand(transaction, {
     usage: 'erase <id>',
     summary: "remove a transaction's events for good; its id is never recorded, shown or pushed again",
     example: 'fuel transaction erase 501 --reason "court order 2026/118"',
-    options: (command) =>
-      command
-        .requiredOption('--reason <reason>', 'why, for the auditors', nameOption)
-        .option('--yes', 'do not ask for the id again')
-        .option('--compact', 'rewrite embedded files of any size, which may take minutes'),
+    args: [readId],
+    options: ERASE,
     changes: true,
     work: erase,
   });
 }
 
-function importFile(session: Session, [file = '']: readonly string[]): Promise<number> {
-  const { engines, clock, author, out } = session;
+function importFile({ writer, out }: Session, [file]: readonly [string]): Promise<number> {
   return longWork(out, { again: 'import the same file again' }, async ({ onRefused, ...parts }) =>
     importTransactions({
-      store: engines.store(),
+      ...writer(),
       input: await openInput(file, parts.signal),
-      author,
-      clock,
       onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
       ...parts,
     }),
   );
 }
 
+async function list({ engines, out }: Session, _: readonly string[], options: ListOptions): Promise<number> {
+  const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit } = options;
+  if (from > to) {
+    throw option.usage('--from is after --to: nothing can be between them.');
+  }
+  const view = engines.view();
+  const query = {
+    accountId: account,
+    fromMs: from,
+    toMs: to,
+    statuses: status === undefined ? VISIBLE_STATUSES : [status],
+    corporateIds: corporate === undefined ? undefined : [corporate],
+    after: await placeOf(engines, options),
+  };
+  let read = 0;
+  let printed = 0;
+  // One more than is printed tells nothing: without a filter a page is as long as the list.
+  for await (const record of listRecords(view, query, plate === undefined ? limit : undefined)) {
+    read += 1;
+    if (plate === undefined || hasPlate(record, plate)) {
+      await out.row(RECORD_COLUMNS, recordAnswer(account, record));
+      printed += 1;
+    }
+    if (printed >= limit) return 0;
+    if (read === MANY_READ)
+      out.note(`read ${MANY_READ} records so far: --from, --to or --corporate leave fewer to read`);
+    if (read >= MAX_READ) {
+      out.note(`stopped after ${MAX_READ} records: continue with --after ${record.id}, or ask for less`);
+      return 1;
+    }
+  }
+  if (read === 0) await requireKnownTo(engines, options);
+  return 0;
+}
+
+/** Where the list continues after a transaction. Throws `REFUSED` where it is not in the account's list. */
+async function placeOf(
+  engines: Session['engines'],
+  { account, after }: ListOptions,
+): Promise<Place | undefined> {
+  if (after === undefined) return undefined;
+  const row = await engines.view().find(after);
+  if (row !== undefined && row !== 'hidden' && row.accountId === account) return row;
+  throw new FuelError(
+    'REFUSED',
+    `account ${account} shows no transaction ${after} to continue after: it may be voided since, continue with --to and the time of the last line`,
+  );
+}
+
+/** An account that was never opened is known as long as transactions name it, and so is a corporate. */
+async function requireKnownTo(
+  engines: Session['engines'],
+  { account, corporate }: ListOptions,
+): Promise<void> {
+  const entry = await findAccount(engines, account);
+  if (corporate === undefined || entry?.account?.corporates.has(corporate)) return;
+  if (await isShown(engines, { accountId: account, corporateIds: [corporate] })) return;
+  throw new FuelError(
+    'REFUSED',
+    `account ${account} has no corporate ${corporate}: fuel account show ${account}`,
+  );
+}
+
+function readStatus(text: string): VisibleStatus {
+  const status = VISIBLE_STATUSES.find((known) => known === text);
+  if (status !== undefined) return status;
+  throw option.usage(
+    `It must be ${VISIBLE_STATUSES.join(' or ')}: what was voided or cancelled is not shown to customers, and ` +
+      'stands in fuel audit --type TransactionVoided,TransactionCancelled.',
+  );
+}
+
+async function show(session: Session, id: number, at: number | undefined): Promise<number> {
+  const { engines, clock, out } = session;
+  if (at !== undefined && at > clock.now()) {
+    throw option.usage(`--at ${formatDateTime(at)} is still to come: nobody has seen anything then`);
+  }
+  const parts = { ...deliveryContext(session), view: engines.view(), accountOf: accountOf(session) };
+  const found = await findTransaction(id, parts);
+  const { isErased } = found;
+  if (isMissing(found)) {
+    throw new FuelError('REFUSED', `transaction ${id} ${isErased ? 'was erased' : 'is not known'}`);
+  }
+  if (found.events.length === 0) {
+    const why = isErased ? 'it was erased' : 'it was never recorded';
+    out.note(
+      `no event calls for what is shown of transaction ${id}: ${why}; fuel verify says how to repair that`,
+    );
+  }
+  const seen = at === undefined ? seenNow(found) : await seenAt(found, at, parts);
+  out.answer(transactionAnswer(found, seen), transactionSections(found, seen));
+  return 0;
+}
+
 async function erase(
-  session: Session,
-  [argument = '']: readonly string[],
-  { reason, yes, compact }: EraseOptions,
+  { config, engines, clock, author, out }: Session,
+  [id]: readonly [number],
+  { reason, yes, compact }: option.Values<typeof ERASE>,
 ): Promise<number> {
-  const { config, engines, clock, author, out } = session;
-  const id = idOption(argument);
   if (!yes) await confirmId(id);
   await engines.bind();
   const files = {
@@ -100,7 +233,7 @@ async function erase(
 /** An erasure can't be undone, so a typing error must not cause one. */
 async function confirmId(id: number): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new InvalidArgumentError('An erasure is for good: pass --yes where no terminal can ask.');
+    throw option.usage('An erasure is for good: pass --yes where no terminal can ask.');
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`This is for good. Type the id of the transaction once more: `);

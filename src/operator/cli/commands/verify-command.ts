@@ -20,34 +20,24 @@ import { ViewJudge } from '../../verify/verify-view.ts';
 import { addCommand, type Session } from '../command/command.ts';
 import { deliveryContext } from '../command/deliveries.ts';
 import { requireKnown } from '../command/known-names.ts';
-import { dateTimeOption, idOption } from '../command/options.ts';
-import { progressLine } from '../command/progress.ts';
+import { progressLine } from '../command/long-work.ts';
+import * as option from '../command/options.ts';
 
-interface VerifyOptions {
-  readonly account?: number;
-  readonly since?: number;
-  readonly until?: number;
-  readonly explain?: true;
-  readonly repair?: true;
-  readonly resendUnknown?: true;
-}
+const VERIFY = {
+  account: option.id("this account's transactions"),
+  ...option.sinceUntil('recorded'),
+  explain: option.flag('name each transaction that a key is not owed, and why, on standard error'),
+  repair: option.flag('repair what differs'),
+  resendUnknown: option.flag('with --repair: rebuild a lost delivery log; receivers may get events twice'),
+};
+type VerifyOptions = option.Values<typeof VERIFY>;
 
 export function addVerifyCommand(program: Command): void {
-  addCommand<VerifyOptions>(program, {
+  addCommand(program, {
     usage: 'verify [what]',
     summary: 'check that the view and the deliveries (or one of them) are what the events call for',
     example: 'fuel verify deliveries --account 7 --since 2026-09-01T00:00:00Z --repair',
-    options: (command) =>
-      command
-        .option('--account <id>', "this account's transactions", idOption)
-        .option('--since <time>', 'recorded at or after this time', dateTimeOption)
-        .option('--until <time>', 'recorded at or before this time', dateTimeOption)
-        .option('--explain', 'name each transaction that a key is not owed, and why, on standard error')
-        .option('--repair', 'repair what differs')
-        .option(
-          '--resend-unknown',
-          'with --repair: rebuild a lost delivery log; receivers may get events twice',
-        ),
+    options: VERIFY,
     changes: ({ repair }) => repair === true,
     work: verify,
   });
@@ -55,16 +45,16 @@ export function addVerifyCommand(program: Command): void {
 
 async function verify(session: Session, [what]: readonly string[], options: VerifyOptions): Promise<number> {
   if (what !== undefined && what !== 'view' && what !== 'deliveries') {
-    throw new FuelError('USAGE', `${what} can't be verified: name view, deliveries, or nothing for both`);
+    throw option.usage(`${what} can't be verified: name view, deliveries, or nothing for both`);
   }
   if (options.resendUnknown && !options.repair) {
-    throw new FuelError('USAGE', '--resend-unknown goes with --repair');
+    throw option.usage('--resend-unknown goes with --repair');
   }
   if (options.resendUnknown && what === 'view') {
-    throw new FuelError('USAGE', '--resend-unknown rebuilds the delivery log: name deliveries, or nothing');
+    throw option.usage('--resend-unknown rebuilds the delivery log: name deliveries, or nothing');
   }
   if (options.explain && what === 'view') {
-    throw new FuelError('USAGE', '--explain says why deliveries are not owed: name deliveries, or nothing');
+    throw option.usage('--explain says why deliveries are not owed: name deliveries, or nothing');
   }
   requireRange(options);
   const { engines, out } = session;

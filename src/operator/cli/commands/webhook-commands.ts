@@ -8,13 +8,14 @@ import { createNameLookup } from '../../../push/sender/name-lookup.ts';
 import { resolveName } from '../../../push/targets/resolve-name.ts';
 import { facts } from '../../answers/columns.ts';
 import { outcomeAnswer, outcomeText } from '../../answers/delivery.ts';
+import { readPrefix } from '../../answers/names.ts';
 import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhook.ts';
 import { testWebhook } from '../../deliveries/test-webhook.ts';
 import { setWebhook, type WebhookOptions } from '../../keys/set-webhook.ts';
 import { addKeyChange } from '../command/change.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { findKey, keyOf } from '../command/known-names.ts';
-import { reasonOption } from '../command/options.ts';
+import { reason } from '../command/options.ts';
 
 const BY_OPERATOR = 'switched off by the operator';
 
@@ -28,6 +29,7 @@ export function addWebhookCommands(program: Command): void {
     usage: 'set <prefix> <url>',
     summary: 'set or change the URL; a secret that is generated with it is shown only once',
     example: 'fuel webhook set a1b2c3d4e5 https://erp.example.com/fuel-events',
+    args: [readPrefix, String],
     changes: true,
     work: set,
   });
@@ -36,6 +38,7 @@ export function addWebhookCommands(program: Command): void {
     usage: 'test <prefix>',
     summary: 'send one webhook.test now and show what the receiver answers',
     example: 'fuel webhook test a1b2c3d4e5',
+    args: [readPrefix],
     changes: true,
     work: test,
   });
@@ -43,7 +46,8 @@ export function addWebhookCommands(program: Command): void {
     usage: 'show <prefix>',
     summary: "show a key's webhook, whether it is on, and its failures in a row",
     example: 'fuel webhook show a1b2c3d4e5',
-    async work({ engines, out }, [prefix = '']) {
+    args: [readPrefix],
+    async work({ engines, out }, [prefix]) {
       const { entry, key } = await findKey(engines, prefix);
       const document = webhookAnswer(entry.id, key, await engines.queue().health(prefix));
       out.answer(document, [facts([...WEBHOOK_FACTS, ...HEALTH_FACTS], document)]);
@@ -53,11 +57,11 @@ export function addWebhookCommands(program: Command): void {
 }
 
 function addStateCommands(webhook: Command): void {
-  addKeyChange<{ reason?: string }>(webhook, {
+  addKeyChange(webhook, {
     usage: 'remove <prefix>',
     summary: 'remove the URL: nothing is sent any more, what was pending ends as failed',
     example: 'fuel webhook remove a1b2c3d4e5',
-    options: reasonOption,
+    options: { reason },
     change: (_, { reason }) => ({ type: 'RemoveWebhook', reason }),
     answer,
   });
@@ -69,11 +73,11 @@ function addStateCommands(webhook: Command): void {
     afterwards: ({ engines }, prefix) => engines.queue().resetHealth(prefix),
     answer,
   });
-  addKeyChange<{ reason?: string }>(webhook, {
+  addKeyChange(webhook, {
     usage: 'disable <prefix>',
     summary: 'switch a webhook off: nothing is queued for it until it is enabled',
     example: 'fuel webhook disable a1b2c3d4e5 --reason "receiver is being moved"',
-    options: reasonOption,
+    options: { reason },
     change: async (_, { reason = BY_OPERATOR }, { session, prefix }) => ({
       type: 'DisableWebhook',
       reason,
@@ -87,46 +91,50 @@ async function answer(accountId: number, key: AccountKey, { engines }: Session) 
   return webhookAnswer(accountId, key, await engines.queue().health(key.prefix));
 }
 
-async function set(session: Session, [prefix = '', url = '']: readonly string[]): Promise<number> {
-  const { config, engines, clock, author, out } = session;
-  const store = engines.store();
+async function set(session: Session, [prefix, url]: readonly [string, string]): Promise<number> {
+  const { config, engines, clock, writer, out } = session;
   const accountId = (await findKey(engines, prefix)).entry.id;
-  const ref = { accountId, prefix };
   await engines.bind(); // before the master key is read: a lost one must not be replaced
+  const options = webhookOptions(config, clock, url);
   const { changed, webhookSecret, warning, account } = await setWebhook(
-    { store, clock, author },
-    ref,
-    webhookOptions(config, clock, url),
+    writer(),
+    { accountId, prefix },
+    options,
   );
   const document = await answer(accountId, keyOf(account, prefix), session);
   if (warning !== null) out.note(warning);
   const done = changed ? `set to ${document.url}` : 'nothing to change: it is so already';
-  const secret =
-    webhookSecret === null ? '' : `\nwebhook secret: ${webhookSecret}\nKeep it now: it is never shown again.`;
   const shown = { webhook_secret: webhookSecret, changed, ...document, warning };
-  if (webhookSecret === null) out.result(shown, done);
-  else await out.secret(shown, `${done}${secret}`, lostSecret(prefix, accountId));
+  if (webhookSecret === null) {
+    out.result(shown, done);
+    return 0;
+  }
+  await out.secret(
+    shown,
+    `${done}\nwebhook secret: ${webhookSecret}\nKeep it now: it is never shown again.`,
+    `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost, and a ` +
+      `key's secret is made once: switch the key off (fuel key off ${prefix}) and issue another ` +
+      `(fuel key issue ${accountId} --webhook-url …)`,
+  );
   return 0;
 }
 
-async function test(session: Session, [prefix = '']: readonly string[]): Promise<number> {
-  const { config, engines, clock, author, out } = session;
-  const store = engines.store();
+async function test({ config, engines, writer, out }: Session, [prefix]: readonly [string]): Promise<number> {
   const accountId = (await findKey(engines, prefix)).entry.id;
   await engines.bind();
   // Loaded here, since loading the HTTP client is slow and no other command needs it.
   const { configuredSender } = await import('../../../push/sender/configured-sender.ts');
   const sender = await configuredSender(config);
   try {
-    const parts = { writer: { store, clock, author }, masterKeys: openMasterKeys(config), sender };
+    const parts = { writer: writer(), masterKeys: openMasterKeys(config), sender };
     const { deliveryId, url, outcome, durationMs } = await testWebhook(parts, { accountId, prefix });
     const duration = Math.round(durationMs);
     const answer = outcomeAnswer(outcome);
-    const document = { delivery_id: deliveryId, url, ...answer, duration_ms: duration };
     const verdict = outcome.ok ? 'the test succeeded' : 'the test failed';
+    const body = answer.body ? `\n  ${printableLine(answer.body)}` : '';
     out.result(
-      document,
-      `${verdict} after ${duration} ms: ${url} ${outcomeText(answer)}${answer.body ? `\n  ${printableLine(answer.body)}` : ''}`,
+      { delivery_id: deliveryId, url, ...answer, duration_ms: duration },
+      `${verdict} after ${duration} ms: ${url} ${outcomeText(answer)}${body}`,
     );
     return outcome.ok ? 0 : 1;
   } finally {
@@ -142,12 +150,4 @@ export function webhookOptions(config: Config, clock: Clock, url: string): Webho
     masterKeys: openMasterKeys(config),
     names: createNameLookup({ resolve: resolveName, clock }),
   };
-}
-
-function lostSecret(prefix: string, accountId: number): string {
-  return (
-    `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost, and a ` +
-    `key's secret is made once: switch the key off (fuel key off ${prefix}) and issue another ` +
-    `(fuel key issue ${accountId} --webhook-url …)`
-  );
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
-import { output } from '../../../../src/operator/cli/command/command.ts';
+import { output } from '../../../../src/operator/cli/command/output.ts';
 import { commandLine } from '../../../support/service/command-line.ts';
 
 afterEach(() => void vi.restoreAllMocks());

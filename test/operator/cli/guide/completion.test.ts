@@ -179,6 +179,18 @@ describe('fuel help', () => {
   });
 });
 
+describe('an option that is not known', () => {
+  test.each([
+    [['account', 'list', '--jsn'], '(Did you mean --json?)'],
+    [['account', 'apply', 'x', '--dryrun'], '(Did you mean --dry-run?)'],
+    [['projection', 'rebuild', 'transactions', '--join'], undefined],
+    [['projection', 'rebuild', 'transactions', '--workers', '4'], undefined],
+  ])('is answered with one of a near name, if there is any: fuel %j', async (args, suggestion) => {
+    const { code, stderr } = await runInProcess(args);
+    expect([code, stderr.split('\n')[1] || undefined]).toEqual([2, suggestion]);
+  });
+});
+
 function everyCommand(command: Command): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { progressLine } from '../../../../src/operator/cli/command/progress.ts';
+import { progressLine } from '../../../../src/operator/cli/command/long-work.ts';
 
 /** What a progress line writes to a standard error that is a terminal, or is none. */
 function written({ isTTY }: { readonly isTTY: boolean }): {

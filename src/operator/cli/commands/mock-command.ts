@@ -1,34 +1,46 @@
 import { once } from 'node:events';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { Mock } from '../../../customers/mock/mock.ts';
 import { KINDS } from '../../../customers/mock/mock-webhooks.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
-import { abortOnInterrupt, type Output, output } from '../command/command.ts';
-import { idOption } from '../command/options.ts';
+import { readId } from '../../answers/filters.ts';
+import { addLeaf } from '../command/command.ts';
+import * as option from '../command/options.ts';
+import { abortOnInterrupt, type Output, output } from '../command/output.ts';
 
+const DEFAULT_SEED = 1;
 const DEFAULT_PORT = 8450;
 const MAX_PORT = 65_534; // the next one is the control listener's
 
 export function addMockCommand(program: Command): void {
-  program
-    .command('mock')
-    .description("serve the API on generated data, for a customer's own tests; it sends webhooks on demand")
-    .option('--seed <n>', 'the same seed gives the same transactions, key and secret', idOption, 1)
-    .option(
-      '--port <n>',
-      'where the API listens; the next one takes the requests for webhooks; 0: any',
-      portOption,
-      DEFAULT_PORT,
-    )
-    .option('--json', 'print one JSON document and nothing else')
-    .addHelpText('after', '\nExample:\n  fuel mock --seed 7 --port 8450')
-    .action(async ({ json, ...options }: { json?: true; seed: number; port: number }) => {
-      process.exitCode = await serveMock(options, output(json === true));
-    });
+  addLeaf(program, {
+    usage: 'mock',
+    summary: "serve the API on generated data, for a customer's own tests; it sends webhooks on demand",
+    example: 'fuel mock --seed 7 --port 8450',
+    options: {
+      seed: option.withDefault(
+        option.valued('n', 'the same seed gives the same transactions, key and secret', readId),
+        DEFAULT_SEED,
+      ),
+      port: option.withDefault(
+        option.valued(
+          'n',
+          'where the API listens; the next one takes the requests for webhooks; 0: any',
+          readPort,
+        ),
+        DEFAULT_PORT,
+      ),
+      json: option.json,
+    },
+    run: (_, { json, ...options }) => serveMock(options, output(json === true)),
+  });
 }
 
 /** Runs until SIGTERM or SIGINT (exit 0), or until a part fails. */
-async function serveMock(options: { seed: number; port: number }, out: Output): Promise<number> {
+async function serveMock(
+  options: { readonly seed: number; readonly port: number },
+  out: Output,
+): Promise<number> {
   const signal = abortOnInterrupt();
   const { startMock } = await import('../../../customers/mock/mock.ts'); // loads the servers, which no other command needs
   const mock = await startMock(options);
@@ -72,8 +84,8 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
   out.result(document, text.join('\n'));
 }
 
-function portOption(text: string): number {
-  const port = idOption(text);
-  if (port > MAX_PORT) throw new InvalidArgumentError(`It must be at most ${MAX_PORT}.`);
+function readPort(text: string): number {
+  const port = readId(text);
+  if (port > MAX_PORT) throw option.usage(`It must be at most ${MAX_PORT}.`);
   return port;
 }

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { type Command, Option } from 'commander';
+import { systemClock } from '../../../base/clock.ts';
+import {
+  type Config,
+  invalidConfig,
+  loadConfig,
+  ROLES,
+  type Role,
+  showConfig,
+  type UnknownSetting,
+  unknownSettings,
+} from '../../../base/config/config.ts';
+import { createLog } from '../../../base/log.ts';
+import { printableLine } from '../../../base/printable.ts';
+import { addLeaf, addNoun } from '../command/command.ts';
+import { json, type OptionOf, usage } from '../command/options.ts';
+import { abortOnInterrupt, output } from '../command/output.ts';
+
+export function addServeCommand(program: Command): void {
+  const role: OptionOf<readonly Role[]> = {
+    make: (name) =>
+      new Option(`${name} <role>`, 'repeat it for several').choices(ROLES).argParser(collectRole).default([]),
+  };
+  addLeaf(program, {
+    usage: 'serve',
+    summary: 'run the service: all of its roles, or those named',
+    example: 'fuel serve --role api --role projector',
+    options: { role },
+    run: (_, { role }) => serve(role.length === 0 ? ROLES : role),
+  });
+}
+
+function collectRole(text: string, before: readonly Role[]): Role[] {
+  const role = ROLES.find((candidate) => candidate === text);
+  if (role === undefined) throw usage(`there is no role ${text}: the roles are ${ROLES.join(', ')}`);
+  return [...before, role];
+}
+
+/** Runs until SIGTERM or SIGINT (exit 0), or until a role fails (exit 1). */
+async function serve(roles: readonly Role[]): Promise<number> {
+  const config = loadConfig(process.env, 'serve', roles);
+  // Loaded here: loading the servers takes longer than most commands run.
+  const { startProcess } = await import('../../serve/start-process.ts');
+  const faults = await faultsOfNamed(config);
+  if (faults.length > 0) throw invalidConfig(faults);
+  const log = createLog(config.FUEL_LOG_LEVEL);
+  for (const unknown of unknownSettings(process.env)) log.warn(unknown, unknownText(unknown));
+  const signal = abortOnInterrupt();
+  const asked = once(signal, 'abort').then(() => 'asked' as const);
+  const service = await startProcess({ config, roles, log, clock: systemClock, signal }).catch((error) => {
+    if (error !== signal.reason) throw error;
+    return undefined;
+  });
+  if (service === undefined) {
+    log.info('stopped while it waited for an engine');
+    return 0;
+  }
+  const ending = await Promise.race([asked, service.failed.catch((error: unknown) => ({ error }))]);
+  if (ending !== 'asked') log.fatal({ err: ending.error }, 'a role failed; the service stops');
+  else log.info('asked to stop');
+  const isInOrder = await service.stop().then(
+    () => true,
+    () => false, // each failure is logged by its part
+  );
+  log.info('stopped');
+  return ending === 'asked' && isInOrder ? 0 : 1;
+}
+
+/** `fuel config show` works with an invalid configuration: it is how an operator finds the fault. */
+export function addConfigCommands(program: Command): void {
+  const config = addNoun(program, {
+    name: 'config',
+    summary: 'the settings this process would run with',
+    example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
+  });
+  addLeaf(config, {
+    usage: 'show',
+    summary: 'show every setting, its source and what is wrong with it; secrets are masked',
+    example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
+    options: { json },
+    async run(_, { json }) {
+      const { settings, faults: ofSettings } = showConfig(process.env);
+      const faults =
+        ofSettings.length > 0 ? ofSettings : await faultsOfNamed(loadConfig(process.env, 'serve'));
+      const unknown = unknownSettings(process.env);
+      const width = settings.reduce((most, { name }) => Math.max(most, name.length), 0);
+      const lines = settings.map((setting) => {
+        const fault = setting.fault === null ? '' : '  <- not valid';
+        return `${setting.name.padEnd(width)}  ${printableLine(setting.value ?? '(none)')}  [${setting.source}]${fault}`;
+      });
+      const verdict =
+        faults.length === 0 ? ['valid for fuel serve'] : ['not valid for fuel serve:', ...faults];
+      const document = { valid: faults.length === 0, settings, faults, unknown };
+      const text = [...lines, '', ...unknown.map(unknownText), ...verdict].join('\n');
+      output(json === true).result(document, text);
+      return faults.length === 0 ? 0 : 1;
+    },
+  });
+}
+
+/** Loaded here, since only `serve` and `config show` read certificates, and connection strings without a use. */
+async function faultsOfNamed(config: Config): Promise<string[]> {
+  const files = await import('../../serve/config-files.ts');
+  return files.faultsOfNamed(config);
+}
+
+function unknownText({ name, resembles }: UnknownSetting): string {
+  return `${name} is no setting${resembles === null ? '' : `: did you mean ${resembles}?`}`;
+}
+
+/** `fuel doctor` works with an invalid configuration and unreachable engines: it is how an operator finds the fault. */
+export function addDoctorCommand(program: Command): void {
+  addLeaf(program, {
+    usage: 'doctor',
+    summary: 'check everything that the service depends on, and say what is wrong and what to do',
+    example: 'fuel doctor',
+    options: { json },
+    async run(_, { json }) {
+      const { examine } = await import('../../checks/doctor.ts'); // loads much that no other command needs
+      const out = output(json === true);
+      const results = await examine(process.env, systemClock);
+      const width = results.reduce((most, { check }) => Math.max(most, check.length), 0);
+      for (const result of results.toSorted((a, b) => Number(a.ok) - Number(b.ok))) {
+        const { check, ok, detail, do: remedy } = result;
+        const line = printableLine(`${ok ? 'ok   ' : 'WRONG'}  ${check.padEnd(width)}  ${detail}`);
+        const todo = remedy === null ? '' : `\n       ${''.padEnd(width)}  do: ${printableLine(remedy)}`;
+        out.result(result, line + todo);
+      }
+      return results.every(({ ok }) => ok) ? 0 : 1;
+    },
+  });
+}
