@@ -2,17 +2,15 @@ import { Directory } from '../../../projections/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { OperationsEvent } from '../../domain/operations-events.ts';
-import { isWithdrawalType, transactionStream } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
-import { readInParts } from '../../event-store/reads.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import type { DeliveryQueue, NewDelivery } from '../../push/queue/delivery-queue.ts';
 import { decideStreams } from './owed-deliveries.ts';
-import { hasSameOwner, type OwedDeliveryId } from './verify-deliveries.ts';
+import { isSame, type OwedDeliveryId } from './verify-deliveries.ts';
 
 const BATCH = 200;
 
@@ -26,25 +24,33 @@ export interface RepairOptions {
   readonly onProgress?: (stored: number) => void;
 }
 
+/** How many deliveries were stored, and how many of them will be sent. */
+export interface RepairedDeliveries {
+  readonly stored: number;
+  readonly sent: number;
+}
+
 /**
  * Stores deliveries that are missing, due at once; those of transactions that were voided or cancelled are
  * stored as withdrawn. With `newLog` the log replaces the one that was lost. Both are recorded last, so that an
- * interrupted repair can be repeated. Returns how many were stored: none for a transaction that was erased since.
+ * interrupted repair can be repeated. None is stored for a transaction that was erased since.
  */
 export async function repairDeliveries(
   missing: readonly OwedDeliveryId[],
   { newLog }: { readonly newLog: boolean },
   { onProgress, ...options }: RepairOptions,
-): Promise<number> {
+): Promise<RepairedDeliveries> {
   const { store, queue, clock, author } = options;
   const history = new AccountHistory({ store, directory: new Directory() });
-  let stored = 0;
+  let [stored, sent] = [0, 0];
   for (let at = 0; at < missing.length; at += BATCH) {
     const { owed, withdrawn } = await owedAmong(missing.slice(at, at + BATCH), { ...options, history });
     for (const id of withdrawn) await queue.withdraw(id, clock.now());
     for (const batch of batchesOf(owed, { most: BATCH, bytesOf: ({ record }) => jsonBytes(record) })) {
       await queue.enqueue(batch);
-      stored += await countStored(batch, queue);
+      const found = await storedOf(batch, queue);
+      stored += found.length;
+      sent += found.filter(({ transactionId }) => !withdrawn.has(transactionId)).length;
       onProgress?.(stored);
     }
   }
@@ -58,36 +64,17 @@ export async function repairDeliveries(
     events.push({ type: 'AgreementRepaired', data: { what: 'deliveries', repaired: stored } });
   }
   if (events.length > 0) await recordOperations(store, events, { author, clock });
-  return stored;
+  return { stored, sent };
 }
 
 /** Not those whose id another row of the log has taken. */
-async function countStored(batch: readonly NewDelivery[], queue: DeliveryQueue): Promise<number> {
+async function storedOf(batch: readonly NewDelivery[], queue: DeliveryQueue): Promise<NewDelivery[]> {
   const logged = await queue.ofTransactions([...new Set(batch.map(({ transactionId }) => transactionId))]);
   const byId = new Map(logged.map((delivery) => [delivery.id, delivery]));
   return batch.filter((delivery) => {
     const found = byId.get(delivery.id);
-    return found !== undefined && hasSameOwner(found, delivery);
-  }).length;
-}
-
-/**
- * Those of the transactions that were voided or cancelled. Their streams say so, since a lost log has lost its
- * withdrawals too.
- */
-export async function withdrawnAmong(
-  deliveries: readonly Pick<OwedDeliveryId, 'transactionId'>[],
-  store: EventStore,
-): Promise<ReadonlySet<number>> {
-  const idOf = new Map(
-    deliveries.map(({ transactionId }) => [transactionStream(transactionId), transactionId]),
-  );
-  const withdrawn = new Set<number>();
-  for await (const [stream, history] of readInParts(store, [...idOf.keys()])) {
-    const id = idOf.get(stream);
-    if (id !== undefined && history.some(({ type }) => isWithdrawalType(type))) withdrawn.add(id);
-  }
-  return withdrawn;
+    return found !== undefined && isSame(found, delivery);
+  });
 }
 
 /** The deliveries themselves, decided once more, and the transactions among them that were withdrawn. */

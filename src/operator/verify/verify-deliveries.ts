@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeliveryDecision } from '../../../projections/deliveries.ts';
 import { Directory } from '../../../projections/directory.ts';
+import type { TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
 import { isRecordingType, transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
@@ -49,12 +50,6 @@ export interface OwedDeliveryId {
   readonly accountId: number;
 }
 
-/** What a transaction is owed: the keys' prefixes by the ids of the deliveries. */
-interface OwedOf {
-  readonly accountId: number;
-  readonly prefixes: Map<string, string>;
-}
-
 export interface DeliveryAgreement {
   readonly owed: number;
   /** How many of those owed are in each state in the log. */
@@ -69,15 +64,16 @@ export interface DeliveryAgreement {
   readonly notJudged: number;
 }
 
-export interface DeliveryFindings extends DeliveryAgreement {
+export interface DeliveryFindings extends Omit<DeliveryAgreement, 'missing' | 'surplus'> {
   readonly known: Float64Array;
+  readonly suspects: readonly number[];
 }
 
 /**
  * Compares the delivery log with what the events call for, as the fan-out decides it, block by block of the log of
- * events: one bulk read of the deliveries for each block. What is missing is looked for once more at the end, after a
- * second, since the fan-out follows the log. At the end the delivery log is searched for transactions that no event
- * calls for. In memory are the ids alone, eight bytes each.
+ * events: one bulk read of the deliveries for each block. At the end the delivery log is searched for transactions that
+ * no event calls for; after a second, since the fan-out follows the log, these and those that differed are compared once
+ * more, by their streams. In memory are the ids alone, eight bytes each.
  */
 export class DeliveryJudge implements Judge {
   readonly #options: DeliveryJudgeOptions;
@@ -85,35 +81,28 @@ export class DeliveryJudge implements Judge {
   readonly #floorMs: number;
   /** Transactions whose deliveries were judged with a block, or are not to be. */
   readonly #known = new IdSet();
+  readonly #suspects = new Set<number>();
   readonly #states = { pending: 0, held: 0, delivered: 0, failed: 0, withdrawn: 0 };
   readonly #notOwed = new Map<string, number>();
-  readonly #missing: OwedDeliveryId[] = [];
-  readonly #surplus: LoggedDelivery[] = [];
   readonly #damaged: DamagedStreams;
   #owed = 0;
   #notJudged = 0;
-  #seen = 0;
 
   constructor(options: DeliveryJudgeOptions) {
     this.#options = options;
     const { store, clock, environment, retentionMs, logStartedAtMs } = options;
     this.#damaged = new DamagedStreams(options.damage);
-    this.#floorMs = Math.max(clock.now() - retentionMs, logStartedAtMs);
+    const nowMs = clock.now(); // one moment for all decisions, however long the log is read
+    this.#floorMs = Math.max(nowMs - retentionMs, logStartedAtMs);
     const history = new AccountHistory({ store, directory: new Directory() });
-    this.#context = { history, clock, environment, retentionMs };
-  }
-
-  /** Transactions judged so far. */
-  get seen(): number {
-    return this.#seen;
+    this.#context = { history, clock: { now: () => nowMs }, environment, retentionMs };
   }
 
   async judge(block: readonly ProjectedEvent[]): Promise<void> {
-    const owedOf = new Map<number, OwedOf>();
+    const owedOf = new Map<number, readonly OwedDeliveryId[]>();
     for (const { event, projected } of block) {
       const id = transactionIdOf(event.stream);
       if (id === undefined || !this.#isJudged(event, id)) continue;
-      this.#seen += 1;
       // Nearly all events are the first of their stream: a call less for each.
       const isFirst = event.revision === 0 && 'change' in projected;
       const classified = isFirst ? projected : await classify(event, projected, this.#options.store);
@@ -124,45 +113,63 @@ export class DeliveryJudge implements Judge {
         ? DAMAGED
         : await decideAsOf(event, row, this.#context);
       if ('unreadable' in decision) this.#notJudged += 1;
-      else owedOf.set(id, { accountId: row.accountId, prefixes: this.#count(id, decision) });
+      else owedOf.set(id, this.#count(row, decision));
     }
     if (owedOf.size === 0) return;
-    for (const delivery of await this.#options.queue.ofTransactions([...owedOf.keys()])) {
-      const owed = owedOf.get(delivery.transactionId);
-      if (isOwed(delivery, owed)) {
-        owed?.prefixes.delete(delivery.id);
-        this.#states[delivery.state] += 1;
-      } else if (this.#isJudgedDelivery(delivery)) this.#surplus.push(delivery);
-    }
-    for (const [transactionId, { accountId, prefixes }] of owedOf) {
-      for (const [id, prefix] of prefixes) this.#missing.push({ id, prefix, transactionId, accountId });
+    const logged = await this.#logged([...owedOf.keys()]);
+    for (const [id, owed] of owedOf) {
+      const { found, missing, surplus } = this.#compare(owed, logged.get(id));
+      if (missing.length + surplus.length > 0) this.#suspects.add(id);
+      else for (const { state } of found) this.#states[state] += 1;
     }
   }
 
   /** What it found so far, for another judge to take over: another thread's, which has judged other blocks. */
   findings(): DeliveryFindings {
-    const [owed, states, surplus] = [this.#owed, this.#states, this.#surplus];
-    const found = { owed, states, missing: this.#missing, surplus };
-    return { ...found, notOwed: this.#notOwed, notJudged: this.#notJudged, known: this.#known.values() };
+    const { owed, states, notOwed, notJudged } = this.#counts();
+    return { owed, states, notOwed, notJudged, known: this.#known.values(), suspects: [...this.#suspects] };
   }
 
-  takeOver({ owed, states, missing, surplus, notOwed, notJudged, known }: DeliveryFindings): void {
+  takeOver({ owed, states, notOwed, notJudged, known, suspects }: DeliveryFindings): void {
     this.#owed += owed;
     for (const [state, count] of Object.entries(states)) this.#states[state as DeliveryState] += count;
-    for (const delivery of missing) this.#missing.push(delivery);
-    for (const delivery of surplus) this.#surplus.push(delivery);
     for (const [reason, count] of notOwed)
       this.#notOwed.set(reason, (this.#notOwed.get(reason) ?? 0) + count);
     this.#notJudged += notJudged;
     this.#known.addAll(known);
+    for (const id of suspects) this.#suspects.add(id);
   }
 
-  /** Once the log was read. */
+  /** Once the log was read. Transactions that were erased since, or can't be read any more, are left out. */
   async finish(): Promise<DeliveryAgreement> {
-    for await (const deliveries of this.#unknownDeliveries()) await this.#judgeUnknown(deliveries);
-    const missing = await this.#stillMissing();
-    const [owed, states, surplus] = [this.#owed, this.#states, this.#surplus];
-    return { owed, states, missing, surplus, notOwed: this.#notOwed, notJudged: this.#notJudged };
+    const { store, settleMs } = this.#options;
+    for await (const ids of this.#unknownTransactions()) for (const id of ids) this.#suspects.add(id);
+    if (this.#suspects.size > 0) await sleep(settleMs ?? SETTLE_MS);
+    const differing: { missing: OwedDeliveryId[]; surplus: LoggedDelivery[] } = { missing: [], surplus: [] };
+    const suspects = [...this.#suspects];
+    for (let at = 0; at < suspects.length; at += PART) {
+      const part = suspects.slice(at, at + PART);
+      const logged = await this.#logged(part);
+      for await (const { transactionId: id, decision } of decideStreams(part, { store, ...this.#context })) {
+        if (decision === 'erased' || decision === 'unreadable') continue;
+        const { found, missing, surplus } = this.#compare(decision, logged.get(id));
+        for (const delivery of surplus) differing.surplus.push(delivery);
+        if (!this.#known.has(id)) continue; // it was recorded since the log was read
+        for (const { id: delivery, prefix, accountId } of missing)
+          differing.missing.push({ id: delivery, prefix, transactionId: id, accountId });
+        for (const { state } of found) this.#states[state] += 1;
+      }
+    }
+    return { ...this.#counts(), ...differing };
+  }
+
+  #counts() {
+    return {
+      owed: this.#owed,
+      states: this.#states,
+      notOwed: this.#notOwed,
+      notJudged: this.#notJudged,
+    };
   }
 
   #isJudged(event: RecordedEvent, id: number): boolean {
@@ -185,87 +192,59 @@ export class DeliveryJudge implements Judge {
     return atMs >= this.#floorMs && isInRange(atMs, this.#options);
   }
 
-  /** Counts a decision; returns the keys that are owed a delivery, by its id. */
-  #count(transactionId: number, { owed, notSent }: DeliveryDecision): Map<string, string> {
+  /** Counts a decision; returns the deliveries that are owed. */
+  #count({ id: transactionId, accountId }: TransactionRow, decision: DeliveryDecision): OwedDeliveryId[] {
+    const { owed, notSent } = decision;
     this.#owed += owed.length;
     for (const { key, reason } of notSent) {
       this.#notOwed.set(reason, (this.#notOwed.get(reason) ?? 0) + 1);
       this.#options.onNotOwed?.(transactionId, key, reason);
     }
-    return new Map(owed.map(({ prefix }) => [deliveryId(prefix, transactionId), prefix]));
+    return owed.map(({ prefix }) => ({
+      id: deliveryId(prefix, transactionId),
+      ...{ prefix, transactionId, accountId },
+    }));
   }
 
-  async #stillMissing(): Promise<OwedDeliveryId[]> {
-    if (this.#missing.length === 0) return [];
-    await sleep(this.#options.settleMs ?? SETTLE_MS);
-    const still: OwedDeliveryId[] = [];
-    for (let at = 0; at < this.#missing.length; at += PART) {
-      const part = this.#missing.slice(at, at + PART);
-      const ids = new Set(part.map(({ transactionId }) => transactionId));
-      const logged = await this.#options.queue.ofTransactions([...ids]);
-      const byId = new Map(logged.map((delivery) => [delivery.id, delivery]));
-      for (const owed of part) {
-        const found = byId.get(owed.id);
-        if (found === undefined || !hasSameOwner(found, owed)) still.push(owed);
-        else this.#states[found.state] += 1;
-      }
-    }
-    return still;
+  async #logged(transactionIds: readonly number[]): Promise<ReadonlyMap<number, LoggedDelivery[]>> {
+    const logged = await this.#options.queue.ofTransactions(transactionIds);
+    return Map.groupBy(logged, ({ transactionId }) => transactionId);
   }
 
-  /** The deliveries that are judged, of transactions that are not known. */
-  async *#unknownDeliveries(): AsyncGenerator<readonly LoggedDelivery[]> {
+  /** What one transaction is owed with what the log has of it. */
+  #compare(owed: readonly OwedDeliveryId[], logged: readonly LoggedDelivery[] = []) {
+    const isOwed = (delivery: LoggedDelivery): boolean => owed.some((each) => isSame(each, delivery));
+    return {
+      found: logged.filter(isOwed),
+      missing: owed.filter((each) => !logged.some((delivery) => isSame(each, delivery))),
+      surplus: logged.filter((delivery) => !isOwed(delivery) && this.#isJudgedDelivery(delivery)),
+    };
+  }
+
+  /** Those with deliveries that may be judged. */
+  async *#unknownTransactions(): AsyncGenerator<readonly number[]> {
     const { queue, accountId, sinceMs } = this.#options;
     if (accountId !== undefined || sinceMs !== undefined) {
       for await (const page of pagesOf(queue, { accountId, sinceMs })) {
-        yield page.filter((each) => !this.#known.has(each.transactionId) && this.#isJudgedDelivery(each));
+        const ids = page.filter((each) => this.#isJudgedDelivery(each)).map((each) => each.transactionId);
+        yield ids.filter((id) => !this.#known.has(id));
       }
       return;
     }
-    let after = -1;
-    for (;;) {
-      const ids = await queue.transactionsAfter(after, IDS);
-      if (ids.length === 0) return;
-      after = ids.at(-1) ?? after;
-      const unknown = ids.filter((id) => !this.#known.has(id));
-      for (let at = 0; at < unknown.length; at += PART) {
-        const deliveries = await queue.ofTransactions(unknown.slice(at, at + PART));
-        yield deliveries.filter((delivery) => this.#isJudgedDelivery(delivery));
-      }
-    }
-  }
-
-  /**
-   * Deliveries of transactions that were recorded since the log was read are right if those are owed, and all those of
-   * a transaction that was erased since.
-   */
-  async #judgeUnknown(deliveries: readonly LoggedDelivery[]): Promise<void> {
-    if (deliveries.length === 0) return;
-    const { store } = this.#options;
-    const byTransaction = Map.groupBy(deliveries, ({ transactionId }) => transactionId);
-    const decided = decideStreams([...byTransaction.keys()], { store, ...this.#context });
-    for await (const { transactionId, decision } of decided) {
-      if (decision === 'erased' || decision === 'unreadable') continue;
-      const owed = new Map(decision.map((delivery) => [delivery.id, delivery]));
-      for (const delivery of byTransaction.get(transactionId) ?? []) {
-        const found = owed.get(delivery.id);
-        if (found === undefined || !hasSameOwner(delivery, found)) this.#surplus.push(delivery);
-      }
+    let ids = await queue.transactionsAfter(-1, IDS);
+    for (let last = ids.at(-1); last !== undefined; last = ids.at(-1)) {
+      yield ids.filter((id) => !this.#known.has(id));
+      ids = await queue.transactionsAfter(last, IDS);
     }
   }
 }
 
 /** One with the id of an owed one, but of another key or account, is another one: it was changed in the store. */
-function isOwed({ id, prefix, accountId }: LoggedDelivery, owed: OwedOf | undefined): boolean {
-  return owed?.prefixes.get(id) === prefix && owed.accountId === accountId;
-}
-
-/** Whether both are of the same key of the same account. */
-export function hasSameOwner(
-  a: Pick<LoggedDelivery, 'prefix' | 'accountId'>,
-  b: Pick<LoggedDelivery, 'prefix' | 'accountId'>,
+export function isSame(
+  a: Omit<OwedDeliveryId, 'transactionId'>,
+  b: Omit<OwedDeliveryId, 'transactionId'>,
 ): boolean {
-  return a.prefix === b.prefix && a.accountId === b.accountId;
+  return a.id === b.id && a.prefix === b.prefix && a.accountId === b.accountId;
 }
 
 async function* pagesOf(

@@ -62,9 +62,9 @@ export async function verifyLastDays(options: VerifyLastDaysOptions): Promise<Re
   const remaining = await repairView(differences, options);
   const agreement = await deliveries?.finish();
   const missing = agreement?.missing ?? [];
-  const stored =
+  const { stored } =
     missing.length === 0
-      ? 0
+      ? { stored: 0 }
       : await repairDeliveries(missing, { newLog: false }, { ...options, queue: options.queue() });
   const repaired = { view: differences.length - remaining.length, deliveries: stored };
   // What was sent too often is in the world: no surplus is ever repaired.

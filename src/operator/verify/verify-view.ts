@@ -71,10 +71,6 @@ export class ViewJudge implements Judge {
     this.#damaged = new DamagedStreams(options.damage);
   }
 
-  get checked(): number {
-    return this.#checked;
-  }
-
   async judge(block: readonly ProjectedEvent[]): Promise<void> {
     const { whole, partial } = this.#streamsOf(block);
     const found = await this.#options.view.findMany([...whole.keys()]);

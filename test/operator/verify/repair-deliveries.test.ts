@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { withdrawnAmong } from '../../../src/operator/verify/repair-deliveries.ts';
 import { readStartedLog } from '../../../src/push/delivery-log.ts';
-import { onKey } from '../../support/accounts/account-samples.ts';
 import { range, startVerifying } from '../../support/agreement/verifying.ts';
 import { countByState, listed } from '../../support/deliveries/listed.ts';
 import { cancelled, voided } from '../../support/transactions/e2e-samples.ts';
@@ -48,19 +46,6 @@ describe('repairing deliveries', () => {
     const { repair, store } = await startVerifying();
     await repair([]);
     expect(await store.readStream('operations')).toEqual([]);
-  });
-
-  test('knows which of many transactions were voided or cancelled', async () => {
-    const { confirm, append, owed, store, account } = await startVerifying();
-    await account(onKey('KeySwitchedOff'));
-    for (const id of [1, 205, 401, 402]) await confirm(id);
-    await append('transaction-205', voided(205));
-    await append('transaction-401', cancelled(401));
-    const among = await withdrawnAmong(
-      range(410).map((n) => owed(n)),
-      store,
-    );
-    expect([...among].sort()).toEqual([205, 401]);
   });
 
   test('repairs a voided transaction as withdrawn: it is never sent', async () => {

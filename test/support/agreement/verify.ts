@@ -16,15 +16,13 @@ export type VerifyViewOptions = ViewJudgeOptions & ReadLogOptions;
 /** Compares the delivery log with what the events call for. Changes nothing. */
 export async function verifyDeliveries(options: VerifyDeliveriesOptions): Promise<DeliveryAgreement> {
   const judge = new DeliveryJudge(options);
-  const onProgress = (): void => options.onProgress?.(judge.seen);
-  await readLog([judge], { ...options, onProgress });
+  await readLog([judge], options);
   return judge.finish();
 }
 
 /** Compares the view with what the events render to. */
 export async function verifyView(options: VerifyViewOptions): Promise<ViewAgreement> {
   const judge = new ViewJudge(options);
-  const onProgress = (): void => options.onProgress?.(judge.checked);
-  await readLog([judge], { ...options, onProgress });
+  await readLog([judge], options);
   return judge.finish();
 }

@@ -11,7 +11,7 @@ import { requireRange } from '../../answers/filters.ts';
 import { judgeInThreads, paysOff, type ThreadedJudges } from '../../serve/judge-in-threads.ts';
 import { threadsOfCommand } from '../../serve/threads.ts';
 import { readLog } from '../../verify/read-log.ts';
-import { repairDeliveries, withdrawnAmong } from '../../verify/repair-deliveries.ts';
+import { repairDeliveries } from '../../verify/repair-deliveries.ts';
 import { repairView } from '../../verify/repair-view.ts';
 import type { VerifyScope } from '../../verify/scope.ts';
 import { type DeliveryAgreement, DeliveryJudge } from '../../verify/verify-deliveries.ts';
@@ -206,12 +206,10 @@ async function judgedDeliveries(
     out.note(`deliveries: ${id} of transaction ${transactionId} to key ${prefix} is surplus`);
   }
   if (!options.repair) return agreementJson(found);
-  if (isLogLost) {
-    const withdrawn = await withdrawnAmong(found.missing, context.store);
-    const sent = found.missing.filter(({ transactionId }) => !withdrawn.has(transactionId));
-    out.note(`deliveries: the log was lost: receivers may see ${sent.length} deliveries for the second time`);
-  }
-  const stored = await repairDeliveries(found.missing, { newLog: isLogLost }, { ...context, author });
+  const lost = { newLog: isLogLost };
+  const { stored, sent } = await repairDeliveries(found.missing, lost, { ...context, author });
+  if (isLogLost)
+    out.note(`deliveries: the log was lost: receivers may see ${sent} deliveries for the second time`);
   if (found.missing.length === 0) return agreementJson(found);
   out.note(`deliveries: stored ${stored} that were missing`);
   const repaired = again();
