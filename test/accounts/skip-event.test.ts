@@ -5,19 +5,23 @@ import { LiveDirectory } from '../../src/accounts/directory/live-directory.ts';
 import { loadDirectory } from '../../src/accounts/directory/load-directory.ts';
 import { skipEvent } from '../../src/accounts/skip-event.ts';
 import { silentLog } from '../../src/base/log.ts';
-import { openSqliteEventStore } from '../../src/engines/sqlite/event-store/event-store.ts';
+import type { EventStore } from '../../src/event-store/event-store.ts';
 import { AccountHistory } from '../../src/push/fan-out/account-history.ts';
 import { NOTICES_GROUP } from '../../src/push/notices/notifier.ts';
 import { keyIssued, onKey, opened, PREFIX } from '../support/accounts/account-samples.ts';
-import { openPushStores } from '../support/deliveries/push-stores.ts';
+import {
+  onFile,
+  openPushStores,
+  openPushStoresWith,
+  type PushStores,
+} from '../support/deliveries/push-stores.ts';
 import { flipData } from '../support/event-store/flip-bytes.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { until } from '../support/waiting.ts';
 
 const INVALID = { type: 'AccountRenamedTwice', data: { account_id: 7 } };
 
-async function closed() {
-  const stores = openPushStores();
+async function closed(stores: PushStores<EventStore> = openPushStores()) {
   await stores.account(opened(), keyIssued());
   await stores.append('account-7', INVALID);
   await stores.account(onKey('KeySwitchedOff'));
@@ -69,10 +73,10 @@ describe('an account event that can never be applied', () => {
   });
 
   test('is not skipped where its bytes are damaged: it may have switched something off', async () => {
-    const { store, clock, folder } = await closed();
+    const { store, clock, folder } = await closed(openPushStoresWith(onFile));
     await store.close();
     flipData(join(folder, 'events.db'), 'AccountRenamedTwice', 4);
-    const damaged = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
+    const damaged = onFile(clock, folder);
     onTestFinished(() => damaged.close());
     const [, , event] = await damaged.readStream('account-7');
     const how = { author: { actor: 'test', command: 'test' }, reason: 'x', clock };

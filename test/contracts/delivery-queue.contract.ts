@@ -17,11 +17,39 @@ import { countByState } from '../support/deliveries/listed.ts';
 import {
   claimElsewhere,
   openQueue,
+  type QueueUnderTest,
   type SharedQueueUnderTest,
 } from '../support/deliveries/queue-under-test.ts';
 
+/** For a log that other threads and processes open too. */
+export function sharedDeliveryQueueContract(open: () => Promise<SharedQueueUnderTest>): void {
+  describe('claim', () => {
+    test('gives nothing that another process claims after it was chosen, and takes what is left instead', async () => {
+      const batch = Array.from({ length: 9 }, (_, n) => newDelivery(n, { createdAtMs: n }));
+      const { queue, log } = await open();
+      onTestFinished(() => queue.close());
+      await queue.enqueue(batch);
+      const elsewhere = await claimElsewhere(log);
+      let taken: readonly string[] = [];
+      // The capacity is asked for when what is due is known, and before any of it is leased.
+      const overtaken = (count: number, capacity: number) => () => {
+        if (taken.length === 0) taken = elsewhere(1_000, count);
+        return capacity;
+      };
+      const byLimit = await queue.claim(claimOptions(1_000, { limit: 3, laneCapacity: overtaken(2, 100) }));
+      expect([...taken, ...ids(byLimit)]).toEqual(ids(batch.slice(0, 5)));
+      taken = [];
+      const byCapacity = await queue.claim(claimOptions(1_000, { laneCapacity: overtaken(1, 2) }));
+      expect([...taken, ...ids(byCapacity)]).toEqual(ids(batch.slice(5, 8)));
+      await queue.report(byCapacity.map((claimed) => delivered(claimed, 1_000)));
+      expect(await countByState(queue)).toMatchObject({ pending: 7, delivered: 2 });
+      expect(ids(await queue.claim(claimOptions(1_000)))).toEqual(ids(batch.slice(8)));
+    });
+  });
+}
+
 /** What dispatchers, fan-out and operators rely on. `open` gives an empty log; the suite closes it. */
-export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>): void {
+export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void {
   const opened = (...enqueued: readonly NewDelivery[]) => openQueue(open, enqueued);
   const one = newDelivery(1);
 
@@ -84,28 +112,6 @@ export function deliveryQueueContract(open: () => Promise<SharedQueueUnderTest>)
   });
 
   describe('claim', () => {
-    test('gives nothing that another process claims after it was chosen, and takes what is left instead', async () => {
-      const batch = Array.from({ length: 9 }, (_, n) => newDelivery(n, { createdAtMs: n }));
-      const { queue, log } = await open();
-      onTestFinished(() => queue.close());
-      await queue.enqueue(batch);
-      const elsewhere = await claimElsewhere(log);
-      let taken: readonly string[] = [];
-      // The capacity is asked for when what is due is known, and before any of it is leased.
-      const overtaken = (count: number, capacity: number) => () => {
-        if (taken.length === 0) taken = elsewhere(1_000, count);
-        return capacity;
-      };
-      const byLimit = await queue.claim(claimOptions(1_000, { limit: 3, laneCapacity: overtaken(2, 100) }));
-      expect([...taken, ...ids(byLimit)]).toEqual(ids(batch.slice(0, 5)));
-      taken = [];
-      const byCapacity = await queue.claim(claimOptions(1_000, { laneCapacity: overtaken(1, 2) }));
-      expect([...taken, ...ids(byCapacity)]).toEqual(ids(batch.slice(5, 8)));
-      await queue.report(byCapacity.map((claimed) => delivered(claimed, 1_000)));
-      expect(await countByState(queue)).toMatchObject({ pending: 7, delivered: 2 });
-      expect(ids(await queue.claim(claimOptions(1_000)))).toEqual(ids(batch.slice(8)));
-    });
-
     test('by two processes at once gives each delivery to one of them', async () => {
       const { queue, second } = await opened(...Array.from({ length: 40 }, (_, n) => newDelivery(n)));
       const other = second();

@@ -1,7 +1,13 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Folders whose files take longest, the slowest first: one that began last would run on alone. */
-const SLOW = ['/test/crash/', '/test/e2e/', '/test/cli/'];
+/** What takes longest, the slowest first: one that began last would run on alone. */
+const SLOW = [
+  '/test/pull/server/server-limits', // 15 s of Node's own time limits
+  '/test/crash/',
+  '/test/e2e/',
+  '/test/engines/',
+  '/test/operator/',
+];
 
 /** As vitest would order the files, which without a record of earlier runs is by size, but for the slow ones. */
 export class SlowFirst extends BaseSequencer {

@@ -16,8 +16,8 @@ const INVALID = { type: 'AccountRenamedTwice', data: { account_id: 7 } };
 
 function machine() {
   const stores = openPushStores();
-  const { store, clock, folder, author } = stores;
-  const { stored } = openStored(folder);
+  const { store, clock, author } = stores;
+  const { stored } = openStored();
   onTestFinished(() => stored.close());
   const skip = (position: number) => skipEvent(store, position, { author, reason: 'by hand', clock });
   const positionOf = async (revision: number): Promise<number> =>

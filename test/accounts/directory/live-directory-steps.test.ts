@@ -48,8 +48,8 @@ const placeOf = ({ id, position, revision }: AccountState) => ({
 
 function machine() {
   const stores = openPushStores();
-  const { clock, store, folder } = stores;
-  const { rows, stored } = openStored(folder);
+  const { clock, store } = stores;
+  const { rows, stored } = openStored();
   onTestFinished(() => stored.close());
 
   /** A process on this store. */

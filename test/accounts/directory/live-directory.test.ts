@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
@@ -9,7 +8,7 @@ import { rowOf } from '../../../src/accounts/directory/rows/packed-row.ts';
 import type { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
 import type { EventStore, RecordedEvent, SubscribeOptions } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { verifyDirectory } from '../../../src/operator/verify/verify-directory.ts';
@@ -17,7 +16,6 @@ import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/acco
 import { contentOf } from '../../support/accounts/directory-content.ts';
 import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/waiting.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
@@ -30,10 +28,9 @@ const anchor = (position: number) => ({ position, stream: 'account-9', revision:
 
 /** A machine with its stores, on which processes are started. */
 function machine() {
-  const folder = temporaryFolder();
   const clock = new FakeClock();
-  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const { rows, stored } = openStored(folder);
+  const store = openMemoryEventStore(new MemoryLog(), clock);
+  const { rows, stored } = openStored();
   onTestFinished(async () => {
     for (const opened of [stored, store]) await opened.close();
   });

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadDirectory, loadKey } from '../../../src/accounts/directory/load-directory.ts';
@@ -6,14 +5,13 @@ import { rowOf } from '../../../src/accounts/directory/rows/packed-row.ts';
 import { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
-import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
 import { sealKeys } from '../../support/accounts/seal-keys.ts';
 import { openStored, saveAll } from '../../support/accounts/stored-directory.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 const ACCOUNTS = 12;
@@ -39,10 +37,9 @@ function eventsOf(steps: readonly Step[]): AccountEvent[] {
 }
 
 function machine() {
-  const folder = temporaryFolder();
   const clock = new FakeClock();
-  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const { rows, stored } = openStored(folder);
+  const store = openMemoryEventStore(new MemoryLog(), clock);
+  const { rows, stored } = openStored();
   onTestFinished(() => Promise.all([store.close(), stored.close()]).then(() => undefined));
 
   async function record(events: readonly AccountEvent[]): Promise<void> {

@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { copyDeliveries, relocated } from '../../../src/operator/copy/copy-deliveries.ts';
 import { deliveryId } from '../../../src/push/message/delivery-id.ts';
@@ -39,7 +41,8 @@ async function withEnds(
 }
 
 async function machineIn(folder: string): Promise<PushMachine> {
-  const machine = new PushMachine(folder);
+  const path = join(folder, 'deliveries.db');
+  const machine = new PushMachine(folder, (clock) => openSqliteDeliveryQueue({ path, clock }));
   onTestFinished(() => machine.close());
   return machine;
 }

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
 import type { AccountState } from '../../../projections/directory-entry.ts';
@@ -6,13 +5,12 @@ import { applyToDirectory } from '../../../src/accounts/directory/apply-to-direc
 import type { RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
 import { skipEvent } from '../../../src/accounts/skip-event.ts';
 import { systemClock } from '../../../src/base/clock.ts';
-import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
 import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { verifyDirectory } from '../../../src/operator/verify/verify-directory.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
 import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 
@@ -25,9 +23,8 @@ interface Changes {
 
 /** Accounts 7 and 9, and what was stored of those events that `known` picks, and changed since. */
 async function machine(known?: (event: RecordedEvent) => boolean, changes: Changes = {}) {
-  const folder = temporaryFolder();
-  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock: systemClock });
-  const { rows, stored } = openStored(folder);
+  const store = openMemoryEventStore(new MemoryLog(), systemClock);
+  const { rows, stored } = openStored();
   onTestFinished(async () => {
     for (const open of [stored, store]) await open.close();
   });

@@ -11,10 +11,11 @@ import { FanOut } from '../../../src/push/fan-out/fan-out.ts';
 import type { NewDelivery } from '../../../src/push/queue/delivery-queue.ts';
 import { opened } from '../../support/accounts/account-samples.ts';
 import { verifyView } from '../../support/agreement/verify.ts';
+import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
 import { eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
 import { nested, nestedText } from '../../support/transactions/deep-values.ts';
 import { confirmed, type EventLine, voided } from '../../support/transactions/e2e-samples.ts';
-import { openProjection } from '../../support/transactions/projector.ts';
+import { type Projection, projectionOf } from '../../support/transactions/projector.ts';
 import { until } from '../../support/waiting.ts';
 
 const METADATA = { schema_version: 1 } as never;
@@ -51,7 +52,7 @@ function insertDeepest(folder: string): void {
 const engines = [
   [
     'the embedded store',
-    async ({ store, folder }: ReturnType<typeof openProjection>): Promise<EventStore> => {
+    async ({ store, folder }: Projection<EventStore>): Promise<EventStore> => {
       insertDeepest(folder);
       return store;
     },
@@ -69,7 +70,7 @@ const engines = [
 describe.each(engines)('an event of %s that nests deeper than anything needs', (engine, openStore) => {
   const isEmbedded = engine === 'the embedded store';
   const opening = async () => {
-    const projection = openProjection();
+    const projection = projectionOf(openPushStoresWith(onFile));
     const store = await openStore(projection);
     await append(store, 'account-7', opened());
     await append(store, 'account-8', deep(opened('Deep', 8) as EventLine));

@@ -5,13 +5,13 @@ import type { EventStore, GroupEvent } from '../../../src/event-store/event-stor
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { PROJECTOR_LEASE } from '../../../src/pull/view/projector.ts';
 import { followerStatus, projectionStatus } from '../../../src/service/ops/followers.ts';
+import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
-import { openProjection } from '../../support/transactions/projector.ts';
+import { openProjection, type Projection, projectionOf } from '../../support/transactions/projector.ts';
 import { showing } from '../../support/transactions/records.ts';
 
 /** An empty view of the store, with what was parked of it. */
-async function started() {
-  const opened = openProjection();
+async function started<Store extends EventStore>(opened: Projection<Store>) {
   const { store, view, clock } = opened;
   const { generation } = await view.reset(await storeIdentity(store, clock), 0);
   const parked = (stream: string, position: number, revision = 0) =>
@@ -21,7 +21,7 @@ async function started() {
 
 describe('the status of the transactions view', () => {
   test('of a view that has everything has no lag, whatever other streams hold', async () => {
-    const { store, view, coordination, clock, append, generation } = await started();
+    const { store, view, coordination, clock, append, generation } = await started(openProjection());
     await append('transaction-1', confirmed(1));
     await view.apply([], { generation, position: await store.head() });
     const position = await store.head();
@@ -37,7 +37,7 @@ describe('the status of the transactions view', () => {
   });
 
   test('counts the events that are not in the view, and reports the age of the first, the parked events and the holder', async () => {
-    const { store, view, coordination, clock, append, generation, parked } = await started();
+    const { store, view, coordination, clock, append, generation, parked } = await started(openProjection());
     await append('transaction-1', confirmed(1));
     await view.apply([], { generation, position: await store.head() });
     await append('transaction-2', confirmed(2), voided(2));
@@ -62,7 +62,7 @@ describe('the status of the transactions view', () => {
   });
 
   test('tells how far a build is: with its rate while a process works on it, and that it stopped afterwards', async () => {
-    const { store, view, coordination, clock } = await started();
+    const { store, view, coordination, clock } = await started(openProjection());
     const { generation } = await view.build.start(await storeIdentity(store, clock), 200);
     await coordination.acquire('view-build', 'one', 60_000);
     clock.advance(10_000);
@@ -95,7 +95,7 @@ describe('the status of the transactions view', () => {
 describe('the status of a group', () => {
   /** The lines of both groups, and a consumer of `deliveries`. */
   async function followed() {
-    const opened = await started();
+    const opened = await started(projectionOf(openPushStoresWith(onFile)));
     const { store, view, coordination, clock, folder } = opened;
     const subscriptions = openSqliteSubscriptions({ path: join(folder, 'subscriptions.db'), store, clock });
     const ending = new AbortController();
@@ -174,7 +174,7 @@ async function* batchesOf(
 }
 
 test('at a glance the age of the first event that is not done is the same, and the events are not counted', async () => {
-  const { append, clock, ...stores } = await started();
+  const { append, clock, ...stores } = await started(openProjection());
   const status = async () => ({ position: await stores.store.head(), parked: 1 });
   await append('transaction-1', confirmed(1));
   clock.advance(4_600);

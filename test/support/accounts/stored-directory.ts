@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Directory } from '../../../projections/directory.ts';
 import type { Anchor, DirectoryRows, RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
 import { Sealing } from '../../../src/accounts/directory/rows/seal.ts';
@@ -7,14 +6,14 @@ import {
   StoredDirectory,
 } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import type { Clock } from '../../../src/base/clock.ts';
-import { openSqliteDirectoryRows } from '../../../src/engines/sqlite/directory-rows.ts';
+import { MemoryRows, openMemoryDirectoryRows } from '../../../src/engines/memory/directory-rows.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { sealKeys } from './seal-keys.ts';
 
-/** The stored directory of a machine, and its rows as whoever can write to them sees them. */
-export function openStored(folder: string): { rows: DirectoryRows; stored: StoredDirectory } {
-  const rows = openSqliteDirectoryRows({ path: join(folder, 'directory.db') });
+/** A stored directory, and its rows as whoever can write to them sees them. */
+export function openStored(saved = new MemoryRows()): { rows: DirectoryRows; stored: StoredDirectory } {
+  const rows = openMemoryDirectoryRows(saved);
   return { rows, stored: new StoredDirectory(rows, sealKeys(1)) };
 }
 

@@ -2,13 +2,15 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { Directory } from '../../../projections/directory.ts';
 import { applyRead, readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
+import type { Clock } from '../../../src/base/clock.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
 import type { TransactionEvent } from '../../../src/domain/transaction-events.ts';
+import { MemoryDeliveries } from '../../../src/engines/memory/queue/deliveries.ts';
+import { openMemoryQueue } from '../../../src/engines/memory/queue/queue.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../src/engines/sqlite/event-store/event-store.ts';
-import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import type { EventStore, RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { Dispatcher } from '../../../src/push/dispatch/dispatcher.ts';
@@ -137,9 +139,13 @@ export class PushMachine {
   #followed = 0;
   #process: StoreOfProcess | undefined;
 
-  constructor(folder: string) {
+  /** In memory unless `openQueue` opens another. */
+  constructor(
+    folder: string,
+    openQueue = (clock: Clock) => openMemoryQueue(new MemoryDeliveries(clock), clock),
+  ) {
     this.store = openSqliteEventStore({ path: join(folder, 'events.db'), clock: this.scheduler });
-    this.queue = openSqliteDeliveryQueue({ path: join(folder, 'deliveries.db'), clock: this.scheduler });
+    this.queue = openQueue(this.scheduler);
     this.sender = new ScriptedSender(this.scheduler);
   }
 

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { generate } from 'selfsigned';
@@ -9,7 +8,7 @@ import { onTestFinished } from 'vitest';
 import { Directory } from '../../../projections/directory.ts';
 import type { Log } from '../../../src/base/log.ts';
 import type { AccountEvent, Environment } from '../../../src/domain/account-events.ts';
-import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
+import { MemoryView, openMemoryView } from '../../../src/engines/memory/view.ts';
 import { type ApiOptions, BASE_PATH, createApi } from '../../../src/pull/app.ts';
 import { createCursors } from '../../../src/pull/cursor.ts';
 import { createMemoryRateWindows } from '../../../src/pull/edge/rate-windows/memory.ts';
@@ -19,7 +18,6 @@ import { createServer, type ServerOptions } from '../../../src/pull/server/serve
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
 import { expectDocumentedAnswer } from '../openapi/validate.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
 
 export const ACCOUNT = 7;
 export const PREFIX = 'abcdefghij';
@@ -116,7 +114,7 @@ export async function startTestApi(
 
   let nowMs = NOW;
   const clock = { now: () => nowMs };
-  const view = openSqliteView({ path: join(temporaryFolder(), 'transactions.db'), clock });
+  const view = openMemoryView(new MemoryView(), clock);
   const { generation } = await view.reset('store', 0);
   const logLines: Record<string, unknown>[] = [];
   const log = memoryLog(logLines);

@@ -1,13 +1,12 @@
-import { join } from 'node:path';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { Coordination } from '../../../src/base/coordination/coordination.ts';
-import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
-import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
+import { MemoryCoordination, openMemoryCoordination } from '../../../src/engines/memory/coordination.ts';
+import { MemoryView, openMemoryView } from '../../../src/engines/memory/view.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { PROJECTOR_LEASE, type ProjectorOptions, runProjector } from '../../../src/pull/view/projector.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
-import { openPushStores } from '../deliveries/push-stores.ts';
+import { openPushStores, type PushStores } from '../deliveries/push-stores.ts';
 import { until } from '../waiting.ts';
 
 export const WAIT_MS = 10_000;
@@ -21,12 +20,19 @@ export interface RunningProjector {
   readonly stop: () => Promise<void>;
 }
 
-/** An event store, a view and leases in a temporary folder, on which projectors are started. */
+export type Projection<Store extends EventStore> = ReturnType<typeof projectionOf<Store>>;
+
+/** An event store, a view and leases in memory, on which projectors are started. */
 export function openProjection() {
-  const stores = openPushStores();
-  const { clock, folder, store } = stores;
-  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
-  const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock });
+  return projectionOf(openPushStores());
+}
+
+/** As `openProjection`, on these stores. */
+export function projectionOf<Store extends EventStore>(stores: PushStores<Store>) {
+  const { clock, store } = stores;
+  const stored = new MemoryView();
+  const view = openMemoryView(stored, clock);
+  const coordination = openMemoryCoordination(new MemoryCoordination(), clock);
   onTestFinished(async () => {
     await coordination.close();
     await view.close();
@@ -55,7 +61,7 @@ export function openProjection() {
     (await coordination.holder(PROJECTOR_LEASE))?.holder;
   const shows = (id: number): Promise<void> =>
     until(async () => typeof (await view.find(id)) === 'object', WAIT_MS);
-  return { ...stores, view, coordination, start, holder, shows };
+  return { ...stores, stored, view, coordination, start, holder, shows };
 }
 
 /** An adapter, with what is done before each call of one method; it may throw in its place. */

@@ -3,7 +3,10 @@ import type { MongoConnection } from '../../../../src/engines/mongodb/driver/con
 import { openMongoDeliveryQueue } from '../../../../src/engines/mongodb/queue/queue.ts';
 import { boundedReadsContract } from '../../../contracts/bounded-reads.contract.ts';
 import { deliveryLogContract } from '../../../contracts/delivery-log.contract.ts';
-import { deliveryQueueContract } from '../../../contracts/delivery-queue.contract.ts';
+import {
+  deliveryQueueContract,
+  sharedDeliveryQueueContract,
+} from '../../../contracts/delivery-queue.contract.ts';
 import { deliveryQueueModelContract } from '../../../contracts/delivery-queue-model.contract.ts';
 import { deliveryQueueOperationsContract } from '../../../contracts/delivery-queue-operations.contract.ts';
 import { webhookHealthContract } from '../../../contracts/webhook-health.contract.ts';
@@ -44,6 +47,7 @@ function empty(connection: MongoConnection): Promise<unknown> {
 
 describeWithMongodb('the delivery queue on MongoDB', () => {
   deliveryQueueContract(open);
+  sharedDeliveryQueueContract(open);
   deliveryQueueOperationsContract(open);
   webhookHealthContract(open);
   deliveryLogContract(open);

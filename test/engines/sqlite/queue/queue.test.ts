@@ -10,7 +10,10 @@ import { selectionOf } from '../../../../src/push/queue/delivery-index.ts';
 import type { DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
 import { boundedReadsContract } from '../../../contracts/bounded-reads.contract.ts';
 import { deliveryLogContract } from '../../../contracts/delivery-log.contract.ts';
-import { deliveryQueueContract } from '../../../contracts/delivery-queue.contract.ts';
+import {
+  deliveryQueueContract,
+  sharedDeliveryQueueContract,
+} from '../../../contracts/delivery-queue.contract.ts';
 import { deliveryQueueModelContract } from '../../../contracts/delivery-queue-model.contract.ts';
 import { deliveryQueueOperationsContract } from '../../../contracts/delivery-queue-operations.contract.ts';
 import { webhookHealthContract } from '../../../contracts/webhook-health.contract.ts';
@@ -29,6 +32,7 @@ const open = async () => {
 };
 
 deliveryQueueContract(open);
+sharedDeliveryQueueContract(open);
 deliveryQueueOperationsContract(open);
 webhookHealthContract(open);
 deliveryLogContract(open);

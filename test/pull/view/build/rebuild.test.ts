@@ -1,5 +1,3 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
@@ -25,7 +23,7 @@ const log = pino({ level: 'silent' });
 /** Transactions 1 to 3 in the log, of which 2 was voided, and a way to rebuild the view of them. */
 async function recorded() {
   const opened = openProjection();
-  const { store, view, coordination, clock, append, folder } = opened;
+  const { store, view, coordination, clock, append, stored } = opened;
   await append('transaction-1', confirmed(1));
   await append('transaction-2', confirmed(2), voided(2));
   await append('transaction-3', confirmed(3));
@@ -41,12 +39,12 @@ async function recorded() {
     });
   const ids = async (): Promise<number[]> => (await view.page(WHOLE)).rows.map(({ id }) => id);
   const operations = async () => (await store.readStream(OPERATIONS_STREAM)).slice(1);
-  const change = (sql: string): void => {
-    const db = new DatabaseSync(join(folder, 'transactions.db'));
-    db.exec(sql);
-    db.close();
+  /** The served view as whoever can write to its engine may change it. */
+  const served = () => {
+    if (stored.served === undefined) throw new Error('no view is served');
+    return stored.served;
   };
-  return { ...opened, rebuild, progress, ids, operations, change };
+  return { ...opened, rebuild, progress, ids, operations, served };
 }
 
 /** As `recorded`, with all of it in the view. */
@@ -135,13 +133,16 @@ describe('a rebuild', () => {
   });
 
   test('names the records that differ, and serves the new view only where that is accepted', async () => {
-    const { rebuild, start, shows, ids, change, operations, view } = await recorded();
+    const { rebuild, start, shows, ids, served, operations, view } = await recorded();
     const { stop } = start();
     await shows(3);
     await stop();
     const { generation = 0 } = (await view.checkpoint()) ?? {};
     await view.apply([showing({ id: 9 })], { generation, position: 0 });
-    change("DELETE FROM transactions WHERE id = 1; UPDATE transactions SET fees = '{}' WHERE id = 3");
+    const { rows } = served();
+    rows.delete(1);
+    const third = rows.get(3);
+    if (third?.shown) rows.set(3, { ...third, shown: { ...third.shown, fees: '{}' } });
     const refused = await rebuild();
     expect(refused.outcome).toBe('differs');
     expect(refused.comparison).toMatchObject({
@@ -193,22 +194,23 @@ describe('a rebuild', () => {
   });
 
   test('of records that are rendered otherwise now serves the new ones without a comparison', async () => {
-    const { rebuild, start, shows, change, ids, view } = await recorded();
+    const { rebuild, start, shows, served, ids, view } = await recorded();
     const { stop } = start();
     await shows(3);
     await stop();
-    change('UPDATE checkpoint SET rendering = rendering - 1');
+    served().checkpoint = { ...served().checkpoint, rendering: RENDERING_VERSION - 1 };
     expect(await ids()).toEqual([3, 1]);
     expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
     expect(await view.checkpoint()).toMatchObject({ rendering: RENDERING_VERSION });
   });
 
   test('does not compare with a view that is not complete yet', async () => {
-    const { rebuild, start, shows, change, ids } = await recorded();
+    const { rebuild, start, shows, served, ids } = await recorded();
     const { stop } = start();
     await shows(3);
     await stop();
-    change('UPDATE checkpoint SET serves_from = 1000; DELETE FROM transactions WHERE id = 1');
+    served().checkpoint = { ...served().checkpoint, servesFrom: 1_000 };
+    served().rows.delete(1);
     expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
     expect(await ids()).toEqual([3, 1]);
   });

@@ -1,0 +1,74 @@
+import type { Clock } from '../../../base/clock.ts';
+import { renameRefused } from '../../../push/delivery-log.ts';
+import {
+  type DeliveryControl,
+  MAX_ATTEMPTS_KEPT,
+  type StoredDelivery,
+} from '../../../push/queue/delivery-queue.ts';
+import { NO_RECORD, redeliveryRefusal, withoutWords } from '../../../push/queue/next-state.ts';
+import type { Entry, MemoryDeliveries } from './deliveries.ts';
+
+export function memoryControl(log: MemoryDeliveries, clock: Clock): DeliveryControl {
+  return {
+    async withdraw(transactionId, nowMs) {
+      log.withdraw(transactionId, nowMs);
+    },
+    async erase(transactionId, nowMs) {
+      log.withdraw(transactionId, nowMs);
+      for (const entry of log.all(({ owed }) => owed.transactionId === transactionId)) {
+        entry.owed = { ...entry.owed, record: NO_RECORD };
+        entry.attempts = entry.attempts.map((attempt) => ({
+          ...attempt,
+          outcome: withoutWords(attempt.outcome),
+        }));
+      }
+    },
+    async redeliver(id, { force, dueAtMs }) {
+      const entry = log.entries.get(id);
+      if (entry === undefined) return 'not known';
+      if (log.withdrawn.has(entry.owed.transactionId)) return 'withdrawn';
+      const { state, cycle } = entry.progress;
+      const refusal = redeliveryRefusal(state, force);
+      if (refusal !== undefined) return refusal;
+      log.change(entry, { kind: 'redeliver', force, cycle, dueAtMs }, dueAtMs);
+      log.notify();
+      return 'due';
+    },
+    async purge(endedBeforeMs, limit) {
+      const endOf = ({ progress }: Entry): number => progress.endedAtMs ?? Infinity;
+      const ended = log.all((entry) => endOf(entry) < endedBeforeMs);
+      const oldest = ended.sort((a, b) => endOf(a) - endOf(b)).slice(0, limit);
+      for (const { owed } of oldest) log.entries.delete(owed.id);
+      return oldest.length;
+    },
+    async purgeWithdrawals(madeBeforeMs, limit) {
+      const old = [...log.withdrawn].filter(([, atMs]) => atMs < madeBeforeMs);
+      const oldest = old.sort(([, a], [, b]) => a - b).slice(0, limit);
+      for (const [transactionId] of oldest) log.withdrawn.delete(transactionId);
+      return oldest.length;
+    },
+    async store({ name = log.name, deliveries = [], withdrawn = [], streaks = [] }) {
+      if (name.id !== log.name.id) {
+        if (log.entries.size > 0) throw renameRefused(log.name.id, name.id);
+        log.name = { ...name };
+      }
+      for (const delivery of structuredClone(deliveries)) log.entries.set(delivery.id, entryOf(delivery));
+      for (const id of withdrawn) log.withdrawn.set(id, clock.now());
+      for (const { prefix, ...health } of structuredClone(streaks)) log.streaks.set(prefix, health);
+    },
+  };
+}
+
+function entryOf({
+  endedAtMs,
+  state,
+  reason,
+  cycle,
+  attemptsInCycle,
+  dueAtMs,
+  attempts,
+  ...owed
+}: StoredDelivery): Entry {
+  const progress = { state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken: null };
+  return { owed, progress, attempts: attempts.slice(-MAX_ATTEMPTS_KEPT) };
+}

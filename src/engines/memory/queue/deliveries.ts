@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../../base/clock.ts';
+import {
+  type Attempt,
+  type LogName,
+  MAX_ATTEMPTS_KEPT,
+  type NewDelivery,
+  type WebhookHealth,
+  type WorkListener,
+} from '../../../push/queue/delivery-queue.ts';
+import { healthy } from '../../../push/queue/failure-streak.ts';
+import { type DeliveryProgress, keptAttempt, nextState } from '../../../push/queue/next-state.ts';
+
+type Change = Parameters<typeof nextState>[1];
+
+export interface Entry {
+  owed: NewDelivery;
+  progress: DeliveryProgress;
+  attempts: Attempt[];
+}
+
+/** What one delivery log holds: plain maps, each question answered by looking at everything. */
+export class MemoryDeliveries {
+  name: LogName;
+  readonly entries = new Map<string, Entry>();
+  /** By transaction, when it was withdrawn last. */
+  readonly withdrawn = new Map<number, number>();
+  readonly streaks = new Map<string, WebhookHealth>();
+  /** Of each opening. */
+  readonly listeners = new Set<Set<WorkListener>>();
+
+  constructor(clock: Clock) {
+    this.name = { id: randomUUID(), startedAtMs: clock.now() };
+  }
+
+  notify(): void {
+    for (const listeners of this.listeners) for (const listener of listeners) listener.notify();
+  }
+
+  healthOf(prefix: string): WebhookHealth {
+    return this.streaks.get(prefix) ?? healthy();
+  }
+
+  all(wanted: (entry: Entry) => boolean = () => true): Entry[] {
+    return [...this.entries.values()].filter(wanted);
+  }
+
+  /** Carries out a change; `undefined` where it changes nothing. */
+  change(entry: Entry, change: Change, nowMs: number) {
+    const next = nextState(entry.progress, change, nowMs);
+    if (next === undefined) return undefined;
+    entry.progress = next.progress;
+    if (next.attempt !== undefined) {
+      const isErased = entry.owed.record.head === '';
+      entry.attempts.push(structuredClone(keptAttempt(next.attempt, isErased)));
+      entry.attempts = entry.attempts.slice(-MAX_ATTEMPTS_KEPT);
+    }
+    return next;
+  }
+
+  withdraw(transactionId: number, nowMs: number): void {
+    this.withdrawn.set(transactionId, Math.max(nowMs, this.withdrawn.get(transactionId) ?? nowMs));
+    for (const entry of this.all(({ owed }) => owed.transactionId === transactionId))
+      this.change(entry, { kind: 'withdraw' }, nowMs);
+  }
+}
+
+export function dueOf({ dueAtMs }: DeliveryProgress): number {
+  return dueAtMs ?? Infinity;
+}
+
+export function leastOf(times: readonly number[]): number | undefined {
+  const least = times.reduce((a, b) => Math.min(a, b), Infinity);
+  return least === Infinity ? undefined : least;
+}
