@@ -76,7 +76,7 @@ async function started(dataDir: string): Promise<{ serve: RunningServe; tookSeco
 
 /** As a service that has run since the first account: of a million events the notices role would take minutes. */
 async function noticesSeen(subscriptions: PersistentSubscriptions, head: number): Promise<void> {
-  const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: 60_000, maxRetries: 10 };
+  const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: 60_000 };
   await subscriptions.ensureGroup(NOTICES_GROUP, settings);
   const ended = new AbortController();
   const consumer = subscriptions.consume(NOTICES_GROUP, { bufferSize: ACKS, signal: ended.signal });

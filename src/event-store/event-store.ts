@@ -168,8 +168,6 @@ export interface GroupSettings {
   readonly prefixes: readonly string[];
   /** An event that is neither acknowledged, retried nor parked within this time is handed out again. */
   readonly ackTimeoutMs: number;
-  /** An event that was handed out this often and not acknowledged is parked. */
-  readonly maxRetries: number;
 }
 
 export interface GroupEvent {
@@ -190,12 +188,9 @@ export const MAX_PARKED_READ = 1_000;
 export interface GroupStatus {
   /** Every matching event up to here was acknowledged or parked. */
   readonly position: Position;
-  /** Parked events; those of erased streams, about which nothing can be done, only where there are many. */
+  /** Parked events, also those of streams that were erased since. */
   readonly parked: number;
 }
-
-/** So many parked events are looked at to tell which of them were erased. */
-export const MAX_PARKED_LOOKED_AT = 100;
 
 export interface ConsumeOptions {
   readonly bufferSize: number;

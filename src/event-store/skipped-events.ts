@@ -1,6 +1,6 @@
 import {
   type EventStore,
-  MAX_PARKED_LOOKED_AT,
+  type GroupStatus,
   MAX_PARKED_READ,
   type ParkedEvent,
   type PersistentSubscriptions,
@@ -13,6 +13,9 @@ import { operationOf, readOperations } from './operations.ts';
  * parked, and a rebuild, a retry or a restart parks it again; lists and counts leave it out.
  */
 export type SkippedEvents = ReadonlySet<string>;
+
+/** So many parked events of a group are looked at to tell which of them still matter. */
+export const MAX_PARKED_LOOKED_AT = 100;
 
 export const NONE_SKIPPED: SkippedEvents = new Set();
 
@@ -34,22 +37,6 @@ export async function notSkipped<T extends Place>(store: Store, parked: readonly
   return parked.filter((place) => !isSkipped(skipped, place));
 }
 
-/** How many of `counted` were not skipped. Where they are more than `most`, they all count. */
-export async function countNotSkipped(
-  store: Store,
-  parked: {
-    readonly counted: number;
-    readonly most: number;
-    readonly list: () => Promise<readonly Place[]>;
-  },
-): Promise<number> {
-  const { counted, most, list } = parked;
-  if (counted === 0 || counted > most) return counted;
-  const skipped = await readSkipped(store);
-  if (skipped.size === 0) return counted;
-  return (await list()).filter((place) => !isSkipped(skipped, place)).length;
-}
-
 /** What a group has parked, of the first `limit`, without what was skipped. */
 export async function parkedByGroup(
   store: Store,
@@ -61,14 +48,18 @@ export async function parkedByGroup(
   return parked.filter(({ event }) => !isSkipped(skipped, event));
 }
 
-/** As `countNotSkipped`; `counted` is what the status of the group says. */
-export function countParkedByGroup(
+/**
+ * How far a group is, and what it has parked: without what was skipped or erased, unless there are many. One that does
+ * not exist yet will begin at the start of the log.
+ */
+export async function groupStatus(
   store: Store,
-  subscriptions: Pick<PersistentSubscriptions, 'parked'>,
-  { group, counted }: { readonly group: string; readonly counted: number },
-): Promise<number> {
-  const list = async () => (await subscriptions.parked(group)).map(({ event }) => event);
-  return countNotSkipped(store, { counted, most: MAX_PARKED_LOOKED_AT, list });
+  subscriptions: Pick<PersistentSubscriptions, 'parked' | 'status'>,
+  group: string,
+): Promise<GroupStatus> {
+  const { position, parked } = (await subscriptions.status(group)) ?? { position: 0, parked: 0 };
+  if (parked === 0 || parked > MAX_PARKED_LOOKED_AT) return { position, parked };
+  return { position, parked: (await parkedByGroup(store, subscriptions, { group })).length };
 }
 
 export function withSkipped(skipped: SkippedEvents, place: Place): SkippedEvents {

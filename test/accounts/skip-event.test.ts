@@ -99,7 +99,7 @@ test('fuel projection parked skip needs a reason, and opens the account for comm
   const parked = () => withEngines((engines) => engines.subscriptions().parked(NOTICES_GROUP));
   await withEngines(async (engines) => {
     const subscriptions = engines.subscriptions();
-    const settings = { prefixes: ['account-'], ackTimeoutMs: 60_000, maxRetries: 9 };
+    const settings = { prefixes: ['account-'], ackTimeoutMs: 60_000 };
     await subscriptions.ensureGroup(NOTICES_GROUP, settings);
     const { signal } = new AbortController();
     const consumer = subscriptions.consume(NOTICES_GROUP, { bufferSize: 9, signal });

@@ -4,7 +4,7 @@ import { nameOf, record } from '../support/event-store/store-events.ts';
 import { Puller } from '../support/service/puller.ts';
 import type { SubscriptionsUnderTest } from './persistent-subscriptions.contract.ts';
 
-const SETTINGS = { prefixes: ['transaction-'], maxRetries: 2 };
+const SETTINGS = { prefixes: ['transaction-'] };
 
 /** What several consumers rely on, in one group and in several. `open` as in the contract itself. */
 export function persistentSubscriptionsBufferContract(open: () => Promise<SubscriptionsUnderTest>): void {
@@ -23,7 +23,7 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
   const names = (events: readonly GroupEvent[]): string[] => events.map(({ event }) => nameOf(event)).sort();
 
   describe('consumers of a persistent subscription', () => {
-    test('keep an event on its last try as long as they hold it', async () => {
+    test('keep an event as long as they hold it', async () => {
       const { store, subscriptions, pass, unitMs, consume } = await opened('g');
       await record(store, 'transaction-1', 'a');
       const puller = consume('g');

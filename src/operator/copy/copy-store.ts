@@ -13,6 +13,7 @@ import type {
 } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { readOperations, recordOperations } from '../../event-store/operations.ts';
+import { groupStatus } from '../../event-store/skipped-events.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
 import { NOTICES_GROUP } from '../../push/notices/notifier.ts';
@@ -119,11 +120,12 @@ async function recordedAfter(copied: Position, source: EventStore): Promise<stri
 
 /** How many events are parked in each of the service's groups; groups without any are left out. */
 export async function parkedByGroup(
+  store: EventStore,
   subscriptions: PersistentSubscriptions,
 ): Promise<readonly { readonly group: string; readonly parked: number }[]> {
   const counts: { group: string; parked: number }[] = [];
   for (const group of [DELIVERIES_GROUP, NOTICES_GROUP]) {
-    const parked = (await subscriptions.status(group))?.parked ?? 0;
+    const { parked } = await groupStatus(store, subscriptions, group);
     if (parked > 0) counts.push({ group, parked });
   }
   return counts;

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { type EventStore, MAX_PARKED_READ, type RecordedEvent } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
-import { countNotSkipped, notSkipped } from '../../event-store/skipped-events.ts';
+import { notSkipped } from '../../event-store/skipped-events.ts';
 import { projectEvent } from '../record/project-event.ts';
 import type { ParkedTransactionEvent } from './checkpoint.ts';
 import { VIEW_NAME } from './projector.ts';
@@ -19,13 +19,14 @@ export async function* parkedByView(
   }
 }
 
-/** As `countNotSkipped`. */
+/** How many events the view has parked, without what was skipped, unless there are many. */
 export async function countParkedByView(
   store: Pick<EventStore, 'readStream'>,
   view: Pick<TransactionsView, 'parked' | 'countParked'>,
 ): Promise<number> {
-  const list = () => view.parked();
-  return await countNotSkipped(store, { counted: await view.countParked(), most: MAX_PARKED_READ, list });
+  const counted = await view.countParked();
+  if (counted === 0 || counted > MAX_PARKED_READ) return counted;
+  return (await notSkipped(store, await view.parked())).length;
 }
 
 /** Applies parked events again, but none that was skipped: all of them, or the one at position `only`. Records `ParkedRetried` for each page of them. */

@@ -28,8 +28,6 @@ const MANY = 20;
 const MANY_TOGETHER_MS = 10;
 /** After this the events that a killed process held are handed out again. */
 const ACK_TIMEOUT_MS = 5_000;
-/** No limit in practice: an unavailable store must not park events, and one that can not be read is parked at once. */
-const MAX_RETRIES = 2 ** 31 - 1;
 
 export interface RunFanOutOptions {
   readonly subscriptions: PersistentSubscriptions;
@@ -88,7 +86,6 @@ async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<voi
   await subscriptions.ensureGroup(DELIVERIES_GROUP, {
     prefixes: [TRANSACTION_STREAMS],
     ackTimeoutMs: ACK_TIMEOUT_MS,
-    maxRetries: MAX_RETRIES,
   });
   await subscriptions.replayParked(DELIVERIES_GROUP);
 }

@@ -27,8 +27,6 @@ const AUTHOR = { actor: 'system', command: 'notices' };
 const BUFFER_SIZE = 100;
 /** More than sending one mail takes, time-outs included. */
 const ACK_TIMEOUT_MS = 120_000;
-/** The notifier gives up by age; the group must not park the event before. */
-const MAX_RETRIES = 10_000;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 5 * 60_000;
 
@@ -52,7 +50,7 @@ export async function runNotifier(options: NotifierOptions): Promise<void> {
   const { subscriptions, signal, log } = options;
   await retryWhileUnavailable(
     async (available) => {
-      const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS, maxRetries: MAX_RETRIES };
+      const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS };
       await subscriptions.ensureGroup(NOTICES_GROUP, settings);
       await subscriptions.replayParked(NOTICES_GROUP); // this version may read what another could not
       available();

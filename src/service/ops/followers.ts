@@ -5,7 +5,7 @@ import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { EventStore, PersistentSubscriptions, Position } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
-import { countParkedByGroup } from '../../event-store/skipped-events.ts';
+import { groupStatus } from '../../event-store/skipped-events.ts';
 import { type BuildProgress, buildProgress } from '../../pull/view/build/progress.ts';
 import { isBuilding } from '../../pull/view/build/rebuild.ts';
 import { countParkedByView } from '../../pull/view/operate.ts';
@@ -64,7 +64,7 @@ export async function followerStatus(
 ): Promise<FollowerStatus[]> {
   const lagOf = glance ? ageAfter : lagAfter;
   const view = await projectionStatus(parts.store, parts.view, parts.coordination, parts.clock, lagOf);
-  const groups = await Promise.all(GROUPS.map((group) => groupStatus(parts, group, lagOf)));
+  const groups = await Promise.all(GROUPS.map((group) => statusOfGroup(parts, group, lagOf)));
   return [view, ...groups];
 }
 
@@ -106,20 +106,19 @@ export async function projectionStatus(
   };
 }
 
-/** A group that does not exist yet will begin at the start of the log. */
-async function groupStatus(
+async function statusOfGroup(
   { store, subscriptions, coordination, clock }: FollowerParts,
   { name, prefixes, role }: (typeof GROUPS)[number],
   lagOf: typeof lagAfter,
 ): Promise<FollowerStatus> {
-  const { position, parked: counted } = (await subscriptions.status(name)) ?? { position: 0, parked: 0 };
+  const { position, parked } = await groupStatus(store, subscriptions, name);
   const live = await coordination.live(PROCESS_MAX_AGE_MS);
   const holders = live.filter(({ roles }) => roles.includes(role)).map(({ id }) => id);
   return {
     name,
     position,
     ...(await lagOf({ store, clock }, prefixes, position)),
-    parked: await countParkedByGroup(store, subscriptions, { group: name, counted }),
+    parked,
     holder: holders.length === 0 ? null : holders.join(', '),
   };
 }

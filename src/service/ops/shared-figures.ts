@@ -4,7 +4,7 @@ import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import { countParkedByGroup } from '../../event-store/skipped-events.ts';
+import { groupStatus } from '../../event-store/skipped-events.ts';
 import { countParkedByView } from '../../pull/view/operate.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { LaneReads } from '../../push/queue/delivery-queue.ts';
@@ -114,12 +114,8 @@ export class SharedFigures {
     { signal, lag }: { readonly signal: AbortSignal; readonly lag: Record<string, number> },
   ): Promise<void> {
     const { store, subscriptions } = parts;
-    const { position, parked: counted } = (await subscriptions.status(follower)) ?? {
-      position: 0,
-      parked: 0,
-    };
-    const place = { group: follower, counted };
-    this.#parked.set({ follower }, await countParkedByGroup(store, subscriptions, place));
+    const { position, parked } = await groupStatus(store, subscriptions, follower);
+    this.#parked.set({ follower }, parked);
     lag[follower] = await secondsBehind(parts, { prefixes, after: position }, signal);
     this.#lag.set({ follower }, lag[follower]);
   }

@@ -102,7 +102,7 @@ describe('a subscription that has caught up', () => {
       const iterator = batches[Symbol.asyncIterator]();
       await iterator.next();
       const groups = store.subscriptions();
-      await groups.ensureGroup(scope, { prefixes: [scope], ackTimeoutMs: 5_000, maxRetries: 10 });
+      await groups.ensureGroup(scope, { prefixes: [scope], ackTimeoutMs: 5_000 });
       const consumer = groups.consume(scope, { bufferSize: 10, signal });
       for await (const event of consumer) {
         await consumer.ack([event]);

@@ -289,8 +289,8 @@ test('a copy that was interrupted after it was recorded is ended by the next run
 
 test('the parked events of each of the service’s groups are counted, where there are any', async () => {
   const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
-  const settings = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
-  expect(await parkedByGroup(subscriptions)).toEqual([]);
+  const settings = { prefixes: ['transaction-'], ackTimeoutMs: 5_000 };
+  expect(await parkedByGroup(store, subscriptions)).toEqual([]);
   await store.append([{ stream: 'transaction-1', expected: 'none', events: [named('a'), named('b')] }]);
   const park = async (group: string, count: number): Promise<void> => {
     await subscriptions.ensureGroup(group, settings);
@@ -302,9 +302,9 @@ test('the parked events of each of the service’s groups are counted, where the
     }
   };
   await park('notices', 1);
-  expect(await parkedByGroup(subscriptions)).toEqual([{ group: 'notices', parked: 1 }]);
+  expect(await parkedByGroup(store, subscriptions)).toEqual([{ group: 'notices', parked: 1 }]);
   await park('deliveries', 2);
-  expect(await parkedByGroup(subscriptions)).toEqual([
+  expect(await parkedByGroup(store, subscriptions)).toEqual([
     { group: 'deliveries', parked: 2 },
     { group: 'notices', parked: 1 },
   ]);

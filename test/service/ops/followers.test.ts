@@ -107,7 +107,6 @@ describe('the status of a group', () => {
       await subscriptions.ensureGroup('deliveries', {
         prefixes: ['transaction-'],
         ackTimeoutMs: 5_000,
-        maxRetries: 3,
       });
       const consumer = subscriptions.consume('deliveries', { bufferSize: 10, signal: ending.signal });
       const events = consumer[Symbol.asyncIterator]();

@@ -20,7 +20,7 @@ const none = { parked: async () => [] };
 function opened(overrides: Partial<SharedFigureParts> = {}) {
   const stores = openProjection();
   const metrics = createMetrics();
-  const status = async () => ({ position: 0, parked: 4 });
+  const status = async () => ({ position: 0, parked: 400 });
   const queue = stores.openQueue();
   const parts = {
     ...stores,
@@ -55,7 +55,7 @@ describe('the figures that are the same in every process', () => {
       'fuel_follower_lag_seconds{follower="deliveries"}': 2.5,
       'fuel_follower_lag_seconds{follower="notices"}': 2.5,
       'fuel_follower_parked_events{follower="transactions"}': 0,
-      'fuel_follower_parked_events{follower="deliveries"}': 4,
+      'fuel_follower_parked_events{follower="deliveries"}': 400,
     });
   });
 
@@ -145,10 +145,10 @@ describe('the figures that are the same in every process', () => {
       return value;
     };
     const { figures } = opened({
-      subscriptions: { ...none, status: () => away({ position: 0, parked: 4 }) },
+      subscriptions: { ...none, status: () => away({ position: 0, parked: 400 }) },
       view: {
         checkpoint: () => away(undefined),
-        countParked: () => away(2),
+        countParked: () => away(2_000),
         ...none,
         build: { checkpoint: async () => undefined },
       },
@@ -159,8 +159,8 @@ describe('the figures that are the same in every process', () => {
     const before = await figures();
     expect(Object.values(before).filter(Number.isNaN)).toEqual([]);
     expect(before).toMatchObject({
-      'fuel_follower_parked_events{follower="transactions"}': 2,
-      fuel_view_parked_events: 2,
+      'fuel_follower_parked_events{follower="transactions"}': 2_000,
+      fuel_view_parked_events: 2_000,
       fuel_deliveries_pending: 1,
     });
     isAway = true;
@@ -184,7 +184,7 @@ describe('the figures that are the same in every process', () => {
     const subscriptions = { ...none, status: () => never };
     await shown({ view: away, subscriptions }, 'fuel_deliveries_pending 0');
     const queue = { backlog: () => never, nextDueAtMs: () => never };
-    await shown({ queue }, 'fuel_follower_parked_events{follower="notices"} 4');
+    await shown({ queue }, 'fuel_follower_parked_events{follower="notices"} 400');
   });
 
   test('are read no longer when the process stops, also while a store does not answer', async () => {

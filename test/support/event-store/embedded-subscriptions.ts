@@ -11,7 +11,7 @@ import {
 } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
 import type { GroupConsumer, GroupEvent } from '../../../src/event-store/event-store.ts';
 
-export const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000, maxRetries: 3 };
+export const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000 };
 
 /** Opens the embedded event store and its groups in a folder; a due time is noticed within `lookAtClockMs`. */
 export function openIn(

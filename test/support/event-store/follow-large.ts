@@ -27,7 +27,7 @@ const running = [
   runProjector({ ...common, view, coordination: engines.coordination(), holder: 'one' }),
 ];
 const groups = engines.subscriptions();
-await groups.ensureGroup('g', { prefixes: ['transaction-'], ackTimeoutMs: 60_000, maxRetries: 10 });
+await groups.ensureGroup('g', { prefixes: ['transaction-'], ackTimeoutMs: 60_000 });
 const consumer = groups.consume('g', { bufferSize: 400, signal });
 let handed = 0;
 for await (const event of consumer) {

@@ -7,6 +7,7 @@ import {
   type ConsumeOptions,
   type GroupConsumer,
   type GroupEvent,
+  type GroupSettings,
   isErasure,
   type RecordedEvent,
 } from '../../../event-store/event-store.ts';
@@ -15,19 +16,15 @@ import { toKnownError } from '../driver/errors.ts';
 import { isWanted, recordedOf } from '../driver/events.ts';
 import { readRange } from '../log/reads.ts';
 import { EventStoreDbGroupSource } from './group-source.ts';
-import { EventStoreDbInFlightEvents, type Message, type ToPark } from './in-flight-events.ts';
-import { limitsOf, notEnsured } from './settings.ts';
+import { EventStoreDbInFlightEvents, MAX_DELAYED, type Message, type ToPark } from './in-flight-events.ts';
 
-/** Events that wait at one consumer for their retry, besides those in its buffer; further ones are parked. */
-const MAX_DELAYED = 1_000;
 /** The clock may not run with real time: it is read this often at least. */
 const MAX_WAIT_MS = 1_000;
 
 export interface GroupConsumerOptions extends ConsumeOptions {
   readonly connection: EventStoreDbConnection;
   readonly group: string;
-  /** As in `GroupSettings`; `undefined` where the group was not ensured. */
-  readonly prefixes: readonly string[] | undefined;
+  readonly settings: GroupSettings;
   readonly clock: Clock;
   readonly log: Log;
   /** Aborts when the subscriptions are closed. */
@@ -47,7 +44,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
 
   constructor(options: GroupConsumerOptions) {
     this.#options = options;
-    this.#inFlight = new EventStoreDbInFlightEvents(options.bufferSize);
+    this.#inFlight = new EventStoreDbInFlightEvents(options.bufferSize, options.settings);
     const { log, group, signal, closed } = options;
     this.#ended = AbortSignal.any([signal, closed]);
     this.#retry = new Retry({
@@ -59,7 +56,6 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     });
   }
 
-  /** Rejects with `REFUSED` where there is no such group. */
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupEvent, void, undefined> {
     const notify = (): void => this.#changed.notify();
     this.#ended.addEventListener('abort', notify);
@@ -95,7 +91,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   ): Promise<void> {
     this.#assertOpen();
     const nowMs = this.#options.clock.now();
-    await this.#park(this.#inFlight.delay(event, { reason, delayMs, nowMs, maxDelayed: MAX_DELAYED }));
+    await this.#park(this.#inFlight.delay(event, { reason, delayMs, nowMs }));
     this.#changed.notify();
   }
 
@@ -108,9 +104,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
 
   /** Hands out events of one subscription. Ends when `signal` or `closed` aborts; rejects when the subscription breaks. */
   async *#connected(): AsyncGenerator<GroupEvent, void, undefined> {
-    const { connection, group, prefixes, bufferSize, clock } = this.#options;
-    if (prefixes === undefined) throw notEnsured(group);
-    this.#inFlight.limits = await limitsOf(connection, group, this.#ended);
+    const { connection, group, bufferSize, clock } = this.#options;
     const source = new EventStoreDbGroupSource(connection, {
       group,
       bufferSize: bufferSize + MAX_DELAYED,
@@ -120,7 +114,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     try {
       while (!this.#ended.aborted) {
         this.#changed.reset();
-        await this.#receive(source, prefixes);
+        await this.#receive(source);
         if (source.isConfirmed) this.#connectedTo(source); // also while event follows event
         const next = this.#inFlight.next(clock.now());
         if (next !== undefined) {
@@ -146,14 +140,15 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   }
 
   /** Receives up to one batch. Events that the group is not for are acknowledged at once: it has no filter (0049). */
-  async #receive(source: EventStoreDbGroupSource, prefixes: readonly string[]): Promise<void> {
+  async #receive(source: EventStoreDbGroupSource): Promise<void> {
+    const { clock, settings } = this.#options;
     const unwanted: Message[] = [];
     while (!this.#inFlight.isFull) {
       const message = source.take();
       if (message === undefined) break;
-      const event = isFor(prefixes, message) ? await this.#eventOf(message) : undefined;
+      const event = isFor(settings.prefixes, message) ? await this.#eventOf(message) : undefined;
       if (event === undefined || isErasure(event)) unwanted.push(message);
-      else await this.#park(this.#inFlight.receive(event, message, this.#options.clock.now()));
+      else this.#inFlight.receive(event, message, clock.now());
     }
     if (unwanted.length > 0) await source.ack(unwanted);
   }

@@ -1,13 +1,14 @@
 import type { PersistentSubscriptionToAllResolvedEvent } from '@eventstore/db-client';
 import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
-import type { GroupEvent, Position, RecordedEvent } from '../../../event-store/event-store.ts';
-import type { GroupLimits } from './settings.ts';
+import type { GroupEvent, GroupSettings, Position, RecordedEvent } from '../../../event-store/event-store.ts';
 
 /** An event as the server sends it to a consumer, and as it is acknowledged or parked. */
 export type Message = PersistentSubscriptionToAllResolvedEvent;
 
 /** The server checks for expired message time-outs once a second. */
 const SERVER_DELAY_MS = 2_000;
+/** Events that wait at one consumer for their retry, besides those in its buffer; further ones are parked. */
+export const MAX_DELAYED = 1_000;
 const MAX_DELAYED_BYTES = 32 * MAX_BATCH_BYTES;
 
 interface Entry {
@@ -37,23 +38,20 @@ export interface ToPark {
  */
 export class EventStoreDbInFlightEvents {
   readonly #bufferSize: number;
+  readonly #ackTimeoutMs: number;
   readonly #entries = new Map<Position, Entry>();
   /** Entries by state, and their `eventBytes`. */
   readonly #counts = { buffered: 0, out: 0, delayed: 0 };
   readonly #bytes = { buffered: 0, out: 0, delayed: 0 };
   /** Positions to hand out, in order; some may have been dropped since. */
   #queue: Position[] = [];
-  #limits: GroupLimits = { ackTimeoutMs: 0, maxRetries: 1 };
   /** No entry is due or expires before this time. */
   #nextCheckAtMs = Number.POSITIVE_INFINITY;
 
   /** At most `bufferSize` are handed out at a time. */
-  constructor(bufferSize: number) {
+  constructor(bufferSize: number, { ackTimeoutMs }: Pick<GroupSettings, 'ackTimeoutMs'>) {
     this.#bufferSize = bufferSize;
-  }
-
-  set limits(limits: GroupLimits) {
-    this.#limits = limits;
+    this.#ackTimeoutMs = ackTimeoutMs;
   }
 
   /** Whether the buffered and the handed-out events make a batch by their bytes: no further one should be received. */
@@ -61,24 +59,19 @@ export class EventStoreDbInFlightEvents {
     return this.#bytes.buffered + this.#bytes.out >= MAX_BATCH_BYTES;
   }
 
-  /** Receives an event; returns what to park where it was handed out as often as allowed. */
-  receive(event: RecordedEvent, message: Message, nowMs: number): ToPark | undefined {
+  receive(event: RecordedEvent, message: Message, nowMs: number): void {
     const existing = this.#entries.get(event.position);
-    const expiresAtMs = nowMs + this.#limits.ackTimeoutMs;
+    const expiresAtMs = nowMs + this.#ackTimeoutMs;
     this.#checkAt(expiresAtMs);
     if (existing !== undefined && existing.state !== 'out') {
       Object.assign(existing, { message, expiresAtMs }); // not handed out since: this counts as no further time
       if (existing.state === 'delayed') this.#checkAt(existing.dueAtMs); // it may be due already
-      return undefined;
+      return;
     }
     const retryCount = existing === undefined ? message.retryCount : existing.retryCount + 1;
     this.#drop(existing);
-    if (retryCount >= this.#limits.maxRetries) {
-      return { message, reason: `handed out ${retryCount} times without an acknowledgement` };
-    }
     const bytes = eventBytes(event);
     this.#add({ event, bytes, message, retryCount, expiresAtMs, state: 'buffered', dueAtMs: 0, reason: '' });
-    return undefined;
   }
 
   /** The next event to hand out; undefined where there is none, or `bufferSize` are out. */
@@ -104,28 +97,21 @@ export class EventStoreDbInFlightEvents {
   }
 
   /**
-   * Keeps an event that is out until `delayMs` have passed. Returns what to park instead: this event, where it was
-   * handed out as often as allowed; or the oldest, where more than `maxDelayed` or `MAX_DELAYED_BYTES` are delayed.
+   * Keeps an event that is out until `delayMs` have passed. Returns the oldest that is kept, to be parked, where more
+   * than `MAX_DELAYED` or `MAX_DELAYED_BYTES` are delayed.
    */
   delay(
     { event }: GroupEvent,
-    retry: {
-      readonly reason: string;
-      readonly delayMs: number;
-      readonly nowMs: number;
-      readonly maxDelayed: number;
-    },
+    retry: { readonly reason: string; readonly delayMs: number; readonly nowMs: number },
   ): ToPark | undefined {
-    const { reason, delayMs, nowMs, maxDelayed } = retry;
+    const { reason, delayMs, nowMs } = retry;
     const entry = this.#outAt(event.position, nowMs);
     if (entry === undefined) return undefined;
     this.#drop(entry);
-    const retryCount = entry.retryCount + 1;
-    if (retryCount >= this.#limits.maxRetries) return { message: entry.message, reason };
     const dueAtMs = nowMs + delayMs;
     this.#checkAt(dueAtMs);
-    this.#add({ ...entry, state: 'delayed', retryCount, dueAtMs, reason });
-    if (this.#counts.delayed <= maxDelayed && this.#bytes.delayed <= MAX_DELAYED_BYTES) return undefined;
+    this.#add({ ...entry, state: 'delayed', retryCount: entry.retryCount + 1, dueAtMs, reason });
+    if (this.#counts.delayed <= MAX_DELAYED && this.#bytes.delayed <= MAX_DELAYED_BYTES) return undefined;
     const oldest = this.#entries.values().find(({ state }) => state === 'delayed');
     this.#drop(oldest);
     return oldest;

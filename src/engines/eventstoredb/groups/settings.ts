@@ -8,20 +8,13 @@ import {
   START,
   UNBOUNDED,
 } from '@eventstore/db-client';
-import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
-import {
-  type GroupSettings,
-  type GroupStatus,
-  MAX_PARKED_LOOKED_AT,
-  type RecordedEvent,
-} from '../../../event-store/event-store.ts';
+import type { GroupSettings, GroupStatus, RecordedEvent } from '../../../event-store/event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { groupStream, toSafe } from '../driver/events.ts';
 import { readEnd } from '../log/reads.ts';
 import { readParked } from './parked.ts';
 
-const MAX_RETRIES = 2 ** 31 - 1; // the server counts them in 32 bits
 /** The only place where the server shows the filters of its groups. */
 const CONFIGURATION_STREAM = '$persistentSubscriptionConfig';
 const DELETED_POLL_MS = 20;
@@ -36,6 +29,7 @@ const FIXED = {
   checkPointAfter: 1_000,
   checkPointLowerBound: 1,
   checkPointUpperBound: 1_000,
+  maxRetryCount: 2 ** 31 - 1, // no limit: the server counts them in 32 bits
   maxSubscriberCount: UNBOUNDED, // as many processes as there are
   // The server reads large pages, and several of them ahead of the consumers.
   readBatchSize: 500,
@@ -43,12 +37,6 @@ const FIXED = {
   liveBufferSize: 5_000,
   consumerStrategyName: ROUND_ROBIN, // any consumer may take any event
 } as const;
-
-export interface GroupLimits {
-  readonly ackTimeoutMs: number;
-  /** An event that was handed out this often is parked. */
-  readonly maxRetries: number;
-}
 
 /**
  * As `PersistentSubscriptions.ensureGroup`. The group has no filter on the server, which would lose events when it
@@ -60,8 +48,8 @@ export async function ensureGroup(
   group: string,
   settings: GroupSettings,
 ): Promise<void> {
-  const wanted = settingsOf(settings);
-  const present = await connection.use((client) => settingsAt(client, group));
+  const wanted = { ...FIXED, messageTimeout: settings.ackTimeoutMs };
+  const present = (await connection.use((client) => infoAt(client, group)))?.settings;
   if (present === undefined) {
     await connection.use((client) => create(client, group, wanted));
   } else if (await connection.use((client, cancelled) => hasFilter(client, group, cancelled))) {
@@ -69,29 +57,6 @@ export async function ensureGroup(
   } else if (differs(present, wanted)) {
     await connection.use((client) => client.updatePersistentSubscriptionToAll(group, wanted));
   }
-}
-
-/** The limits that the group's consumers apply. Rejects with `REFUSED` where there is no such group. */
-export async function limitsOf(
-  connection: EventStoreDbConnection,
-  group: string,
-  signal: AbortSignal,
-): Promise<GroupLimits> {
-  const settings = await connection.use((client) => settingsAt(client, group), { signal });
-  if (settings === undefined) throw notEnsured(group);
-  return { ackTimeoutMs: settings.messageTimeout, maxRetries: settings.maxRetryCount + 1 };
-}
-
-export function notEnsured(group: string): FuelError {
-  return new FuelError('REFUSED', `there is no group ${group}: ensure it first`);
-}
-
-function settingsOf({ ackTimeoutMs, maxRetries }: GroupSettings): PersistentSubscriptionToAllSettings {
-  return {
-    ...FIXED,
-    messageTimeout: ackTimeoutMs,
-    maxRetryCount: Math.min(Math.max(maxRetries - 1, 0), MAX_RETRIES), // the first time is no retry
-  };
 }
 
 /** As `PersistentSubscriptions.status`. */
@@ -102,17 +67,7 @@ export async function statusOf(
   const info = await connection.use((client) => infoAt(client, group));
   if (info === undefined) return undefined;
   const { lastCheckpointedEventPosition: checkpoint, parkedMessageCount } = info.stats;
-  const counted = toSafe(parkedMessageCount);
-  const isLookedAt = counted > 0 && counted <= MAX_PARKED_LOOKED_AT;
-  const parked = isLookedAt ? (await readParked(connection, group)).length : counted;
-  return { position: toSafe(checkpoint?.commit ?? 0n), parked };
-}
-
-async function settingsAt(
-  client: EventStoreDBClient,
-  group: string,
-): Promise<PersistentSubscriptionToAllSettings | undefined> {
-  return (await infoAt(client, group))?.settings;
+  return { position: toSafe(checkpoint?.commit ?? 0n), parked: toSafe(parkedMessageCount) };
 }
 
 async function infoAt(

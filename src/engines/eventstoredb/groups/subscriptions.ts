@@ -35,8 +35,8 @@ export interface EventStoreDbSubscriptionsOptions {
 export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   readonly #options: EventStoreDbSubscriptionsOptions;
   readonly #closing = new AbortController();
-  /** The prefixes of each ensured group, which its consumers apply: the server's group has no filter. */
-  readonly #prefixes = new Map<string, readonly string[]>();
+  /** Of each ensured group: its consumers apply the prefixes, since the server's group has no filter. */
+  readonly #settings = new Map<string, GroupSettings>();
 
   constructor(options: EventStoreDbSubscriptionsOptions) {
     this.#options = options;
@@ -45,14 +45,15 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   async ensureGroup(group: string, settings: GroupSettings): Promise<void> {
     this.#assertOpen();
     await ensureGroup(this.#options.connection, group, settings);
-    this.#prefixes.set(group, settings.prefixes);
+    this.#settings.set(group, settings);
   }
 
-  /** The iteration rejects with `REFUSED` where the group was not ensured here before. */
+  /** Throws `REFUSED` where the group was not ensured here before. */
   consume(group: string, options: ConsumeOptions): GroupConsumer {
+    const settings = this.#settings.get(group);
+    if (settings === undefined) throw new FuelError('REFUSED', `there is no group ${group}: ensure it first`);
     const closed = this.#closing.signal;
-    const prefixes = this.#prefixes.get(group);
-    return new EventStoreDbGroupConsumer({ ...this.#options, ...options, group, prefixes, closed });
+    return new EventStoreDbGroupConsumer({ ...this.#options, ...options, group, settings, closed });
   }
 
   /** On a server with access control only an administrator may read it. */

@@ -38,7 +38,6 @@ const NOTHING_DUE: Due = { events: [], isComplete: true };
 interface GroupRow {
   readonly prefixes: string;
   readonly ack_timeout_ms: number;
-  readonly max_retries: number;
   readonly position: number;
 }
 
@@ -63,6 +62,7 @@ export const subscriptionMigrations = [
      PRIMARY KEY (group_name, position)
    ) STRICT, WITHOUT ROWID;
    CREATE INDEX messages_due ON messages (group_name, due_at) WHERE due_at IS NOT NULL;`,
+  'ALTER TABLE groups DROP COLUMN max_retries',
 ];
 
 /** One group's messages. Each method is one write transaction, so that two processes never claim the same event. */
@@ -89,7 +89,6 @@ export class SqliteGroup {
       const group = this.#settings();
       const nowMs = this.#clock.now();
       const leasedUntilMs = nowMs + group.ack_timeout_ms;
-      this.#parkExhausted(group, nowMs);
       const capacity = bufferSize - this.#held(holder, nowMs);
       const due = capacity > 0 ? this.#takeDue({ holder, nowMs, leasedUntilMs, capacity }) : NOTHING_DUE;
       const wanted = due.isComplete ? capacity - due.events.length : 0;
@@ -122,14 +121,11 @@ export class SqliteGroup {
   retry(
     holder: string,
     event: GroupEvent,
-    options: { readonly reason: string; readonly delayMs: number },
+    { reason, delayMs }: { readonly reason: string; readonly delayMs: number },
   ): Promise<void> {
     return this.#db.write(() => {
-      const nowMs = this.#clock.now();
-      const { position } = event.event;
-      const last = event.retryCount + 1 >= this.#settings().max_retries;
-      if (last) this.#statements.park.run(options.reason, nowMs, this.#name, position, holder);
-      else this.#statements.retry.run(nowMs + options.delayMs, options.reason, this.#name, position, holder);
+      const dueMs = this.#clock.now() + delayMs;
+      this.#statements.retry.run(dueMs, reason, this.#name, event.event.position, holder);
     });
   }
 
@@ -149,11 +145,6 @@ export class SqliteGroup {
 
   #held(holder: string, nowMs: number): number {
     return this.#statements.held.get(this.#name, nowMs, holder)?.held as number;
-  }
-
-  #parkExhausted({ max_retries }: GroupRow, nowMs: number): void {
-    const reason = `handed out ${max_retries} times without an acknowledgement`;
-    this.#statements.parkExhausted.run(reason, nowMs, this.#name, nowMs, max_retries);
   }
 
   /** Claims one batch of the messages that are due. Those of erased events are deleted. */
@@ -208,9 +199,8 @@ export class SqliteGroup {
 
 function prepareStatements(db: Database) {
   const end = "WHERE group_name = ? AND position = ? AND state = 'out' AND holder = ?";
-  const parked = "SET state = 'parked', due_at = NULL, holder = NULL, reason = ?, parked_at = ?";
   return {
-    group: db.prepare('SELECT prefixes, ack_timeout_ms, max_retries, position FROM groups WHERE name = ?'),
+    group: db.prepare('SELECT prefixes, ack_timeout_ms, position FROM groups WHERE name = ?'),
     move: db.prepare('UPDATE groups SET position = ? WHERE name = ?'),
     held: db.prepare(
       'SELECT count(*) AS held FROM messages WHERE group_name = ? AND due_at > ? AND holder = ?',
@@ -230,10 +220,6 @@ function prepareStatements(db: Database) {
       `INSERT INTO messages (group_name, position, state, retry_count, due_at, holder)
        VALUES (?, ?, 'out', 0, ?, ?)`,
     ),
-    parkExhausted: db.prepare(
-      `UPDATE messages ${parked}
-       WHERE group_name = ? AND due_at <= ? AND state = 'out' AND retry_count + 1 >= ?`,
-    ),
     forgetAll: db.prepare('DELETE FROM messages WHERE group_name = ?'),
     forget: db.prepare('DELETE FROM messages WHERE group_name = ? AND position = ?'),
     release: db.prepare(
@@ -244,6 +230,8 @@ function prepareStatements(db: Database) {
       `UPDATE messages SET state = 'retry', retry_count = retry_count + 1, holder = NULL, due_at = ?, reason = ?
        ${end}`,
     ),
-    park: db.prepare(`UPDATE messages ${parked} ${end}`),
+    park: db.prepare(
+      `UPDATE messages SET state = 'parked', due_at = NULL, holder = NULL, reason = ?, parked_at = ? ${end}`,
+    ),
   };
 }

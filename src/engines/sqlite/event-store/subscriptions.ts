@@ -4,7 +4,6 @@ import {
   type GroupConsumer,
   type GroupSettings,
   type GroupStatus,
-  MAX_PARKED_LOOKED_AT,
   MAX_PARKED_READ,
   type ParkedEvent,
   type PersistentSubscriptions,
@@ -51,15 +50,14 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
     this.#commits = new CommitWatch(this.#db, { pollMs: POLL_MS });
   }
 
-  async ensureGroup(group: string, { prefixes, ackTimeoutMs, maxRetries }: GroupSettings): Promise<void> {
+  async ensureGroup(group: string, { prefixes, ackTimeoutMs }: GroupSettings): Promise<void> {
     await this.#db.write(() => {
       this.#db
         .prepare(
-          `INSERT INTO groups (name, prefixes, ack_timeout_ms, max_retries, position) VALUES (?, ?, ?, ?, 0)
-           ON CONFLICT (name) DO UPDATE SET prefixes = excluded.prefixes,
-             ack_timeout_ms = excluded.ack_timeout_ms, max_retries = excluded.max_retries`,
+          `INSERT INTO groups (name, prefixes, ack_timeout_ms, position) VALUES (?, ?, ?, 0)
+           ON CONFLICT (name) DO UPDATE SET prefixes = excluded.prefixes, ack_timeout_ms = excluded.ack_timeout_ms`,
         )
-        .run(group, JSON.stringify(prefixes), ackTimeoutMs, maxRetries);
+        .run(group, JSON.stringify(prefixes), ackTimeoutMs);
     });
   }
 
@@ -103,9 +101,7 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
       )
       .get(group) as { position: Position; open: Position | null; parked: number } | undefined;
     if (row === undefined) return undefined;
-    const { position, open, parked: counted } = row;
-    const isLookedAt = counted > 0 && counted <= MAX_PARKED_LOOKED_AT;
-    const parked = isLookedAt ? (await this.parked(group)).length : counted;
+    const { position, open, parked } = row;
     return { position: open === null ? position : Math.min(position, open - 1), parked };
   }
 

@@ -139,7 +139,7 @@ async function copy({ config, engines, clock, author, out }: Session): Promise<n
     });
     progress.end();
     print(report, out);
-    for (const { group, parked } of await parkedByGroup(embedded.subscriptions())) {
+    for (const { group, parked } of await parkedByGroup(source.store, embedded.subscriptions())) {
       out.note(`${parked} events are parked in the group ${group} here: it receives them again there`);
     }
     return report.faults.length === 0 ? 0 : 1;

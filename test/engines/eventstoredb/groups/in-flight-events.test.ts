@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   EventStoreDbInFlightEvents,
+  MAX_DELAYED,
   type Message,
 } from '../../../../src/engines/eventstoredb/groups/in-flight-events.ts';
 import type { GroupEvent, RecordedEvent } from '../../../../src/event-store/event-store.ts';
@@ -8,15 +9,13 @@ import type { GroupEvent, RecordedEvent } from '../../../../src/event-store/even
 const TIMEOUT_MS = 1_000;
 /** How long after a time-out the server may still send the event again. */
 const SERVER_MS = 2_000;
-const MAX_RETRIES = 3;
 
 const eventAt = (position: number) => ({ position }) as RecordedEvent;
 const message = (retryCount = 0) => ({ retryCount }) as Message;
 
 /** With at most two events out at a time. */
 function opened() {
-  const inFlight = new EventStoreDbInFlightEvents(2);
-  inFlight.limits = { ackTimeoutMs: TIMEOUT_MS, maxRetries: MAX_RETRIES };
+  const inFlight = new EventStoreDbInFlightEvents(2, { ackTimeoutMs: TIMEOUT_MS });
   const receive = (position: number, nowMs: number, given = message()) =>
     inFlight.receive(eventAt(position), given, nowMs);
   /** Hands out all that can be: position and retry count. */
@@ -27,8 +26,8 @@ function opened() {
     }
     return found;
   };
-  const delay = (position: number, nowMs: number, { delayMs = 0, reason = 'later', maxDelayed = 10 } = {}) =>
-    inFlight.delay(groupEvent(position), { reason, delayMs, nowMs, maxDelayed });
+  const delay = (position: number, nowMs: number, { delayMs = 0, reason = 'later' } = {}) =>
+    inFlight.delay(groupEvent(position), { reason, delayMs, nowMs });
   const end = (position: number, nowMs: number) => inFlight.end(groupEvent(position), nowMs);
   return { inFlight, receive, out, delay, end };
 }
@@ -102,7 +101,7 @@ describe('an event that the server has sent', () => {
     const { inFlight, receive, out, end } = opened();
     const [first, second] = [message(1), message(2)];
     receive(1, 0, first);
-    expect(receive(1, 900, second)).toBeUndefined();
+    receive(1, 900, second);
     expect(inFlight.next(1_500)).toMatchObject({ retryCount: 1 }); // its time-out starts with the second message
     expect(out(1_500)).toEqual([]);
     expect(end(1, 1_500)).toBe(second);
@@ -114,23 +113,10 @@ describe('an event that the server has sent', () => {
     receive(2, 0);
     out(0);
     receive(3, 0);
-    expect(receive(1, TIMEOUT_MS, message(1))).toBeUndefined();
+    receive(1, TIMEOUT_MS, message(1));
     expect(out(TIMEOUT_MS - 1)).toEqual([[3, 0]]);
     expect(end(3, TIMEOUT_MS - 1)).toBeDefined();
     expect(out(TIMEOUT_MS - 1)).toEqual([[1, 1]]);
-  });
-
-  test('as often as allowed is to be parked, whichever consumer had it', () => {
-    const { receive, out } = opened();
-    const last = message(MAX_RETRIES);
-    expect(receive(1, 0, last)).toEqual({
-      message: last,
-      reason: 'handed out 3 times without an acknowledgement',
-    });
-    expect(receive(2, 0, message(MAX_RETRIES - 1))).toBeUndefined();
-    expect(out(0)).toEqual([[2, MAX_RETRIES - 1]]);
-    expect(receive(2, 0, message(1))).toMatchObject({ reason: expect.stringContaining('3 times') });
-    expect(out(0)).toEqual([]);
   });
 
   test('is dropped with the connection, and no longer counts as out', () => {
@@ -197,30 +183,19 @@ describe('an event that is delayed', () => {
     delay(1, 0, { delayMs: 1_500 });
     expect(out(1_500 + SERVER_MS - 1)).toEqual([]);
     expect(out(1_500 + SERVER_MS)).toEqual([]);
-    receive(1, 4_000, message(5 - MAX_RETRIES)); // from now on the server's retry count holds
+    receive(1, 4_000, message(2)); // from now on the server's retry count holds
     expect(out(4_000)).toEqual([[1, 2]]);
-  });
-
-  test('is to be parked with the last reason where it was handed out as often as allowed', () => {
-    const { receive, out, delay } = opened();
-    const given = message(MAX_RETRIES - 2);
-    receive(1, 0, given);
-    out(0);
-    expect(delay(1, 0)).toBeUndefined();
-    out(0);
-    expect(delay(1, 0, { reason: 'the last' })).toEqual({ message: given, reason: 'the last' });
-    expect(out(TIMEOUT_MS / 2)).toEqual([]);
   });
 
   test('is parked with its own reason where too many later ones are delayed', () => {
     const { receive, out, delay } = opened();
-    const given = [message(), message(), message()];
-    for (const [index, each] of given.entries()) {
-      receive(index, 0, each);
+    const first = message();
+    for (let position = 0; position <= MAX_DELAYED; position++) {
+      receive(position, 0, position === 0 ? first : message());
       out(0);
-      const parked = delay(index, 0, { delayMs: 500, reason: `reason ${index}`, maxDelayed: 2 });
-      if (index < 2) expect(parked).toBeUndefined();
-      else expect(parked).toMatchObject({ message: given[0], reason: 'reason 0' });
+      const parked = delay(position, 0, { delayMs: 500, reason: `reason ${position}` });
+      if (position < MAX_DELAYED) expect(parked).toBeUndefined();
+      else expect(parked).toMatchObject({ message: first, reason: 'reason 0' });
     }
     expect(out(500)).toEqual([
       [1, 1],
@@ -290,7 +265,7 @@ describe('large events', () => {
     for (let position = 1; position <= 70; position++) {
       inFlight.receive(large(position), { ...message(), position } as never, 0);
       out(0);
-      const ended = delay(position, 0, { delayMs: 500, maxDelayed: 1_000 });
+      const ended = delay(position, 0, { delayMs: 500 });
       if (ended !== undefined) parked.push((ended.message as unknown as { position: number }).position);
     }
     expect(parked).toEqual([1, 2, 3, 4, 5, 6, 7]);

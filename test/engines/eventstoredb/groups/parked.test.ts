@@ -22,7 +22,7 @@ async function groupWithParked(...names: string[]) {
     await double.stop();
   });
   const subscriptions = store.subscriptions();
-  await subscriptions.ensureGroup('g', { prefixes: ['transaction-'], ackTimeoutMs: 60_000, maxRetries: 10 });
+  await subscriptions.ensureGroup('g', { prefixes: ['transaction-'], ackTimeoutMs: 60_000 });
   const consumer = subscriptions.consume('g', { bufferSize: 10, signal: end.signal });
   const events = consumer[Symbol.asyncIterator]();
   const park = async (name: string): Promise<void> => {

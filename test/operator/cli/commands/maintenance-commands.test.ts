@@ -110,7 +110,6 @@ describe('fuel projection', () => {
         await subscriptions.ensureGroup('notices', {
           prefixes: ['account-'],
           ackTimeoutMs: 60_000,
-          maxRetries: 9,
         });
         const consumer = subscriptions.consume('notices', {
           bufferSize: 1,

@@ -29,7 +29,7 @@ async function onEngines() {
 function parkAgain({ withEngines }: Parts): Promise<void> {
   return withEngines(async (engines) => {
     const subscriptions = engines.subscriptions();
-    const settings = { prefixes: ['transaction-'], ackTimeoutMs: 60_000, maxRetries: 9 };
+    const settings = { prefixes: ['transaction-'], ackTimeoutMs: 60_000 };
     await subscriptions.ensureGroup(DELIVERIES_GROUP, settings);
     await subscriptions.replayParked(DELIVERIES_GROUP);
     const { signal } = new AbortController();
