@@ -50,7 +50,10 @@ export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
 export const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
 
 /** Whether looking for damage in the events takes no longer than an operator waits; with a remote engine it takes none. */
-export function readThroughSoon({ EVENTSTORE_URL, FUEL_DATA_DIR }: Config): boolean {
+export function readThroughSoon({
+  EVENTSTORE_URL,
+  FUEL_DATA_DIR,
+}: Pick<Config, 'EVENTSTORE_URL' | 'FUEL_DATA_DIR'>): boolean {
   if (EVENTSTORE_URL !== undefined) return true;
   const file = statSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events), { throwIfNoEntry: false });
   return file === undefined || file.size <= MAX_READ_THROUGH_BYTES;

@@ -1,38 +1,20 @@
-import type { Directory } from '../../../projections/directory.ts';
-import { findMasterKeys, otherKeyFile } from '../../accounts/master-key.ts';
-import { moveOf } from '../../accounts/moved-store.ts';
-import { recordedMasterKeys } from '../../accounts/store-binding.ts';
 import type { Clock } from '../../base/clock.ts';
-import { type Config, inspectConfig, showConfig, unknownSettings } from '../../base/config/config.ts';
+import { type Config, inspectConfig } from '../../base/config/config.ts';
 import { readDisk } from '../../base/disk/disk.ts';
 import { openEngines } from '../../engines/engines.ts';
-import {
-  EMBEDDED_FILES,
-  type EmbeddedFile,
-  inspectEmbedded,
-  MAX_READ_THROUGH_BYTES,
-  RECREATED,
-  readThroughSoon,
-} from '../../engines/sqlite/embedded-files.ts';
 import { configuredPhotoStore } from '../../pull/images/presign.ts';
 import { generatedCertificate } from '../../pull/server/certificate.ts';
 import { verifyMailServer } from '../../push/notices/mailer.ts';
 import { EVENT_STORE } from '../../service/engines/engine-health.ts';
 import type { Engines } from '../../service/engines/engines.ts';
-import { faultsOfNamed } from '../serve/config-files.ts';
-import { checkCorporates } from './checks/accounts.ts';
-import { checkCertificate } from './checks/certificate.ts';
-import { type CheckResult, type Finding, right, within, wrong } from './checks/check.ts';
-import { checkConfiguration } from './checks/configuration.ts';
-import { checkDataDirectory, type LookedAtFile } from './checks/data-directory.ts';
-import { checkClocks, checkEngine, embeddedEngine } from './checks/engines.ts';
-import { checkMail } from './checks/mail.ts';
-import { checkMasterKeys } from './checks/master-keys.ts';
-import { checkPhotos } from './checks/photos.ts';
-import { checkMissingStore, checkStore, movedStore } from './checks/store.ts';
-import { checkContacts, webhooksOf } from './checks/webhooks.ts';
-import { FoundStores } from './found-stores.ts';
-import { judged, notChecked, SharedChecks } from './shared-checks.ts';
+import { checkCertificate } from './certificate.ts';
+import { type CheckResult, type Finding, notChecked, right, within, wrong } from './check.ts';
+import { checkConfiguration } from './configuration.ts';
+import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
+import { checkClocks, checkEngine, embeddedEngine } from './engines.ts';
+import { checkPhotos } from './photos.ts';
+import { StoreChecks } from './store-checks.ts';
+import { judged } from './table.ts';
 
 const LIMIT_MS = 8_000;
 /** Of the photo store, whose check then names it. */
@@ -111,13 +93,7 @@ function checksOfMachine(env: Env, config: Config, clock: Clock): Check[] {
       check: 'configuration',
       needs: [],
       remedy: SHOW_CONFIG,
-      async work() {
-        const { faults } = showConfig(env);
-        return checkConfiguration({
-          faults: faults.length > 0 ? faults : await faultsOfNamed(config),
-          unknown: unknownSettings(env),
-        });
-      },
+      work: () => checkConfiguration(env, config),
     },
     {
       check: 'data-directory',
@@ -150,7 +126,7 @@ function checksOfMachine(env: Env, config: Config, clock: Clock): Check[] {
       check: 'mail-server',
       needs: ['FUEL_SMTP_URL'],
       remedy: 'start the mail server, or correct FUEL_SMTP_URL',
-      work: () => checkMail(config.FUEL_SMTP_URL, verifyMailServer),
+      work: () => checkMail(config.FUEL_SMTP_URL),
     },
     {
       check: 'photo-store',
@@ -164,6 +140,19 @@ function checksOfMachine(env: Env, config: Config, clock: Clock): Check[] {
         }),
     },
   ];
+}
+
+/** Whether the mail server takes a connection, with the credentials that it was given. */
+export async function checkMail(url: string | undefined): Promise<Finding> {
+  if (url === undefined)
+    return right('FUEL_SMTP_URL is not set: nobody is mailed, the log names each notice');
+  const { host } = new URL(url);
+  try {
+    await verifyMailServer(url);
+    return right(`${host} takes mails`);
+  } catch (error) {
+    return wrong(`${host}: ${(error as Error).message}`, 'start the mail server, or correct FUEL_SMTP_URL');
+  }
 }
 
 function checksOfEngines({ remote }: Engines, clock: Clock): Check[] {
@@ -195,11 +184,7 @@ function checksOfEngines({ remote }: Engines, clock: Clock): Check[] {
 }
 
 function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[] {
-  const found = new FoundStores(engines, clock);
-  const environment = config.FUEL_ENVIRONMENT;
-  const shared = new SharedChecks({ found, config, clock, isEmbedded: engines.remote.length < 2 });
-  const withDirectory = (judge: (all: Directory) => Finding | Promise<Finding>) =>
-    shared.withDirectory(judge);
+  const stores = new StoreChecks(engines, config, clock);
   const on = (check: string, work: Check['work'], more: readonly (keyof Config)[] = []): Check => ({
     check,
     needs: [...NEEDED_BY_STORES, ...more],
@@ -207,52 +192,14 @@ function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[]
     work,
   });
   return [
-    on('store', async () => {
-      const store = await found.find('store');
-      const move = await moveOf(config, store);
-      if (move !== undefined) return movedStore(move);
-      if (store === undefined) return checkMissingStore((name) => found.state(name), config.FUEL_DATA_DIR);
-      const [view, queue, coordination] = await Promise.all([
-        found.find('view'),
-        found.find('queue'),
-        found.find('coordination'),
-      ]);
-      const isQueueMissing = (await found.state('queue')) === 'missing';
-      const isReadThrough = readThroughSoon(config);
-      return checkStore({ store, view, isReadThrough, queue, isQueueMissing, coordination }, config);
-    }, ['FUEL_MASTER_KEY']),
-    on('accounts', () => shared.accounts()),
-    on(
-      'master-keys',
-      () =>
-        withDirectory(async (all) => {
-          const store = await found.find('store');
-          const recorded = store === undefined ? [] : await recordedMasterKeys(store);
-          return checkMasterKeys(all, findMasterKeys(config), { recorded, otherFile: otherKeyFile(config) });
-        }),
-      ['FUEL_MASTER_KEY'],
-    ),
-    on('parked-events', () => shared.parked()),
-    on('consumers', () => shared.consumers()),
-    on('lag', () => shared.lag()),
-    on('contacts', () =>
-      withDirectory((all) => checkContacts(webhooksOf(all, environment), config.FUEL_OPERATOR_EMAIL)),
-    ),
-    on('webhooks', () => shared.webhooks()),
-    on('corporates', () =>
-      withDirectory(async (all) => {
-        const view = await found.find('view');
-        return view === undefined ? right('there is no view yet') : checkCorporates(all, view, clock.now());
-      }),
-    ),
+    on('store', () => stores.store(), ['FUEL_MASTER_KEY']),
+    on('accounts', () => stores.accounts()),
+    on('master-keys', () => stores.masterKeys(), ['FUEL_MASTER_KEY']),
+    on('parked-events', () => stores.parked()),
+    on('consumers', () => stores.consumers()),
+    on('lag', () => stores.lag()),
+    on('contacts', () => stores.contacts()),
+    on('webhooks', () => stores.webhooks()),
+    on('corporates', () => stores.corporates()),
   ];
-}
-
-function lookAtFiles(config: Config): LookedAtFile[] {
-  return (Object.keys(EMBEDDED_FILES) as EmbeddedFile[]).flatMap((name) => {
-    const state = inspectEmbedded(config, name, { maxCheckedBytes: MAX_READ_THROUGH_BYTES });
-    return state === undefined
-      ? []
-      : [{ name: EMBEDDED_FILES[name], isRecreated: RECREATED.has(name), ...state }];
-  });
 }

@@ -117,7 +117,7 @@ describe('what needs attention', () => {
     ],
     [
       { backlog: at({ pending: 1, held: 0, failing: 0, oldestDueAtMs: NOW_MS - 301_000 }) },
-      'warn: deliveries wait: the first of them has been due since 2026-09-09T23:54:59.000Z',
+      'bad: deliveries wait: the first of them has been due since 2026-09-09T23:54:59.000Z',
     ],
     [
       { certificateEndsAtMs: at(NOW_MS + 13 * DAY_MS) },

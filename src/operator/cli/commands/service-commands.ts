@@ -101,7 +101,7 @@ export function addConfigCommands(program: Command): void {
 
 /** Loaded here, since only `serve` and `config show` read certificates, and connection strings without a use. */
 async function faultsOfNamed(config: Config): Promise<string[]> {
-  const files = await import('../../serve/config-files.ts');
+  const files = await import('../../checks/configuration.ts');
   return files.faultsOfNamed(config);
 }
 

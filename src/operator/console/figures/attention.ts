@@ -1,5 +1,5 @@
-import { type Facts, judge, type Problem } from '../../checks/checks/table.ts';
-import { failingWebhooks } from '../../checks/checks/webhooks.ts';
+import { failingWebhooks } from '../../checks/accounts.ts';
+import { type Facts, judge, type Problem } from '../../checks/table.ts';
 import type { Known } from './known.ts';
 import type { ConsoleParts } from './parts.ts';
 import type { Snapshot } from './snapshot.ts';

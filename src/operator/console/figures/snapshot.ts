@@ -6,7 +6,7 @@ import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';
 import { type FollowerStatus, followerStatus } from '../../../service/ops/followers.ts';
 import type { Readiness } from '../../../service/ops/ops-server.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
-import { MAX_FAILING } from '../../checks/checks/webhooks.ts';
+import { MAX_FAILING } from '../../checks/accounts.ts';
 import { AccountIndex, type AccountLists } from './account-index.ts';
 import { Fresh, type Known, known } from './known.ts';
 import type { ConsoleParts } from './parts.ts';

@@ -4,7 +4,7 @@ import type { AttemptMinute, Reading } from '../../../service/ops/history.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
 import * as answers from '../../answers/columns.ts';
 import { duration, FOLLOWER_COLUMNS } from '../../answers/follower.ts';
-import { failingWebhooks } from '../../checks/checks/webhooks.ts';
+import { failingWebhooks } from '../../checks/accounts.ts';
 import { type Attention, attentionOf } from '../figures/attention.ts';
 import type { Snapshot } from '../figures/snapshot.ts';
 import { barChart, lineChart } from '../html/charts.ts';

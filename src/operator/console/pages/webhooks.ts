@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';
 import { type Column, link, state, table, time } from '../../answers/columns.ts';
-import { failingWebhooks, MAX_FAILING } from '../../checks/checks/webhooks.ts';
+import { failingWebhooks, MAX_FAILING } from '../../checks/accounts.ts';
 import type { AccountLists, WebhookRef } from '../figures/account-index.ts';
 import { cmd, commands } from '../html/commands.ts';
 import { html } from '../html/html.ts';

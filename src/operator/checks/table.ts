@@ -1,13 +1,13 @@
-import { type DiskState, MAKE_SPACE } from '../../../base/disk/disk.ts';
-import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
-import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
-import type { Damage } from '../../../event-store/event-store.ts';
-import { VIEW_NAME } from '../../../pull/view/projector.ts';
-import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';
-import { EVENT_STORE } from '../../../service/engines/engine-health.ts';
-import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../../../service/ops/followers.ts';
-import { some } from './check.ts';
-import { MAX_FAILING } from './webhooks.ts';
+import { type DiskState, MAKE_SPACE } from '../../base/disk/disk.ts';
+import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
+import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
+import type { Damage } from '../../event-store/event-store.ts';
+import { VIEW_NAME } from '../../pull/view/projector.ts';
+import type { LaneStreak } from '../../push/queue/delivery-queue.ts';
+import { EVENT_STORE } from '../../service/engines/engine-health.ts';
+import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../../service/ops/followers.ts';
+import { MAX_FAILING } from './accounts.ts';
+import { type Finding, notChecked, right, some, wrong } from './check.ts';
 
 /** Time for a renewal that takes people. */
 const CERTIFICATE_MS = 14 * DAY_MS;
@@ -50,12 +50,12 @@ export interface Problem {
 
 type Cause = 'disk-space' | 'event-store' | 'mongodb';
 
-interface Check {
+export interface Check {
   /** `act` does not end before somebody acts, and makes doctor's check wrong. */
   readonly severity: 'act' | 'look';
   /** What makes it a mere consequence. */
   readonly needs?: readonly Cause[];
-  /** The alerts about the same. */
+  /** The alerts about the same: `act` where one of them wakes somebody. */
   readonly alerts?: readonly string[];
   readonly judge: (facts: Facts) => readonly Problem[];
 }
@@ -66,24 +66,8 @@ const ENGINE_NAMES: readonly string[] = [EVENT_STORE, 'mongodb'];
 const FOLLOWING = ['known_to_others', 'event_store_heard', 'subscription_connected', 'api_threads_ready'];
 const page = '/projections';
 
-/** As doctor names it, where that judges it too. */
-export type CheckId =
-  | 'disk-space'
-  | 'readiness'
-  | 'heard'
-  | 'damage'
-  | 'consumers'
-  | 'lag'
-  | 'parked-events'
-  | 'rebuild'
-  | 'webhooks'
-  | 'accounts'
-  | 'overdue'
-  | 'certificate'
-  | 'repairs';
-
 /** What doctor, the console's overview and the alerts judge alike. */
-export const CHECKS: Readonly<Record<CheckId, Check>> = {
+export const CHECKS = {
   'disk-space': {
     severity: 'act',
     alerts: ['FuelDiskFull', 'FuelDiskLow'],
@@ -177,7 +161,7 @@ export const CHECKS: Readonly<Record<CheckId, Check>> = {
     },
   },
   overdue: {
-    severity: 'look',
+    severity: 'act',
     needs: ALL,
     alerts: ['FuelDeliveriesLate'],
     judge({ oldestDueAtMs, atMs }) {
@@ -209,7 +193,10 @@ export const CHECKS: Readonly<Record<CheckId, Check>> = {
           href: page,
         })),
   },
-};
+} as const satisfies Readonly<Record<string, Check>>;
+
+/** As doctor names it, where that judges it too. */
+export type CheckId = keyof typeof CHECKS;
 
 export interface Verdict extends Pick<Check, 'severity'> {
   readonly id: CheckId;
@@ -230,9 +217,22 @@ export function verdictOf(id: CheckId, facts: Facts): Verdict {
     'event-store': facts.readiness?.[EVENT_STORE] === false,
     mongodb: facts.readiness?.mongodb === false,
   };
-  const { severity, needs = [], judge } = CHECKS[id];
+  const { severity, needs = [], judge }: Check = CHECKS[id];
   const causes = needs.filter((cause) => failed[cause]);
   return { id, severity, causes, problems: causes.length === 0 ? judge(facts) : [] };
+}
+
+/** What doctor says of it; `detail` where nothing is wrong. */
+export function judged(id: CheckId, facts: Facts, detail: string): Finding {
+  const { severity, problems, causes } = verdictOf(id, facts);
+  if (causes.length > 0) return notChecked(causes);
+  if (problems.length === 0) return right(detail);
+  const commandOf = ({ words }: Problem): string => `fuel ${words.join(' ')}`;
+  if (severity === 'look') {
+    return right([detail, ...problems.map((each) => `${each.text} (${commandOf(each)})`)].join('; '));
+  }
+  const cures = new Set(problems.map((each) => each.do ?? commandOf(each)));
+  return wrong(problems.map(({ text }) => text).join('; '), [...cures].join('; '));
 }
 
 function unready({ readiness = {} }: Facts, isWanted: (name: string) => boolean): Problem[] {

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { DAY_MS } from '../../../domain/values/date-time.ts';
-import { type CertificateFiles, readCertificate } from '../../../pull/server/certificate.ts';
+import { DAY_MS } from '../../domain/values/date-time.ts';
+import { type CertificateFiles, readCertificate } from '../../pull/server/certificate.ts';
 import { type Finding, right, wrong } from './check.ts';
 import { verdictOf } from './table.ts';
 

@@ -1,7 +1,15 @@
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { faultOfOwner, type OwnKind } from '../../../base/config/own-files.ts';
-import { EMBEDDED_FILES, PUT_ASIDE } from '../../../engines/sqlite/embedded-files.ts';
+import type { Config } from '../../base/config/config.ts';
+import { faultOfOwner, type OwnKind } from '../../base/config/own-files.ts';
+import {
+  EMBEDDED_FILES,
+  type EmbeddedFile,
+  inspectEmbedded,
+  MAX_READ_THROUGH_BYTES,
+  PUT_ASIDE,
+  RECREATED,
+} from '../../engines/sqlite/embedded-files.ts';
 import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
 const SECRET_FILES = ['master.key', 'tls-key.pem'];
@@ -43,6 +51,16 @@ export function checkDataDirectory(
       return wrong(fault, fault.includes('chmod') ? `chmod go= ${used}` : asOwnerOf(used));
   }
   return filesFinding(path, lookAtFiles());
+}
+
+/** The embedded files that there are. */
+export function lookAtFiles(config: Config): LookedAtFile[] {
+  return (Object.keys(EMBEDDED_FILES) as EmbeddedFile[]).flatMap((name) => {
+    const state = inspectEmbedded(config, name, { maxCheckedBytes: MAX_READ_THROUGH_BYTES });
+    return state === undefined
+      ? []
+      : [{ name: EMBEDDED_FILES[name], isRecreated: RECREATED.has(name), ...state }];
+  });
 }
 
 function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {

@@ -1,15 +1,21 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readDisk } from '../../../../src/base/disk/disk.ts';
-import { CHECKS, type CheckId, type Facts, judge } from '../../../../src/operator/checks/checks/table.ts';
-import { judged } from '../../../../src/operator/checks/shared-checks.ts';
-import { attentionOf } from '../../../../src/operator/console/figures/attention.ts';
-import type { Snapshot } from '../../../../src/operator/console/figures/snapshot.ts';
-import type { FollowerStatus } from '../../../../src/service/ops/followers.ts';
-import { keyIssued, opened, PREFIX, webhookSet } from '../../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../../support/accounts/directory-of.ts';
-import { readDocument } from '../../../support/documents.ts';
-import { temporaryFolder } from '../../../support/temporary-folder.ts';
+import { readDisk } from '../../../src/base/disk/disk.ts';
+import {
+  CHECKS,
+  type Check,
+  type CheckId,
+  type Facts,
+  judge,
+  judged,
+} from '../../../src/operator/checks/table.ts';
+import { attentionOf } from '../../../src/operator/console/figures/attention.ts';
+import type { Snapshot } from '../../../src/operator/console/figures/snapshot.ts';
+import type { FollowerStatus } from '../../../src/service/ops/followers.ts';
+import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { readDocument } from '../../support/documents.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const NOW_MS = Date.parse('2026-09-10T00:00:00.000Z');
 const DAY_MS = 86_400_000;
@@ -82,7 +88,7 @@ describe('doctor and the overview judge alike', () => {
     ['certificate', { certificateEndsAtMs: NOW_MS + 14 * DAY_MS }, 'nothing'],
     ['certificate', { certificateEndsAtMs: NOW_MS + 14 * DAY_MS - 1 }, 'act'],
     ['certificate', { certificateEndsAtMs: NOW_MS - 1 }, 'act'],
-    ['overdue', { oldestDueAtMs: NOW_MS - 300_001 }, 'look'],
+    ['overdue', { oldestDueAtMs: NOW_MS - 300_001 }, 'act'],
   ])('%s of %j: %s', (id, facts, severity) => {
     expect(doctor(id, facts).ok).toBe(severity !== 'act');
     const others = facts.disk?.refusal === undefined || id === 'disk-space' ? [] : ['bad'];
@@ -149,9 +155,17 @@ test('nothing is found where nothing is known', () => {
   expect(judge({ atMs: NOW_MS }).flatMap(({ problems }) => problems)).toEqual([]);
 });
 
-test('the alerts that the table names are those of the monitoring', () => {
-  const given = readDocument('docs/monitoring/alerts.yaml');
-  const named = Object.values(CHECKS).flatMap(({ alerts = [] }) => alerts);
-  expect(named.filter((alert) => !given.includes(`- alert: ${alert}\n`))).toEqual([]);
+test('what somebody must act on is what an alert of the monitoring wakes somebody for', () => {
+  const rules = readDocument('docs/monitoring/alerts.yaml').matchAll(
+    /- alert: (\w+)\n[\s\S]*?severity: (page|ticket)/g,
+  );
+  const severities = new Map([...rules].map(([, alert, severity]) => [alert, severity]));
+  const checks: Check[] = Object.values(CHECKS);
+  for (const { alerts = [], severity } of checks) {
+    const given = alerts.map((alert) => severities.get(alert));
+    expect(given).not.toContain(undefined);
+    if (given.length > 0) expect([alerts, given.includes('page')]).toEqual([alerts, severity === 'act']);
+  }
+  const named = checks.flatMap(({ alerts = [] }) => alerts);
   expect(new Set(named).size).toBe(named.length);
 });

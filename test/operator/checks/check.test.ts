@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { FuelError } from '../../../../src/base/errors.ts';
-import { right, some, within } from '../../../../src/operator/checks/checks/check.ts';
+import { FuelError } from '../../../src/base/errors.ts';
+import { right, some, within } from '../../../src/operator/checks/check.ts';
 
 test('a check that does not end in time is wrong, and says so', async () => {
   const finding = await within(20, 'start it', () => new Promise(() => undefined));

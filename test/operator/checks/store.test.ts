@@ -1,22 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { bindStore } from '../../../../src/accounts/store-binding.ts';
-import { beginCopy } from '../../../../src/accounts/unfinished-copy.ts';
-import { checkMissingStore, checkStore } from '../../../../src/operator/checks/checks/store.ts';
-import { claimDeliveryLog } from '../../../../src/push/delivery-log.ts';
-import type { StoreName, StoreState } from '../../../../src/service/engines/engines.ts';
-import { openProjection } from '../../../support/transactions/projector.ts';
+import { bindStore } from '../../../src/accounts/store-binding.ts';
+import { beginCopy } from '../../../src/accounts/unfinished-copy.ts';
+import { checkMissingStore, checkStore } from '../../../src/operator/checks/store.ts';
+import { claimDeliveryLog } from '../../../src/push/delivery-log.ts';
+import type { StoreName, StoreState } from '../../../src/service/engines/engines.ts';
+import { openProjection } from '../../support/transactions/projector.ts';
 
 async function bound() {
   const stores = openProjection();
   const { store, folder, clock, view } = stores;
   const key = randomBytes(32);
-  const config = { FUEL_ENVIRONMENT: 'staging', FUEL_MASTER_KEY: [key], FUEL_DATA_DIR: folder } as const;
+  const config = {
+    FUEL_ENVIRONMENT: 'staging',
+    FUEL_MASTER_KEY: [key],
+    FUEL_DATA_DIR: folder,
+    EVENTSTORE_URL: undefined,
+  } as const;
   const storeId = await bindStore(store, config, { clock });
   await view.reset(storeId, 0);
   const queue = stores.openQueue();
   await claimDeliveryLog(store, queue, clock);
-  return { ...stores, queue, isQueueMissing: false, isReadThrough: true, config, storeId };
+  return { ...stores, queue, isQueueMissing: false, config, storeId };
 }
 
 describe('the stores', () => {
@@ -33,9 +38,10 @@ describe('the stores', () => {
       FUEL_ENVIRONMENT: 'staging',
       FUEL_MASTER_KEY: undefined,
       FUEL_DATA_DIR: folder,
+      EVENTSTORE_URL: undefined,
     } as const;
     const finding = await checkStore(
-      { store, view, queue: undefined, isQueueMissing: true, isReadThrough: true, coordination },
+      { store, view, queue: undefined, isQueueMissing: true, coordination },
       config,
     );
     expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('empty') });
@@ -87,8 +93,9 @@ describe('the stores', () => {
       FUEL_ENVIRONMENT: 'staging',
       FUEL_MASTER_KEY: undefined,
       FUEL_DATA_DIR: folder,
+      EVENTSTORE_URL: undefined,
     } as const;
-    const parts = { store, view, queue: undefined, isQueueMissing: true, isReadThrough: true, coordination };
+    const parts = { store, view, queue: undefined, isQueueMissing: true, coordination };
     expect(await checkStore(parts, config)).toMatchObject({
       ok: false,
       detail: expect.stringContaining('the view was made from event store former'),

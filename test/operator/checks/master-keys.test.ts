@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { checkMasterKeys } from '../../../../src/operator/checks/checks/master-keys.ts';
-import { keyIssued, opened, SECRET, webhookSet } from '../../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../../support/accounts/directory-of.ts';
+import { checkMasterKeys } from '../../../src/operator/checks/master-keys.ts';
+import { keyIssued, opened, SECRET, webhookSet } from '../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../support/accounts/directory-of.ts';
 
 const directory = directoryOf(opened(), keyIssued(), webhookSet());
 const needed = SECRET.master_key_id;

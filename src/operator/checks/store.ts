@@ -1,28 +1,26 @@
 import { join, resolve } from 'node:path';
-import type { Move } from '../../../accounts/moved-store.ts';
-import { assertBinding, ignoredEnvironments } from '../../../accounts/store-binding.ts';
-import { assertNoUnfinishedCopy } from '../../../accounts/unfinished-copy.ts';
-import type { Config } from '../../../base/config/config.ts';
-import type { Coordination } from '../../../base/coordination/coordination.ts';
-import { FuelError } from '../../../base/errors.ts';
-import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
-import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
-import type { EventStore } from '../../../event-store/event-store.ts';
-import { assertViewFits } from '../../../event-store/store-identity.ts';
-import { damagedEvents } from '../../../pull/view/damaged-events.ts';
-import { VIEW_NAME } from '../../../pull/view/projector.ts';
-import type { TransactionsView } from '../../../pull/view/transactions-view.ts';
-import { readStartedLog } from '../../../push/delivery-log.ts';
-import type { DeliveryQueue } from '../../../push/queue/delivery-queue.ts';
-import type { StoreName, StoreState } from '../../../service/engines/engines.ts';
+import type { Move } from '../../accounts/moved-store.ts';
+import { assertBinding, ignoredEnvironments } from '../../accounts/store-binding.ts';
+import { assertNoUnfinishedCopy } from '../../accounts/unfinished-copy.ts';
+import type { Config } from '../../base/config/config.ts';
+import type { Coordination } from '../../base/coordination/coordination.ts';
+import { FuelError } from '../../base/errors.ts';
+import { EMBEDDED_FILES, readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
+import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { assertViewFits } from '../../event-store/store-identity.ts';
+import { damagedEvents } from '../../pull/view/damaged-events.ts';
+import { VIEW_NAME } from '../../pull/view/projector.ts';
+import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import { readStartedLog } from '../../push/delivery-log.ts';
+import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import type { StoreName, StoreState } from '../../service/engines/engines.ts';
 import { type Finding, right, some, wrong } from './check.ts';
 
 /** What exists of the stores. */
 export interface StoreParts {
   readonly store: EventStore;
   readonly view: Pick<TransactionsView, 'checkpoint' | 'parked'> | undefined;
-  /** Whether to look for damaged events, which reads all of them. */
-  readonly isReadThrough: boolean;
   readonly queue: Pick<DeliveryQueue, 'logId'> | undefined;
   /** Not merely of another version. */
   readonly isQueueMissing: boolean;
@@ -75,10 +73,12 @@ export function movedStore({ to, at }: Move): Finding {
 
 /** Whether the stores belong to each other and to this configuration, as a start would check it. */
 export async function checkStore(
-  { store, view, isReadThrough, queue, isQueueMissing, coordination }: StoreParts,
-  config: Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>,
+  { store, view, queue, isQueueMissing, coordination }: StoreParts,
+  config: Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR' | 'EVENTSTORE_URL'>,
 ): Promise<Finding> {
-  const damage = isReadThrough ? await damagedEvents(store, () => view ?? { parked: async () => [] }) : [];
+  const damage = readThroughSoon(config)
+    ? await damagedEvents(store, () => view ?? { parked: async () => [] })
+    : [];
   if (damage.length > 0) {
     const named = some(damage.map(describeDamage));
     return wrong(`${damage.length} damaged events: ${named}`, `${RESTORE_EVENTS}; fuel verify names each`);

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checkCertificate } from '../../../../src/operator/checks/checks/certificate.ts';
-import { makeCertificate } from '../../../support/certificate.ts';
-import { temporaryFolder } from '../../../support/temporary-folder.ts';
+import { checkCertificate } from '../../../src/operator/checks/certificate.ts';
+import { makeCertificate } from '../../support/certificate.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,4 +1,4 @@
-import { createPresigner, type PhotoStore } from '../../../pull/images/presign.ts';
+import { createPresigner, type PhotoStore } from '../../pull/images/presign.ts';
 import { type Finding, right, wrong } from './check.ts';
 
 const VALID_SECONDS = 60;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { FuelError } from '../../../../src/base/errors.ts';
-import { checkClocks, checkEngine } from '../../../../src/operator/checks/checks/engines.ts';
-import type { RemoteEngine } from '../../../../src/service/engines/engine-health.ts';
+import { FuelError } from '../../../src/base/errors.ts';
+import { checkClocks, checkEngine } from '../../../src/operator/checks/engines.ts';
+import type { RemoteEngine } from '../../../src/service/engines/engine-health.ts';
 
 const NOW_MS = 1_000_000;
 

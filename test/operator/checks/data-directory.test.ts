@@ -1,11 +1,8 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  checkDataDirectory,
-  type LookedAtFile,
-} from '../../../../src/operator/checks/checks/data-directory.ts';
-import { temporaryFolder } from '../../../support/temporary-folder.ts';
+import { checkDataDirectory, type LookedAtFile } from '../../../src/operator/checks/data-directory.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const FILE: LookedAtFile = {
   name: 'events.db',

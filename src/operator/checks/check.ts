@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { reasonOf } from '../../../base/errors.ts';
+import { reasonOf } from '../../base/errors.ts';
 
 export interface Finding {
   readonly ok: boolean;
@@ -22,6 +22,11 @@ export function right(detail: string): Finding {
 
 export function wrong(detail: string, remedy: string): Finding {
   return { ok: false, detail, do: remedy };
+}
+
+/** No second alarm about what is wrong with its causes. */
+export function notChecked(causes: readonly string[]): Finding {
+  return right(`not checked, because ${causes.join(' and ')} ${causes.length === 1 ? 'is' : 'are'} wrong`);
 }
 
 /** `a, b, c, …` */

@@ -1,5 +1,5 @@
-import { type FuelError, isUnavailable } from '../../../base/errors.ts';
-import type { EngineDescription, RemoteEngine } from '../../../service/engines/engine-health.ts';
+import { type FuelError, isUnavailable } from '../../base/errors.ts';
+import type { EngineDescription, RemoteEngine } from '../../service/engines/engine-health.ts';
 import { type Finding, right, wrong } from './check.ts';
 
 /** Leases, the time a webhook was set and presigned URLs are judged by several clocks; with NTP these differ by less than 0.1 s. */

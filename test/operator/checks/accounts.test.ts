@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { checkCorporates } from '../../../../src/operator/checks/checks/accounts.ts';
-import { corporateAdded, opened } from '../../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../../support/accounts/directory-of.ts';
-import { openProjection } from '../../../support/transactions/projector.ts';
-import { sampleRow, showing } from '../../../support/transactions/records.ts';
+import { checkCorporates } from '../../../src/operator/checks/accounts.ts';
+import { corporateAdded, opened } from '../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { openProjection } from '../../support/transactions/projector.ts';
+import { sampleRow, showing } from '../../support/transactions/records.ts';
 
 async function looked(corporateId: number) {
   const { view, clock } = openProjection();

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { checkPhotos } from '../../../../src/operator/checks/checks/photos.ts';
-import { closedPort } from '../../../support/tcp-server.ts';
+import { checkPhotos } from '../../../src/operator/checks/photos.ts';
+import { closedPort } from '../../support/tcp-server.ts';
 
 const NOW_MS = Date.parse('2026-09-01T12:00:00Z');
 const TERMS = { region: 'us-east-1', bucket: 'photos', accessKeyId: 'AKIA', secretAccessKey: 'secret' };

@@ -1,11 +1,29 @@
 import { existsSync, statSync } from 'node:fs';
 import { findMasterKeys } from '../../accounts/master-key.ts';
-import type { Config } from '../../base/config/config.ts';
+import { type Config, showConfig, unknownSettings } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
 import { faultsOfEngines } from '../../engines/engines.ts';
 import { generatedCertificate, readCertificate } from '../../pull/server/certificate.ts';
 import { readPem } from '../../push/sender/configured-sender.ts';
 import { trustedAuthorities } from '../../push/sender/trusted-authorities.ts';
+import { type Finding, right, wrong } from './check.ts';
+
+/** Whether `fuel serve` would start with these settings and the files that they name. */
+export async function checkConfiguration(
+  env: Readonly<Record<string, string | undefined>>,
+  config: Config,
+): Promise<Finding> {
+  const { faults } = showConfig(env);
+  const misspelt = unknownSettings(env).flatMap(({ name, resembles }) =>
+    resembles === null ? [] : [`${name} is no setting: did you mean ${resembles}?`],
+  );
+  const all = [...(faults.length > 0 ? faults : await faultsOfNamed(config)), ...misspelt];
+  if (all.length === 0) return right('valid for fuel serve');
+  return wrong(
+    all.join('; '),
+    'correct these variables of the environment, and look at them with: fuel config show',
+  );
+}
 
 /**
  * The faults of the files and connection strings that valid settings name, as lines that begin with the setting; empty if

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { AccountEvent } from '../../../../src/domain/account-events.ts';
-import { checkContacts, webhooksOf } from '../../../../src/operator/checks/checks/webhooks.ts';
-import { keyIssued, onKey, opened, webhookSet } from '../../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../../support/accounts/directory-of.ts';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import { checkContacts, webhooksOf } from '../../../src/operator/checks/accounts.ts';
+import { keyIssued, onKey, opened, webhookSet } from '../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../support/accounts/directory-of.ts';
 
 const contacts: AccountEvent = {
   type: 'AccountContactsSet',

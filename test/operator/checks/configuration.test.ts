@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { inspectConfig } from '../../../src/base/config/config.ts';
+import { checkConfiguration } from '../../../src/operator/checks/configuration.ts';
+
+const check = (env: Readonly<Record<string, string>>) => checkConfiguration(env, inspectConfig(env).config);
+
+test('every fault is named, and a name that resembles a setting', async () => {
+  expect(await check({ FUEL_OWN: '1' })).toMatchObject({ ok: true });
+  const misspelt = { FUEL_LISTN: '0.0.0.0:1' };
+  expect(await check({ FUEL_TLS: 'no', FUEL_EDGE: 'no', ...misspelt })).toEqual({
+    ok: false,
+    detail: expect.stringMatching(
+      /FUEL_TLS: .*FUEL_EDGE: .*; FUEL_LISTN is no setting: did you mean FUEL_LISTEN\?$/,
+    ),
+    do: expect.stringContaining('fuel config show'),
+  });
+  expect(await check(misspelt)).toMatchObject({ ok: false });
+});
