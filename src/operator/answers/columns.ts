@@ -4,10 +4,11 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 export type Noun = 'account' | 'key' | 'webhook' | 'delivery' | 'transaction';
 export type Tone = 'good' | 'bad' | 'warn' | 'quiet';
 
-/** What a terminal prints as text, and a page as a time, a badge or a link. */
+/** What a terminal prints as text, and a page as a time, a badge, a meter or a link. */
 export type Mark =
   | { readonly time: string; readonly exact: boolean }
   | { readonly state: string; readonly tone: Tone }
+  | { readonly percent: number }
   | Link;
 export interface Link {
   readonly noun: Noun;
@@ -101,6 +102,7 @@ export function textOf(cell: Cell): string {
   if (typeof cell !== 'object') return printableLine(String(cell));
   if ('time' in cell) return cell.time;
   if ('state' in cell) return cell.state;
+  if ('percent' in cell) return `${cell.percent} %`;
   if ('noun' in cell) return printableLine(cell.text);
   return cell
     .map(textOf)

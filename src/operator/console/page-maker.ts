@@ -2,20 +2,26 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../base/clock.ts';
 import type { Readiness } from '../../service/ops/ops-server.ts';
 import { etagOf } from './assets.ts';
-import { known } from './figures/known.ts';
+import { Fresh, known } from './figures/known.ts';
 import type { ConsoleParts } from './figures/parts.ts';
 import { Snapshots } from './figures/snapshot.ts';
-import { document, type Page, renderMain } from './html/layout.ts';
-import { malformed, notFound, starting, unavailable } from './html/problems.ts';
+import {
+  document,
+  malformed,
+  notFound,
+  type Page,
+  renderMain,
+  starting,
+  unavailable,
+} from './html/layout.ts';
 import { PageTurns } from './page-turns.ts';
 import { type Route, routeOf } from './routes.ts';
 
-/** As often as a page is refreshed: however many look at one, it is made once. */
-const PAGE_MAX_AGE_MS = 2_000;
-/** The share of the time that one page may take: one that takes long is made less often. */
-const MAX_SHARE = 0.002;
-/** The longest time between two makings of a page that is asked for. */
-const MAX_REST_MS = 5_000;
+/**
+ * A page is made once in the time in which it is refreshed, however many look at it; one that takes long less often, so
+ * that it takes two thousandths of the time.
+ */
+const FRESH = { maxAgeMs: 2_000, restFactor: 500, maxRestMs: 5_000, now: () => performance.now() };
 const MAX_PAGES_KEPT = 200;
 const MAX_PAGE_MS = 6_000;
 /** Far more than any filter, far less than a header may have. */
@@ -40,7 +46,7 @@ export interface MadePage {
 /** Makes each page once in two seconds or somewhat more, whoever asks. */
 export class PageMaker {
   readonly #options: PageMakerOptions;
-  readonly #pages = new LRUCache<string, Promise<MadePage>>({ max: MAX_PAGES_KEPT, ttl: PAGE_MAX_AGE_MS });
+  readonly #pages = new LRUCache<string, Fresh<MadePage>>({ max: MAX_PAGES_KEPT });
   readonly #turns = new PageTurns();
   #snapshots: Snapshots | undefined;
 
@@ -52,24 +58,16 @@ export class PageMaker {
     const route = routeOf(path);
     const query = querystring.length > MAX_QUERY ? undefined : queryOf(route, querystring);
     const key = JSON.stringify([path, query]);
-    const kept = this.#pages.get(key);
-    if (kept !== undefined) return kept;
-    const startedAtMs = performance.now();
-    const made = this.#make(path, route, query);
-    this.#pages.set(key, made);
-    const rest = (): void => {
-      const ttl = Math.min((performance.now() - startedAtMs) / MAX_SHARE, MAX_REST_MS);
-      if (ttl > PAGE_MAX_AGE_MS && this.#pages.peek(key) === made) this.#pages.set(key, made, { ttl });
-    };
-    made.then(rest, () => this.#pages.delete(key));
-    return made;
+    const page = this.#pages.get(key) ?? new Fresh(() => this.#make(path, route, query), FRESH);
+    this.#pages.set(key, page);
+    return page.get();
   }
 
   async #make(path: string, route: Route | undefined, query: Query | undefined): Promise<MadePage> {
     const { clock, environment } = this.#options;
     const now = (): number => clock.now();
     const make = async () => {
-      const read = await known(() => this.#read(path, route, query), now, MAX_PAGE_MS);
+      const read = await known(() => this.#read(path, route, query), now, { maxWaitMs: MAX_PAGE_MS });
       const page = 'unknown' in read ? unavailable(read.unknown) : read.value;
       return { page, main: renderMain(page) };
     };

@@ -11,7 +11,7 @@ import {
   time,
 } from '../../../src/operator/answers/columns.ts';
 import { render } from '../../../src/operator/console/html/html.ts';
-import { sectionOf } from '../../../src/operator/console/html/table.ts';
+import { content } from '../../../src/operator/console/html/parts.ts';
 
 interface Ship {
   readonly id: number;
@@ -59,7 +59,7 @@ Ships in port: There is none.`,
 });
 
 describe('an answer on a page', () => {
-  const shown = (of: readonly Ship[]): string => render(sectionOf(ships(of)));
+  const shown = (of: readonly Ship[]): string => render(content(ships(of)));
 
   test('has the same columns, with links, badges and times', () => {
     const page = shown([ada]);
@@ -67,7 +67,7 @@ describe('an answer on a page', () => {
     expect(page).toContain('<tr id="ships-7"><td class="number"><a href="/accounts/7">7</a></td>');
     expect(page).toContain('<span class="badge good">on</span>');
     expect(page).toContain(`title="${ada.at}">2026-09-03 08:15:30Z</time>`);
-    expect(render(sectionOf(facts(COLUMNS, none)))).toContain('<dt>Left</dt><dd>–</dd>');
+    expect(render(content(facts(COLUMNS, none)))).toContain('<dt>Left</dt><dd>–</dd>');
   });
 
   test('shows the first hundred rows, and how many there are', () => {

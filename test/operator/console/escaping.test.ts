@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { table } from '../../../src/operator/answers/columns.ts';
 import { recordFacts, withoutDriver } from '../../../src/operator/console/figures/record-facts.ts';
 import { commandLine } from '../../../src/operator/console/html/commands.ts';
 import { block, html, line, render } from '../../../src/operator/console/html/html.ts';
-import { facts, table } from '../../../src/operator/console/html/table.ts';
+import { content } from '../../../src/operator/console/html/parts.ts';
 import { confirmedData } from '../../support/transactions/records.ts';
 
 /** Text with what ends an attribute, an element or a comment in it. */
@@ -58,7 +59,7 @@ test('whatever text stands in a page is text there: the elements and attributes 
   const shapeOf = (markup: string): string => markup.replace(/="[^"]*"/g, '=""').replace(/>[^<]*</g, '><');
   const made = (text: string): string =>
     render(
-      html`<p title=${text} class="a">${text}</p><a href=${`/keys/${encodeURIComponent(text)}`}>${[text, text]}</a><input value=${text} />${facts([[text, text]])}${table({ caption: text, columns: [text], rows: [{ cells: [text] }], empty: text })}${block(text)}`,
+      html`<p title=${text} class="a">${text}</p><a href=${`/keys/${encodeURIComponent(text)}`}>${[text, text]}</a><input value=${text} />${content({ caption: text, facts: [[text, text]] })}${content(table(text, [{ head: text, cell: () => text }], { of: [0], empty: text }))}${block(text)}`,
     );
   const shape = shapeOf(made('x'));
   fc.assert(

@@ -304,7 +304,7 @@ describe('what is known', () => {
     expect(await known(async () => 1, now)).toEqual({ value: 1, atMs: 5 });
     const away = new FuelError('STORE_UNAVAILABLE', 'mongodb is away');
     expect(await known(() => Promise.reject(away), now)).toEqual({ unknown: 'mongodb is away' });
-    expect(await known(() => new Promise(() => undefined), now, 1)).toEqual({
+    expect(await known(() => new Promise(() => undefined), now, { maxWaitMs: 1 })).toEqual({
       unknown: 'the store does not answer',
     });
     await expect(known(() => Promise.reject(new TypeError('broken')), now)).rejects.toThrow('broken');

@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AccountState } from '../../../../projections/directory-entry.ts';
 import { unpackAccount } from '../../../../projections/packed-account.ts';
 import type { Environment } from '../../../domain/account-events.ts';
-import { Fresh, type Known } from './known.ts';
+import { Fresh, type Known, known } from './known.ts';
 import type { ConsoleParts } from './parts.ts';
 
 /** Accounts that are looked at, and that are unpacked, before the event loop gets its turn: a millisecond each. */
@@ -69,13 +69,12 @@ export class AccountIndex {
 
   /** The lists, or those of before where they take long; unknown while they are read for the first time. */
   async listsSoon(): Promise<Known<AccountLists>> {
-    const { clock } = this.#parts;
-    const waited = new AbortController();
-    const late = sleep(SOON_MS, undefined, { signal: waited.signal, ref: false }).catch(() => undefined);
-    const lists = await Promise.race([this.lists(), late]);
-    waited.abort();
-    if (lists !== undefined) return { value: lists, atMs: clock.now() };
-    if (this.#last === undefined) return { unknown: 'the accounts are being read' };
+    const soon = await known(
+      () => this.lists(),
+      () => this.#parts.clock.now(),
+      { maxWaitMs: SOON_MS, late: 'the accounts are being read' },
+    );
+    if (!('unknown' in soon) || this.#last === undefined) return soon;
     return { value: this.#last.lists, atMs: this.#last.atMs };
   }
 

@@ -25,51 +25,49 @@ export interface GateOptions {
 
 /** Access checks 3 to 5: the key, if one is asked about, then the integration and the charging profile. */
 export function gatesOf({ account, key, statusOf, nowMs, events }: GateOptions): readonly Gate[] {
-  const refusal = (code: GateCode): string => `${statusOf(code)} ${code}`;
   const last = (type: string, prefix?: string): number | undefined =>
     events.find((event) => event.type === type && (prefix === undefined || event.data.prefix === prefix))
       ?.atMs;
+  const gate = (code: GateCode, passes: boolean, of: Omit<Gate, 'answer'>): Gate => ({
+    ...of,
+    answer: passes ? undefined : `${statusOf(code)} ${code}`,
+  });
   const gates: Gate[] = [];
   if (key !== undefined) {
     const { active, prefix } = key;
-    gates.push({
-      check: '3 key',
-      answer: active ? undefined : refusal('INVALID_API_KEY'),
-      sinceMs: active
-        ? (last('KeySwitchedOn', prefix) ?? last('KeyIssued', prefix))
-        : last('KeySwitchedOff', prefix),
-      why: active ? 'the key is on' : 'the key was switched off',
-    });
+    const on = last('KeySwitchedOn', prefix) ?? last('KeyIssued', prefix);
+    const sinceMs = active ? on : last('KeySwitchedOff', prefix);
+    const why = active ? 'the key is on' : 'the key was switched off';
+    gates.push(gate('INVALID_API_KEY', active, { check: '3 key', sinceMs, why }));
   }
   if (account === undefined) {
     const why = 'the account can not be read';
-    return [...gates, { check: 'account', answer: refusal('SERVICE_UNAVAILABLE'), sinceMs: undefined, why }];
+    return [...gates, gate('SERVICE_UNAVAILABLE', false, { check: 'account', sinceMs: undefined, why })];
   }
-  const { integrationEnabled } = account;
-  gates.push({
-    check: '4 integration',
-    answer: integrationEnabled ? undefined : refusal('API_INTEGRATION_NOT_ENABLED'),
-    sinceMs: integrationEnabled
-      ? last('IntegrationEnabled')
-      : (last('IntegrationDisabled') ?? last('AccountOpened')),
-    why: integrationEnabled ? 'the integration is on' : 'the integration is off',
-  });
-  return [...gates, profileGate(account, nowMs, refusal)];
+  const { integrationEnabled: isOn } = account;
+  const off = last('IntegrationDisabled') ?? last('AccountOpened');
+  const sinceMs = isOn ? last('IntegrationEnabled') : off;
+  const integration = { check: '4 integration', sinceMs, why: `the integration is ${isOn ? 'on' : 'off'}` };
+  const { isCurrent, ...profile } = profileOf(account, nowMs);
+  return [
+    ...gates,
+    gate('API_INTEGRATION_NOT_ENABLED', isOn, integration),
+    gate('NO_ACTIVE_CHARGING_PROFILE', isCurrent, { check: '5 charging profile', ...profile }),
+  ];
 }
 
-function profileGate(account: Account, nowMs: number, refusal: (code: GateCode) => string): Gate {
-  const check = '5 charging profile';
+function profileOf(account: Account, nowMs: number) {
   const periods = [...account.profiles.values()];
   const profile = activeProfile(account, nowMs);
   if (profile !== undefined) {
     const begun = periods.filter(({ fromMs, toMs }) => fromMs <= nowMs && (toMs === null || toMs > nowMs));
     const sinceMs = begun.reduce((first, { fromMs }) => Math.min(first, fromMs), nowMs);
     const why = profile.endsAtMs === null ? 'open-ended' : `until ${formatDateTime(profile.endsAtMs)}`;
-    return { check, answer: undefined, sinceMs, why };
+    return { isCurrent: true, sinceMs, why };
   }
   const ended = periods.flatMap(({ toMs }) => (toMs !== null && toMs <= nowMs ? [toMs] : []));
-  const sinceMs = ended.length === 0 ? undefined : ended.reduce((a, b) => Math.max(a, b));
+  const sinceMs = ended.sort((a, b) => a - b).at(-1);
   // The integration has its own gate.
   const why = noAccessReason({ ...account, integrationEnabled: true }, nowMs) ?? '';
-  return { check, answer: refusal('NO_ACTIVE_CHARGING_PROFILE'), sinceMs, why };
+  return { isCurrent: false, sinceMs, why };
 }

@@ -1,8 +1,9 @@
-import type { VNode } from 'preact';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import type { ConsoleParts } from '../figures/parts.ts';
 import type { Snapshots } from '../figures/snapshot.ts';
+import { type Command, commands } from './commands.ts';
 import { html, line, render } from './html.ts';
+import { type Part, problem, type Shown, section, show } from './parts.ts';
 
 /** What a page is made from. */
 export interface PageContext {
@@ -17,7 +18,10 @@ export interface PageContext {
 export interface Page {
   /** The document's title, before the name of the console. */
   readonly title: string;
-  readonly main: VNode;
+  /** As the title, unless given. */
+  readonly heading?: Shown;
+  readonly parts: readonly Part[];
+  readonly commands?: readonly Command[];
   /** Whether what was asked for exists and can be read; `ok` unless given. */
   readonly outcome?: 'ok' | 'not found' | 'malformed' | 'unavailable';
 }
@@ -32,8 +36,10 @@ const SECTIONS = [
 ] as const;
 
 /** What the browser refreshes of a page. */
-export function renderMain({ main }: Page): string {
-  return render(html`<main id="main" tabindex="-1">${main}</main>`);
+export function renderMain({ title, heading = title, parts, commands: list = [] }: Page): string {
+  return render(
+    html`<main id="main" tabindex="-1"><h1>${show(heading)}</h1>${parts.map(section)}${list.length === 0 ? null : commands(list)}</main>`,
+  );
 }
 
 /** The whole document around what `renderMain` made. */
@@ -78,4 +84,34 @@ export function document(
 function isWithin(path: string, section: string): boolean {
   const [, first = ''] = path.split('/');
   return section === `/${first === 'keys' ? 'accounts' : first}`;
+}
+
+/** Says that something does not exist, and what to do. `above` is what else may be asked for. */
+export function notFound(
+  what: string,
+  why: string,
+  { commands = [], above = null }: { readonly commands?: readonly Command[]; readonly above?: Part } = {},
+): Page {
+  const parts = [above, problem(html`<p>${show(why)}</p>`)];
+  return { title: `${what}: not found`, heading: what, outcome: 'not found', parts, commands };
+}
+
+export function malformed(what: string, faults: readonly string[], above: Part = null): Page {
+  const list = html`<ul>${faults.map((fault) => html`<li>${line(fault)}</li>`)}</ul>`;
+  return { title: what, outcome: 'malformed', parts: [above, problem(list)] };
+}
+
+export function unavailable(reason: string): Page {
+  const next = html`<p>The <a href="/">overview</a> says what else is known. This page tries again.</p>`;
+  const parts = [problem(html`<p>${line(reason)}</p>${next}`)];
+  return { title: 'Not available', heading: 'Not available now', outcome: 'unavailable', parts };
+}
+
+/** Before the stores can be reached. */
+export function starting(checks: Readonly<Record<string, boolean>>): Page {
+  const list = Object.entries(checks).map(
+    ([name, holds]) => html`<li><code>${name}</code>: ${holds ? 'yes' : 'not yet'}</li>`,
+  );
+  const parts = [problem(html`<p>It waits for what does not hold yet:</p><ul>${list}</ul>`)];
+  return { title: 'Starting', heading: 'The service is starting', outcome: 'unavailable', parts };
 }

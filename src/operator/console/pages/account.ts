@@ -1,17 +1,14 @@
-import type { VNode } from 'preact';
 import { noAccessReason } from '../../../accounts/account-state.ts';
 import type { AccountEvent } from '../../../domain/account-events.ts';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
 import { accountAnswer, accountSections } from '../../answers/account.ts';
-import { type Column, state, table, time } from '../../answers/columns.ts';
+import { type Column, state, type Table, table, time } from '../../answers/columns.ts';
 import { type Gate, type GateOptions, gatesOf } from '../figures/gates.ts';
 import { accountTail, type LoggedEvent } from '../figures/tails.ts';
-import { cmd, commands } from '../html/commands.ts';
+import { cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
-import type { Page, PageContext } from '../html/layout.ts';
-import { notFound } from '../html/problems.ts';
-import { sectionOf, tableOf } from '../html/table.ts';
-import { shown } from '../html/values.ts';
+import { notFound, type Page, type PageContext } from '../html/layout.ts';
+import { content, problem } from '../html/parts.ts';
 
 const MAX_EVENTS = 50;
 
@@ -19,40 +16,36 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
   const id = Number(name);
   const entry = /^\d{1,16}$/.test(name) ? parts.directory.account(id) : undefined;
   if (entry === undefined) {
-    return notFound(`Account ${name}`, 'No account with this id was opened.', [
-      cmd('Every account')`account list`,
-    ]);
+    const commands = [cmd('Every account')`account list`];
+    return notFound(`Account ${name}`, 'No account with this id was opened.', { commands });
   }
   const events = await accountTail(parts.store, entry);
   const { account } = entry;
   const nowMs = parts.clock.now();
-  const access =
-    account === undefined
-      ? 'unreadable'
-      : noAccessReason(account, nowMs) === undefined
-        ? 'access'
-        : 'no access';
+  const isRefused = noAccessReason(account, nowMs) !== undefined;
+  const access = account === undefined ? 'unreadable' : isRefused ? 'no access' : 'access';
   const profile = [...(account?.profiles.keys() ?? [])].at(-1) ?? 'NAME';
-  const [first, ...others] = accountSections(accountAnswer(entry)).map(sectionOf);
+  const today = formatDateTime(nowMs - (nowMs % DAY_MS));
+  const [first, ...others] = accountSections(accountAnswer(entry));
   return {
     title: `Account ${id}`,
-    main: html`<h1>Account ${id} ${line(account?.name ?? '')} ${shown(state(access))}</h1>
-      <section class=${account === undefined ? 'problem' : undefined}>${first}</section>
-      <section>${gatesTable({ account, statusOf: parts.statusOf, nowMs, events })}</section>
-      <p><a href=${`/deliveries?account=${id}`}>Its deliveries</a>, <a href=${`/deliveries?account=${id}&state=failed`}>those that failed</a></p>
-      ${others.map((section) => html`<section>${section}</section>`)}
-      <section>${eventsTable(events)}</section>
-      ${commands([
-        cmd('The same on the command line')`account show ${id}`,
-        account?.integrationEnabled === false
-          ? cmd('Switch the integration on')`account integration ${id} on`
-          : cmd('Switch the integration off')`account integration ${id} off --reason WHY`,
-        cmd(
-          'Renew or set a charging profile',
-        )`account profile ${id} --profile ${profile} --from ${formatDateTime(nowMs - (nowMs % DAY_MS))}`,
-        cmd('Issue a key')`key issue ${id} --label LABEL`,
-        cmd('Everything that happened to it')`audit --account ${id} --newest`,
-      ])}`,
+    heading: [`Account ${id} ${line(account?.name ?? '')}`, state(access)],
+    parts: [
+      first === undefined || account !== undefined ? (first ?? null) : problem(content(first)),
+      gatesTable({ account, statusOf: parts.statusOf, nowMs, events }),
+      html`<p><a href=${`/deliveries?account=${id}`}>Its deliveries</a>, <a href=${`/deliveries?account=${id}&state=failed`}>those that failed</a></p>`,
+      ...others,
+      eventsTable(events),
+    ],
+    commands: [
+      cmd('The same on the command line')`account show ${id}`,
+      account?.integrationEnabled === false
+        ? cmd('Switch the integration on')`account integration ${id} on`
+        : cmd('Switch the integration off')`account integration ${id} off --reason WHY`,
+      cmd('Renew or set a charging profile')`account profile ${id} --profile ${profile} --from ${today}`,
+      cmd('Issue a key')`key issue ${id} --label LABEL`,
+      cmd('Everything that happened to it')`audit --account ${id} --newest`,
+    ],
   };
 }
 
@@ -70,14 +63,9 @@ const GATES: readonly Column<Gate>[] = [
   { head: 'Why', cell: ({ why }) => why },
 ];
 
-export function gatesTable(options: GateOptions): VNode {
-  return tableOf(
-    table('Access as it stands now', GATES, {
-      of: gatesOf(options),
-      idOf: ({ check }) => check,
-      empty: 'none',
-    }),
-  );
+export function gatesTable(options: GateOptions): Table {
+  const [of, idOf] = [gatesOf(options), ({ check }: Gate) => check];
+  return table('Access as it stands now', GATES, { of, idOf, empty: 'none' });
 }
 
 type DataMember<E> = E extends { readonly data: infer Data } ? keyof Data : never;
@@ -112,12 +100,8 @@ export function detailsOf(
   return simple.map((name) => `${name.replaceAll('_', ' ')} ${line(String(data[name]), 120)}`);
 }
 
-export function eventsTable(events: readonly LoggedEvent[]): VNode {
-  return tableOf(
-    table(`Its newest events, at most ${MAX_EVENTS}`, EVENTS, {
-      of: events.slice(0, MAX_EVENTS),
-      idOf: ({ revision }) => revision,
-      empty: 'None.',
-    }),
-  );
+export function eventsTable(events: readonly LoggedEvent[]): Table {
+  const of = events.slice(0, MAX_EVENTS);
+  const idOf = ({ revision }: LoggedEvent) => revision;
+  return table(`Its newest events, at most ${MAX_EVENTS}`, EVENTS, { of, idOf, empty: 'None.' });
 }

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { Attempt, Delivery } from '../../../push/queue/delivery-queue.ts';
-import { facts } from '../../answers/columns.ts';
+import { facts, state } from '../../answers/columns.ts';
 import {
   ATTEMPT_COLUMNS,
   attemptAnswer,
@@ -9,12 +9,10 @@ import {
   deliveryAnswer,
   withHeldReasons,
 } from '../../answers/delivery.ts';
-import { type Command, cmd, commands } from '../html/commands.ts';
+import { type Command, cmd } from '../html/commands.ts';
 import { block, html, line } from '../html/html.ts';
-import type { Page, PageContext } from '../html/layout.ts';
-import { notFound } from '../html/problems.ts';
-import { factsOf, sectionOf } from '../html/table.ts';
-import { state } from '../html/values.ts';
+import { notFound, type Page, type PageContext } from '../html/layout.ts';
+import { content, note } from '../html/parts.ts';
 
 const MAX_HEADERS = 40;
 
@@ -24,22 +22,24 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
     return notFound(
       `Delivery ${id}`,
       'There is no such delivery. One that ended longer ago than the retention was removed; a test of a webhook is not in the log.',
-      [cmd('The newest deliveries')`delivery list`],
+      { commands: [cmd('The newest deliveries')`delivery list`] },
     );
   }
   const { directory, clock } = parts;
   const [held = delivery] = await withHeldReasons([delivery], (of) => directory.account(of), clock.now());
-  const { attempts, cycle } = delivery;
+  const { attempts, cycle, dueAtMs } = delivery;
   return {
     title: `Delivery ${id}`,
-    main: html`<h1>Delivery <code>${line(id)}</code> ${state(delivery.state)}</h1>
-      <section>
-        ${factsOf([...facts(DELIVERY_COLUMNS, deliveryAnswer(held)).facts, ['Redeliveries', cycle - 1]])}
-        ${delivery.dueAtMs === null ? null : html`<p class="note">At the next attempt, or then the lease of the present one ends.</p>`}
-      </section>
-      <h2>Attempts, newest first</h2>
-      ${attempts.length === 0 ? html`<section>No attempt was recorded.</section>` : attempts.toReversed().map(attemptSection)}
-      ${commands(commandsOf(delivery))}`,
+    heading: [`Delivery ${id}`, state(delivery.state)],
+    parts: [
+      { facts: [...facts(DELIVERY_COLUMNS, deliveryAnswer(held)).facts, ['Redeliveries', cycle - 1]] },
+      dueAtMs === null ? null : note('At the next attempt, or then the lease of the present one ends.'),
+      html`<h2>Attempts, newest first</h2>`,
+      ...(attempts.length === 0
+        ? [html`<section>No attempt was recorded.</section>`]
+        : attempts.toReversed().map(attemptSection)),
+    ],
+    commands: commandsOf(delivery),
   };
 }
 
@@ -51,13 +51,13 @@ function attemptSection(attempt: Attempt): VNode {
   const headers = Object.entries(answer?.headers ?? {});
   return html`<section id=${`attempt-${cycle}-${number}`}>
     <h3>${attemptName(shown)}</h3>
-    ${sectionOf(facts(ATTEMPT_COLUMNS, shown))}
+    ${content(facts(ATTEMPT_COLUMNS, shown))}
     ${
       answer === null
         ? null
         : html`<details id=${`answer-${cycle}-${number}`}>
           <summary>What the receiver wrote: ${headers.length} headers, ${answer.body.length} characters</summary>
-          ${factsOf(headers.slice(0, MAX_HEADERS).map(([header, value]) => [line(header), line(value)] as const))}
+          ${content({ facts: headers.slice(0, MAX_HEADERS).map(([header, value]) => [line(header), line(value)]) })}
           ${block(answer.body)}
         </details>`
     }

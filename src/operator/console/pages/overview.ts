@@ -2,17 +2,16 @@ import type { VNode } from 'preact';
 import type { LiveProcess } from '../../../base/coordination/coordination.ts';
 import type { AttemptMinute, Reading } from '../../../service/ops/history.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
-import * as answers from '../../answers/columns.ts';
+import { type Column, table, time } from '../../answers/columns.ts';
 import { duration, FOLLOWER_COLUMNS } from '../../answers/follower.ts';
 import { failingWebhooks } from '../../checks/accounts.ts';
 import { type Attention, attentionOf } from '../figures/attention.ts';
 import type { Snapshot } from '../figures/snapshot.ts';
-import { barChart, lineChart } from '../html/charts.ts';
-import { cmd, commands, copied } from '../html/commands.ts';
+import { chart } from '../html/charts.ts';
+import { cmd, copied } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
-import { facts, tableOf } from '../html/table.ts';
-import { asOf, badge, count, orUnknown, plural, time, unknown } from '../html/values.ts';
+import { grid, number, orUnknown, partOf, plural, type Shown, show } from '../html/parts.ts';
 
 export async function overviewPage({ parts, snapshots }: PageContext): Promise<Page> {
   const snapshot = await snapshots.get();
@@ -20,34 +19,32 @@ export async function overviewPage({ parts, snapshots }: PageContext): Promise<P
   const problems = found.length === 0 ? '' : `(${found.length}) `;
   return {
     title: `${problems}Overview`,
-    main: html`<h1>Overview</h1>
-      ${attentionList(found)}
-      <div class="grid">
-        <section>${followersTable(snapshot)}${asOf(snapshot.followers, snapshot.atMs)}</section>
-        <section><h2>Deliveries</h2>${deliveryFacts(snapshot, parts)}${asOf(snapshot.backlog, snapshot.atMs)}</section>
-      </div>
-      <div class="charts">
+    heading: 'Overview',
+    parts: [
+      attentionList(found),
+      grid(followersTable(snapshot), deliveryFacts(snapshot, parts)),
+      html`<div class="charts">
         ${attemptCharts(parts.attempts.minutes(), parts.roles)}
         ${historyCharts(parts.history.readings())}
-      </div>
-      <section>${processTable(snapshot, parts.id)}</section>
-      ${commands([
-        cmd('Look at everything that the service depends on')`doctor`,
-        cmd('How far each follower is')`projection status`,
-        cmd('What failed lately')`delivery list --state failed`,
-        cmd('Compare view and deliveries with the events')`verify --explain`,
-      ])}`,
+      </div>`,
+      processTable(snapshot, parts.id),
+    ],
+    commands: [
+      cmd('Look at everything that the service depends on')`doctor`,
+      cmd('How far each follower is')`projection status`,
+      cmd('What failed lately')`delivery list --state failed`,
+      cmd('Compare view and deliveries with the events')`verify --explain`,
+    ],
   };
 }
 
 function attentionList(found: readonly Attention[]): VNode {
-  if (found.length === 0) {
+  if (found.length === 0)
     return html`<section class="well" id="attention">All is well: nothing needs attention.</section>`;
-  }
   return html`<ul class="attention" id="attention" aria-label="What needs attention">
     ${found.map(
       ({ level, id, text, href, words }) => html`<li id=${`attention-${id}`} class=${level}>
-        ${badge(level === 'bad' ? 'act' : 'look', level)}
+        ${show({ state: level === 'bad' ? 'act' : 'look', tone: level })}
         <span>${line(text)} – <a href=${href}>more</a></span>
         ${words === undefined ? null : copied(words)}
       </li>`,
@@ -55,53 +52,54 @@ function attentionList(found: readonly Attention[]): VNode {
   </ul>`;
 }
 
-export function followersTable({ followers }: Pick<Snapshot, 'followers'>): VNode {
-  if ('unknown' in followers)
-    return html`<h2>Followers of the events</h2><p>${unknown(followers.unknown)}</p>`;
-  return tableOf(
-    answers.table('Followers of the events', FOLLOWER_COLUMNS, {
-      of: followers.value,
-      idOf: ({ name }) => name,
-      empty: 'none',
-    }),
+export function followersTable({ followers, atMs }: Pick<Snapshot, 'followers' | 'atMs'>): VNode {
+  const caption = 'Followers of the events';
+  return partOf(followers, { caption, atMs }, (of) =>
+    table(caption, FOLLOWER_COLUMNS, { of, idOf: ({ name }) => name, empty: 'none' }),
   );
 }
 
-function deliveryFacts(snapshot: Snapshot, parts: PageContext['parts']): VNode {
-  const { backlog, failing, lists, atMs } = snapshot;
-  return facts([
-    [
-      'pending',
-      orUnknown(
-        backlog,
-        ({ pending }) => html`<a href="/deliveries?state=pending">${count(pending, MAX_BACKLOG_COUNTED)}</a>`,
-      ),
-    ],
-    [
-      'oldest due',
-      orUnknown(backlog, ({ oldestDueAtMs }) =>
-        oldestDueAtMs === undefined
-          ? 'none'
-          : html`${time(oldestDueAtMs)}${oldestDueAtMs < atMs ? ` (${duration((atMs - oldestDueAtMs) / 1000)} ago)` : ''}`,
-      ),
-    ],
-    [
-      'held',
-      orUnknown(
-        backlog,
-        ({ held }) => html`<a href="/deliveries?state=held">${count(held, MAX_BACKLOG_COUNTED)}</a>`,
-      ),
-    ],
-    [
-      'webhooks',
-      html`<a href="/webhooks">${orUnknown(lists, ({ webhooks }) => count(webhooks.length))}</a>, <a href="/webhooks?state=disabled">${parts.directory.counts.disabledWebhooks} switched off</a>, ${orUnknown(failing, (lanes) => html`<a href="/webhooks?state=failing">${failingWebhooks(lanes, parts).length} failing</a>`)}`,
-    ],
-    ['failed', html`<a href="/deliveries?state=failed">the newest that failed</a>`],
-    [
-      'accounts',
-      html`<a href="/accounts">${orUnknown(lists, ({ accounts }) => plural(accounts.length, 'account'))}</a>`,
-    ],
-  ]);
+function deliveryFacts({ backlog, failing, lists, atMs }: Snapshot, parts: PageContext['parts']) {
+  const to = (path: string, text: Shown): VNode => html`<a href=${path}>${show(text)}</a>`;
+  const counted = (name: 'pending' | 'held'): Shown =>
+    orUnknown(backlog, (of) => to(`/deliveries?state=${name}`, number(of[name], MAX_BACKLOG_COUNTED)));
+  const due = orUnknown(backlog, ({ oldestDueAtMs }) => {
+    if (oldestDueAtMs === undefined) return 'none';
+    const isPast = oldestDueAtMs < atMs;
+    return [time(oldestDueAtMs), isPast ? `(${duration((atMs - oldestDueAtMs) / 1000)} ago)` : ''];
+  });
+  const { disabledWebhooks } = parts.directory.counts;
+  return {
+    caption: 'Deliveries',
+    facts: [
+      ['pending', counted('pending')],
+      ['oldest due', due],
+      ['held', counted('held')],
+      [
+        'webhooks',
+        [
+          to(
+            '/webhooks',
+            orUnknown(lists, ({ webhooks }) => number(webhooks.length)),
+          ),
+          '·',
+          to('/webhooks?state=disabled', `${disabledWebhooks} switched off`),
+          '·',
+          orUnknown(failing, (lanes) =>
+            to('/webhooks?state=failing', `${failingWebhooks(lanes, parts).length} failing`),
+          ),
+        ],
+      ],
+      ['failed', to('/deliveries?state=failed', 'the newest that failed')],
+      [
+        'accounts',
+        to(
+          '/accounts',
+          orUnknown(lists, ({ accounts }) => plural(accounts.length, 'account')),
+        ),
+      ],
+    ] as const,
+  };
 }
 
 function attemptCharts(minutes: readonly AttemptMinute[], roles: readonly string[]): VNode {
@@ -112,20 +110,22 @@ function attemptCharts(minutes: readonly AttemptMinute[], roles: readonly string
   const failedOf = ({ failed }: AttemptMinute): number =>
     Object.values(failed).reduce((sum, n) => sum + n, 0);
   const note = 'of this process, in the last hour';
-  return html`${barChart({
+  return html`${chart({
     id: 'chart-attempts',
     title: 'Attempts a minute',
     note,
+    kind: 'bars',
     series: [
       { name: 'delivered', tone: 'good' },
       { name: 'failed', tone: 'bad' },
     ],
     points: minutes.map((minute) => ({ atMs: minute.atMs, values: [minute.delivered, failedOf(minute)] })),
   })}
-  ${lineChart({
+  ${chart({
     id: 'chart-latency',
     title: 'Receivers’ time to answer, ms',
     note: `${note}; the dashed line is the 95th percentile`,
+    kind: 'lines',
     series: [
       { name: 'median', tone: 'first' },
       { name: '95th percentile', tone: 'second' },
@@ -136,51 +136,42 @@ function attemptCharts(minutes: readonly AttemptMinute[], roles: readonly string
 
 function historyCharts(readings: readonly Reading[]): VNode {
   const note = 'read every 15 s, in the last hour';
-  return html`${lineChart({
+  const followers = { transactions: 'first', deliveries: 'second', notices: 'third' } as const;
+  const names = Object.keys(followers) as (keyof typeof followers)[];
+  return html`${chart({
     id: 'chart-lag',
     title: 'Followers behind, s',
     note: `${note}; transactions, deliveries dashed, notices dotted`,
-    series: [
-      { name: 'transactions', tone: 'first' },
-      { name: 'deliveries', tone: 'second' },
-      { name: 'notices', tone: 'third' },
-    ],
-    points: readings.map(({ atMs, lag }) => ({
-      atMs,
-      values: [lag.transactions ?? null, lag.deliveries ?? null, lag.notices ?? null],
-    })),
+    kind: 'lines',
+    series: names.map((name) => ({ name, tone: followers[name] })),
+    points: readings.map(({ atMs, lag }) => ({ atMs, values: names.map((name) => lag[name] ?? null) })),
   })}
-  ${lineChart({
+  ${chart({
     id: 'chart-pending',
     title: 'Deliveries pending',
-    note: `${note}, counted up to ${MAX_BACKLOG_COUNTED.toLocaleString('en-US')}`,
+    note: `${note}, counted up to ${number(MAX_BACKLOG_COUNTED)}`,
+    kind: 'lines',
     series: [{ name: 'pending', tone: 'first' }],
     points: readings.map(({ atMs, pending }) => ({ atMs, values: [pending] })),
   })}`;
 }
 
-function processTable({ processes }: Snapshot, self: string): VNode {
-  if ('unknown' in processes) return html`<h2>Processes alive</h2><p>${unknown(processes.unknown)}</p>`;
-  return tableOf(
-    answers.table('Processes alive', processColumns(self), {
-      of: processes.value,
-      idOf: ({ id }) => id,
-      empty: 'None has reported itself in the last six seconds.',
-    }),
-  );
-}
-
-function processColumns(self: string): readonly answers.Column<LiveProcess>[] {
-  return [
+function processTable({ processes, atMs }: Snapshot, self: string): VNode {
+  const caption = 'Processes alive';
+  const columns: readonly Column<LiveProcess>[] = [
     { head: 'Process', cell: ({ id }) => [id, id === self ? '(this one)' : ''] },
     { head: 'Host', cell: ({ host }) => host },
     { head: 'Pid', number: true, cell: ({ pid }) => pid },
     { head: 'Roles', cell: ({ roles }) => roles.join(', ') },
-    { head: 'Since', cell: ({ startedAtMs }) => answers.time(startedAtMs) },
+    { head: 'Since', cell: ({ startedAtMs }) => time(startedAtMs) },
     {
       head: 'Accounts applied to',
       number: true,
       cell: ({ directoryPosition }) => directoryPosition ?? 'not caught up',
     },
   ];
+  const empty = 'None has reported itself in the last six seconds.';
+  return partOf(processes, { caption, atMs }, (of) =>
+    table(caption, columns, { of, idOf: ({ id }) => id, empty }),
+  );
 }
