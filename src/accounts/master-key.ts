@@ -1,17 +1,9 @@
-import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config } from '../base/config/config.ts';
 import { assertOwn } from '../base/config/own-files.ts';
+import { writeOnce } from '../base/disk/write-once.ts';
 import { FuelError } from '../base/errors.ts';
 import type { Ciphertext } from '../domain/account-events.ts';
 
@@ -170,18 +162,11 @@ function toKey(text: string, dataDir: string): Buffer {
   return key;
 }
 
-/** Of several processes at once one creates it, and all read what that one wrote: never half a file. */
+/** A power cut must not lose it: secrets encrypted with the key would be lost with it. */
 function create(dataDir: string, path: string): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   assertOwn(dataDir, 'folder');
-  const temporary = `${path}.${randomUUID()}`;
-  try {
-    writeDurably(temporary, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
-    linkUnlessThere(temporary, path);
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-  syncDirectory(dataDir);
+  writeOnce(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
   return readFileSync(path, 'utf8');
 }
 
@@ -192,39 +177,7 @@ function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-function writeDurably(path: string, text: string): void {
-  const file = openSync(path, 'wx', 0o600);
-  try {
-    writeSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
-function linkUnlessThere(from: string, to: string): void {
-  try {
-    linkSync(from, to);
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
-  }
-}
-
-/** A power cut must not lose the file's name: secrets encrypted with the key would be lost with it. */
-function syncDirectory(path: string): void {
-  const directory = openSync(path, 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
 }

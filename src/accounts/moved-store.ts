@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Config } from '../base/config/config.ts';
@@ -117,12 +117,7 @@ function moveInFolder(folder: string): Move | undefined {
 async function writeMark(folder: string, move: Move): Promise<void> {
   const [partial, path] = [join(folder, `${FILE}.partial`), join(folder, FILE)];
   await rm(partial, { force: true }); // of a run that was interrupted
-  const file = await open(partial, 'wx', 0o600);
-  try {
-    await file.writeFile(`${JSON.stringify(move, null, 2)}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  const text = `${JSON.stringify(move, null, 2)}\n`;
+  await writeFile(partial, text, { flag: 'wx', mode: 0o600, flush: true });
   await rename(partial, path);
 }

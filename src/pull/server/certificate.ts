@@ -1,10 +1,11 @@
-import { createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync, unwatchFile, watchFile } from 'node:fs';
-import { link, mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../../base/config/config.ts';
+import { writeOnce } from '../../base/disk/write-once.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
@@ -89,9 +90,9 @@ export function watchCertificate(
  */
 async function generateInto(files: CertificateFiles): Promise<void> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const isOurs = await placeOnce(files.key, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string);
+  const isOurs = writeOnce(files.key, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string);
   if (isOurs) await rm(files.cert, { force: true });
-  await placeOnce(files.cert, await selfSigned(readFileSync(files.key, 'utf8')));
+  writeOnce(files.cert, await selfSigned(readFileSync(files.key, 'utf8')));
 }
 
 async function selfSigned(privateKey: string): Promise<string> {
@@ -115,19 +116,4 @@ async function selfSigned(privateKey: string): Promise<string> {
     ],
   });
   return made.cert;
-}
-
-/** Creates the file complete, and never replaces one. Returns whether this call created it. */
-async function placeOnce(path: string, content: string): Promise<boolean> {
-  const temporary = `${path}.${randomUUID()}`;
-  await writeFile(temporary, content, { mode: 0o600 });
-  try {
-    await link(temporary, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return false;
-  } finally {
-    await rm(temporary, { force: true });
-  }
 }
