@@ -42,12 +42,10 @@ export class EventStoreDb implements EventStore {
   readonly #appends: EventStoreDbAppends;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #url: string;
 
   constructor({ url, clock, log }: EventStoreDbOptions) {
     this.#connection = new EventStoreDbConnection(url);
     this.#appends = new EventStoreDbAppends(this.#connection);
-    this.#url = url;
     this.#clock = clock;
     this.#log = log;
   }
@@ -108,7 +106,7 @@ export class EventStoreDb implements EventStore {
 
   /** Version and clock of a node. Rejects with `STORE_UNAVAILABLE` where none answers within some seconds. */
   describe(): Promise<NodeInfo> {
-    return readNodeInfo(this.#url);
+    return readNodeInfo(this.#connection);
   }
 
   /** The server keeps the events' bytes until it is scavenged. */

@@ -17,12 +17,12 @@ import {
   streamNameFilter,
 } from '@eventstore/db-client';
 import { expect, onTestFinished, test } from 'vitest';
-import { readNodeInfo } from '../../../src/engines/eventstoredb/driver/node-info.ts';
 import {
   describeBoth,
   type OpenClient,
   unique,
 } from '../../support/event-store/eventstoredb-double/engines-under-test.ts';
+import { nodeInfoAt } from '../../support/event-store/eventstoredb-under-test.ts';
 
 type GroupEvent = PersistentSubscriptionToAllResolvedEvent;
 
@@ -265,7 +265,7 @@ describeBoth('a persistent subscription', (open) => {
     expect(await group.parked()).toMatchObject([{ name: undefined, revision: 0n }]);
     await group.client.replayParkedMessagesToAll(group.name);
     const handed = ['a 0', '$streamDeleted 0'];
-    if ((await readNodeInfo(open.url)).name === 'EventStoreDB') handed.push('gone 0'); // KurrentDB leaves it out
+    if ((await nodeInfoAt(open.url)).name === 'EventStoreDB') handed.push('gone 0'); // KurrentDB leaves it out
     await expect.poll(() => group.parked()).toEqual([]);
     await consumer.take(handed.length);
     expect(consumer.handed).toEqual(handed);

@@ -9,12 +9,12 @@ import {
   streamNameFilter,
 } from '@eventstore/db-client';
 import { expect, onTestFinished, test } from 'vitest';
-import { readNodeInfo } from '../../../src/engines/eventstoredb/driver/node-info.ts';
 import {
   describeBoth,
   type OpenClient,
   unique,
 } from '../../support/event-store/eventstoredb-double/engines-under-test.ts';
+import { nodeInfoAt } from '../../support/event-store/eventstoredb-under-test.ts';
 
 /** What a server does with the records that it hides is the reason for decisions 0044 and 0049. */
 
@@ -164,7 +164,7 @@ describeBoth('a record that reads of the log do not show', (open) => {
     subscription.on('data', (event: AllStreamResolvedEvent) => handed.push(placeOf(event)));
     onTestFinished(() => subscription.unsubscribe());
     await expect.poll(() => handed.length).toBeGreaterThan(0);
-    const { name } = await readNodeInfo(open.url);
+    const { name } = await nodeInfoAt(open.url);
     expect(handed[0]).toBe(shown[name === 'KurrentDB' ? 0 : 1]); // which reads on after the position itself
   });
 });

@@ -13,8 +13,8 @@ import {
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
 import { describe, expect, test } from 'vitest';
-import { readNodeInfo } from '../../../src/engines/eventstoredb/driver/node-info.ts';
 import { describeBoth, unique } from '../../support/event-store/eventstoredb-double/engines-under-test.ts';
+import { nodeInfoAt } from '../../support/event-store/eventstoredb-under-test.ts';
 
 type Name = 'a' | 'b' | 'c' | 'd';
 
@@ -239,7 +239,7 @@ describeBoth('a subscription to the log', (client) => {
     await expect.poll(() => said.at(-1)).toBe('caught up');
     // Pages of ten; every second one reports where it began. KurrentDB's first one has the event of the position too,
     // and it reports the end.
-    const isKurrent = (await readNodeInfo(client.url)).name === 'KurrentDB';
+    const isKurrent = (await nodeInfoAt(client.url)).name === 'KurrentDB';
     const [c] = await read(engine.readStream(`${prefix}-3`));
     expect(said).toEqual([
       'confirmed',

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { Log } from '../../../src/base/log.ts';
+import type { NodeInfo } from '../../../src/engines/eventstoredb/driver/node-info.ts';
 import { type EventStoreDb, openEventStoreDb } from '../../../src/engines/eventstoredb/event-store.ts';
 import type { SubscriptionsUnderTest } from '../../contracts/persistent-subscriptions.contract.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -18,6 +19,12 @@ export const silent: Log = pino({ level: 'silent' });
 /** The adapter on this node. */
 export function eventStoreDbAt(url: string, log: Log = silent): EventStoreDb {
   return openEventStoreDb({ url, clock: systemClock, log });
+}
+
+/** What this node says of itself. */
+export async function nodeInfoAt(url: string): Promise<NodeInfo> {
+  const store = eventStoreDbAt(url);
+  return await store.describe().finally(() => store.close());
 }
 
 /** The adapter on a separate double, which stops with the test. */

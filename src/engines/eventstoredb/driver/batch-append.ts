@@ -4,6 +4,7 @@ import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { ExpectedRevision, Position } from '../../../event-store/event-store.ts';
+import { type DriverInternals, internalsOf } from './client.ts';
 import { itemRefused, storeUnavailable } from './errors.ts';
 import { toSafe } from './events.ts';
 
@@ -27,30 +28,17 @@ export type BatchAnswer =
 
 type Call = ReturnType<streamsGrpc.StreamsClient['batchAppend']>;
 
-/** The driver's private transport: it opens a call on the current connection, which `dispose` ends. */
-interface Transport {
-  GRPCStreamCreator(
-    service: typeof streamsGrpc.StreamsClient,
-    name: string,
-    open: (client: streamsGrpc.StreamsClient) => Call,
-  ): () => Promise<Call>;
-  callArguments(
-    options: object,
-    call: { readonly deadline: number },
-  ): Parameters<streamsGrpc.StreamsClient['batchAppend']>;
-}
-
 /**
  * Replaces `appendToStream` of @eventstore/db-client 6.2.1. There, a write that waits while the connection breaks
  * rejects a promise that no caller can reach, which ends the process; and a conflict that is not thrown is reported
  * with revision 1, whatever the stream has.
  */
 export class EventStoreDbBatchAppend {
-  readonly #transport: Transport;
+  readonly #driver: DriverInternals;
   #call: Promise<BatchCall> | undefined;
 
   constructor(client: EventStoreDBClient) {
-    this.#transport = client as unknown as Transport;
+    this.#driver = internalsOf(client);
   }
 
   /**
@@ -64,12 +52,10 @@ export class EventStoreDbBatchAppend {
 
   #openCall(): Promise<BatchCall> {
     if (this.#call !== undefined) return this.#call;
-    const transport = this.#transport;
-    const open = transport.GRPCStreamCreator(streamsGrpc.StreamsClient, 'appendToStream', (client) =>
-      // A follower passes appends on to the leader, and would refuse each in an answer that the driver does not see.
-      client.batchAppend(
-        ...transport.callArguments({ requiresLeader: false }, { deadline: Number.POSITIVE_INFINITY }),
-      ),
+    // A follower passes appends on to the leader, and would refuse each in an answer that the driver does not see.
+    const options = this.#driver.callArguments({ requiresLeader: false }, { deadline: Infinity });
+    const open = this.#driver.GRPCStreamCreator(streamsGrpc.StreamsClient, 'appendToStream', (client) =>
+      client.batchAppend(...options),
     );
     const forget = (): void => {
       if (this.#call === opened) this.#call = undefined;

@@ -1,8 +1,3 @@
-import { EventStoreDBClient } from '@eventstore/db-client';
-import { refusedConnectionString } from '../../../base/errors.ts';
-import { onLeader } from './on-leader.ts';
-import { keepStoredContent } from './stored-content.ts';
-
 /** The driver pings every 10 s: a node that does not answer within this time is replaced by another one. */
 const PING_TIMEOUT_MS = 3_000;
 
@@ -26,29 +21,11 @@ const OPTIONS = [
 ];
 const KNOWN = new Set(OPTIONS.map(plain));
 
-/** A client, which connects with its first use. Throws `CONFIG_INVALID` for a connection string that it does not take. */
-export function newClient(url: string): EventStoreDBClient {
+/** The connection string as the driver takes it. Throws what is wrong with its options, which the driver ignores. */
+export function driverUrl(url: string): string {
   const fault = faultOfOptions(url);
-  if (fault !== undefined) throw refused(url, fault);
-  try {
-    const client = EventStoreDBClient.connectionString(withPing(withoutVerify(asEsdb(url))));
-    return withoutQuestions(keepStoredContent(onLeader(client)));
-  } catch (error) {
-    throw refused(url, error);
-  }
-}
-
-/**
- * Before it uses a group, the driver (6.2.1) asks each node what it supports: without a deadline, and where that fails
- * during an election, it rejects every later use of groups with that failure until another call breaks. All servers
- * from 23.10 on support what is used here.
- */
-function withoutQuestions(client: EventStoreDBClient): EventStoreDBClient {
-  return Object.assign(client, { supports: async () => true });
-}
-
-function refused(url: string, reason: unknown): Error {
-  return refusedConnectionString({ setting: 'EVENTSTORE_URL', url }, reason);
+  if (fault !== undefined) throw new Error(fault);
+  return withPing(withoutVerify(asEsdb(url)));
 }
 
 function faultOfOptions(url: string): string | undefined {

@@ -3,7 +3,7 @@ import type { EventStoreDBClient } from '@eventstore/db-client';
 import { FuelError, isUnavailable } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
 import { Backoff } from '../../../base/retry.ts';
-import { newClient } from './connection-string.ts';
+import { newClient } from './client.ts';
 import { storeUnavailable, toKnownError } from './errors.ts';
 
 const TIMEOUT_MS = 5_000;

@@ -1,4 +1,3 @@
-import type { EventStoreDBClient } from '@eventstore/db-client';
 import persistentPb from '@eventstore/db-client/generated/persistent_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { InterceptingCall, type Interceptor, ListenerBuilder } from '@grpc/grpc-js';
@@ -19,29 +18,11 @@ export class StoredContent extends Uint8Array {
   receivedBytes = 0;
 }
 
-/** The driver's private way to the arguments of a call. */
-interface Calls {
-  callArguments(
-    options: object,
-    call?: object,
-  ): [metadata: unknown, options: { interceptors?: Interceptor[] }];
-}
-
 /**
- * Has the client hand out the content of events as `StoredContent`. The driver (6.2.1) parses data and metadata of any
- * length as they arrive, and buffers the values. Of what is too long nothing is kept beyond its arrival.
+ * Has a call hand out the content of events as `StoredContent`: the driver would parse it, and buffer the values. Of what
+ * is too long nothing is kept beyond its arrival.
  */
-export function keepStoredContent(client: EventStoreDBClient): EventStoreDBClient {
-  const calls = client as unknown as Calls;
-  const { callArguments } = calls;
-  calls.callArguments = (...given) => {
-    const [metadata, options] = callArguments(...given);
-    return [metadata, { ...options, interceptors: [intercept] }];
-  };
-  return client;
-}
-
-const intercept: Interceptor = (options, nextCall) =>
+export const keepStoredContent: Interceptor = (options, nextCall) =>
   new InterceptingCall(nextCall(options), {
     start(metadata, _, next) {
       const listener = new ListenerBuilder().withOnReceiveMessage((message, receive) => {

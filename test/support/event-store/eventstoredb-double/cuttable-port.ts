@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import type { Server as HttpServer } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
 /** A port in front of another one, whose connections can be cut or frozen as when a node dies or hangs. */
@@ -8,14 +7,12 @@ export class CuttablePort {
   port = 0;
   readonly #server: Server;
   readonly #target: number;
-  readonly #plain: HttpServer | undefined;
   /** Each connection with its counterpart. */
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #isFrozen = false;
 
-  private constructor(target: number, plain: HttpServer | undefined) {
+  private constructor(target: number) {
     this.#target = target;
-    this.#plain = plain;
     this.#server = createServer((socket) => this.#join(socket));
   }
 
@@ -23,14 +20,11 @@ export class CuttablePort {
   static async open({
     port,
     target,
-    plain,
   }: {
     readonly port: number;
     readonly target: number;
-    /** Gets the connections that begin with a GET of HTTP/1.1. */
-    readonly plain?: HttpServer;
   }): Promise<CuttablePort> {
-    const front = new CuttablePort(target, plain);
+    const front = new CuttablePort(target);
     front.#server.listen(port, '127.0.0.1');
     await once(front.#server, 'listening');
     front.port = (front.#server.address() as AddressInfo).port;
@@ -73,17 +67,6 @@ export class CuttablePort {
     for (const socket of pair) socket.on('error', end).on('close', end).setNoDelay(true);
     if (this.#isFrozen) return;
     far.pipe(near);
-    if (this.#plain === undefined) near.pipe(far);
-    else near.once('data', (first) => this.#pass(first, pair));
-  }
-
-  #pass(first: Buffer, [near, far]: readonly [Socket, Socket]): void {
-    near.pause();
-    near.unshift(first);
-    if (first.subarray(0, 4).toString() === 'GET ') {
-      far.unpipe(near);
-      this.#plain?.emit('connection', near);
-      near.resume();
-    } else if (!this.#isFrozen) near.pipe(far);
+    near.pipe(far);
   }
 }

@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server as HttpServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,7 +8,7 @@ import type { ReadCall } from './answers.ts';
 import { CuttablePort } from './cuttable-port.ts';
 import { DoubleLog, type WriteResult } from './double-log.ts';
 import { Groups } from './groups.ts';
-import { type Kind, type KindOfServer, SERVERS } from './kinds.ts';
+import { type Kind, SERVERS } from './kinds.ts';
 import { type ProposedRecord, systemRecord } from './log-record.ts';
 import { createGrpcServer, type RefusedCall } from './services.ts';
 import type { AppendFault } from './writes.ts';
@@ -92,7 +91,7 @@ export class EventStoreDbDouble {
   async listen(port: number): Promise<void> {
     const bind = promisify(this.#server.bindAsync.bind(this.#server));
     const target = await bind('127.0.0.1:0', ServerCredentials.createInsecure());
-    this.#front = await CuttablePort.open({ port, target, plain: nodeInfo(this.#log.server) });
+    this.#front = await CuttablePort.open({ port, target });
   }
 
   /** As a killed node: connections are cut. What was answered is on disk, for the next start in the folder. */
@@ -162,11 +161,4 @@ export class EventStoreDbDouble {
     const events = [{ id: crypto.randomUUID(), ...event }];
     return this.#log.write({ stream, expected: 'any', events });
   }
-}
-
-/** What a node tells of itself by HTTP. */
-function nodeInfo({ info }: KindOfServer): HttpServer {
-  return createServer((_, response) => {
-    response.setHeader('Content-Type', 'application/json').end(JSON.stringify(info));
-  });
 }

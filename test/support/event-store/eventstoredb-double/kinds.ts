@@ -7,9 +7,6 @@ export type Kind = (typeof KINDS)[number];
 
 /** In what EventStoreDB 23.10 and KurrentDB 25 differ for a client; test/…/double-kinds.test.ts runs on real ones too. */
 export interface KindOfServer {
-  /** What `/info` answers. */
-  readonly info: { readonly esVersion: string; readonly dbVersion?: string };
-  /** Its version by gRPC. */
   readonly version: string;
   /** The streams that a node writes to when it becomes the leader; a single node does so at each start. */
   readonly epochs: readonly string[];
@@ -30,7 +27,6 @@ export interface KindOfServer {
 
 export const SERVERS: Readonly<Record<Kind, KindOfServer>> = {
   EventStoreDB: {
-    info: { esVersion: '23.10.6.0' },
     version: '23.10.6',
     epochs: ['$epoch-information'],
     checkpointType: 'SubscriptionCheckpoint',
@@ -42,7 +38,6 @@ export const SERVERS: Readonly<Record<Kind, KindOfServer>> = {
     invalidSubscription: () => fault(status.UNKNOWN, 'Exception was thrown by handler.'),
   },
   KurrentDB: {
-    info: { dbVersion: '25.0.0', esVersion: '25.0.0' },
     version: '25.0.0',
     epochs: ['$epoch-information', UNLISTED],
     checkpointType: '$SubscriptionCheckpoint',

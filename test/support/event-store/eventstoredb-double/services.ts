@@ -7,6 +7,7 @@ import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streamService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import {
+  Metadata,
   Server,
   type ServerDuplexStream,
   type ServerReadableStream,
@@ -74,9 +75,12 @@ export function createGrpcServer(backend: Backend): Server {
   });
   addGroupService(server, backend);
   server.addService(featureService.ServerFeaturesService, {
-    getSupportedMethods: unary(async () => {
+    getSupportedMethods: unary(async (_, call) => {
       const refusal = nextRefusal('features');
       if (refusal !== undefined) throw refusal;
+      const head = new Metadata();
+      head.set('date', new Date().toUTCString());
+      call.sendMetadata(head);
       return supportedMethods(log.server.version);
     }),
   });
@@ -129,10 +133,10 @@ function cluster(port: number): gossip.ClusterInfo {
 }
 
 function unary<Request, Response>(
-  handle: (request: Request) => Promise<Response>,
+  handle: (request: Request, call: ServerUnaryCall<Request, Response>) => Promise<Response>,
 ): (call: ServerUnaryCall<Request, Response>, answer: sendUnaryData<Response>) => void {
   return (call, answer) => {
-    handle(call.request).then((response) => answer(null, response), answer);
+    handle(call.request, call).then((response) => answer(null, response), answer);
   };
 }
 

@@ -1,0 +1,56 @@
+import { EventStoreDBClient } from '@eventstore/db-client';
+import type { CallOptions, Client, Metadata } from '@grpc/grpc-js';
+import { refusedConnectionString } from '../../../base/errors.ts';
+import { driverUrl } from './connection-string.ts';
+import { keepStoredContent } from './stored-content.ts';
+
+/** What of the driver is protected, and used here. Each call runs on the current connection, which `dispose` ends. */
+export interface DriverInternals {
+  callArguments(
+    options: { readonly requiresLeader?: boolean },
+    call?: CallOptions,
+  ): [metadata: Metadata, options: CallOptions];
+  execute<C extends Client, T>(
+    service: ServiceClient<C>,
+    name: string,
+    work: (client: C) => Promise<T>,
+  ): Promise<T>;
+  GRPCStreamCreator<C extends Client, T>(
+    service: ServiceClient<C>,
+    name: string,
+    open: (client: C) => T,
+  ): () => Promise<T>;
+  supports(): Promise<boolean>;
+}
+
+type ServiceClient<C extends Client> = new (...args: ConstructorParameters<typeof Client>) => C;
+
+export function internalsOf(client: EventStoreDBClient): DriverInternals {
+  return client as unknown as DriverInternals;
+}
+
+/**
+ * A client, which connects with its first use, without some faults of the driver (6.2.1). Throws `CONFIG_INVALID` for a
+ * connection string that it does not take.
+ *
+ * - While no leader is known the driver takes any node, and keeps it for as long as that answers: a follower, which may
+ *   be behind what was recorded. So every call asks to be refused there; then the driver continues with the leader (0077).
+ * - It parses data and metadata of any length as they arrive: they are kept as bytes (`StoredContent`).
+ * - Before it uses a group it asks each node what it supports: without a deadline, and where that fails during an
+ *   election, it rejects every later use of groups with that failure until another call breaks. All servers from 23.10
+ *   on support what is used here.
+ */
+export function newClient(url: string): EventStoreDBClient {
+  let client: EventStoreDBClient;
+  try {
+    client = EventStoreDBClient.connectionString(driverUrl(url));
+  } catch (error) {
+    throw refusedConnectionString({ setting: 'EVENTSTORE_URL', url }, error);
+  }
+  const internals = internalsOf(client);
+  const { callArguments } = internals;
+  internals.callArguments = ({ requiresLeader = true, ...options }, call) =>
+    callArguments({ ...options, requiresLeader }, { ...call, interceptors: [keepStoredContent] });
+  internals.supports = async () => true;
+  return client;
+}
