@@ -165,6 +165,14 @@ describe('the layout', () => {
     expect(users.map(({ path }) => path).sort()).toEqual(FILES_OF_SQLITE);
   });
 
+  it('names an engine and its settings in its folder alone, and lists the engines in the registry alone', () => {
+    const naming = /['"`$ ]EVENTSTORE_|MONGODB_|['"`](?:eventstoredb|mongodb|event-store)['"`]/;
+    const found = inFolder('src/').filter(
+      ({ path, text }) => !ENGINE.test(path) && naming.test(withoutComments(text)),
+    );
+    expect(found.map(({ path }) => path)).toEqual([]);
+  });
+
   it('has HTTP statuses of answers in one file, and those of the operations listener in another', () => {
     const status =
       /\b(?:status|statusCode)\b\s*[:=]\s*[1-5]\d\d\b|writeHead\(\s*[1-5]\d\d|\.status\([1-5]\d\d/;

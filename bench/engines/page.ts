@@ -1,10 +1,9 @@
 import { type Collection, type Document, MongoClient } from 'mongodb';
 import { systemClock } from '../../src/base/clock.ts';
-import { loadConfig } from '../../src/base/config/config.ts';
 import { Random } from '../../src/customers/sample/random.ts';
 import { sampleDirectory } from '../../src/customers/sample/sample-directory.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
-import { openEngines } from '../../src/engines/engines.ts';
+import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import { pageSearches } from '../../src/engines/mongodb/view/page.ts';
 import { createPresigner, type Presigner } from '../../src/pull/images/presign.ts';
 import { pageBody } from '../../src/pull/page-body.ts';

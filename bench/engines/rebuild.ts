@@ -1,9 +1,8 @@
 import { EventStoreDBClient, streamNameFilter } from '@eventstore/db-client';
 import { type Collection, type Document, type IndexDescription, MongoClient } from 'mongodb';
 import { systemClock } from '../../src/base/clock.ts';
-import { loadConfig } from '../../src/base/config/config.ts';
 import { TRANSACTION_STREAMS } from '../../src/domain/transaction-events.ts';
-import { openEngines } from '../../src/engines/engines.ts';
+import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import type { Position } from '../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';

@@ -1,7 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../../src/base/clock.ts';
-import { loadConfig } from '../../src/base/config/config.ts';
-import { openEngines } from '../../src/engines/engines.ts';
+import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { importSample } from './import-sample.ts';

@@ -6,11 +6,11 @@ import {
   streamNameFilter,
 } from '@eventstore/db-client';
 import { systemClock } from '../../src/base/clock.ts';
-import { type Config, loadConfig } from '../../src/base/config/config.ts';
+import type { Config } from '../../src/base/config/config.ts';
 import { OPERATIONS_STREAM } from '../../src/domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../src/domain/transaction-events.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
-import { openEngines } from '../../src/engines/engines.ts';
+import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { DELIVERIES_GROUP } from '../../src/push/fan-out/run-fan-out.ts';

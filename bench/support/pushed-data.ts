@@ -1,7 +1,6 @@
 import { openMasterKeys } from '../../src/accounts/master-key.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { loadConfig } from '../../src/base/config/config.ts';
-import { openEngines } from '../../src/engines/engines.ts';
+import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import { setWebhook } from '../../src/operator/keys/set-webhook.ts';
 import { repairDeliveries } from '../../src/operator/verify/repair-deliveries.ts';
 import { createNameLookup } from '../../src/push/sender/name-lookup.ts';

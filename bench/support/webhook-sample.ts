@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { openMasterKeys } from '../../src/accounts/master-key.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { type Config, loadConfig } from '../../src/base/config/config.ts';
+import type { Config } from '../../src/base/config/config.ts';
 import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
-import { openEngines } from '../../src/engines/engines.ts';
+import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { setWebhook } from '../../src/operator/keys/set-webhook.ts';
 import { deliveryId } from '../../src/push/message/delivery-id.ts';

@@ -12,6 +12,10 @@ import type { Author } from '../event-store/new-event.ts';
 import { readOperations, recordOperations } from '../event-store/operations.ts';
 
 const FILE = 'moved.json';
+/** What to do where a store was moved. */
+export const USE_THE_OTHER =
+  'set the settings of the engines to those (docs/operations/engines.md); to use it here again, while nothing uses ' +
+  'the other: fuel store unmark --reason …';
 
 /** Where a store was moved to, and when. */
 export interface Move {
@@ -71,19 +75,20 @@ export async function unmark(
   return move;
 }
 
-type Place = Pick<Config, 'FUEL_DATA_DIR' | 'EVENTSTORE_URL' | 'MONGODB_URL'>;
+/** What a configuration would use: its folder, and the stores that are files in it. */
+type Place = Pick<Config, 'FUEL_DATA_DIR'> & { readonly embedded: readonly string[] };
 
 /**
  * Where the embedded stores that this configuration would use were moved to, by the folder or by the log. `store` is
  * the embedded event store, if there is one.
  */
 export async function moveOf(
-  { FUEL_DATA_DIR, EVENTSTORE_URL, MONGODB_URL }: Place,
+  { FUEL_DATA_DIR, embedded }: Place,
   store: Pick<EventStore, 'readStream'> | undefined,
 ): Promise<Move | undefined> {
-  if (EVENTSTORE_URL !== undefined && MONGODB_URL !== undefined) return undefined;
+  if (embedded.length === 0) return undefined;
   const inFolder = moveInFolder(FUEL_DATA_DIR);
-  if (inFolder !== undefined || EVENTSTORE_URL !== undefined || store === undefined) return inFolder;
+  if (inFolder !== undefined || !embedded.includes('store') || store === undefined) return inFolder;
   return moveInLog(store);
 }
 
@@ -95,9 +100,8 @@ export async function assertNotMoved(place: Place, store: Parameters<typeof move
 
 function textOf({ to, at }: Move, { FUEL_DATA_DIR }: Place): string {
   return (
-    `the store in ${resolve(FUEL_DATA_DIR)} was moved to ${to.join(' and ')} at ${at}, and takes no changes: set ` +
-    'EVENTSTORE_URL and MONGODB_URL to those; to use it here again, while nothing uses the other: ' +
-    'fuel store unmark --reason …'
+    `the store in ${resolve(FUEL_DATA_DIR)} was moved to ${to.join(' and ')} at ${at}, and takes no changes: ` +
+    USE_THE_OTHER
   );
 }
 

@@ -189,7 +189,7 @@ function assertEnvironment({ environment }: Binding, { FUEL_ENVIRONMENT: given }
   throw new FuelError(
     'STORE_MISMATCH',
     `the store belongs to ${environment} and FUEL_ENVIRONMENT is ${given}: set it to ${environment}, or name ` +
-      'another store (FUEL_DATA_DIR, EVENTSTORE_URL)',
+      'another store (FUEL_DATA_DIR, or the setting of its engine)',
   );
 }
 

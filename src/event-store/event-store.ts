@@ -158,6 +158,8 @@ export interface EventStore {
     readonly limit: number;
   }): Promise<BackwardsBatch>;
   head(): Promise<Position>;
+  /** As `head`, read on the calling thread: only where the log is on this machine. */
+  end?(): Position;
   hasReached(position: Position): Promise<boolean>;
   findDamage(signal?: AbortSignal): Promise<readonly Damage[]>;
   erase(stream: string): Promise<void>;

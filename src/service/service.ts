@@ -127,10 +127,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
  * served, and deliveries must not begin with a log that does not belong to the event store.
  */
 async function checkStores({ config, roles, clock, log }: ServiceOptions, engines: Engines): Promise<void> {
-  await assertNotMoved(config, engines.store());
+  await assertNotMoved({ ...config, ...engines }, engines.store());
   await assertNoUnfinishedCopy(engines.coordination());
   // On several machines a process without webhooks may have another key: only its cursors depend on it.
-  const withoutSecrets = config.EVENTSTORE_URL !== undefined && !roles.includes('webhooks');
+  const withoutSecrets = !engines.embedded.includes('store') && !roles.includes('webhooks');
   const storeId = await bindStore(engines.store(), config, { clock, withoutSecrets });
   for (const ignored of await ignoredEnvironments(engines.store())) log.error(ignored);
   const checkpoint = await engines.view().checkpoint();
@@ -211,7 +211,7 @@ async function startParts(
     parts.add({ name, failed: started.failed, stop: () => started.stop() });
     return started;
   };
-  if (roles.includes('projector')) start('projector', { memory: projectorMemory(config) });
+  if (roles.includes('projector')) start('projector', { memory: projectorMemory(engines) });
   for (const part of operator.start({ ...running, readiness: () => operations.readiness() })) parts.add(part);
   if (roles.includes('notices')) {
     const stopping = new AbortController();
@@ -221,7 +221,7 @@ async function startParts(
   const webhooks = roles.includes('webhooks')
     ? start('webhooks', {
         data: { directory: live.shared },
-        memory: { youngMb: youngMb(config, YOUNG_WEBHOOKS_MB), oldMb: DIRECTORY_HEAP_MB },
+        memory: { youngMb: youngMb(engines, YOUNG_WEBHOOKS_MB), oldMb: DIRECTORY_HEAP_MB },
         onMoved: (position) => reported.moved('webhooks', position),
       })
     : undefined;
@@ -258,8 +258,8 @@ async function startParts(
 }
 
 /** What a batch of work takes: the driver's buffer, which EventStoreDB's bounds by number only, included. */
-function projectorMemory(config: Config): ThreadMemory {
-  return { youngMb: youngMb(config), oldMb: config.EVENTSTORE_URL === undefined ? 96 : 256 };
+function projectorMemory(engines: Engines): ThreadMemory {
+  return { youngMb: youngMb(engines), oldMb: engines.embedded.includes('store') ? 96 : 256 };
 }
 
 /** The figures that are read or measured beside the work: what the stores hold, and this thread's event loop. */

@@ -9,8 +9,9 @@ import {
   recordedMasterKeys,
   trustMasterKey,
 } from '../../src/accounts/store-binding.ts';
-import { type Config, loadConfig } from '../../src/base/config/config.ts';
+import type { Config } from '../../src/base/config/config.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
+import { loadConfig } from '../../src/engines/engines.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 import { directoryOf } from '../support/accounts/directory-of.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { loadConfig, ROLES, type Role, showConfig } from '../../src/base/config/config.ts';
+import { ROLES, type Role } from '../../src/base/config/config.ts';
+import { loadConfig, showConfig } from '../../src/engines/engines.ts';
 import { type ComposeService, composeFile, environmentOf, ROOT, variablesIn } from './compose-file.ts';
 
 const folders: string[] = [];

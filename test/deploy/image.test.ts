@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { loadConfig } from '../../src/base/config/config.ts';
+import { loadConfig } from '../../src/engines/engines.ts';
 import { ROOT } from './compose-file.ts';
 import { copiedFiles, environmentOf, lastOf, readCopy, readDockerfile, readIgnore } from './dockerfile.ts';
 

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { loadConfig, ROLES, showConfig } from '../../src/base/config/config.ts';
+import { ROLES } from '../../src/base/config/config.ts';
+import { loadConfig, showConfig } from '../../src/engines/engines.ts';
 import { ROOT } from './compose-file.ts';
 
 interface Container {

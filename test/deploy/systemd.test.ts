@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { showConfig } from '../../src/base/config/config.ts';
+import { showConfig } from '../../src/engines/engines.ts';
 import { ROOT } from './compose-file.ts';
 
 const UNITS = ['fuel.service', 'fuel@.service'];

@@ -1,9 +1,9 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { showConfig, unknownSettings } from '../../src/base/config/config.ts';
 import { readDisk } from '../../src/base/disk/disk.ts';
 import { errorCodes } from '../../src/base/errors.ts';
+import { showConfig, unknownSettings } from '../../src/engines/engines.ts';
 import { type RefusalCode, refusalAnswer, refusals } from '../../src/pull/answers.ts';
 import { readParameters } from '../../src/pull/parameters.ts';
 import type { DeliveryState, FailureKind } from '../../src/push/queue/delivery-queue.ts';

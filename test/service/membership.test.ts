@@ -87,7 +87,8 @@ test('an end of the log that can not be read is a line, and no request is served
 
 test('without a report a directory is judged by while it is at the end of an embedded log', () => {
   const standing = new Standing();
-  const at = (end: (() => number) | undefined) => isMember({ standing, engines: { endNow: end } }, 10);
+  const at = (end: (() => number) | undefined) =>
+    isMember({ standing, engines: { store: () => (end === undefined ? {} : { end }) } }, 10);
   expect(at(() => 10)).toBe(true);
   expect(at(() => 11)).toBe(false);
   expect(at(undefined)).toBe(false);

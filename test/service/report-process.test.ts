@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { sinceBoot, systemClock } from '../../src/base/clock.ts';
-import { loadConfig } from '../../src/base/config/config.ts';
 import { silentLog } from '../../src/base/log.ts';
-import { openEngines } from '../../src/engines/engines.ts';
+import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';
 import { Standing } from '../../src/service/ops/standing.ts';
 import { reportProcess } from '../../src/service/report-process.ts';

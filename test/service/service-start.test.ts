@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../src/base/config/config.ts';
+import { loadConfig } from '../../src/engines/engines.ts';
 import { startProcess } from '../../src/operator/serve/start-process.ts';
 import { startEventStoreDbDouble } from '../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import { memoryLog } from '../support/service/api.ts';

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { loadConfig } from '../../src/base/config/config.ts';
 import { silentLog } from '../../src/base/log.ts';
-import { openEngines } from '../../src/engines/engines.ts';
+import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';

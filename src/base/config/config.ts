@@ -2,34 +2,25 @@ import { availableParallelism } from 'node:os';
 import { closest, distance } from 'fastest-levenshtein';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 import { FuelError } from '../errors.ts';
+import {
+  type Env,
+  optional,
+  readSettings,
+  type SettingTable,
+  secret,
+  setting,
+  textOf,
+  type ValuesOf,
+} from './setting.ts';
 import * as read from './values.ts';
-
-/** One environment variable: its default as text, how it is read, and whether it may be shown. */
-interface Setting<T> {
-  readonly fallback: string | undefined;
-  readonly read: (text: string) => T;
-  readonly secret?: true;
-}
-
-const setting = <T>(
-  fallback: string,
-  reader: (text: string) => T,
-): Setting<T> & { readonly fallback: string } => ({
-  fallback,
-  read: reader,
-});
-const optional = <T>(reader: (text: string) => T): Setting<T> => ({ fallback: undefined, read: reader });
-const secret = <S extends Setting<unknown>>(plain: S): S & { readonly secret: true } => ({
-  ...plain,
-  secret: true,
-});
 
 /** Each takes some 50 MB, and its own connections to remote engines. */
 const MAX_API_THREADS = 128;
 /** Each wait is one more attempt. */
 const MAX_RETRIES = 10;
 
-const settings = {
+/** Those that every process has, whatever its engines are. */
+const core = {
   FUEL_ENVIRONMENT: setting('staging', read.oneOf('staging', 'production')),
   FUEL_DATA_DIR: setting('./data', read.text),
   FUEL_LISTEN: setting('127.0.0.1:8443', read.address),
@@ -43,11 +34,6 @@ const settings = {
   FUEL_EDGE_TOKEN: secret(optional(read.list(read.token))),
   FUEL_DIRECTORY_MAX_AGE: setting('60s', read.duration),
   FUEL_TRUSTED_PROXIES: optional(read.list(read.cidr)),
-  EVENTSTORE_URL: secret(
-    optional(read.startsWith('esdb://', 'esdb+discover://', 'kurrentdb://', 'kurrentdb+discover://')),
-  ),
-  MONGODB_URL: secret(optional(read.startsWith('mongodb://', 'mongodb+srv://'))),
-  MONGODB_DATABASE: setting('fuel', read.text),
   FUEL_MASTER_KEY: secret(optional(read.list(read.masterKey))),
   FUEL_IMAGES_ENDPOINT: setting('https://photos.example.com', read.urlWithoutCredentials('https:', 'http:')),
   FUEL_IMAGES_REGION: setting('us-east-1', read.text),
@@ -64,13 +50,10 @@ const settings = {
   FUEL_LOG_LEVEL: setting('info', read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')),
 } as const;
 
-type Settings = typeof settings;
-type SettingName = keyof Settings;
-/** Every setting's value by its name; `undefined` where it is not set and has no default. */
-export type Config = {
-  readonly [N in SettingName]:
-    | ReturnType<Settings[N]['read']>
-    | (Settings[N]['fallback'] extends string ? never : undefined);
+/** The values of the settings. */
+export type Config = ValuesOf<typeof core> & {
+  /** What is given of the engines' own, as text by name: each engine reads it by its own table. */
+  readonly ofEngines: Readonly<Record<string, string>>;
 };
 
 export interface ShownSetting {
@@ -88,14 +71,12 @@ const LETTERS_PER_ERROR = 5;
 /** What stands before the host in a URL: it belongs into no setting that is shown. */
 const CREDENTIALS = /:\/\/.*@/s;
 
-type Env = Readonly<Record<string, string | undefined>>;
-
 /** The roles of a process; by default it has all. */
 export const ROLES = ['api', 'projector', 'webhooks', 'notices'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** What a role requires in production. A secret is given only to the processes that use it. */
-const NEEDED_IN_PRODUCTION: readonly (readonly [readonly Role[], readonly SettingName[]])[] = [
+const NEEDED_IN_PRODUCTION: readonly (readonly [readonly Role[], readonly (keyof typeof core)[]])[] = [
   [ROLES, ['FUEL_MASTER_KEY']],
   [
     ['api', 'webhooks'], // they sign links to photos
@@ -110,23 +91,64 @@ const NEEDED_IN_PRODUCTION: readonly (readonly [readonly Role[], readonly Settin
   [['notices'], ['FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL']],
 ];
 
-/**
- * Reads the settings from the environment. Throws `CONFIG_INVALID` with all faults together.
- * `purpose` is `serve` for the service itself, whose roles need more than a command does.
- */
-export function loadConfig(
-  env: Env,
-  purpose: 'serve' | 'command',
-  roles: readonly Role[] = purpose === 'serve' ? ROLES : [],
-): Config {
-  const { values, faults } = readAll(env);
-  const all = [...faults.values(), ...ruleFaults(values, env, roles)];
-  if (all.length > 0) throw invalidConfig(all);
-  return values as Config;
+/** What reads the environment of a service whose engines have these settings. */
+export function configReader(ofEngines: SettingTable) {
+  const settings: SettingTable = { ...core, ...ofEngines };
+  return {
+    /**
+     * Reads the settings from the environment. Throws `CONFIG_INVALID` with all faults together.
+     * `purpose` is `serve` for the service itself, whose roles need more than a command does.
+     */
+    loadConfig(
+      env: Env,
+      purpose: 'serve' | 'command',
+      roles: readonly Role[] = purpose === 'serve' ? ROLES : [],
+    ): Config {
+      const { config, faults } = readAll(ofEngines, env);
+      const all = [...faults.values(), ...ruleFaults(config, env, roles)];
+      if (all.length > 0) throw invalidConfig(all);
+      return config as Config;
+    },
+    /** The variables that look like settings of this service but are not. */
+    unknownSettings: (env: Env): UnknownSetting[] => unknownSettings(Object.keys(settings), env),
+    /** Every setting with its source and its fault, secrets masked. Never throws. */
+    showConfig(env: Env): { readonly settings: ShownSetting[]; readonly faults: string[] } {
+      const { config, faults } = readAll(ofEngines, env);
+      const shown = Object.entries(settings).map(([name, { fallback, secret: isSecret }]): ShownSetting => {
+        const given = textOf(env, name);
+        const text = given ?? fallback;
+        const masked =
+          isSecret && given !== undefined ? '********' : text?.replace(CREDENTIALS, '://********@');
+        return {
+          name,
+          value: masked ?? null,
+          source: given !== undefined ? 'environment' : text !== undefined ? 'default' : 'unset',
+          fault: faults.get(name) ?? null,
+        };
+      });
+      return { settings: shown, faults: [...faults.values(), ...ruleFaults(config, env, ROLES)] };
+    },
+    /** The settings as far as they are valid, for what must work with an invalid configuration. Never throws. */
+    inspectConfig(env: Env): InspectedConfig {
+      const { config, faults } = readAll(ofEngines, env);
+      const defaults = readAll(ofEngines, {}).config;
+      const given = Object.keys(settings).filter((name) => settings[name]?.secret);
+      const secrets = given.flatMap((name) => secretsIn(textOf(env, name)));
+      return { config: { ...defaults, ...config } as Config, faulty: new Set(faults.keys()), secrets };
+    },
+  };
 }
 
 export function invalidConfig(faults: readonly string[]): FuelError {
   return new FuelError('CONFIG_INVALID', `the configuration is not valid:\n  ${faults.join('\n  ')}`);
+}
+
+export interface InspectedConfig {
+  /** A faulty setting has its default, or is left out. */
+  readonly config: Config;
+  readonly faulty: ReadonlySet<string>;
+  /** What is given of secrets, and the passwords in the URLs: texts that must never be shown. */
+  readonly secrets: readonly string[];
 }
 
 export interface UnknownSetting {
@@ -135,9 +157,7 @@ export interface UnknownSetting {
   readonly resembles: string | null;
 }
 
-/** The variables that look like settings of this service but are not. */
-export function unknownSettings(env: Env): UnknownSetting[] {
-  const names = Object.keys(settings);
+function unknownSettings(names: readonly string[], env: Env): UnknownSetting[] {
   return Object.keys(env)
     .toSorted()
     .filter((name) => name.startsWith('FUEL_') && !names.includes(name) && !NOT_SETTINGS.test(name))
@@ -147,42 +167,10 @@ export function unknownSettings(env: Env): UnknownSetting[] {
     });
 }
 
-/** Every setting with its source and its fault, secrets masked. Never throws. */
-export function showConfig(env: Env): { readonly settings: ShownSetting[]; readonly faults: string[] } {
-  const { values, faults } = readAll(env);
-  const shown = (Object.keys(settings) as SettingName[]).map((name): ShownSetting => {
-    const given = textOf(env, name);
-    const text = given ?? settings[name].fallback;
-    const isSecret = 'secret' in settings[name];
-    const masked = isSecret && given !== undefined ? '********' : text?.replace(CREDENTIALS, '://********@');
-    return {
-      name,
-      value: masked ?? null,
-      source: given !== undefined ? 'environment' : text !== undefined ? 'default' : 'unset',
-      fault: faults.get(name) ?? null,
-    };
-  });
-  return { settings: shown, faults: [...faults.values(), ...ruleFaults(values, env, ROLES)] };
-}
-
-/** The settings as far as they are valid, for what must work with an invalid configuration. Never throws. */
-export function inspectConfig(env: Env): {
-  /** A faulty setting has its default, or is left out. */
-  readonly config: Config;
-  readonly faulty: ReadonlySet<string>;
-  /** What is given of secrets, and the passwords in the URLs: texts that must never be shown. */
-  readonly secrets: readonly string[];
-} {
-  const { values, faults } = readAll(env);
-  const names = Object.keys(settings) as SettingName[];
-  const defaults = readAll({}).values;
-  const secrets = names.flatMap((name) => {
-    const text = 'secret' in settings[name] ? textOf(env, name) : undefined;
-    if (text === undefined) return [];
-    const [, password] = /:\/\/[^/@]*:([^/]*)@/.exec(text) ?? [];
-    return [text, ...text.split(','), ...(password === undefined ? [] : [password, unescaped(password)])];
-  });
-  return { config: { ...defaults, ...values } as Config, faulty: new Set(faults.keys()), secrets };
+function secretsIn(text: string | undefined): string[] {
+  if (text === undefined) return [];
+  const [, password] = /:\/\/[^/@]*:([^/]*)@/.exec(text) ?? [];
+  return [text, ...text.split(','), ...(password === undefined ? [] : [password, unescaped(password)])];
 }
 
 function unescaped(text: string): string {
@@ -193,19 +181,18 @@ function unescaped(text: string): string {
   }
 }
 
-function readAll(env: Env): { values: Partial<Config>; faults: Map<SettingName, string> } {
-  const values: Record<string, unknown> = {};
-  const faults = new Map<SettingName, string>();
-  for (const name of Object.keys(settings) as SettingName[]) {
-    const text = textOf(env, name) ?? settings[name].fallback;
-    if (text === undefined) continue;
-    try {
-      values[name] = settings[name].read(text);
-    } catch (error) {
-      faults.set(name, `${name}: ${(error as Error).message}`);
-    }
-  }
-  return { values: values as Partial<Config>, faults };
+function readAll(
+  ofEngines: SettingTable,
+  env: Env,
+): { readonly config: Partial<Config>; readonly faults: ReadonlyMap<string, string> } {
+  const own = readSettings(core, env);
+  const engines = readSettings(ofEngines, env);
+  const given = Object.keys(engines.values).flatMap((name) => {
+    const text = textOf(env, name);
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  const config = { ...own.values, ofEngines: Object.fromEntries(given) };
+  return { config, faults: new Map([...own.faults, ...engines.faults]) };
 }
 
 /** Faults of settings that are well formed but not allowed together, in a process of these roles. */
@@ -243,11 +230,6 @@ function ruleFaults(values: Partial<Config>, env: Env, roles: readonly Role[]): 
 /** How long ended deliveries are kept. */
 export function retentionMs({ FUEL_DELIVERY_RETENTION_DAYS: days }: Config): number {
   return days * DAY_MS;
-}
-
-/** An empty variable counts as not set, since templates of shells and containers often leave them empty. */
-function textOf(env: Env, name: string): string | undefined {
-  return env[name] === undefined || env[name] === '' ? undefined : env[name];
 }
 
 function apiThreads(text: string): number {

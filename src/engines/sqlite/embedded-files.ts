@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { assertOwn, faultOfOwner } from '../../base/config/own-files.ts';
-import type { StoreState } from '../../service/engines/engines.ts';
+import type { Engines, StoreState } from '../../service/engines/engines.ts';
 import { MIGRATIONS as COORDINATION_MIGRATIONS } from './coordination.ts';
 import { MIGRATIONS as DIRECTORY_MIGRATIONS } from './directory-rows.ts';
 import { isDamage } from './driver/errors.ts';
@@ -49,12 +49,12 @@ export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
 /** Larger files take too long to be read through by whoever looks. */
 export const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
 
-/** Whether looking for damage in the events takes no longer than an operator waits; with a remote engine it takes none. */
-export function readThroughSoon({
-  EVENTSTORE_URL,
-  FUEL_DATA_DIR,
-}: Pick<Config, 'EVENTSTORE_URL' | 'FUEL_DATA_DIR'>): boolean {
-  if (EVENTSTORE_URL !== undefined) return true;
+/** Whether looking for damage in the events takes no longer than an operator waits; on a server it takes no time. */
+export function readThroughSoon(
+  { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
+  { embedded }: Pick<Engines, 'embedded'>,
+): boolean {
+  if (!embedded.includes('store')) return true;
   const file = statSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events), { throwIfNoEntry: false });
   return file === undefined || file.size <= MAX_READ_THROUGH_BYTES;
 }

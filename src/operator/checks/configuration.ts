@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { findMasterKeys } from '../../accounts/master-key.ts';
-import { type Config, showConfig, unknownSettings } from '../../base/config/config.ts';
+import type { Config } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
-import { faultsOfEngines } from '../../engines/engines.ts';
+import { registry as REGISTRY, type Registry } from '../../engines/engines.ts';
 import { generatedCertificate, readCertificate } from '../../pull/server/certificate.ts';
 import { readPem } from '../../push/sender/configured-sender.ts';
 import { trustedAuthorities } from '../../push/sender/trusted-authorities.ts';
@@ -12,12 +12,15 @@ import { type Finding, right, wrong } from './check.ts';
 export async function checkConfiguration(
   env: Readonly<Record<string, string | undefined>>,
   config: Config,
+  registry: Registry,
 ): Promise<Finding> {
-  const { faults } = showConfig(env);
-  const misspelt = unknownSettings(env).flatMap(({ name, resembles }) =>
-    resembles === null ? [] : [`${name} is no setting: did you mean ${resembles}?`],
-  );
-  const all = [...(faults.length > 0 ? faults : await faultsOfNamed(config)), ...misspelt];
+  const { faults } = registry.showConfig(env);
+  const misspelt = registry
+    .unknownSettings(env)
+    .flatMap(({ name, resembles }) =>
+      resembles === null ? [] : [`${name} is no setting: did you mean ${resembles}?`],
+    );
+  const all = [...(faults.length > 0 ? faults : await faultsOfNamed(config, registry)), ...misspelt];
   if (all.length === 0) return right('valid for fuel serve');
   return wrong(
     all.join('; '),
@@ -29,10 +32,10 @@ export async function checkConfiguration(
  * The faults of the files and connection strings that valid settings name, as lines that begin with the setting; empty if
  * `fuel serve` can use all of them. Creates nothing: files that a start generates may be missing.
  */
-export async function faultsOfNamed(config: Config): Promise<string[]> {
+export async function faultsOfNamed(config: Config, registry = REGISTRY): Promise<string[]> {
   const checks = [checkDataDir, checkCertificate, checkMasterKey, checkAuthorities];
   const ofFiles = checks.flatMap((check) => faultOf(() => check(config)));
-  return [...ofFiles, ...(await faultsOfEngines(config))];
+  return [...ofFiles, ...(await registry.faultsOfEngines(config))];
 }
 
 function checkDataDir({ FUEL_DATA_DIR: path }: Config): void {

@@ -1,12 +1,11 @@
 import type { Clock } from '../../base/clock.ts';
-import { type Config, inspectConfig } from '../../base/config/config.ts';
+import type { Config } from '../../base/config/config.ts';
 import { readDisk } from '../../base/disk/disk.ts';
-import { openEngines } from '../../engines/engines.ts';
+import { registry as REGISTRY, type Registry } from '../../engines/engines.ts';
 import { configuredPhotoStore } from '../../pull/images/presign.ts';
 import { generatedCertificate } from '../../pull/server/certificate.ts';
 import { verifyMailServer } from '../../push/notices/mailer.ts';
-import { EVENT_STORE } from '../../service/engines/engine-health.ts';
-import type { Engines } from '../../service/engines/engines.ts';
+import type { Engines, ServerKind } from '../../service/engines/engines.ts';
 import { checkCertificate } from './certificate.ts';
 import { type CheckResult, type Finding, notChecked, right, within, wrong } from './check.ts';
 import { checkConfiguration } from './configuration.ts';
@@ -21,17 +20,13 @@ const LIMIT_MS = 8_000;
 const ANSWER_MS = 5_000;
 const MIN_SECRET_CHARACTERS = 4;
 const SHOW_CONFIG = 'fuel config show';
-/** What the checks of the stores need. */
-const NEEDED_BY_STORES = ['EVENTSTORE_URL', 'MONGODB_URL', 'FUEL_ENVIRONMENT'] as const;
-const CAUSES = ['event-store', 'mongodb', 'data-directory', 'disk-space'];
-const REPAIR_CAUSES = 'first repair what the checks event-store, mongodb, data-directory and disk-space name';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 interface Check {
   readonly check: string;
   /** Without which it can't be made: it is not where one of them is faulty. */
-  readonly needs: readonly (keyof Config)[];
+  readonly needs: readonly string[];
   /** What to do where it fails or takes too long. */
   readonly remedy: string;
   readonly work: () => Finding | Promise<Finding>;
@@ -41,17 +36,20 @@ interface Check {
  * Looks at everything that the service depends on, and says what is wrong and what to do. It makes no store and changes
  * nothing, works with an invalid configuration, and takes some seconds whatever does not answer. No secret is in it.
  */
-export async function examine(env: Env, clock: Clock): Promise<CheckResult[]> {
-  const { config, faulty, secrets } = inspectConfig(env);
-  const engines = await openEngines(config, clock);
+export async function examine(env: Env, clock: Clock, registry = REGISTRY): Promise<CheckResult[]> {
+  const { config, faulty, secrets } = registry.inspectConfig(env);
+  const engines = await registry.openEngines(config, clock);
+  const { servers } = registry;
+  const causes = [...servers.map(({ check }) => check), 'data-directory', 'disk-space'];
+  const repair = `first repair what the checks ${causes.slice(0, -1).join(', ')} and ${causes.at(-1)} name`;
   try {
     const checks = [
-      ...checksOfMachine(env, config, clock),
-      ...checksOfEngines(engines, clock),
-      ...checksOfStores(config, engines, clock),
+      ...checksOfMachine(env, { config, clock, registry }),
+      ...checksOfEngines(engines, { clock, servers }),
+      ...checksOfStores(new StoreChecks(engines, config, clock), { repair, servers }),
     ];
     const results = await Promise.all(checks.map((check) => resultOf(check, faulty)));
-    return withoutFollowing(results).map((result) => withoutSecrets(result, secrets));
+    return withoutFollowing(results, { causes, repair }).map((result) => withoutSecrets(result, secrets));
   } finally {
     await engines.close();
   }
@@ -67,12 +65,13 @@ async function resultOf(
 }
 
 /** A check that failed since what it needs is wrong is no second alarm. */
-function withoutFollowing(results: readonly CheckResult[]): CheckResult[] {
-  const wrongs = results.filter(({ check, ok }) => !ok && CAUSES.includes(check)).map(({ check }) => check);
+function withoutFollowing(
+  results: readonly CheckResult[],
+  { causes, repair }: { readonly causes: readonly string[]; readonly repair: string },
+): CheckResult[] {
+  const wrongs = results.filter(({ check, ok }) => !ok && causes.includes(check)).map(({ check }) => check);
   return results.map((result) =>
-    wrongs.length > 0 && result.do === REPAIR_CAUSES
-      ? { check: result.check, ...notChecked(wrongs) }
-      : result,
+    wrongs.length > 0 && result.do === repair ? { check: result.check, ...notChecked(wrongs) } : result,
   );
 }
 
@@ -84,7 +83,14 @@ function withoutSecrets(result: CheckResult, secrets: readonly string[]): CheckR
   return { ...result, detail: masked(result.detail), do: result.do === null ? null : masked(result.do) };
 }
 
-function checksOfMachine(env: Env, config: Config, clock: Clock): Check[] {
+function checksOfMachine(
+  env: Env,
+  {
+    config,
+    clock,
+    registry,
+  }: { readonly config: Config; readonly clock: Clock; readonly registry: Registry },
+): Check[] {
   const { FUEL_DATA_DIR: dataDir, FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
   const files = cert !== undefined && key !== undefined ? { cert, key } : generatedCertificate(config);
   const isSample = env.FUEL_IMAGES_ENDPOINT === undefined || env.FUEL_IMAGES_ENDPOINT === '';
@@ -93,7 +99,7 @@ function checksOfMachine(env: Env, config: Config, clock: Clock): Check[] {
       check: 'configuration',
       needs: [],
       remedy: SHOW_CONFIG,
-      work: () => checkConfiguration(env, config),
+      work: () => checkConfiguration(env, config, registry),
     },
     {
       check: 'data-directory',
@@ -155,40 +161,41 @@ export async function checkMail(url: string | undefined): Promise<Finding> {
   }
 }
 
-function checksOfEngines({ remote }: Engines, clock: Clock): Check[] {
-  const named = (wanted: (typeof remote)[number]['name']) => remote.find(({ name }) => name === wanted);
-  const eventStore = named(EVENT_STORE);
-  const mongodb = named('mongodb');
-  const engine = (found: typeof eventStore, what: string) =>
-    found === undefined ? embeddedEngine(what) : checkEngine(found);
+function checksOfEngines(
+  { remote }: Engines,
+  { clock, servers }: { readonly clock: Clock; readonly servers: readonly ServerKind[] },
+): Check[] {
+  const ofServers = servers.map(
+    (kind): Check => ({
+      check: kind.check,
+      needs: [kind.setting],
+      remedy: `start ${kind.title}, or correct ${kind.setting}`,
+      work() {
+        const used = remote.find(({ name }) => name === kind.name);
+        return used === undefined ? embeddedEngine(kind.holds) : checkEngine(used);
+      },
+    }),
+  );
   return [
-    {
-      check: 'event-store',
-      needs: ['EVENTSTORE_URL'],
-      remedy: 'start EventStoreDB or KurrentDB, or correct EVENTSTORE_URL',
-      work: () => engine(eventStore, 'events'),
-    },
-    {
-      check: 'mongodb',
-      needs: ['MONGODB_URL'],
-      remedy: 'start MongoDB, or correct MONGODB_URL',
-      work: () => engine(mongodb, 'view and delivery log'),
-    },
+    ...ofServers,
     {
       check: 'clocks',
-      needs: ['EVENTSTORE_URL', 'MONGODB_URL'],
+      needs: servers.map(({ setting }) => setting),
       remedy: 'timedatectl status, on every machine',
       work: () => checkClocks(remote, () => clock.now()),
     },
   ];
 }
 
-function checksOfStores(config: Config, engines: Engines, clock: Clock): Check[] {
-  const stores = new StoreChecks(engines, config, clock);
-  const on = (check: string, work: Check['work'], more: readonly (keyof Config)[] = []): Check => ({
+/** `repair`: what to do where one of them fails since what it needs is wrong. */
+function checksOfStores(
+  stores: StoreChecks,
+  { repair, servers }: { readonly repair: string; readonly servers: readonly ServerKind[] },
+): Check[] {
+  const on = (check: string, work: Check['work'], more: readonly string[] = []): Check => ({
     check,
-    needs: [...NEEDED_BY_STORES, ...more],
-    remedy: REPAIR_CAUSES,
+    needs: [...servers.map(({ setting }) => setting), 'FUEL_ENVIRONMENT', ...more],
+    remedy: repair,
     work,
   });
   return [

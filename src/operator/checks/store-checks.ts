@@ -31,8 +31,9 @@ export class StoreChecks {
 
   async store(): Promise<Finding> {
     const config = this.#config;
+    const { embedded } = this.#engines;
     const store = await this.#find('store');
-    const move = await moveOf(config, store);
+    const move = await moveOf({ ...config, ...this.#engines }, store);
     if (move !== undefined) return movedStore(move);
     if (store === undefined)
       return checkMissingStore((name) => this.#engines.state(name), config.FUEL_DATA_DIR);
@@ -42,7 +43,7 @@ export class StoreChecks {
       this.#find('coordination'),
     ]);
     const isQueueMissing = (await this.#engines.state('queue')) === 'missing';
-    return checkStore({ store, view, queue, isQueueMissing, coordination }, config);
+    return checkStore({ store, view, embedded, queue, isQueueMissing, coordination }, config);
   }
 
   accounts(): Promise<Finding> {
@@ -135,8 +136,7 @@ export class StoreChecks {
   ): Promise<Finding> {
     const atMs = this.#clock.now();
     // Where it is full no process can report what it works on.
-    const isEmbedded = this.#engines.remote.length < 2;
-    const disk = isEmbedded ? await readDisk(this.#config.FUEL_DATA_DIR) : undefined;
+    const disk = this.#engines.embedded.length > 0 ? await readDisk(this.#config.FUEL_DATA_DIR) : undefined;
     const { causes } = verdictOf(id, { atMs, disk });
     if (causes.length > 0) return notChecked(causes);
     this.#followers ??= this.#readFollowers();

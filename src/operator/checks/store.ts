@@ -1,10 +1,11 @@
 import { join, resolve } from 'node:path';
-import type { Move } from '../../accounts/moved-store.ts';
+import { type Move, USE_THE_OTHER } from '../../accounts/moved-store.ts';
 import { assertBinding, ignoredEnvironments } from '../../accounts/store-binding.ts';
 import { assertNoUnfinishedCopy } from '../../accounts/unfinished-copy.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
 import { FuelError } from '../../base/errors.ts';
+import { settingsFor } from '../../engines/engines.ts';
 import { EMBEDDED_FILES, readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
@@ -21,6 +22,7 @@ import { type Finding, right, some, wrong } from './check.ts';
 export interface StoreParts {
   readonly store: EventStore;
   readonly view: Pick<TransactionsView, 'checkpoint' | 'parked'> | undefined;
+  readonly embedded: readonly StoreName[];
   readonly queue: Pick<DeliveryQueue, 'logId'> | undefined;
   /** Not merely of another version. */
   readonly isQueueMissing: boolean;
@@ -36,7 +38,7 @@ const BESIDE = {
 } as const satisfies Partial<Record<StoreName, string>>;
 const LOST_EVENTS =
   'start nothing, which would begin a new store: restore the events from the backup (docs/operations/backup.md, ' +
-  '"Backup and restore"); where they are elsewhere, correct FUEL_DATA_DIR or EVENTSTORE_URL';
+  `"Backup and restore"); where they are elsewhere, correct FUEL_DATA_DIR or ${settingsFor('store')}`;
 const LOST_LOG =
   'restore its backup; where it is lost: fuel verify deliveries --repair --resend-unknown ' +
   '(docs/operations/troubleshooting.md, "The delivery log is lost")';
@@ -66,17 +68,16 @@ export async function checkMissingStore(
 export function movedStore({ to, at }: Move): Finding {
   return wrong(
     `the embedded store was moved to ${to.join(' and ')} at ${at}: nothing changes it any more`,
-    'set EVENTSTORE_URL and MONGODB_URL to those; to use it here again, while nothing uses the other: ' +
-      'fuel store unmark --reason …',
+    USE_THE_OTHER,
   );
 }
 
 /** Whether the stores belong to each other and to this configuration, as a start would check it. */
 export async function checkStore(
-  { store, view, queue, isQueueMissing, coordination }: StoreParts,
-  config: Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR' | 'EVENTSTORE_URL'>,
+  { store, view, embedded, queue, isQueueMissing, coordination }: StoreParts,
+  config: Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>,
 ): Promise<Finding> {
-  const damage = readThroughSoon(config)
+  const damage = readThroughSoon(config, { embedded })
     ? await damagedEvents(store, () => view ?? { parked: async () => [] })
     : [];
   if (damage.length > 0) {

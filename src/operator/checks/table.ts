@@ -4,7 +4,6 @@ import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { Damage } from '../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { LaneStreak } from '../../push/queue/delivery-queue.ts';
-import { EVENT_STORE } from '../../service/engines/engine-health.ts';
 import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../../service/ops/followers.ts';
 import { MAX_FAILING } from './accounts.ts';
 import { type Finding, notChecked, right, some, wrong } from './check.ts';
@@ -21,6 +20,8 @@ export interface Facts {
   readonly disk?: DiskState | undefined;
   /** Of the process, by the names of `/readyz`. */
   readonly readiness?: Readonly<Record<string, boolean>> | undefined;
+  /** Those of the names that are servers. */
+  readonly engines?: readonly string[];
   readonly damage?: readonly Damage[] | undefined;
   readonly followers?: readonly FollowerStatus[] | undefined;
   /** Accounts with an event that can't be read. */
@@ -48,20 +49,17 @@ export interface Problem {
   readonly href: string;
 }
 
-type Cause = 'disk-space' | 'event-store' | 'mongodb';
-
 export interface Check {
   /** `act` does not end before somebody acts, and makes doctor's check wrong. */
   readonly severity: 'act' | 'look';
   /** What makes it a mere consequence. */
-  readonly needs?: readonly Cause[];
+  readonly needs?: readonly ('disk-space' | 'engines')[];
   /** The alerts about the same: `act` where one of them wakes somebody. */
   readonly alerts?: readonly string[];
   readonly judge: (facts: Facts) => readonly Problem[];
 }
 
-const ALL: readonly Cause[] = ['disk-space', 'event-store', 'mongodb'];
-const ENGINE_NAMES: readonly string[] = [EVENT_STORE, 'mongodb'];
+const ALL = ['disk-space', 'engines'] as const;
 /** What a process can't keep up while a disk takes nothing or an engine does not answer. */
 const FOLLOWING = ['known_to_others', 'event_store_heard', 'subscription_connected', 'api_threads_ready'];
 const page = '/projections';
@@ -202,7 +200,7 @@ export interface Verdict extends Pick<Check, 'severity'> {
   readonly id: CheckId;
   readonly problems: readonly Problem[];
   /** What it was not made because of. */
-  readonly causes: readonly Cause[];
+  readonly causes: readonly string[];
 }
 
 /** Every check in the order of the table. */
@@ -212,13 +210,12 @@ export function judge(facts: Facts): readonly Verdict[] {
 
 /** A check whose need is not met finds nothing. */
 export function verdictOf(id: CheckId, facts: Facts): Verdict {
-  const failed: Readonly<Record<Cause, boolean>> = {
-    'disk-space': facts.disk?.refusal !== undefined,
-    'event-store': facts.readiness?.[EVENT_STORE] === false,
-    mongodb: facts.readiness?.mongodb === false,
+  const failed = {
+    'disk-space': facts.disk?.refusal === undefined ? [] : ['disk-space'],
+    engines: (facts.engines ?? []).filter((name) => facts.readiness?.[name] === false),
   };
   const { severity, needs = [], judge }: Check = CHECKS[id];
-  const causes = needs.filter((cause) => failed[cause]);
+  const causes = needs.flatMap((need) => failed[need]);
   return { id, severity, causes, problems: causes.length === 0 ? judge(facts) : [] };
 }
 
@@ -235,13 +232,13 @@ export function judged(id: CheckId, facts: Facts, detail: string): Finding {
   return wrong(problems.map(({ text }) => text).join('; '), [...cures].join('; '));
 }
 
-function unready({ readiness = {} }: Facts, isWanted: (name: string) => boolean): Problem[] {
+function unready({ readiness = {}, engines = [] }: Facts, isWanted: (name: string) => boolean): Problem[] {
   const names = Object.keys(readiness).filter(
     (name) => readiness[name] === false && name !== 'disk' && isWanted(name),
   );
   return names.map((name) => ({
     id: `check-${name}`,
-    text: ENGINE_NAMES.includes(name)
+    text: engines.includes(name)
       ? `${name} can not be reached`
       : `this process is not ready: ${name} does not hold`,
     words: ['doctor'],

@@ -51,6 +51,7 @@ function consoleParts(running: RunningProcess, lastProof: () => Proof | undefine
   return {
     ...running,
     id: host.holder,
+    engineNames: engines.remote.map(({ name }) => name),
     lastProof,
     environment: config.FUEL_ENVIRONMENT,
     retentionMs: retentionMs(config),
@@ -64,7 +65,7 @@ function consoleParts(running: RunningProcess, lastProof: () => Proof | undefine
     history: metrics.shared.history,
     // Where that takes long the night's finding counts.
     damage: async () =>
-      readThroughSoon(config)
+      readThroughSoon(config, engines)
         ? damagedEvents(engines.store(), () => engines.view())
         : (lastProof()?.damage ?? []),
     certificateEndsAtMs: () => certificateEndsAtMs(config, roles),

@@ -8,7 +8,7 @@ import type { Certificate } from '../../pull/server/certificate.ts';
 import { connectionsMemory } from '../../pull/server/connection-gate.ts';
 import type { MetricsJson } from '../ops/work-metrics.ts';
 import type { ThreadHost } from '../threads/job.ts';
-import { DIRECTORY_HEAP_MB, youngMb } from '../threads/memory.ts';
+import { DIRECTORY_HEAP_MB } from '../threads/memory.ts';
 import { startJob } from '../threads/start-job.ts';
 import type { ApiJobData } from './api-job.ts';
 import type { SharedApi } from './api-server.ts';
@@ -62,13 +62,14 @@ export async function startApiThreads(
     /** The position of a thread's directory. */
     readonly onMoved: (name: ApiThreadName, position: number) => void;
     readonly onMetrics: (name: ApiThreadName, metrics: MetricsJson) => void;
+    readonly youngMb: number;
   },
 ): Promise<ApiThreads> {
-  const { onMoved, onMetrics, ...data } = options;
+  const { onMoved, onMetrics, youngMb, ...data } = options;
   const threads = names.map((name) =>
     startJob(host, {
       ...{ job: 'api', name, log: { role: 'api', thread: name }, data },
-      memory: { youngMb: youngMb(host.config), oldMb: DIRECTORY_HEAP_MB },
+      memory: { youngMb, oldMb: DIRECTORY_HEAP_MB },
       onMoved: (position) => onMoved(name, position),
       onMetrics: (metrics) => onMetrics(name, metrics),
     }),

@@ -1,7 +1,6 @@
 import { sinceBoot } from '../../base/clock.ts';
 import { isUnavailable } from '../../base/errors.ts';
-import type { Position } from '../../event-store/event-store.ts';
-import type { Engines } from '../engines/engines.ts';
+import type { EventStore, Position } from '../../event-store/event-store.ts';
 import type { Standing } from '../ops/standing.ts';
 
 /**
@@ -9,13 +8,17 @@ import type { Standing } from '../ops/standing.ts';
  * moment, as the end of an embedded log tells. So a disk that takes no report does not end reading.
  */
 export function isMember(
-  { standing, engines }: { readonly standing: Standing; readonly engines: Pick<Engines, 'endNow'> },
+  {
+    standing,
+    engines,
+  }: { readonly standing: Standing; readonly engines: { store(): Pick<EventStore, 'end'> } },
   position: Position,
 ): boolean {
   if (standing.isMember(sinceBoot.now(), position)) return true;
-  if (engines.endNow === undefined) return false;
+  const store = engines.store();
+  if (store.end === undefined) return false;
   try {
-    return position >= engines.endNow();
+    return position >= store.end();
   } catch (error) {
     if (!isUnavailable(error)) throw error;
     return false;

@@ -2,6 +2,7 @@ import { claimPort, urlHost } from '../../base/listen.ts';
 import { BASE_PATH } from '../../pull/app.ts';
 import { certificateFiles, readCertificate, watchCertificate } from '../../pull/server/certificate.ts';
 import type { ThreadHost } from '../threads/job.ts';
+import { youngMb } from '../threads/memory.ts';
 import { type ApiServerParts, createApiServer, GRACE_MS } from './api-server.ts';
 import { type ApiThreadName, sharedApi, startApiThreads } from './api-threads.ts';
 
@@ -28,7 +29,7 @@ export interface RunningApi {
 
 /** Starts the public listener with the pull API behind it, in the main thread and in the further ones. */
 export async function startApi(parts: ApiParts): Promise<RunningApi> {
-  const { config, log, host: threadHost, threads: names, ofThreads } = parts;
+  const { config, engines, log, host: threadHost, threads: names, ofThreads } = parts;
   const files = config.FUEL_TLS === 'terminated' ? undefined : await certificateFiles(config, log);
   const pem = files && readCertificate(files);
   const shared = names.length === 0 ? undefined : sharedApi();
@@ -40,12 +41,13 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   const address = { host, port };
   const threads =
     shared &&
-    (await startApiThreads(threadHost, names, { ...ofThreads, address, pem, shared }).catch(
-      async (error: unknown) => {
-        await server.stop(GRACE_MS);
-        throw error;
-      },
-    ));
+    (await startApiThreads(threadHost, names, {
+      ...{ ...ofThreads, address, pem, shared },
+      youngMb: youngMb(engines),
+    }).catch(async (error: unknown) => {
+      await server.stop(GRACE_MS);
+      throw error;
+    }));
   const watch =
     files &&
     watchCertificate(files, log, (renewed) => {

@@ -2,29 +2,13 @@ import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
+import type { PortName, RemoteEngine } from './engines.ts';
 
-/** The event store's name among the remote engines. */
-export const EVENT_STORE = 'eventstoredb';
-
-/** A server that this process depends on. */
-export interface RemoteEngine {
-  readonly name: typeof EVENT_STORE | 'mongodb';
-  /** Resolves when it answers; rejects with `STORE_UNAVAILABLE` within two seconds if it does not. */
-  readonly check: () => Promise<void>;
-  /** What it says of itself. Rejects with `STORE_UNAVAILABLE` within some seconds if it does not answer. */
-  readonly describe: () => Promise<EngineDescription>;
-}
-
-export interface EngineDescription {
-  /** What the server calls itself, where one setting is for several kinds. */
-  readonly name?: string;
-  readonly version: string;
-  /** Its clock, milliseconds; EventStoreDB cuts off to whole seconds. */
-  readonly clockMs: number;
-}
+/** The log of events. A process judges by its directory for as long as that is not too old. */
+const LOG: readonly PortName[] = ['store', 'subscriptions'];
 
 /** As far as its health is concerned. */
-export type CheckedEngine = Pick<RemoteEngine, 'name' | 'check'>;
+export type CheckedEngine = Pick<RemoteEngine, 'name' | 'ping' | 'serves'>;
 
 /** How long a result is kept, so that frequent requests do not load the engines. */
 const FRESH_MS = 1_000;
@@ -49,19 +33,26 @@ export class EngineHealth {
     return this.#checked.state;
   }
 
+  /** Those that hold nothing but events: a process can do without for a while. */
+  get logs(): readonly string[] {
+    return this.#engines
+      .filter(({ serves }) => serves.every((port) => LOG.includes(port)))
+      .map(({ name }) => name);
+  }
+
   /** Waits until every engine answers, and logs for which one it waits. Rejects with the signal's reason. */
   async allReached(log: Log, signal: AbortSignal): Promise<void> {
     for (const engine of this.#engines) {
-      await retryWhileUnavailable(engine.check, { log, signal, component: `start (${engine.name})` });
+      await retryWhileUnavailable(engine.ping, { log, signal, component: `start (${engine.name})` });
     }
     signal.throwIfAborted();
   }
 
   async #check(): Promise<Record<string, true | string>> {
     const states = await Promise.all(
-      this.#engines.map(async ({ name, check }): Promise<[string, true | string]> => {
+      this.#engines.map(async ({ name, ping }): Promise<[string, true | string]> => {
         try {
-          await check();
+          await ping();
           return [name, true];
         } catch (error) {
           if (!isUnavailable(error)) throw error;

@@ -2,7 +2,7 @@ import type { Directory } from '../../../projections/directory.ts';
 import type { LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import { sinceBoot } from '../../base/clock.ts';
 import type { DiskState } from '../../base/disk/disk.ts';
-import { type EngineHealth, EVENT_STORE } from '../engines/engine-health.ts';
+import type { EngineHealth } from '../engines/engine-health.ts';
 import type { Readiness } from './ops-server.ts';
 import type { Standing } from './standing.ts';
 
@@ -93,7 +93,8 @@ export class Availability {
       ...(disk && { disk: (await disk.read()).refusal ?? true }),
       ...(await engines.state()),
     };
-    const { [EVENT_STORE]: _, ...deciding } = conditions;
+    const deciding = { ...conditions };
+    for (const name of engines.logs) delete deciding[name];
     if (disk?.isNeeded === false) delete deciding.disk;
     if (subscription?.wasReady === true) delete deciding.subscription_connected;
     const ready = Object.values(deciding).every((condition) => condition === true);

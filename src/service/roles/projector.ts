@@ -8,7 +8,7 @@ const REBUILD_MEMORY = { youngMb: 32, oldMb: 256 };
 
 /** The role `projector`: its synchronous reads and writes must not delay the API's event loop. */
 export const projector: Job<undefined> = async (context) => {
-  const { config, engines, log, clock, holder, signal } = context;
+  const { engines, log, clock, holder, signal } = context;
   const ended = new AbortController();
   const until = AbortSignal.any([signal, ended.signal]);
   let rebuilding: Promise<void> | undefined;
@@ -25,7 +25,7 @@ export const projector: Job<undefined> = async (context) => {
       view: engines.view(),
       coordination: engines.coordination(),
       ...{ clock, log, holder, signal },
-      gatherMs: config.MONGODB_URL === undefined ? 0 : GATHER_MS,
+      gatherMs: engines.embedded.includes('view') ? 0 : GATHER_MS,
       onOlderRendering: rebuild,
     });
   } finally {

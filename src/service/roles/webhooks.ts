@@ -20,7 +20,6 @@ import { createRequests } from '../../push/message/requests.ts';
 import { startRetention } from '../../push/retention.ts';
 import { configuredSender } from '../../push/sender/configured-sender.ts';
 import type { Sender } from '../../push/sender/sender-port.ts';
-import { EVENT_STORE } from '../engines/engine-health.ts';
 import type { Engines } from '../engines/engines.ts';
 import type { Job } from '../threads/job.ts';
 
@@ -127,12 +126,11 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     holder,
   });
   const reach = new DirectoryReach();
-  const isRemote = engines.remote.some(({ name }) => name === EVENT_STORE);
   const fanOut = new FanOut({
     store,
     queue,
     history: new AccountHistory({ store, directory }),
-    directoryAt: isRemote ? (position) => reach.reach(position) : undefined,
+    directoryAt: engines.embedded.includes('store') ? undefined : (position) => reach.reach(position),
     accept: (deliveries) => dispatcher.accept(deliveries),
     clock: systemScheduler,
     environment,

@@ -1,4 +1,4 @@
-import type { Config } from '../../base/config/config.ts';
+import type { Engines } from '../engines/engines.ts';
 
 /** A directory takes 150 MB for a hundred thousand accounts. */
 export const DIRECTORY_HEAP_MB = 768;
@@ -8,7 +8,7 @@ const YOUNG_MB = 12;
 /** Larger, since the drivers of remote engines create many short-lived objects per event. */
 const YOUNG_REMOTE_MB = 32;
 
-/** The young generation of a role's thread: `embedded` on the embedded engines. */
-export function youngMb({ EVENTSTORE_URL, MONGODB_URL }: Config, embedded = YOUNG_MB): number {
-  return EVENTSTORE_URL === undefined && MONGODB_URL === undefined ? embedded : YOUNG_REMOTE_MB;
+/** The young generation of a role's thread: `embedded` where everything is. */
+export function youngMb({ remote }: Pick<Engines, 'remote'>, embedded = YOUNG_MB): number {
+  return remote.length === 0 ? embedded : YOUNG_REMOTE_MB;
 }

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
-import { type Config, loadConfig, type Role, showConfig } from '../../../src/base/config/config.ts';
+import type { Config, Role } from '../../../src/base/config/config.ts';
+import { loadConfig, showConfig } from '../../../src/engines/engines.ts';
 import { productionEnv } from '../../support/service/production.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -41,7 +42,6 @@ test('with nothing set, every setting has its documented default', () => {
     FUEL_OPS_LISTEN: { host: '127.0.0.1', port: 9464 },
     FUEL_EDGE: 'embedded',
     FUEL_DIRECTORY_MAX_AGE: 60_000,
-    MONGODB_DATABASE: 'fuel',
     FUEL_WEBHOOK_ALLOW_PRIVATE: false,
     FUEL_WEBHOOK_RETRY_DELAYS: [30_000, 150_000],
     FUEL_DELIVERY_RETENTION_DAYS: 90,
@@ -52,16 +52,9 @@ test('with nothing set, every setting has its documented default', () => {
   const { settings, faults } = showConfig({});
   expect(faults).toEqual([]);
   expect(settings.filter(({ source }) => source === 'unset').map(({ name }) => name)).toEqual([
-    ...[
-      'FUEL_TLS_CERT',
-      'FUEL_TLS_KEY',
-      'FUEL_OPS_HOSTS',
-      'FUEL_EDGE_TOKEN',
-      'FUEL_TRUSTED_PROXIES',
-      'EVENTSTORE_URL',
-    ],
-    ...['MONGODB_URL', 'FUEL_MASTER_KEY', 'FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL'],
-    'FUEL_WEBHOOK_CA',
+    ...['FUEL_TLS_CERT', 'FUEL_TLS_KEY', 'FUEL_OPS_HOSTS', 'FUEL_EDGE_TOKEN', 'FUEL_TRUSTED_PROXIES'],
+    ...['FUEL_MASTER_KEY', 'FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL', 'FUEL_WEBHOOK_CA'],
+    ...['EVENTSTORE_URL', 'MONGODB_URL'],
   ]);
 });
 
@@ -69,16 +62,16 @@ test('an empty variable counts as not set', () => {
   expect(loadConfig({ FUEL_LOG_LEVEL: '', EVENTSTORE_URL: '' }, 'serve')).toMatchObject({
     FUEL_LOG_LEVEL: 'info',
   });
-  expect(loadConfig({ EVENTSTORE_URL: '' }, 'serve').EVENTSTORE_URL).toBeUndefined();
+  expect(loadConfig({ EVENTSTORE_URL: '' }, 'serve').ofEngines).toEqual({});
   expect(faulty({ ...production, FUEL_MASTER_KEY: '' })).toEqual(['FUEL_MASTER_KEY']);
 });
 
 test.each(['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'])(
   'an event store is named by %s://, and by nothing longer or shorter',
   (scheme) => {
-    expect(loadConfig({ EVENTSTORE_URL: `${scheme}://a:2113` }, 'command').EVENTSTORE_URL).toBe(
-      `${scheme}://a:2113`,
-    );
+    expect(loadConfig({ EVENTSTORE_URL: `${scheme}://a:2113` }, 'command').ofEngines).toEqual({
+      EVENTSTORE_URL: `${scheme}://a:2113`,
+    });
     for (const other of [`${scheme}s://a:2113`, `${scheme}:a:2113`, `${scheme.slice(1)}://a:2113`]) {
       expect(faulty({ EVENTSTORE_URL: other })).toEqual(['EVENTSTORE_URL']);
     }

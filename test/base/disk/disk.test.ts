@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { loadConfig } from '../../../src/base/config/config.ts';
 import { readDisk } from '../../../src/base/disk/disk.ts';
 import { wasWriteRefusedLately, writeRefused } from '../../../src/base/disk/refused-writes.ts';
 import { sharedNumber } from '../../../src/base/thread.ts';
 import { toKnownError } from '../../../src/engines/sqlite/driver/errors.ts';
+import type { StoreName } from '../../../src/service/engines/engines.ts';
 import { storeDisk } from '../../../src/service/engines/store-disk.ts';
 
 const MIB = 1024 * 1024;
@@ -56,19 +56,16 @@ describe('a disk', () => {
   });
 
   test('is of no concern where servers have all, and says how long pulls are answered where it is full', async () => {
-    const config = (engines: object) =>
-      loadConfig({ FUEL_ENVIRONMENT: 'staging', FUEL_DATA_DIR: '/', ...engines }, 'command');
-    const [es, mongo] = [{ EVENTSTORE_URL: 'esdb://x' }, { MONGODB_URL: 'mongodb://x/?replicaSet=rs' }];
-    expect(storeDisk(config({ ...es, ...mongo }), { endNow: undefined })).toBeUndefined();
+    const refusalOf = async (...embedded: readonly StoreName[]) =>
+      (await storeDisk({ FUEL_DATA_DIR: '/' }, { embedded })?.())?.refusal;
+    expect(storeDisk({ FUEL_DATA_DIR: '/' }, { embedded: [] })).toBeUndefined();
     writeRefused();
-    const refusalOf = async (env: object, endNow: (() => number) | undefined) =>
-      (await storeDisk(config(env), { endNow })?.())?.refusal;
-    expect(await refusalOf({}, () => 0)).toMatch(
+    expect(await refusalOf('store', 'view')).toMatch(
       /refuses commits\. Nothing is recorded .* for as long as its files/,
     );
-    expect(await refusalOf(es, undefined)).toMatch(/pulls are answered for 6 s after/);
-    expect(await refusalOf(mongo, () => 0)).toBeDefined();
+    expect(await refusalOf('view')).toMatch(/pulls are answered for 6 s after/);
+    expect(await refusalOf('store')).toBeDefined();
     lastRefusal[0] = 0;
-    expect(await refusalOf({}, () => 0)).toBeUndefined();
+    expect(await refusalOf('store')).toBeUndefined();
   });
 });

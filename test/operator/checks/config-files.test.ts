@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { loadConfig } from '../../../src/base/config/config.ts';
+import { loadConfig } from '../../../src/engines/engines.ts';
 import { faultsOfNamed } from '../../../src/operator/checks/configuration.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { inspectConfig } from '../../../src/base/config/config.ts';
+import { registry } from '../../../src/engines/engines.ts';
 import { checkConfiguration } from '../../../src/operator/checks/configuration.ts';
 
-const check = (env: Readonly<Record<string, string>>) => checkConfiguration(env, inspectConfig(env).config);
+const check = (env: Readonly<Record<string, string>>) =>
+  checkConfiguration(env, registry.inspectConfig(env).config, registry);
 
 test('every fault is named, and a name that resembles a setting', async () => {
   expect(await check({ FUEL_OWN: '1' })).toMatchObject({ ok: true });

@@ -1,31 +1,33 @@
 import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
+import { eventStoreDb } from '../../../src/engines/eventstoredb/engine.ts';
+import { mongoDb } from '../../../src/engines/mongodb/engine.ts';
 import { checkClocks, checkEngine } from '../../../src/operator/checks/engines.ts';
-import type { RemoteEngine } from '../../../src/service/engines/engine-health.ts';
+import type { Server, ServerKind } from '../../../src/service/engines/engines.ts';
 
 const NOW_MS = 1_000_000;
 
 interface Engine {
-  readonly name?: RemoteEngine['name'];
+  readonly kind?: ServerKind;
   readonly version?: string;
   /** What it calls itself. */
   readonly called?: string;
   readonly clockMs?: number;
-  readonly failing?: 'check' | 'describe';
+  readonly failing?: 'ping' | 'describe';
 }
 
 function engine({
-  name = 'mongodb',
+  kind = mongoDb,
   version = '7.0.5',
   called,
   clockMs = NOW_MS,
   failing,
-}: Engine = {}): RemoteEngine {
+}: Engine = {}): ServerKind & Server {
   const away = new FuelError('STORE_UNAVAILABLE', 'it can not be reached');
   return {
-    name,
-    check: async () => {
-      if (failing === 'check') throw away;
+    ...kind,
+    ping: async () => {
+      if (failing === 'ping') throw away;
     },
     describe: async () => {
       if (failing !== undefined) throw away;
@@ -34,8 +36,7 @@ function engine({
   };
 }
 
-const eventStore = (version: string, called: string): RemoteEngine =>
-  engine({ name: 'eventstoredb', version, called });
+const eventStore = (version: string, called: string) => engine({ kind: eventStoreDb, version, called });
 
 describe('an engine', () => {
   test.each([
@@ -45,22 +46,22 @@ describe('an engine', () => {
     [eventStore('23.10.6.0', 'EventStoreDB'), true, 'EventStoreDB 23.10.6.0 answers'],
     [eventStore('23.9.1', 'EventStoreDB'), false, 'EventStoreDB 23.9.1 answers'],
     [eventStore('25.0.0', 'KurrentDB'), true, 'KurrentDB 25.0.0 answers'],
-    [engine({ failing: 'check' }), false, 'it can not be reached'],
+    [engine({ failing: 'ping' }), false, 'it can not be reached'],
     [engine({ failing: 'describe' }), true, 'does not tell its version'],
   ])('%o is right: %s', async (given, ok, detail) => {
     expect(await checkEngine(given)).toMatchObject({ ok, detail: expect.stringContaining(detail) });
   });
 
   test('that does not answer is named with its setting', async () => {
-    expect(await checkEngine(engine({ failing: 'check' }))).toMatchObject({
+    expect(await checkEngine(engine({ failing: 'ping' }))).toMatchObject({
       do: 'start MongoDB, or correct MONGODB_URL',
     });
   });
 });
 
 describe('the clocks', () => {
-  const skewed = (ms: number, name: RemoteEngine['name'] = 'mongodb') =>
-    checkClocks([engine({ name, clockMs: NOW_MS + ms })], () => NOW_MS);
+  const skewed = (ms: number, kind: ServerKind = mongoDb) =>
+    checkClocks([engine({ kind, clockMs: NOW_MS + ms })], () => NOW_MS);
 
   test('may differ by two seconds', async () => {
     expect(await skewed(2_000)).toMatchObject({ ok: true });
@@ -79,7 +80,7 @@ describe('the clocks', () => {
   test('are named as the server that was found', async () => {
     const found = (called?: string) =>
       checkClocks(
-        [engine({ name: 'eventstoredb', ...(called === undefined ? {} : { called }) })],
+        [engine({ kind: eventStoreDb, ...(called === undefined ? {} : { called }) })],
         () => NOW_MS,
       );
     expect(await found('KurrentDB')).toMatchObject({ detail: expect.stringContaining(': KurrentDB 0.0 s') });
@@ -89,9 +90,9 @@ describe('the clocks', () => {
   });
 
   test('of EventStoreDB are known only to a second or two', async () => {
-    expect(await skewed(-4_000, 'eventstoredb')).toMatchObject({ ok: true });
-    expect(await skewed(-4_001, 'eventstoredb')).toMatchObject({ ok: false });
-    expect(await skewed(2_001, 'eventstoredb')).toMatchObject({ ok: false });
+    expect(await skewed(-4_000, eventStoreDb)).toMatchObject({ ok: true });
+    expect(await skewed(-4_001, eventStoreDb)).toMatchObject({ ok: false });
+    expect(await skewed(2_001, eventStoreDb)).toMatchObject({ ok: false });
   });
 
   test('are not known of an engine that does not answer, and one without an engine', async () => {

@@ -15,13 +15,12 @@ async function bound() {
     FUEL_ENVIRONMENT: 'staging',
     FUEL_MASTER_KEY: [key],
     FUEL_DATA_DIR: folder,
-    EVENTSTORE_URL: undefined,
   } as const;
   const storeId = await bindStore(store, config, { clock });
   await view.reset(storeId, 0);
   const queue = stores.openQueue();
   await claimDeliveryLog(store, queue, clock);
-  return { ...stores, queue, isQueueMissing: false, config, storeId };
+  return { ...stores, queue, embedded: ['store'] as const, isQueueMissing: false, config, storeId };
 }
 
 describe('the stores', () => {
@@ -38,10 +37,9 @@ describe('the stores', () => {
       FUEL_ENVIRONMENT: 'staging',
       FUEL_MASTER_KEY: undefined,
       FUEL_DATA_DIR: folder,
-      EVENTSTORE_URL: undefined,
     } as const;
     const finding = await checkStore(
-      { store, view, queue: undefined, isQueueMissing: true, coordination },
+      { store, view, embedded: ['store'] as const, queue: undefined, isQueueMissing: true, coordination },
       config,
     );
     expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('empty') });
@@ -93,9 +91,15 @@ describe('the stores', () => {
       FUEL_ENVIRONMENT: 'staging',
       FUEL_MASTER_KEY: undefined,
       FUEL_DATA_DIR: folder,
-      EVENTSTORE_URL: undefined,
     } as const;
-    const parts = { store, view, queue: undefined, isQueueMissing: true, coordination };
+    const parts = {
+      store,
+      view,
+      embedded: ['store'] as const,
+      queue: undefined,
+      isQueueMissing: true,
+      coordination,
+    };
     expect(await checkStore(parts, config)).toMatchObject({
       ok: false,
       detail: expect.stringContaining('the view was made from event store former'),

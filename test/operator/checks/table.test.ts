@@ -54,9 +54,8 @@ function overview(facts: Omit<Facts, 'atMs'>): readonly string[] {
     lists: at(lists),
     damage: at([]),
   };
-  return attentionOf(snapshot, { directory: directoryOf(opened(), keyIssued(), webhookSet()) }).map(
-    ({ level }) => level,
-  );
+  const parts = { directory: directoryOf(opened(), keyIssued(), webhookSet()), engineNames: [] };
+  return attentionOf(snapshot, parts).map(({ level }) => level);
 }
 
 const idle = { holder: null };

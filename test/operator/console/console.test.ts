@@ -159,6 +159,7 @@ describe('the console while no store answers', () => {
     ...{ subscriptions: { status: away }, coordination: { holder: away, live: away } },
     queue: { backlog: away, find: away, failingLanes: away, page: away },
     ...{ directory: new Directory(), attempts: new AttemptHistory(), history: new FigureHistory() },
+    engineNames: ['mongodb'],
     readiness: () => ({ ready: false, checks: { mongodb: false } }),
     certificateEndsAtMs: away,
     disk: away,

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { loadConfig } from '../../../src/base/config/config.ts';
+import { loadConfig } from '../../../src/engines/engines.ts';
 import { judgeInThreads, paysOff } from '../../../src/operator/serve/judge-in-threads.ts';
 import { threadsOfCommand } from '../../../src/operator/serve/threads.ts';
 import { readLog } from '../../../src/operator/verify/read-log.ts';

@@ -2,7 +2,7 @@ import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { loadConfig } from '../../../src/base/config/config.ts';
+import { loadConfig } from '../../../src/engines/engines.ts';
 import {
   configuredPresigner,
   createPresigner,

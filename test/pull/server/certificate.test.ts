@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/base/config/config.ts';
 import { silentLog } from '../../../src/base/log.ts';
+import { loadConfig } from '../../../src/engines/engines.ts';
 import { certificateFiles, readCertificate, watchCertificate } from '../../../src/pull/server/certificate.ts';
 import { receiverCertificate } from '../../support/deliveries/tls-receiver.ts';
 import { memoryLog } from '../../support/service/api.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Agent, request } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/base/config/config.ts';
 import { claimPort, listen } from '../../../src/base/listen.ts';
+import { loadConfig } from '../../../src/engines/engines.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
 import { furtherApiThreads, sharedApi, startApiThreads } from '../../../src/service/api/api-threads.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
@@ -31,6 +31,7 @@ async function start(port: number, own = config('2')) {
     standing: standing.memory,
     onMoved: (...move) => moved.push(move),
     onMetrics: metrics.take,
+    youngMb: 12,
   });
   onTestFinished(() => starting.then((threads) => threads.stop()).catch(() => undefined));
   return { threads: await starting, moved, metrics, standing, pem };

@@ -11,7 +11,8 @@ function engines() {
   const asked: string[] = [];
   const engine = (name: CheckedEngine['name']): CheckedEngine => ({
     name,
-    check: async () => {
+    serves: name === 'eventstoredb' ? ['store', 'subscriptions'] : ['view'],
+    ping: async () => {
       asked.push(name);
       if (unavailable.has(name)) throw new FuelError('STORE_UNAVAILABLE', `${name} does not answer`);
     },
@@ -48,7 +49,11 @@ describe('what is known of the engines', () => {
   });
 
   test('is not known where a check fails in another way', async () => {
-    const broken = { name: 'mongodb', check: () => Promise.reject(new TypeError('a fault')) } as const;
+    const broken = {
+      name: 'mongodb',
+      serves: [],
+      ping: () => Promise.reject(new TypeError('a fault')),
+    };
     await expect(new EngineHealth([broken], new FakeClock()).state()).rejects.toThrow('a fault');
   });
 });

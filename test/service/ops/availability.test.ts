@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
-import { type CheckedEngine, EngineHealth, EVENT_STORE } from '../../../src/service/engines/engine-health.ts';
+import { type CheckedEngine, EngineHealth } from '../../../src/service/engines/engine-health.ts';
 import { Availability } from '../../../src/service/ops/availability.ts';
 import { Standing } from '../../../src/service/ops/standing.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -56,7 +56,8 @@ function process(
   });
   const engine = (name: CheckedEngine['name']): CheckedEngine => ({
     name,
-    check: async () => {
+    serves: name === 'eventstoredb' ? ['store', 'subscriptions'] : ['view'],
+    ping: async () => {
       if (options.away?.includes(name)) throw new FuelError('STORE_UNAVAILABLE', name);
     },
   });
@@ -65,7 +66,7 @@ function process(
     live,
     maxAgeMs: MAX_AGE_MS,
     standing: new Standing(),
-    engines: new EngineHealth([engine(EVENT_STORE), engine('mongodb')], clock),
+    engines: new EngineHealth([engine('eventstoredb'), engine('mongodb')], clock),
     isMember: options.isMember ?? (() => true),
     ...(subscription && { subscription }),
     ...(disk && { disk: { isNeeded: disk.isNeeded, read: async () => disk } }),
@@ -150,12 +151,12 @@ describe('access can be judged', () => {
 
 describe('readiness', () => {
   test('shows an unavailable event store, and does not end with it at once', async () => {
-    const { availability, catchUp } = process({ away: [EVENT_STORE] });
+    const { availability, catchUp } = process({ away: ['eventstoredb'] });
     await catchUp();
     expect(await availability.readiness()).toEqual({
       ready: true,
       checks: { ...CAUGHT_UP, eventstoredb: false, mongodb: true },
-      reasons: { eventstoredb: EVENT_STORE },
+      reasons: { eventstoredb: 'eventstoredb' },
     });
   });
 

@@ -19,7 +19,6 @@ import type {
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
 import { deliveryMetrics } from '../../../src/push/delivery-metrics.ts';
-import { EVENT_STORE } from '../../../src/service/engines/engine-health.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
 import { runWebhooks } from '../../../src/service/roles/webhooks.ts';
@@ -358,8 +357,7 @@ describe('the webhooks role', () => {
     await m.provision();
     const moved = vi.spyOn(DirectoryReach.prototype, 'moved');
     onTestFinished(() => moved.mockRestore());
-    const remote = [{ name: EVENT_STORE, check: async () => undefined }] as unknown as Engines['remote'];
-    const run = m.start({ ...m.engines, remote });
+    const run = m.start({ ...m.engines, embedded: ['view', 'queue'] });
     await run.connected;
     expect(moved.mock.calls.flat()).toEqual(run.moved);
   });

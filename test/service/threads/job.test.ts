@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/base/config/config.ts';
+import { loadConfig } from '../../../src/engines/engines.ts';
 import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
 import { startJob } from '../../../src/service/threads/start-job.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

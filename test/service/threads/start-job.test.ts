@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../src/base/config/config.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { loadConfig, openEngines } from '../../../src/engines/engines.ts';
 import { youngMb } from '../../../src/service/threads/memory.ts';
 import { startJob } from '../../../src/service/threads/start-job.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -78,9 +79,11 @@ describe('a job in a thread', () => {
       maxOldGenerationSizeMb: 64,
       maxYoungGenerationSizeMb: 12,
     });
-    const of = (env: Readonly<Record<string, string>>) => youngMb(loadConfig(env, 'command'));
-    const urls = [{}, { EVENTSTORE_URL: 'esdb://a:2113' }, { MONGODB_URL: 'mongodb://a' }];
-    expect(urls.map(of)).toEqual([12, 32, 32]);
+    const of = async (env: Readonly<Record<string, string>>) =>
+      youngMb(await openEngines(loadConfig(env, 'command'), systemClock));
+    expect(await of({})).toBe(12);
+    expect(await of({ EVENTSTORE_URL: 'esdb://a:2113' })).toBe(32);
+    expect(await of({ MONGODB_URL: 'mongodb://a' })).toBe(32);
   });
 
   test('is ready and listens when it says so', async () => {

@@ -7,7 +7,7 @@ const COLLECTIONS = ['deliveries', 'withdrawals', 'lanes', 'delivery_log'];
 
 /** Removes the delivery log of a service that is stopped, and nothing else, as an accident would. */
 export async function loseDeliveryLog(service: ServiceProcess): Promise<void> {
-  const { MONGODB_URL: url, MONGODB_DATABASE: database } = service.operator.config;
+  const { MONGODB_URL: url, MONGODB_DATABASE: database = 'fuel' } = service.operator.config.ofEngines;
   if (url === undefined) {
     for (const name of readdirSync(service.dataDir)) {
       if (name.startsWith('deliveries.db')) rmSync(join(service.dataDir, name));

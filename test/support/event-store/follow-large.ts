@@ -1,9 +1,8 @@
 import { Directory } from '../../../projections/directory.ts';
 import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
 import { systemClock } from '../../../src/base/clock.ts';
-import { loadConfig } from '../../../src/base/config/config.ts';
 import { silentLog } from '../../../src/base/log.ts';
-import { openEngines } from '../../../src/engines/engines.ts';
+import { loadConfig, openEngines } from '../../../src/engines/engines.ts';
 import { Unreadable } from '../../../src/event-store/event-store.ts';
 import { runProjector } from '../../../src/pull/view/projector.ts';
 import { until } from '../waiting.ts';

@@ -1,8 +1,8 @@
 import { type AccountWriter, changeAccount } from '../../../src/accounts/change-account.ts';
 import { systemClock } from '../../../src/base/clock.ts';
-import { type Config, loadConfig } from '../../../src/base/config/config.ts';
+import type { Config } from '../../../src/base/config/config.ts';
 import type { AccountCommand } from '../../../src/domain/account-commands.ts';
-import { openEngines } from '../../../src/engines/engines.ts';
+import { loadConfig, openEngines } from '../../../src/engines/engines.ts';
 import { webhookOptions } from '../../../src/operator/cli/commands/webhook-commands.ts';
 import { type ImportCounts, importTransactions } from '../../../src/operator/import/import-transactions.ts';
 import { type IssuedKey, issueKey } from '../../../src/operator/keys/issue-key.ts';

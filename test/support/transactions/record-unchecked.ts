@@ -16,7 +16,7 @@ export async function recordUnchecked(
   stream: string,
   event: UncheckedEvent,
 ): Promise<void> {
-  const { EVENTSTORE_URL: url } = service.operator.config;
+  const { EVENTSTORE_URL: url } = service.operator.config.ofEngines;
   const at = new Date().toISOString();
   const metadata = { schema_version: 1, actor: 'core', command: 'core', at };
   if (url === undefined) intoFile(join(service.dataDir, 'events.db'), stream, event, metadata);

@@ -5,21 +5,22 @@ import { bindStore } from '../../../accounts/store-binding.ts';
 import { systemClock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
 import { FuelError } from '../../../base/errors.ts';
+import { settingsFor } from '../../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
 
 /** Throws `REFUSED` if the events are embedded and their file does not exist. */
-export function requireStore(config: Config): void {
-  if (hasStore(config)) return;
+export function requireStore(config: Config, engines: Pick<Engines, 'embedded'>): void {
+  if (hasStore(config, engines)) return;
   throw new FuelError(
     'REFUSED',
     `there is no store in ${resolve(config.FUEL_DATA_DIR)}: set FUEL_DATA_DIR to the service's data directory, or ` +
-      'EVENTSTORE_URL',
+      settingsFor('store'),
   );
 }
 
-export function hasStore({ EVENTSTORE_URL, FUEL_DATA_DIR }: Config): boolean {
-  return EVENTSTORE_URL !== undefined || existsSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events));
+export function hasStore({ FUEL_DATA_DIR }: Config, { embedded }: Pick<Engines, 'embedded'>): boolean {
+  return !embedded.includes('store') || existsSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events));
 }
 
 export interface CommandEnginesOptions {
@@ -45,12 +46,12 @@ export interface CommandEngines extends Engines {
  */
 export function commandEngines(engines: Engines, options: CommandEnginesOptions): CommandEngines {
   const { config, records, note } = options;
-  let exists = hasStore(config);
+  let exists = hasStore(config, engines);
   const checked =
     <T>(open: () => T): (() => T) =>
     () => {
       if (exists) return open();
-      if (!records) requireStore(config);
+      if (!records) requireStore(config, engines);
       exists = true;
       note(`a new store was made in ${resolve(config.FUEL_DATA_DIR)}`);
       return open();

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import type { AccountWriter } from '../../../accounts/change-account.ts';
 import { assertNotMoved } from '../../../accounts/moved-store.ts';
 import { systemClock } from '../../../base/clock.ts';
-import { type Config, loadConfig } from '../../../base/config/config.ts';
-import { openEngines } from '../../../engines/engines.ts';
+import type { Config } from '../../../base/config/config.ts';
+import { loadConfig, openEngines } from '../../../engines/engines.ts';
 import { waitUntilApplied } from '../../serve/wait-applied.ts';
 import { type CommandEngines, commandEngines, hasStore } from './command-engines.ts';
 import { progressLine } from './long-work.ts';
@@ -124,7 +124,10 @@ async function inSession<A extends Arguments, O extends Options>(
     : commandEngines(opened, { config, records, note: out.note });
   const writer = (): AccountWriter => ({ store: engines.store(), clock, author });
   try {
-    if (records) await assertNotMoved(config, hasStore(config) ? opened.store() : undefined);
+    if (records) {
+      const store = hasStore(config, opened) ? opened.store() : undefined;
+      await assertNotMoved({ ...config, ...opened }, store);
+    }
     const session = { config, engines, clock, out, author, writer };
     const exitCode = await work(session, args, options);
     if (options.wait) await wait(session);

@@ -181,7 +181,7 @@ function apply(session: Session, file: string, dryRun: boolean): Promise<number>
 
 /** What a dry run reads: where there is no store yet everything is new, and none is made. */
 function supposedStore({ config, engines, out }: Session): Pick<EventStore, 'readStreams' | 'append'> {
-  if (hasStore(config)) return engines.store();
+  if (hasStore(config, engines)) return engines.store();
   out.note(`there is no store in ${resolve(config.FUEL_DATA_DIR)} yet: everything is new`);
   return {
     readStreams: async (streams) => streams.map(() => []),

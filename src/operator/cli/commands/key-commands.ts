@@ -160,7 +160,7 @@ function addChangingCommands(key: Command): void {
 }
 
 async function rewrap({ config, engines, writer, out }: Session): Promise<number> {
-  requireStore(config);
+  requireStore(config, engines);
   await engines.bind(); // before the master key is read: a lost one must not be replaced
   const masterKeys = openMasterKeys(config);
   const directory = await loadDirectory(engines.store(), engines.directory());

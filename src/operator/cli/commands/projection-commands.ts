@@ -57,7 +57,7 @@ async function rebuild(
   accept: boolean,
 ): Promise<number> {
   if (view !== VIEW_NAME) throw usage(`there is no view ${view}: the views are ${VIEW_NAME}`);
-  requireStore(config);
+  requireStore(config, engines);
   await engines.bind();
   const progress = progressLine();
   const result = await rebuildTransactions({

@@ -4,15 +4,13 @@ import { systemClock } from '../../../base/clock.ts';
 import {
   type Config,
   invalidConfig,
-  loadConfig,
   ROLES,
   type Role,
-  showConfig,
   type UnknownSetting,
-  unknownSettings,
 } from '../../../base/config/config.ts';
 import { createLog } from '../../../base/log.ts';
 import { printableLine } from '../../../base/printable.ts';
+import { loadConfig, showConfig, unknownSettings } from '../../../engines/engines.ts';
 import { addLeaf, addNoun } from '../command/command.ts';
 import { json, type OptionOf, usage } from '../command/options.ts';
 import { abortOnInterrupt, output } from '../command/output.ts';

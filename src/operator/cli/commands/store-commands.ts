@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { addressOf, assertNotMoved, markMoved, unmark } from '../../../accounts/moved-store.ts';
+import { assertNotMoved, markMoved, unmark } from '../../../accounts/moved-store.ts';
 import { assertBinding, trustMasterKey } from '../../../accounts/store-binding.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
-import { openEmbeddedEvents, openEngines } from '../../../engines/engines.ts';
+import { openEngines, servers, settingsFor } from '../../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
+import { openEmbeddedEvents } from '../../../engines/sqlite/engine.ts';
+import type { PortName } from '../../../service/engines/engines.ts';
 import { backupDataDir } from '../../backup/backup.ts';
 import type { CopyReport } from '../../copy/copy-store.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
@@ -28,8 +30,8 @@ export function addStoreCommands(program: Command): void {
     example: 'fuel store backup /backups/2026-09-03',
     args: [String],
     ownStoreCheck: true,
-    async work({ config, clock, out }, [dir]) {
-      if (config.EVENTSTORE_URL !== undefined || config.MONGODB_URL !== undefined) {
+    async work({ config, engines, clock, out }, [dir]) {
+      if (engines.remote.length > 0) {
         out.note(
           'only the embedded files are copied: engines are backed up by their own tools, see docs/operations/backup.md',
         );
@@ -50,8 +52,8 @@ export function addStoreCommands(program: Command): void {
     options: { reason: required(reason), actor },
     ownStoreCheck: true,
     async work({ config, engines, clock, author, out }, _args, { reason }) {
-      requireStore(config);
-      await assertNotMoved(config, engines.store());
+      requireStore(config, engines);
+      await assertNotMoved({ ...config, ...engines }, engines.store());
       const fingerprint = await trustMasterKey(engines.store(), config, { author, reason, clock });
       out.result({ fingerprint }, `the store's master key is ${fingerprint} (fingerprint) from now on`);
       return 0;
@@ -68,10 +70,13 @@ function addUnmarkCommand(store: Command): void {
     options: { reason: required(reason), actor },
     ownStoreCheck: true,
     async work({ config, engines, clock, author, out }, _args, { reason }) {
-      if (config.EVENTSTORE_URL !== undefined) {
-        throw new FuelError('REFUSED', 'only an embedded store is marked as moved: leave EVENTSTORE_URL out');
+      if (!engines.embedded.includes('store')) {
+        throw new FuelError(
+          'REFUSED',
+          `only an embedded store is marked as moved: leave ${settingsFor('store')} out`,
+        );
       }
-      const events = hasStore(config) ? engines.store() : undefined;
+      const events = hasStore(config, engines) ? engines.store() : undefined;
       if (events !== undefined) await assertBinding(events, config);
       const { to } = await unmark(reason, { folder: config.FUEL_DATA_DIR, store: events, author, clock });
       out.result(
@@ -83,13 +88,19 @@ function addUnmarkCommand(store: Command): void {
   });
 }
 
+/** The servers that can serve a port, as a summary names them. */
+function targetsFor(port: PortName): string {
+  const able = servers.filter(({ ports }) => ports.includes(port));
+  return able.map(({ title, setting }) => `${title} (${setting})`).join(' or ');
+}
+
 function addCopyCommand(store: Command): void {
   addCommand(store, {
     usage: 'copy',
     summary:
-      'copy the embedded events into EventStoreDB (EVENTSTORE_URL) and the delivery log into MongoDB ' +
-      '(MONGODB_URL), while nothing runs on either; run it again to continue after an interruption',
-    example: 'EVENTSTORE_URL=esdb://node:2113 MONGODB_URL=mongodb://node/?replicaSet=rs0 fuel store copy',
+      `copy the embedded events into ${targetsFor('store')} and the delivery log into ${targetsFor('queue')}, while ` +
+      'nothing runs on either; run it again to continue after an interruption',
+    example: 'fuel store copy',
     options: { actor },
     ownStoreCheck: true,
     work: copy,
@@ -97,10 +108,11 @@ function addCopyCommand(store: Command): void {
 }
 
 async function copy({ config, engines, clock, author, out }: Session): Promise<number> {
-  if (config.EVENTSTORE_URL === undefined || config.MONGODB_URL === undefined) {
+  const { embedded: left } = engines;
+  if (left.includes('store') || left.includes('queue') || left.includes('coordination')) {
     throw new FuelError(
       'REFUSED',
-      'set both EVENTSTORE_URL and MONGODB_URL: the events and the delivery log are copied together',
+      `set both ${settingsFor('store')} and ${settingsFor('queue')}: the events and the delivery log are copied together`,
     );
   }
   if (!existsSync(join(config.FUEL_DATA_DIR, EMBEDDED_FILES.events))) {
@@ -109,7 +121,7 @@ async function copy({ config, engines, clock, author, out }: Session): Promise<n
       `${config.FUEL_DATA_DIR} has no embedded store: set FUEL_DATA_DIR to the folder that is copied`,
     );
   }
-  const embedded = await openEngines({ ...config, EVENTSTORE_URL: undefined, MONGODB_URL: undefined }, clock);
+  const embedded = await openEngines({ ...config, ofEngines: {} }, clock);
   const events = openEmbeddedEvents(config, clock);
   const progress = progressLine();
   try {
@@ -125,7 +137,7 @@ async function copy({ config, engines, clock, author, out }: Session): Promise<n
       coordination: engines.coordination(),
     };
     for (const { store } of [source, target]) await assertBinding(store, config);
-    const to = [addressOf(config.EVENTSTORE_URL), addressOf(config.MONGODB_URL)];
+    const to = engines.remote.map(({ address }) => address);
     const mark = { folder: config.FUEL_DATA_DIR, store: events, author, clock };
     // Loaded here, since no other command needs it.
     const { copyStore, parkedByGroup } = await import('../../copy/copy-store.ts');

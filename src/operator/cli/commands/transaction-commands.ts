@@ -212,11 +212,7 @@ async function erase(
   const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];
   const remains = await eraseTransaction(id, { store, queue, view, files, clock, author, reason });
   await replayWhereConsumed(engines, DELIVERIES_GROUP);
-  if (config.EVENTSTORE_URL !== undefined) {
-    out.note(
-      'EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations/customers.md',
-    );
-  }
+  for (const { erasesLater } of engines.remote) if (erasesLater !== undefined) out.note(erasesLater);
   if (remains.length === 0) {
     out.result({ id, erased: true }, `transaction ${id} was erased`);
     return 0;

@@ -120,7 +120,7 @@ async function judgeLog(
   const progress = progressLine();
   const onProgress = (events: number): void => progress.show(`${events} events`);
   let after = 0;
-  if (config.EVENTSTORE_URL === undefined && !options.explain && paysOff(head)) {
+  if (engines.embedded.includes('store') && !options.explain && paysOff(head)) {
     const { damage, ...range } = scope;
     const host = threadsOfCommand(config);
     const data = { host, scope: range, damage, withView: judges.view !== undefined, logStartedAtMs };

@@ -27,7 +27,7 @@ const NAMES = {
 /** What needs attention, the worst first; empty where all is well. */
 export function attentionOf(
   snapshot: Snapshot,
-  parts: Pick<ConsoleParts, 'directory'>,
+  parts: Pick<ConsoleParts, 'directory' | 'engineNames'>,
 ): readonly Attention[] {
   const found = judge(factsOf(snapshot, parts)).flatMap(({ severity, problems }) =>
     problems.map(({ do: cure, text, ...problem }) => ({
@@ -40,12 +40,13 @@ export function attentionOf(
   return [...ranked, ...unknownIn(snapshot)];
 }
 
-function factsOf(snapshot: Snapshot, parts: Pick<ConsoleParts, 'directory'>): Facts {
+function factsOf(snapshot: Snapshot, parts: Pick<ConsoleParts, 'directory' | 'engineNames'>): Facts {
   const { failing, lists, operations, followers, damage, disk, atMs } = snapshot;
   return {
     atMs,
     disk: disk.value,
     readiness: snapshot.readiness.value?.checks,
+    engines: parts.engineNames,
     damage: damage.value,
     followers: followers.value,
     closed: lists.value?.closed,

@@ -46,6 +46,8 @@ export interface ConsoleParts {
   readonly directory: Pick<Directory, 'states' | 'account' | 'key' | 'changes' | 'counts'>;
   readonly attempts: Pick<AttemptHistory, 'minutes'>;
   readonly history: Pick<FigureHistory, 'readings'>;
+  /** The servers that this process depends on, as its readiness names them. */
+  readonly engineNames: readonly string[];
   readonly readiness: () => Readiness | Promise<Readiness>;
   /** When the certificate of the pull API ends; `undefined` where this process has none. */
   readonly certificateEndsAtMs: () => Promise<number | undefined>;

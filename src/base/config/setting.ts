@@ -1,0 +1,56 @@
+/** One environment variable: its default as text, how it is read, and whether it may be shown. */
+export interface Setting<T> {
+  readonly fallback: string | undefined;
+  /** Throws an `Error` whose message says what the text must be. */
+  readonly read: (text: string) => T;
+  readonly secret?: true;
+}
+
+/** Settings by name. */
+export type SettingTable = Readonly<Record<string, Setting<unknown>>>;
+
+/** Every setting's value by its name; `undefined` where it is not set and has no default. */
+export type ValuesOf<S extends SettingTable> = {
+  readonly [N in keyof S]: ReturnType<S[N]['read']> | (S[N]['fallback'] extends string ? never : undefined);
+};
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+export const setting = <T>(
+  fallback: string,
+  reader: (text: string) => T,
+): Setting<T> & { readonly fallback: string } => ({
+  fallback,
+  read: reader,
+});
+
+export const optional = <T>(reader: (text: string) => T) => ({ fallback: undefined, read: reader });
+
+export const secret = <S extends Setting<unknown>>(plain: S): S & { readonly secret: true } => ({
+  ...plain,
+  secret: true,
+});
+
+/** The settings that are valid, or have a default, and the fault of each other one. Never throws. */
+export function readSettings<S extends SettingTable>(
+  table: S,
+  env: Env,
+): { readonly values: Partial<ValuesOf<S>>; readonly faults: ReadonlyMap<string, string> } {
+  const values: Record<string, unknown> = {};
+  const faults = new Map<string, string>();
+  for (const [name, { fallback, read }] of Object.entries(table)) {
+    const text = textOf(env, name) ?? fallback;
+    if (text === undefined) continue;
+    try {
+      values[name] = read(text);
+    } catch (error) {
+      faults.set(name, `${name}: ${(error as Error).message}`);
+    }
+  }
+  return { values: values as Partial<ValuesOf<S>>, faults };
+}
+
+/** An empty variable counts as not set, since templates of shells and containers often leave them empty. */
+export function textOf(env: Env, name: string): string | undefined {
+  return env[name] === undefined || env[name] === '' ? undefined : env[name];
+}
