@@ -1,4 +1,3 @@
-import type { Directory } from '../../projections/directory.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Config } from '../base/config/config.ts';
 import { FuelError } from '../base/errors.ts';
@@ -9,6 +8,7 @@ import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { operationOf, recordOperations } from '../event-store/operations.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
+import type { Directory } from './directory/fold/directory.ts';
 import { findMasterKeys, type MasterKeys, openMasterKeys } from './master-key.ts';
 
 /** Keys whose secrets can't be read. */

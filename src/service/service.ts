@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type Koa from 'koa';
-import type { Directory } from '../../projections/directory.ts';
+import type { Directory } from '../accounts/directory/fold/directory.ts';
 import { assertNotMoved } from '../accounts/moved-store.ts';
 import { bindStore, ignoredEnvironments } from '../accounts/store-binding.ts';
 import { assertNoUnfinishedCopy } from '../accounts/unfinished-copy.ts';

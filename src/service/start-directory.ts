@@ -1,4 +1,4 @@
-import { Directory } from '../../projections/directory.ts';
+import { Directory } from '../accounts/directory/fold/directory.ts';
 import { LiveDirectory } from '../accounts/directory/live-directory.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';

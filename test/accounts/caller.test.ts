@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { Directory } from '../../projections/directory.ts';
 import { identifyCaller } from '../../src/accounts/caller.ts';
+import { Directory } from '../../src/accounts/directory/fold/directory.ts';
 import { generateKey } from '../../src/accounts/key-text.ts';
 import type { Environment } from '../../src/domain/account-events.ts';
 import { keyIssued, opened } from '../support/accounts/account-samples.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../projections/directory.ts';
+import { Directory } from '../../src/accounts/directory/fold/directory.ts';
 import { LiveDirectory } from '../../src/accounts/directory/live-directory.ts';
 import { loadDirectory } from '../../src/accounts/directory/load-directory.ts';
 import { skipEvent } from '../../src/accounts/skip-event.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../projections/directory.ts';
-import { applyRead } from '../../src/accounts/directory/apply-to-directory.ts';
+import { Directory } from '../../src/accounts/directory/fold/directory.ts';
 import { rowOf } from '../../src/accounts/directory/rows/packed-row.ts';
 import type { DirectoryRows, NewRow, RowsCheckpoint } from '../../src/accounts/directory/rows/rows.ts';
 import { statesOf } from '../../src/accounts/directory/rows/shared-rows.ts';
@@ -164,7 +163,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       const apply = (id: number, revision: number, event: AccountEvent): void => {
         at.position += 1;
         const place = { position: at.position, stream: `account-${id}`, revision };
-        applyRead(directory, { ...place, id: 'x' } as never, { ok: true, event, atMs: 0 });
+        directory.apply({ ...place, decoded: { ok: true, event, atMs: 0 } });
       };
       const content = (): DirectoryContent => ({
         position: at.position,

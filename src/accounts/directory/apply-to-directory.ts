@@ -1,14 +1,16 @@
-import type { Directory } from '../../../projections/directory.ts';
-import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
-import { ACCOUNT_STREAMS, type AccountEvent, isAccountEventType } from '../../domain/account-events.ts';
+import {
+  ACCOUNT_STREAMS,
+  type AccountEvent,
+  accountStream,
+  isAccountEventType,
+} from '../../domain/account-events.ts';
 import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
-import type { RecordedEvent } from '../../event-store/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import { readInParts } from '../../event-store/reads.ts';
 import { isSkipped, NONE_SKIPPED, type SkippedEvents } from '../../event-store/skipped-events.ts';
-
-/** An account's event and when it happened, or why it can't be read. */
-export type ReadAccountEvent =
-  | { readonly ok: true; readonly event: AccountEvent; readonly atMs: number }
-  | { readonly ok: false; readonly reason: string };
+import type { Directory, DirectoryEvent, ReadAccountEvent } from './fold/directory.ts';
+import type { DirectoryAccount } from './fold/directory-entry.ts';
+import { type SharedRows, statesOf } from './rows/shared-rows.ts';
 
 export function readAccountEvent(
   recorded: RecordedEvent,
@@ -27,20 +29,43 @@ export function readAccountEvent(
   return { ok: true, event: { type: decoded.type, data: decoded.data } as AccountEvent, atMs };
 }
 
+/** As the directory takes it. */
+export function directoryEvent(recorded: RecordedEvent, skipped: SkippedEvents): DirectoryEvent {
+  const { position, stream, revision } = recorded;
+  return { position, stream, revision, decoded: readAccountEvent(recorded, skipped) };
+}
+
 /** Applies a recorded event of an account's stream; returns the account where this event closed it. */
 export function applyToDirectory(
   directory: Directory,
   recorded: RecordedEvent,
   skipped: SkippedEvents = NONE_SKIPPED,
 ): DirectoryAccount | undefined {
-  return applyRead(directory, recorded, readAccountEvent(recorded, skipped));
+  return directory.apply(directoryEvent(recorded, skipped));
 }
 
-/** As `applyToDirectory`, of an event that was read already. */
-export function applyRead(
+/**
+ * Restores a directory, to which nothing was applied yet. Accounts that could not be read are folded again: this version
+ * may read what the one that saved them could not. One whose stream no longer has all that was applied stays closed.
+ * Rejects with `STORE_UNAVAILABLE` with nothing changed.
+ */
+export async function restoreDirectory(
   directory: Directory,
-  { position, stream, revision }: RecordedEvent,
-  read: ReadAccountEvent,
-): DirectoryAccount | undefined {
-  return directory.apply({ position, stream, revision, decoded: read });
+  loaded: SharedRows,
+  { store, skipped }: { readonly store: EventStore; readonly skipped: SkippedEvents },
+): Promise<void> {
+  const states = [...statesOf(loaded)];
+  const unreadable = states.filter((state) => state.unreadable !== null);
+  const streams = unreadable.map(({ id }) => accountStream(id));
+  const histories = await Array.fromAsync(readInParts(store, streams));
+  directory.restore(states, loaded.position);
+  for (const [index, { id, revision }] of unreadable.entries()) {
+    const [, events = []] = histories[index] ?? [];
+    if ((events.at(-1)?.revision ?? -1) < revision) continue;
+    const history = events.filter(({ position }) => position <= loaded.position); // the later ones are applied in turn
+    directory.refold(
+      id,
+      history.map((event) => directoryEvent(event, skipped)),
+    );
+  }
 }

@@ -1,4 +1,3 @@
-import type { Directory } from '../../../projections/directory.ts';
 import { type Clock, sinceBoot } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
@@ -7,8 +6,8 @@ import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import { NONE_SKIPPED, readSkipped, skippedBy, withSkipped } from '../../event-store/skipped-events.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
-import { applyRead, readAccountEvent } from './apply-to-directory.ts';
-import { restoreDirectory } from './restore-directory.ts';
+import { directoryEvent, restoreDirectory } from './apply-to-directory.ts';
+import type { Directory } from './fold/directory.ts';
 import type { Anchor } from './rows/rows.ts';
 import { DirectorySaver } from './rows/saver.ts';
 import { type SharedRows, sharedRows } from './rows/shared-rows.ts';
@@ -151,16 +150,13 @@ export class LiveDirectory {
   }
 
   #apply(recorded: RecordedEvent): void {
-    const { position, stream, revision, id: eventId } = recorded;
-    const read = readAccountEvent(recorded, this.#skipped);
-    const closed = applyRead(this.#options.directory, recorded, read);
-    this.#anchor = { position, stream, revision, eventId };
-    if (read.ok) this.#options.onEvent?.(read.event, { position, atMs: read.atMs });
+    const { directory, onEvent, log } = this.#options;
+    const { decoded, ...place } = directoryEvent(recorded, this.#skipped);
+    const closed = directory.apply({ decoded, ...place });
+    this.#anchor = { ...place, eventId: recorded.id };
+    if (decoded.ok) onEvent?.(decoded.event, { position: place.position, atMs: decoded.atMs });
     if (closed === undefined) return;
-    this.#options.log.error(
-      { account: closed.id, ...closed.unreadable },
-      'account closed: an event of it can not be read',
-    );
+    log.error({ account: closed.id, ...closed.unreadable }, 'account closed: an event of it can not be read');
   }
 
   /** Folds an account again, without the event that the operator has skipped. */
@@ -173,7 +169,7 @@ export class LiveDirectory {
     if (account === undefined || account.unreadable === null) return;
     const events = (await store.readStream(place.stream))
       .filter(({ position }) => position <= operation.position)
-      .map((recorded) => ({ ...recorded, decoded: readAccountEvent(recorded, this.#skipped) }));
+      .map((recorded) => directoryEvent(recorded, this.#skipped));
     directory.refold(account.id, events);
     for (const { position, decoded } of events)
       if (decoded.ok) onEvent?.(decoded.event, { position, atMs: decoded.atMs });

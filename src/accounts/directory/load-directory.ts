@@ -1,13 +1,12 @@
-import { Directory, type DirectoryKey } from '../../../projections/directory.ts';
-import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { systemClock } from '../../base/clock.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import { ACCOUNT_STREAMS, accountStream } from '../../domain/account-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 import { readSkipped } from '../../event-store/skipped-events.ts';
-import { applyToDirectory } from './apply-to-directory.ts';
-import { restoreDirectory } from './restore-directory.ts';
+import { applyToDirectory, restoreDirectory } from './apply-to-directory.ts';
+import { Directory, type DirectoryKey } from './fold/directory.ts';
+import type { DirectoryAccount } from './fold/directory-entry.ts';
 import type { StoredDirectory } from './rows/stored-directory.ts';
 
 /**

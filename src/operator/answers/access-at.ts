@@ -1,5 +1,5 @@
-import { Directory } from '../../../projections/directory.ts';
 import { noAccessReason } from '../../accounts/account-state.ts';
+import { Directory } from '../../accounts/directory/fold/directory.ts';
 import { type Account, type AccountKey, activeProfile } from '../../domain/account.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';

@@ -1,5 +1,5 @@
-import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { noAccessReason, webhookState } from '../../accounts/account-state.ts';
+import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { type Account, activeProfile } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { type Column, facts, link, type Section, state, table, time } from './columns.ts';

@@ -1,5 +1,5 @@
-import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { heldReason } from '../../accounts/account-state.ts';
+import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery-queue.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';

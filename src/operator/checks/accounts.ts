@@ -1,6 +1,6 @@
-import type { Directory } from '../../../projections/directory.ts';
-import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
 import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import type { AccountKey } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';

@@ -1,4 +1,4 @@
-import type { Directory } from '../../../projections/directory.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { MasterKeys } from '../../accounts/master-key.ts';
 import { mayHaveHad, type RecordedMasterKey } from '../../accounts/store-binding.ts';
 import { secretsByMasterKey } from '../../accounts/webhook-secrets.ts';

@@ -1,4 +1,4 @@
-import type { Directory } from '../../../projections/directory.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { findMasterKeys, otherKeyFile } from '../../accounts/master-key.ts';
 import { moveOf } from '../../accounts/moved-store.ts';

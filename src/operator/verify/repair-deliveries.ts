@@ -1,4 +1,4 @@
-import { Directory } from '../../../projections/directory.ts';
+import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { OperationsEvent } from '../../domain/operations-events.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeliveryDecision } from '../../../projections/deliveries.ts';
-import { Directory } from '../../../projections/directory.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
+import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
 import { isRecordingType, transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';

@@ -1,7 +1,6 @@
-import { Directory } from '../../../projections/directory.ts';
-import type { AccountState } from '../../../projections/directory-entry.ts';
-import { applyToDirectory } from '../../accounts/directory/apply-to-directory.ts';
-import { restoreDirectory } from '../../accounts/directory/restore-directory.ts';
+import { applyToDirectory, restoreDirectory } from '../../accounts/directory/apply-to-directory.ts';
+import { Directory } from '../../accounts/directory/fold/directory.ts';
+import type { AccountState } from '../../accounts/directory/fold/directory-entry.ts';
 import { DIRECTORY_VERSION } from '../../accounts/directory/rows/packed-row.ts';
 import type { StoredDirectory } from '../../accounts/directory/rows/stored-directory.ts';
 import type { Clock } from '../../base/clock.ts';

@@ -1,6 +1,6 @@
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
-import type { Directory } from '../../../projections/directory.ts';
-import type { DirectoryAccount } from '../../../projections/directory-entry.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { type AccountKey, activeProfile } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 

@@ -1,4 +1,4 @@
-import type { Directory } from '../../../projections/directory.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import type { Environment } from '../../domain/account-events.ts';

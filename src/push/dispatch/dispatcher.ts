@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { disabledReason, keyIneligibleReason } from '../../../projections/deliveries.ts';
-import type { Directory } from '../../../projections/directory.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
 import type { Log } from '../../base/log.ts';
 import { Retry } from '../../base/retry.ts';

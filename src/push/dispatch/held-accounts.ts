@@ -1,4 +1,4 @@
-import type { Directory } from '../../../projections/directory.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { DeliveryWork } from '../queue/delivery-queue.ts';
 import { accessAt } from './attempt-check.ts';
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Directory } from '../../../projections/directory.ts';
-import { type ReadAccountEvent, readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import type { Directory, ReadAccountEvent } from '../../accounts/directory/fold/directory.ts';
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { type AccountDraft, EventOrderFault, evolveDraft } from '../../domain/account-evolve.ts';

@@ -1,5 +1,6 @@
 import { NOTICE_MAX_AGE_MS, type Notice, needsNotice, noticesFor } from '../../../projections/notices.ts';
-import { type ReadAccountEvent, readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import type { ReadAccountEvent } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorKind, reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';

@@ -1,4 +1,4 @@
-import { Directory } from '../../../projections/directory.ts';
+import { Directory } from '../../accounts/directory/fold/directory.ts';
 import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { aborted } from '../../base/pause.ts';

@@ -1,4 +1,4 @@
-import type { Directory } from '../../../projections/directory.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import { sinceBoot } from '../../base/clock.ts';
 import type { DiskState } from '../../base/disk/disk.ts';

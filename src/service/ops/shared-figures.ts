@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { Directory } from '../../../projections/directory.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';

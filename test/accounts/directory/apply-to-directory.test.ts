@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
 import { applyToDirectory, readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
-import type { AccountState } from '../../../projections/directory-entry.ts';
+import { restoreDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
+import type { AccountState } from '../../../src/accounts/directory/fold/directory-entry.ts';
 import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
-import { restoreDirectory } from '../../../src/accounts/directory/restore-directory.ts';
 import type { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { EventStore, SubscriptionBatch } from '../../../src/event-store/event-store.ts';

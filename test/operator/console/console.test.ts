@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { Console } from '../../../src/operator/console/console.ts';
 import type { ConsoleParts } from '../../../src/operator/console/figures/parts.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { ConsoleParts } from '../../../src/operator/console/figures/parts.ts';
 import { PageMaker } from '../../../src/operator/console/page-maker.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
-import { Directory } from '../../../projections/directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { Console } from '../../../src/operator/console/console.ts';

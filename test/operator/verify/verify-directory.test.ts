@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
-import type { AccountState } from '../../../projections/directory-entry.ts';
 import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
+import type { AccountState } from '../../../src/accounts/directory/fold/directory-entry.ts';
 import type { RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
 import { skipEvent } from '../../../src/accounts/skip-event.ts';
 import { systemClock } from '../../../src/base/clock.ts';

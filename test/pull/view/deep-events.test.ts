@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
 import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { EventStore, RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { readToEnd } from '../../../src/event-store/reads.ts';
 import { audit } from '../../../src/operator/audit/audit.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { Attempts } from '../../../src/push/dispatch/attempts.ts';
 import { PREFIX } from '../../support/accounts/account-samples.ts';
 import { areCollected } from '../../support/collected.ts';

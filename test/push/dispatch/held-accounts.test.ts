@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import { HeldAccounts } from '../../../src/push/dispatch/held-accounts.ts';

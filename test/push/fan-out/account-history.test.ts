@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
 import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import {
   openSqliteEventStore,

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { claimPort, listen } from '../../../src/base/listen.ts';
 import { silentLog } from '../../../src/base/log.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { DirectoryEvent } from '../../../projections/directory.ts';
+import type { DirectoryEvent } from '../../../src/accounts/directory/fold/directory.ts';
 import type { Account } from '../../../src/domain/account.ts';
 import { decide } from '../../../src/domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';

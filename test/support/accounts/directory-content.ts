@@ -1,4 +1,4 @@
-import type { Directory } from '../../../projections/directory.ts';
+import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 
 /** What a directory says of each account, as values that do not change with it. */
 export function contentOf(directory: Directory) {

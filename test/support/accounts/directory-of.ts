@@ -1,4 +1,4 @@
-import { Directory } from '../../../projections/directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 
 /** A directory of account 7 after these events. */

@@ -1,4 +1,4 @@
-import type { Directory } from '../../../projections/directory.ts';
+import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { Anchor, DirectoryRows, RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
 import { Sealing } from '../../../src/accounts/directory/rows/seal.ts';
 import {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { Directory } from '../../../projections/directory.ts';
-import { applyRead, readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
+import { readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { Clock } from '../../../src/base/clock.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
 import type { TransactionEvent } from '../../../src/domain/transaction-events.ts';
@@ -236,7 +236,7 @@ export class PushMachine {
     const batch = this.store.readAll({ prefixes: ['account-'], after: this.#followed, limit: 1_000_000 });
     for (const recorded of batch.events) {
       const read = readAccountEvent(recorded);
-      applyRead(this.#directory, recorded, read);
+      this.#directory.apply({ ...recorded, decoded: read });
       if (read.ok)
         this.#dispatcher?.accountEvent(read.event, { position: recorded.position, atMs: read.atMs });
     }

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { generate } from 'selfsigned';
 import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
-import { Directory } from '../../../projections/directory.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { Log } from '../../../src/base/log.ts';
 import type { AccountEvent, Environment } from '../../../src/domain/account-events.ts';
 import { MemoryView, openMemoryView } from '../../../src/engines/memory/view.ts';

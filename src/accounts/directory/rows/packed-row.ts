@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { AccountState, PlacedEvent } from '../../../../projections/directory-entry.ts';
-import type { PackedAccount } from '../../../../projections/packed-account.ts';
 import type { AccountKey } from '../../../domain/account.ts';
+import type { AccountState, PlacedEvent } from '../fold/directory-entry.ts';
+import type { PackedAccount } from '../fold/packed-account.ts';
 import type { DirectoryRow, NewRow } from './rows.ts';
 
 /**

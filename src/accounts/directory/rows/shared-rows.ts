@@ -1,4 +1,4 @@
-import type { AccountState } from '../../../../projections/directory-entry.ts';
+import type { AccountState } from '../fold/directory-entry.ts';
 import { rowOf, stateOf } from './packed-row.ts';
 import type { DirectoryRow, RowsHead } from './rows.ts';
 

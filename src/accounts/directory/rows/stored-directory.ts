@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AccountState } from '../../../../projections/directory-entry.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import { storeIdentity } from '../../../event-store/store-identity.ts';
+import type { AccountState } from '../fold/directory-entry.ts';
 import { DIRECTORY_VERSION, digestOf, rowOf } from './packed-row.ts';
 import type { Anchor, DirectoryRow, DirectoryRows, RowDigest, RowsCheckpoint, RowsHead } from './rows.ts';
 import { Sealing, type SealKeys } from './seal.ts';

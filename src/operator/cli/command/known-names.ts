@@ -1,6 +1,6 @@
-import type { Directory, DirectoryKey } from '../../../../projections/directory.ts';
-import type { DirectoryAccount } from '../../../../projections/directory-entry.ts';
 import { VISIBLE_STATUSES } from '../../../../projections/transactions.ts';
+import type { Directory, DirectoryKey } from '../../../accounts/directory/fold/directory.ts';
+import type { DirectoryAccount } from '../../../accounts/directory/fold/directory-entry.ts';
 import { loadAccount, loadKey } from '../../../accounts/directory/load-directory.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { Account, AccountKey } from '../../../domain/account.ts';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Directory } from '../../../../projections/directory.ts';
-import type { DirectoryAccount } from '../../../../projections/directory-entry.ts';
+import type { Directory } from '../../../accounts/directory/fold/directory.ts';
+import type { DirectoryAccount } from '../../../accounts/directory/fold/directory-entry.ts';
 import { loadAccount, loadDirectory } from '../../../accounts/directory/load-directory.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { DomainEvent } from '../../../domain/events.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AccountState } from '../../../../projections/directory-entry.ts';
-import { unpackAccount } from '../../../../projections/packed-account.ts';
+import type { AccountState } from '../../../accounts/directory/fold/directory-entry.ts';
+import { unpackAccount } from '../../../accounts/directory/fold/packed-account.ts';
 import type { Environment } from '../../../domain/account-events.ts';
 import { Fresh, type Known, known } from './known.ts';
 import type { ConsoleParts } from './parts.ts';

@@ -1,4 +1,4 @@
-import type { Directory } from '../../../../projections/directory.ts';
+import type { Directory } from '../../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Coordination } from '../../../base/coordination/coordination.ts';
 import type { DiskState } from '../../../base/disk/disk.ts';

@@ -1,4 +1,4 @@
-import type { DirectoryAccount } from '../../../../projections/directory-entry.ts';
+import type { DirectoryAccount } from '../../../accounts/directory/fold/directory-entry.ts';
 import { accountStream } from '../../../domain/account-events.ts';
 import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
 import { membersOf, printableData, recordedAtMs } from '../../../event-store/codec.ts';

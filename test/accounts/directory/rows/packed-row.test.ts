@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Directory, type DirectoryEvent } from '../../../../projections/directory.ts';
+import { Directory, type DirectoryEvent } from '../../../../src/accounts/directory/fold/directory.ts';
 import { DIRECTORY_VERSION, rowOf } from '../../../../src/accounts/directory/rows/packed-row.ts';
 import { sharedRows, statesOf } from '../../../../src/accounts/directory/rows/shared-rows.ts';
 import { type AccountEvent, accountStream } from '../../../../src/domain/account-events.ts';

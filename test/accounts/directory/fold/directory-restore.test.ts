@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { Directory, type DirectoryEvent } from '../../projections/directory.ts';
-import type { AccountState } from '../../projections/directory-entry.ts';
-import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { groupAdded, keyIssued, onKey, opened, PREFIX } from '../support/accounts/account-samples.ts';
-import { contentOf } from '../support/accounts/directory-content.ts';
+import { Directory, type DirectoryEvent } from '../../../../src/accounts/directory/fold/directory.ts';
+import type { AccountState } from '../../../../src/accounts/directory/fold/directory-entry.ts';
+import type { AccountEvent } from '../../../../src/domain/account-events.ts';
+import { groupAdded, keyIssued, onKey, opened, PREFIX } from '../../../support/accounts/account-samples.ts';
+import { contentOf } from '../../../support/accounts/directory-content.ts';
 
 const other = 'klmnopqrst';
 

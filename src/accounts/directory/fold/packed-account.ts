@@ -1,5 +1,5 @@
-import type { Account } from '../src/domain/account.ts';
-import type { AccountDraft } from '../src/domain/account-evolve.ts';
+import type { Account } from '../../../domain/account.ts';
+import type { AccountDraft } from '../../../domain/account-evolve.ts';
 
 /** An account as text, a tenth of what its objects take, with what must be known of it without reading the text. */
 export interface PackedAccount {

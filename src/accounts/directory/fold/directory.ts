@@ -1,6 +1,6 @@
-import type { AccountKey } from '../src/domain/account.ts';
-import { ACCOUNT_STREAMS, type AccountEvent } from '../src/domain/account-events.ts';
-import { EventOrderFault, evolveDraft, issuedKey } from '../src/domain/account-evolve.ts';
+import type { AccountKey } from '../../../domain/account.ts';
+import { ACCOUNT_STREAMS, type AccountEvent } from '../../../domain/account-events.ts';
+import { EventOrderFault, evolveDraft, issuedKey } from '../../../domain/account-evolve.ts';
 import {
   type AccountState,
   type DirectoryAccount,
@@ -9,14 +9,17 @@ import {
   UnpackedEntries,
 } from './directory-entry.ts';
 
+/** An account's event and when it happened, or why it can't be read. */
+export type ReadAccountEvent =
+  | { readonly ok: true; readonly event: AccountEvent; readonly atMs: number }
+  | { readonly ok: false; readonly reason: string };
+
 /** One event of an account stream, as far as it could be read. */
 export interface DirectoryEvent {
   readonly position: number;
   readonly stream: string;
   readonly revision: number;
-  readonly decoded:
-    | { readonly ok: true; readonly event: AccountEvent; readonly atMs: number }
-    | { readonly ok: false; readonly reason: string };
+  readonly decoded: ReadAccountEvent;
 }
 
 export interface DirectoryKey {
@@ -24,8 +27,8 @@ export interface DirectoryKey {
   readonly key: AccountKey;
 }
 
-/** Accounts that stay unpacked, and up to as many again: those of a busy minute. */
-const KEPT_UNPACKED = 2_000;
+/** Accounts that stay unpacked: those of a busy minute. */
+const KEPT_UNPACKED = 4_000;
 
 const ACCOUNT_STREAM = new RegExp(`^${ACCOUNT_STREAMS}(0|[1-9][0-9]*)$`);
 
@@ -45,7 +48,7 @@ export class Directory {
   #disabledWebhooks = 0;
   #unreadable = 0;
 
-  /** `kept`: accounts that stay unpacked once they were used, and up to as many again. */
+  /** `kept`: accounts that stay unpacked once they were used. */
   constructor({ kept = KEPT_UNPACKED }: { readonly kept?: number } = {}) {
     this.#unpacked = new UnpackedEntries(kept);
   }

@@ -1,7 +1,7 @@
-import type { Account, AccountKey } from '../src/domain/account.ts';
-import type { AccountEvent } from '../src/domain/account-events.ts';
-import type { AccountDraft } from '../src/domain/account-evolve.ts';
-import { deliveryEffect } from './deliveries.ts';
+import { deliveryEffect } from '../../../../projections/deliveries.ts';
+import type { Account, AccountKey } from '../../../domain/account.ts';
+import type { AccountEvent } from '../../../domain/account-events.ts';
+import type { AccountDraft } from '../../../domain/account-evolve.ts';
 import {
   countDisabledWebhooks,
   masterKeysOf,
@@ -118,22 +118,23 @@ export class DirectoryEntry implements DirectoryAccount, AccountState {
   }
 }
 
-/** The accounts that are unpacked: at most twice `kept`, those that were used last. */
+/** The accounts that are unpacked: those that were used last. */
 export class UnpackedEntries {
   readonly #kept: number;
-  #recent = new Set<DirectoryEntry>();
-  #earlier = new Set<DirectoryEntry>();
+  /** The one that was used last is the last. */
+  readonly #entries = new Set<DirectoryEntry>();
 
   constructor(kept: number) {
     this.#kept = kept;
   }
 
   used(entry: DirectoryEntry): void {
-    if (this.#recent.has(entry)) return;
-    this.#recent.add(entry);
-    if (this.#recent.size < this.#kept) return;
-    for (const unused of this.#earlier.difference(this.#recent)) unused.pack();
-    this.#earlier = this.#recent;
-    this.#recent = new Set();
+    this.#entries.delete(entry);
+    this.#entries.add(entry);
+    if (this.#entries.size <= this.#kept) return;
+    const [oldest] = this.#entries;
+    if (oldest === undefined) return;
+    oldest.pack();
+    this.#entries.delete(oldest);
   }
 }
