@@ -83,12 +83,13 @@ export function projectTransaction(
 /** The account of what was erased. */
 export const NO_ACCOUNT = 0;
 
-/** What is known of a transaction before a change. */
+/** What a view knows of a transaction. */
 export interface RowState {
+  /** Of the last event that was applied. */
   readonly revision: number;
   readonly accountId: number;
   /** `null` for a tombstone. */
-  readonly shown: RenderedRecord | null;
+  readonly shown: TransactionRow | null;
 }
 
 /**

@@ -4,6 +4,7 @@ import type { ViewChange } from '../../src/pull/record/project-event.ts';
 import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
+import { rowIn } from '../support/transactions/row-in.ts';
 
 const REBUILDS = 4;
 
@@ -154,7 +155,7 @@ async function endAsModel(
   );
   for (const { id, steps } of transactions) {
     const isShown = !steps.includes('void') && !steps.includes('erase');
-    expect(await views[0].find(id)).toEqual(isShown ? sampleRow({ id }) : 'hidden');
+    expect(await rowIn(views[0], id)).toEqual(isShown ? sampleRow({ id }) : 'hidden');
   }
 }
 

@@ -17,15 +17,15 @@ export function transactionsViewBulkContract(open: () => Promise<TransactionsVie
         sampleRow({ id: LARGEST, accountId: 8, status: 'EXTERNAL' }),
       ];
       await apply(...rows.map((row) => showing(row)), showing({ id: 5 }), hiding(5));
-      const found = await view.findMany([LARGEST, 5, 404, 1]);
+      const found = await view.find([LARGEST, 5, 404, 1]);
       expect(new Map<number, unknown>([...found].toSorted(([a], [b]) => a - b))).toEqual(
         new Map<number, unknown>([
-          [1, { revision: 0, row: rows[0] }],
-          [5, { revision: 1, row: 'hidden' }],
-          [LARGEST, { revision: 0, row: rows[1] }],
+          [1, { revision: 0, accountId: 7, shown: rows[0] }],
+          [5, { revision: 1, accountId: 7, shown: null }],
+          [LARGEST, { revision: 0, accountId: 8, shown: rows[1] }],
         ]),
       );
-      expect((await view.findMany([])).size).toBe(0);
+      expect((await view.find([])).size).toBe(0);
     });
 
     test('come in the order of their ids, of every account, without tombstones', async () => {
@@ -37,22 +37,20 @@ export function transactionsViewBulkContract(open: () => Promise<TransactionsVie
       expect((await view.rowsAfter(-1, 10)).map(({ id }) => id)).toEqual([2, 4, 9, 10]);
       expect(await view.rowsAfter(4, 1)).toEqual([sampleRow({ id: 9, accountId: 9 })]);
       expect(await view.rowsAfter(10, 5)).toEqual([]);
-      expect(await view.rowsAfter(-1, 0)).toEqual([]);
       expect(await view.idsAfter(-1, 10)).toEqual([2, 4, 9, 10]);
       expect(await view.idsAfter(2, 2)).toEqual([4, 9]);
       expect(await view.idsAfter(10, 5)).toEqual([]);
-      expect(await view.idsAfter(-1, 0)).toEqual([]);
     });
 
     test('are read of a view that is not complete yet, and a view without a checkpoint has none', async () => {
       const view = await open();
       expect([await view.rowsAfter(-1, 9), await view.idsAfter(-1, 9)]).toEqual([[], []]);
-      expect((await view.findMany([1])).size).toBe(0);
+      expect((await view.find([1])).size).toBe(0);
       const { generation } = await view.reset('store-1', 100);
       await view.apply([showing({ id: 1 })], { generation, position: 1 });
       expect((await view.rowsAfter(-1, 9)).map(({ id }) => id)).toEqual([1]);
       expect(await view.idsAfter(-1, 9)).toEqual([1]);
-      expect((await view.findMany([1])).size).toBe(1);
+      expect((await view.find([1])).size).toBe(1);
     });
   });
 }

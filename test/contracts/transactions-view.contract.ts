@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { PageQuery, PageRow, TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { openedView, WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
+import { rowIn } from '../support/transactions/row-in.ts';
 import { transactionsViewBulkContract } from './transactions-view-bulk.contract.ts';
 import { transactionsViewPagingContract } from './transactions-view-paging.contract.ts';
 
@@ -86,7 +87,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       await apply(...given.map((row) => showing(row)));
       const pageRows = given.map(({ accountId, status, corporateId, corporateGroupId, ...row }) => row);
       expect((await view.page(WHOLE)).rows.map(textsOf)).toEqual(pageRows.toReversed());
-      for (const row of given) expect(await view.find(row.id)).toEqual(row);
+      for (const row of given) expect(await rowIn(view, row.id)).toEqual(row);
     });
 
     test('the texts and object keys of a page are those that were stored, whatever characters they have', async () => {
@@ -126,7 +127,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       const changes = [showing({ id: 1 }), hiding(1), showing({ id: 2 })];
       for (const order of [changes, changes, [...changes].reverse()]) await apply(...order);
       expect(await ids(view)).toEqual([2]);
-      expect(await view.find(1)).toBe('hidden');
+      expect(await rowIn(view, 1)).toBe('hidden');
       expect(await view.parked()).toEqual([]);
     });
 
@@ -253,7 +254,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       await apply(showing({ id: 1 }));
       await view.erase(1);
       await apply(showing({ id: 1 }, { revision: 4 }));
-      expect(await view.find(1)).toBe('hidden');
+      expect(await rowIn(view, 1)).toBe('hidden');
       expect(await ids(view)).toEqual([]);
     });
 
@@ -261,11 +262,11 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       const { view, apply } = await opened();
       await apply(showing({ id: 1, fees: '{"wrong":1}' }, { revision: 9 }), showing({ id: 2 }));
       await view.replace(1, [showing({ id: 1 })]);
-      expect(await view.find(1)).toMatchObject({ fees: '{}' });
+      expect(await rowIn(view, 1)).toMatchObject({ fees: '{}' });
       await view.replace(1, [showing({ id: 1 }), hiding(1)]);
-      expect(await view.find(1)).toBe('hidden');
+      expect(await rowIn(view, 1)).toBe('hidden');
       await view.replace(2, []);
-      expect(await view.find(2)).toBeUndefined();
+      expect(await rowIn(view, 2)).toBeUndefined();
     });
   });
 
@@ -313,7 +314,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
         parkReason: 'odd',
       });
       await view.reset('store-1', 0);
-      expect(await view.find(1)).toBeUndefined();
+      expect(await rowIn(view, 1)).toBeUndefined();
       expect(await view.parked()).toEqual([]);
     });
   });
@@ -323,8 +324,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
     await view.close();
     const calls = [
       () => view.page(WHOLE),
-      () => view.find(1),
-      () => view.findMany([1]),
+      () => view.find([1]),
       () => view.rowsAfter(0, 1),
       () => view.idsAfter(0, 1),
       () => view.checkpoint(),

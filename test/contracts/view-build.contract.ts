@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, showing } from '../support/transactions/records.ts';
+import { rowIn } from '../support/transactions/row-in.ts';
 import { until } from '../support/waiting.ts';
 
 const SWITCHES = 4;
@@ -23,7 +24,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
 
   /** A complete build that shows 3 alone, up to `position`. */
   async function built(view: TransactionsView, position: number): Promise<number> {
-    const { generation } = await view.build.start('store-1', position);
+    const { generation } = await view.startBuild('store-1', position);
     expect(await view.apply([showing({ id: 3 })], { generation, position })).toEqual([]);
     return generation;
   }
@@ -31,22 +32,22 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
   describe('a view that is built beside the served one', () => {
     test('is begun once, and every process finds it', async () => {
       const { view, other, generation } = await served();
-      expect(await view.build.checkpoint()).toBeUndefined();
-      const [one, two] = await Promise.all([view.build.start('store-1', 4), other.build.start('store-1', 4)]);
+      expect(await view.building()).toBeUndefined();
+      const [one, two] = await Promise.all([view.startBuild('store-1', 4), other.startBuild('store-1', 4)]);
       expect(one.generation).toBe(two.generation);
       expect(one.generation).toBeGreaterThan(generation);
-      expect(await other.build.checkpoint()).toEqual(one);
+      expect(await other.building()).toEqual(one);
       expect(one).toMatchObject({ storeId: 'store-1', position: 0, servesFrom: 4 });
     });
 
     test('changes nothing of the served view, which goes on', async () => {
       const { view, other, generation } = await served();
-      const rows = view.build.rows(await built(view, 4));
+      const build = await built(view, 4);
       expect(await ids(other)).toEqual([2, 1]);
       await view.apply([showing({ id: 5 })], { generation, position: 5 });
       expect(await ids(other)).toEqual([5, 2, 1]);
-      expect([await rows.find(5), await view.find(3)]).toEqual([undefined, undefined]);
-      expect((await rows.rowsAfter(0, 9)).map(({ id }) => id)).toEqual([3]);
+      expect([await rowIn(view, 5, build), await rowIn(view, 3)]).toEqual([undefined, undefined]);
+      expect((await view.rowsAfter(0, 9, build)).map(({ id }) => id)).toEqual([3]);
       expect((await view.rowsAfter(1, 1)).map(({ id }) => id)).toEqual([2]);
       expect((await view.rowsAfter(2, 9)).map(({ id }) => id)).toEqual([5]);
     });
@@ -55,87 +56,87 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
       const { view, other, generation: former } = await served();
       expect(await ids(other)).toEqual([2, 1]);
       const generation = await built(view, 4);
-      expect(await view.build.serve(generation)).toBe(true);
+      expect(await view.serveBuild(generation)).toBe(true);
       expect(await ids(view)).toEqual([3]);
       await until(async () => (await ids(other))[0] === 3, SWITCH_SEEN_MS);
       expect(await other.apply([showing({ id: 9 })], { generation: former, position: 9 })).toBe('reset');
       expect(await other.checkpoint()).toMatchObject({ generation, position: 4 });
       expect(await other.apply([showing({ id: 6 })], { generation, position: 6 })).toEqual([]);
       expect(await ids(view)).toEqual([6, 3]);
-      expect(await view.build.checkpoint()).toBeUndefined();
-      expect(await view.build.serve(generation)).toBe(true);
-      expect((await view.build.rows(generation).rowsAfter(0, 9)).map(({ id }) => id)).toEqual([3, 6]);
+      expect(await view.building()).toBeUndefined();
+      expect(await view.serveBuild(generation)).toBe(true);
+      expect((await view.rowsAfter(0, 9, generation)).map(({ id }) => id)).toEqual([3, 6]);
     });
 
     test('does not take the place of a view that is ahead of it', async () => {
       const { view, generation } = await served();
       const build = await built(view, 3);
-      expect(await view.build.serve(build)).toBe(false);
+      expect(await view.serveBuild(build)).toBe(false);
       expect(await ids(view)).toEqual([2, 1]);
       await view.apply([showing({ id: 4 })], { generation: build, position: 5 });
       await view.apply([], { generation, position: 6 });
-      expect(await view.build.serve(build)).toBe(false);
+      expect(await view.serveBuild(build)).toBe(false);
       await view.apply([], { generation: build, position: 6 });
-      expect(await view.build.serve(build)).toBe(true);
+      expect(await view.serveBuild(build)).toBe(true);
       expect(await ids(view)).toEqual([4, 3]);
     });
 
     test('does not take the place of another before it is complete', async () => {
       const { view } = await served();
-      const { generation } = await view.build.start('store-1', 9);
+      const { generation } = await view.startBuild('store-1', 9);
       await view.apply([showing({ id: 3 })], { generation, position: 8 });
-      expect(await view.build.serve(generation)).toBe(false);
+      expect(await view.serveBuild(generation)).toBe(false);
       expect(await ids(view)).toEqual([2, 1]);
     });
 
     test('is continued where it was, also by another process, and counts what is applied since', async () => {
       const { view, other } = await served();
-      const { generation, since } = await view.build.start('store-1', 30);
+      const { generation, since } = await view.startBuild('store-1', 30);
       expect(since).toMatchObject({ position: 0, events: 0 });
       await view.apply([showing({ id: 1 }), hiding(1)], { generation, position: 10 });
       await view.apply([showing({ id: 1 })], { generation, position: 7 });
-      expect(await other.build.checkpoint()).toMatchObject({
+      expect(await other.building()).toMatchObject({
         position: 10,
         since: { ...since, events: 3 },
       });
-      const continued = await other.build.start('store-1', 40);
+      const continued = await other.startBuild('store-1', 40);
       expect(continued).toMatchObject({ generation, position: 10, servesFrom: 30 });
       expect(continued.since).toMatchObject({ position: 10, events: 0 });
-      expect(await view.build.checkpoint()).toEqual(continued);
-      expect(await view.build.rows(generation).find(1)).toBe('hidden');
+      expect(await view.building()).toEqual(continued);
+      expect(await rowIn(view, 1, generation)).toBe('hidden');
     });
 
     test('of another store is dropped: it takes nothing more, and the next one begins empty', async () => {
       const { view, other } = await served();
       const dropped = await built(view, 4);
-      const next = await other.build.start('store-2', 4);
+      const next = await other.startBuild('store-2', 4);
       expect(next.generation).toBeGreaterThan(dropped);
       expect(next).toMatchObject({ storeId: 'store-2', position: 0 });
       expect(await view.apply([showing({ id: 3 })], { generation: dropped, position: 9 })).toBe('reset');
-      expect(await view.build.serve(dropped)).toBe(false);
-      expect(await view.build.rows(next.generation).find(3)).toBeUndefined();
+      expect(await view.serveBuild(dropped)).toBe(false);
+      expect(await rowIn(view, 3, next.generation)).toBeUndefined();
       expect(await ids(view)).toEqual([2, 1]);
     });
 
     test('an erasure counts for it too, whatever is applied later', async () => {
       const { view } = await served();
-      await view.build.start('store-1', 4);
+      await view.startBuild('store-1', 4);
       await view.erase(3);
       const generation = await built(view, 4);
-      expect(await view.build.rows(generation).find(3)).toBe('hidden');
-      expect(await view.build.serve(generation)).toBe(true);
+      expect(await rowIn(view, 3, generation)).toBe('hidden');
+      expect(await view.serveBuild(generation)).toBe(true);
       expect(await ids(view)).toEqual([]);
     });
 
     test('parks what does not fit, and lists it once it is served', async () => {
       const { view } = await served();
-      const { generation } = await view.build.start('store-1', 4);
+      const { generation } = await view.startBuild('store-1', 4);
       const odd = { position: 3, stream: 'transaction-9', type: 'Odd', revision: 0, parkReason: 'odd' };
       expect(await view.apply([odd], { generation, position: 4 })).toMatchObject([
         { position: 3, reason: 'odd' },
       ]);
       expect(await view.parked()).toEqual([]);
-      expect(await view.build.serve(generation)).toBe(true);
+      expect(await view.serveBuild(generation)).toBe(true);
       expect(await view.parked()).toMatchObject([{ position: 3, reason: 'odd' }]);
     });
 
@@ -154,12 +155,12 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
         for (let n = 1; n <= SWITCHES; n++) {
           const position = 4 + n;
           await view.apply([], { generation, position });
-          const build = await view.build.start('store-1', position);
+          const build = await view.startBuild('store-1', position);
           for (const id of [1, 2]) {
             const at = id === 1 ? 1 : position;
             await view.apply([showing({ id })], { generation: build.generation, position: at });
           }
-          expect(await view.build.serve(build.generation)).toBe(true);
+          expect(await view.serveBuild(build.generation)).toBe(true);
           generation = build.generation;
           await until(async () => pages.length > 2 * n, SWITCH_SEEN_MS);
         }
@@ -175,8 +176,8 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
       const { view } = await served();
       const generation = await built(view, 4);
       await view.reset('store-1', 4);
-      expect((await view.build.checkpoint())?.generation).toBe(generation);
-      expect(await view.build.serve(generation)).toBe(true);
+      expect((await view.building())?.generation).toBe(generation);
+      expect(await view.serveBuild(generation)).toBe(true);
       expect(await ids(view)).toEqual([3]);
     });
   });

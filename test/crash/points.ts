@@ -69,15 +69,8 @@ const ADAPTERS: readonly CrashSite[] = [
     method('apply', file, name, 'apply'),
     method('reset-view', file, name, 'reset'),
     method('erase-row', file, name, 'erase'),
-  ]),
-  ...(
-    [
-      ['src/engines/sqlite/view/view.ts', 'SqliteViewBuild'],
-      ['src/engines/mongodb/view/build.ts', 'MongoViewBuild'],
-    ] as const
-  ).flatMap(([file, name]) => [
-    method('start-build', file, name, 'start'),
-    method('switch-view', file, name, 'serve'),
+    method('start-build', file, name, 'startBuild'),
+    method('switch-view', file, name, 'serveBuild'),
   ]),
   made('save-directory', 'src/engines/sqlite/directory-rows.ts', 'openSqliteDirectoryRows', 'save'),
   made('save-directory', 'src/engines/mongodb/directory-rows.ts', 'openMongoDirectoryRows', 'save'),

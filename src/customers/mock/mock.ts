@@ -196,8 +196,8 @@ class MockControls implements Controls {
   }
 
   async #find(id: number): Promise<Pushed> {
-    const row = await this.#opened().view().find(id);
-    if (row === undefined || row === 'hidden') {
+    const row = (await this.#opened().view().find([id])).get(id)?.shown;
+    if (row === undefined || row === null) {
       throw new FuelError('REFUSED', `transaction: ${id} is not shown; pull to see which are`);
     }
     const { status, createdAtMs } = row;

@@ -56,10 +56,10 @@ export async function findTransaction(
   const stream = transactionStream(id);
   const [events, found, checkpoint] = await Promise.all([
     store.readStream(stream),
-    view.find(id),
+    view.find([id]),
     view.checkpoint(),
   ]);
-  const row: TransactionRow | undefined = found === 'hidden' ? undefined : found;
+  const row = found.get(id)?.shown ?? undefined;
   const nowMs = clock.now();
   const owed = await transactionDeliveries(id, events, parts);
   const attempted = await Promise.all(

@@ -32,12 +32,11 @@ export async function checkCorporates(
       if (!isUnavailable(error)) throw error;
       return wrong(`the view can not be read: ${(error as Error).message}`, 'fuel projection status');
     }
-    const rows = await Promise.all(ids.map((id) => view.find(id)));
-    for (const row of rows) {
-      if (typeof row !== 'object') continue;
+    for (const { shown } of (await view.find(ids)).values()) {
+      if (shown === null) continue;
       looked++;
-      if (account?.corporates.has(row.corporateId) !== true)
-        missing.add(`${row.corporateId} of account ${accountId}`);
+      if (account?.corporates.has(shown.corporateId) !== true)
+        missing.add(`${shown.corporateId} of account ${accountId}`);
     }
   }
   const scope = `looked at the newest ${looked} records of the ${accounts.length} accounts that were changed last`;

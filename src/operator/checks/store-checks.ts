@@ -154,7 +154,7 @@ export class StoreChecks {
     return await followerStatus({
       store,
       view: (await this.#find('view')) ?? {
-        ...{ checkpoint: nothing, parked: none, build: { checkpoint: nothing } },
+        ...{ checkpoint: nothing, parked: none, building: nothing },
         countParked: async () => 0,
       },
       subscriptions: (await this.#find('subscriptions')) ?? { status: nothing, parked: none },

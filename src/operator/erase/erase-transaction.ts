@@ -34,7 +34,7 @@ export async function eraseTransaction(id: number, options: ErasureOptions): Pro
   const { store, queue, view, files, clock } = options;
   const stream = transactionStream(id);
   const events = await store.readStream(stream);
-  const row = await view.find(id);
+  const row = (await view.find([id])).get(id)?.shown;
   if (!(await store.isErased(stream))) {
     if (events.length === 0) {
       throw new FuelError('REFUSED', `transaction ${id} was never recorded: there is nothing to erase`);
@@ -44,10 +44,9 @@ export async function eraseTransaction(id: number, options: ErasureOptions): Pro
   }
   await queue.erase(id, clock.now());
   await view.erase(id);
-  const shown = row === undefined || row === 'hidden' ? [] : [row.head];
   return removeErasedBytes({
     ...files,
-    texts: [...events.map(textOf), ...shown]
+    texts: [...events.map(textOf), row?.head ?? '']
       .filter((text) => text !== '')
       .map((text) => text.slice(0, SEARCHED_CHARACTERS)),
     withinMs: MAX_WAIT_MS,

@@ -46,7 +46,7 @@ async function repairRow(
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (await store.isErased(stream)) await view.erase(transactionId);
     else await view.replace(transactionId, (await store.readStream(stream)).map(projectEvent));
-    const row = (await view.findMany([transactionId])).get(transactionId);
+    const row = (await view.find([transactionId])).get(transactionId);
     const expected = foldRow((await store.readStream(stream)).map(projectEvent));
     if (differenceFromEvents(expected, row) === undefined) return true;
   }

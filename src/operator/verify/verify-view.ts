@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
+import { type RowState, VISIBLE_STATUSES } from '../../../projections/transactions.ts';
 import { transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../domain/values/date-time.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
 import type { Damage, EventStore, Position, RecordedEvent } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
-import type { StoredRow } from '../../pull/view/bulk-reads.ts';
 import type { DifferenceKind } from '../../pull/view/compare-rows.ts';
 import type { Place, TransactionsView } from '../../pull/view/transactions-view.ts';
 import { differenceFromEvents, foldRow } from './compare-row.ts';
@@ -73,7 +72,7 @@ export class ViewJudge implements Judge {
 
   async judge(block: readonly ProjectedEvent[]): Promise<void> {
     const { whole, partial } = this.#streamsOf(block);
-    const found = await this.#options.view.findMany([...whole.keys()]);
+    const found = await this.#options.view.find([...whole.keys()]);
     const doubtful = [...partial];
     for (const [id, changes] of whole) {
       if (differenceFromEvents(foldRow(changes), found.get(id)) !== undefined) doubtful.push(id);
@@ -158,7 +157,7 @@ export class ViewJudge implements Judge {
     const { store, view } = this.#options;
     for (let at = 0; at < ids.length; at += PART) {
       const part = ids.slice(at, at + PART);
-      const found = await view.findMany(part);
+      const found = await view.find(part);
       const streams = part.map(transactionStream);
       let index = 0;
       for await (const [, history] of readInParts(store, streams)) {
@@ -188,7 +187,7 @@ export class ViewJudge implements Judge {
 }
 
 /** The event that the row stands at, where it can't be read any more: then the row is what is left of it. */
-function unreadableOf(row: StoredRow | undefined, history: readonly RecordedEvent[]): Damage | undefined {
+function unreadableOf(row: RowState | undefined, history: readonly RecordedEvent[]): Damage | undefined {
   const event = history.find(({ revision }) => revision === row?.revision);
   const change = event && projectEvent(event);
   if (event === undefined || change === undefined || !('parkReason' in change)) return undefined;

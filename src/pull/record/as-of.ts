@@ -14,7 +14,11 @@ export interface AppliedEvent {
 /** A transaction's events in order, with what each did. */
 export function effectsOf(events: readonly RecordedEvent[]): AppliedEvent[] {
   const fold = new RowFold();
-  return events.map((event) => ({ event, effect: fold.apply(projectEvent(event)), row: fold.row }));
+  return events.map((event) => ({
+    event,
+    effect: fold.apply(projectEvent(event)),
+    row: fold.state?.shown ?? undefined,
+  }));
 }
 
 /** What customers saw at a time; `undefined` where it was not shown. */

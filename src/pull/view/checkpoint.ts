@@ -1,3 +1,5 @@
+import { RENDERING_VERSION } from '../../../projections/transactions.ts';
+import { FuelError } from '../../base/errors.ts';
 import type { Position } from '../../event-store/event-store.ts';
 
 /** An event that could not be applied, kept with the reason until an operator retries it. */
@@ -29,6 +31,30 @@ export interface BuildCheckpoint extends Checkpoint {
   readonly since: { readonly atMs: number; readonly position: Position; readonly events: number };
 }
 
+/** Where an empty view begins. */
+export function firstCheckpoint(
+  place: Pick<Checkpoint, 'storeId' | 'servesFrom' | 'generation'>,
+): Checkpoint {
+  return { ...place, position: 0, rendering: RENDERING_VERSION };
+}
+
 export function isComplete({ position, servesFrom }: Checkpoint): boolean {
   return position >= servesFrom;
+}
+
+/** Throws `STORE_UNAVAILABLE` unless the view is complete enough to be served. */
+export function assertServable(checkpoint: Checkpoint | undefined): asserts checkpoint is Checkpoint {
+  if (checkpoint === undefined || !isComplete(checkpoint)) {
+    throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is being built');
+  }
+}
+
+/** Whether a build of this store can be continued: its rows would be the same again. */
+export function canContinue(build: Checkpoint | undefined, storeId: string): boolean {
+  return build?.storeId === storeId && build.rendering === RENDERING_VERSION;
+}
+
+/** Of a generation that is neither served nor being built. */
+export function notInUse(): FuelError {
+  return new FuelError('REFUSED', 'another view is served, or being built, by now');
 }

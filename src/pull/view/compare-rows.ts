@@ -5,11 +5,11 @@ export type DifferenceKind = 'missing' | 'surplus' | 'differing';
 
 /** How what a view shows of a transaction differs from what it should; `undefined` where it does not. */
 export function differenceOf(
-  expected: TransactionRow | undefined,
-  shown: TransactionRow | undefined,
+  expected: TransactionRow | null | undefined,
+  shown: TransactionRow | null | undefined,
 ): DifferenceKind | undefined {
-  if (expected === undefined) return shown === undefined ? undefined : 'surplus';
-  if (shown === undefined) return 'missing';
+  if (!expected) return shown ? 'surplus' : undefined;
+  if (!shown) return 'missing';
   return isSame(expected, shown) ? undefined : 'differing';
 }
 

@@ -1,9 +1,12 @@
-import type { RenderedRecord, TransactionRow, VisibleStatus } from '../../../projections/transactions.ts';
+import type {
+  RenderedRecord,
+  RowState,
+  TransactionRow,
+  VisibleStatus,
+} from '../../../projections/transactions.ts';
 import type { Position } from '../../event-store/event-store.ts';
 import type { ViewChange } from '../record/project-event.ts';
-import type { BulkReads } from './bulk-reads.ts';
-import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
-import type { ViewBuild } from './view-build.ts';
+import type { BuildCheckpoint, Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 
 /** The place of a record in the list: newest first by `createdAtMs`, then by `id`. */
 export interface Place {
@@ -45,37 +48,60 @@ export interface ParkedPage {
 }
 
 /**
- * The visible transactions, rendered, and a tombstone for each one that was voided, cancelled or erased. `build` is
- * another view beside it, which is put in its place.
+ * Reads the visible transactions, rendered, and a tombstone for each one that was voided, cancelled or erased. With a
+ * `generation` a read is of that one, served or being built; all reads but `page` also work before the view is complete.
  *
  * - `page` reads one consistent snapshot of one account, and at most `limit` + 1 index entries for each
  *   corporate and status asked for. Rejects with `STORE_UNAVAILABLE` while the view is not complete enough to
  *   serve (see `Checkpoint.servesFrom`).
+ * - `find` leaves out those that the view does not know.
+ * - `rowsAfter` reads visible rows with an id above `afterId`, in ascending order of ids, at most `limit`: the last ones
+ *   are those of a shorter answer. `idsAfter` reads the ids of the same rows.
+ * - `parked` lists parked events by their position: the first ones, or those after a position. `countParked` counts what
+ *   it lists without loading it: metrics read it often.
+ * - `checkpoint` is `undefined` before the first `reset`; `building` where no view is being built, by whichever process.
+ */
+export interface ViewReads {
+  page(query: PageQuery): Promise<ViewPage>;
+  find(transactionIds: readonly number[], generation?: number): Promise<ReadonlyMap<number, RowState>>;
+  rowsAfter(afterId: number, limit: number, generation?: number): Promise<TransactionRow[]>;
+  idsAfter(afterId: number, limit: number): Promise<number[]>;
+  parked(page?: ParkedPage): Promise<ParkedTransactionEvent[]>;
+  countParked(): Promise<number>;
+  checkpoint(): Promise<Checkpoint | undefined>;
+  building(): Promise<BuildCheckpoint | undefined>;
+}
+
+/**
+ * Changes the view. At most one more is built beside the served one: `apply` fills either, by its number.
+ *
  * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. Each
  *   transaction changes atomically, and the checkpoint moves after all of them, never back. Returns what was parked;
  *   changes nothing and returns `reset` where the generation is neither served nor being built.
- * - `reset` puts an empty view in its place: it is at position 0 then, with the next generation.
- * - `replace` replaces what the view has of a transaction with what its events make.
- * - `parked` lists parked events by their position: the first ones, or those after a position.
- * - `countParked` counts what `parked` lists without loading it: metrics read it often.
- * - `checkpoint` is `undefined` before the first `reset`.
- * - `erase` counts for a view that is being built too.
+ * - `retry` applies parked events again; those that still do not fit are parked again, with the new reason.
+ * - `replace` replaces what the served view has of a transaction with what its events make.
+ * - `erase` leaves the tombstone of a transaction that nothing follows, in a view that is being built too.
+ * - `reset` puts an empty view in place of the served one: it is at position 0 then, with the next generation.
+ * - `startBuild` continues what is being built where it is of the same store and rendering. Otherwise it is dropped, and
+ *   another one begins at position 0, complete at `servesFrom`.
+ * - `serveBuild` puts it in the place of the served one, which is removed: all processes see it within a second, and each
+ *   page is of one of the two. True for one that is served already. False, and nothing changes, for one that was dropped,
+ *   is not complete, or is behind the served one.
  */
-export interface TransactionsView extends BulkReads {
-  readonly build: ViewBuild;
-  page(query: PageQuery): Promise<ViewPage>;
-  find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined>;
-  checkpoint(): Promise<Checkpoint | undefined>;
-  reset(storeId: string, servesFrom: Position): Promise<Checkpoint>;
+export interface ViewWriter {
   apply(
     changes: readonly ViewChange[],
     to: { readonly generation: number; readonly position: Position },
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'>;
-  parked(page?: ParkedPage): Promise<ParkedTransactionEvent[]>;
-  countParked(): Promise<number>;
-  /** Applies parked events again; those that still do not fit are parked again, with the new reason. */
   retry(changes: readonly ViewChange[]): Promise<void>;
-  erase(transactionId: number): Promise<void>;
   replace(transactionId: number, changes: readonly ViewChange[]): Promise<void>;
+  erase(transactionId: number): Promise<void>;
+  reset(storeId: string, servesFrom: Position): Promise<Checkpoint>;
+  startBuild(storeId: string, servesFrom: Position): Promise<BuildCheckpoint>;
+  serveBuild(generation: number): Promise<boolean>;
+}
+
+/** After `close` every call rejects with `STORE_CLOSED`. */
+export interface TransactionsView extends ViewReads, ViewWriter {
   close(): Promise<void>;
 }

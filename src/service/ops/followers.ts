@@ -10,8 +10,7 @@ import { type BuildProgress, buildProgress } from '../../pull/view/build/progres
 import { isBuilding } from '../../pull/view/build/rebuild.ts';
 import { countParkedByView } from '../../pull/view/operate.ts';
 import { PROJECTOR_LEASE, VIEW_NAME } from '../../pull/view/projector.ts';
-import type { TransactionsView } from '../../pull/view/transactions-view.ts';
-import type { ViewBuild } from '../../pull/view/view-build.ts';
+import type { ViewReads } from '../../pull/view/transactions-view.ts';
 import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
 import { NOTICES_GROUP } from '../../push/notices/notifier.ts';
 
@@ -46,9 +45,7 @@ export interface FollowerStatus {
 
 export interface FollowerParts {
   readonly store: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>;
-  readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked' | 'parked'> & {
-    readonly build: Pick<ViewBuild, 'checkpoint'>;
-  };
+  readonly view: Pick<ViewReads, 'checkpoint' | 'building' | 'countParked' | 'parked'>;
   readonly subscriptions: Pick<PersistentSubscriptions, 'status' | 'parked'>;
   readonly coordination: Pick<Coordination, 'holder' | 'live'>;
   readonly clock: Clock;
@@ -93,7 +90,7 @@ export async function projectionStatus(
   lagOf = lagAfter,
 ): Promise<FollowerStatus> {
   const position = (await view.checkpoint())?.position ?? 0;
-  const build = await view.build.checkpoint();
+  const build = await view.building();
   const progress = build && buildProgress(build, clock.now());
   const isLed = await isBuilding(coordination, clock);
   return {

@@ -12,6 +12,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 import { interposed, Steps } from '../../support/interposed.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { sampleRow, showing } from '../../support/transactions/records.ts';
+import { rowIn } from '../../support/transactions/row-in.ts';
 
 const ALL = ['append', 'erase', 'erase', 'erase'];
 
@@ -46,7 +47,7 @@ async function stores() {
     erased: await store.isErased('transaction-1'),
     delivery: (await queue.find(newDelivery(1).id))?.record.head,
     state: (await queue.find(newDelivery(1).id))?.state,
-    row: await view.find(1),
+    row: await rowIn(view, 1),
   });
   return { folder, store, queue, erase, records, left };
 }

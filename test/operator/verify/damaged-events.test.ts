@@ -8,6 +8,7 @@ import { listed } from '../../support/deliveries/listed.ts';
 import { flipData, flipPage } from '../../support/event-store/flip-bytes.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { confirmed, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
+import { rowIn } from '../../support/transactions/row-in.ts';
 
 const COUNT = 60;
 const RESTORE = 'restore events.db from a backup';
@@ -87,7 +88,7 @@ describe('an event whose bytes are damaged', () => {
     flipData(events, '{"transaction_id":30,');
     const { code, stderr } = await fuel('verify', 'view', '--repair');
     expect([code, stderr]).toEqual([1, expect.stringContaining('view: repaired 1 of 1')]);
-    expect(await withEngines((engines) => engines.view().find(31))).toMatchObject({ id: 31 });
+    expect(await withEngines((engines) => rowIn(engines.view(), 31))).toMatchObject({ id: 31 });
   });
 
   test('is not redelivered, and no view is built without it', async () => {
@@ -98,6 +99,6 @@ describe('an event whose bytes are damaged', () => {
     expect([redelivered.code, redelivered.stderr]).toEqual([1, expect.stringContaining('can not be read')]);
     const rebuilt = await fuel('projection', 'rebuild', 'transactions', '--accept');
     expect([rebuilt.code, rebuilt.stderr]).toEqual([1, expect.stringContaining(RESTORE)]);
-    expect(await withEngines((engines) => engines.view().find(30))).toMatchObject({ id: 30 });
+    expect(await withEngines((engines) => rowIn(engines.view(), 30))).toMatchObject({ id: 30 });
   });
 });

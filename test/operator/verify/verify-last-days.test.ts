@@ -15,6 +15,7 @@ import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 import { showing } from '../../support/transactions/records.ts';
+import { rowIn } from '../../support/transactions/row-in.ts';
 
 /** Transactions 1 and 2, recorded three days ago, 3 and 4 yesterday; 2 was voided today. Nothing was projected yet. */
 async function start() {
@@ -61,8 +62,8 @@ test('the last two days are repaired, older days are left alone, and an operator
   await view.replace(2, [projectEvent((await store.readStream('transaction-2'))[0] as never)]); // its void was lost
   await view.replace(99, [showing({ id: 99, createdAtMs: Date.parse('2026-09-06T00:00:00Z') })]);
   expect(await verify()).toEqual({ view: 3, deliveries: 2, damage: [] });
-  expect(await view.find(1)).toBeUndefined();
-  expect([await view.find(2), await view.find(3), await view.find(99)]).toEqual([
+  expect(await rowIn(view, 1)).toBeUndefined();
+  expect([await rowIn(view, 2), await rowIn(view, 3), await rowIn(view, 99)]).toEqual([
     'hidden',
     expect.objectContaining({ id: 3 }),
     undefined,
@@ -99,7 +100,7 @@ test('a transaction that a clock ahead of the store’s has dated into the two d
   await project(); // the view is as far, and does not show it
   clock.advance(2 * DAY_MS + 20 * 60_000);
   await verify();
-  expect(await view.find(5)).toMatchObject({ id: 5 });
+  expect(await rowIn(view, 5)).toMatchObject({ id: 5 });
 });
 
 test('what is surplus is not called repaired, and where nothing was repaired no event says so', async () => {
@@ -132,7 +133,7 @@ test('nothing that depends on a damaged event is repaired, and the damage is tol
   });
   expect(await verify({ store: damaged, signal })).toEqual({ view: 1, deliveries: 1, damage });
   expect(looked).toEqual([signal]);
-  expect([await view.find(3), await view.find(4)]).toMatchObject([undefined, { id: 4 }]);
+  expect([await rowIn(view, 3), await rowIn(view, 4)]).toMatchObject([undefined, { id: 4 }]);
   expect((await listed(queue)).map(({ transactionId }) => transactionId)).toEqual([4]);
   expect(lines).toMatchObject([
     expect.stringMatching(/^error damaged: event 0 of transaction-3 .*restore events.db from a backup/),
@@ -163,7 +164,7 @@ test('where the days begin is found step by step, can be interrupted, and is no 
   expect(steps).toBe(2);
   stopAt = Infinity;
   await verify({ store: small });
-  expect(await view.find(3)).toMatchObject({ id: 3 });
+  expect(await rowIn(view, 3)).toMatchObject({ id: 3 });
 });
 
 test('it stops when it is told to', async () => {

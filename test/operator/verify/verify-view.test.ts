@@ -10,6 +10,7 @@ import { storeWith } from '../../support/event-store/store-with.ts';
 import { confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';
 import { beforeCall } from '../../support/transactions/projector.ts';
 import { hiding, showing } from '../../support/transactions/records.ts';
+import { rowIn } from '../../support/transactions/row-in.ts';
 
 /** Transactions 1 (confirmed), 2 (external) and 3 (voided) in the store, and a view that shows them rightly. */
 async function start() {
@@ -83,7 +84,7 @@ describe('verifying the view', () => {
     const { differences } = await verify();
     expect(differences).toEqual([{ transactionId: 1, kind: 'surplus' }]);
     expect(await repairView(differences, repairing)).toEqual([]);
-    expect(await view.find(1)).toBe('hidden');
+    expect(await rowIn(view, 1)).toBe('hidden');
   });
 
   test('expects nothing of an event that can only be parked', async () => {
@@ -165,7 +166,7 @@ describe('verifying the view', () => {
     });
     const wrong = [{ transactionId: 1, kind: 'differing' }] as const;
     expect(await repairView(wrong, { ...repairing, store: followed })).toEqual([]);
-    expect(await view.find(1)).toBe('hidden');
+    expect(await rowIn(view, 1)).toBe('hidden');
   });
 
   test('includes both ends of a range, and reports rows without events whatever the range', async () => {
@@ -206,7 +207,7 @@ describe('verifying the view', () => {
     const { view, verify, repairing } = await start();
     await view.replace(1, []);
     const { differences } = await verify();
-    const stuck = beforeCall(view, 'findMany', () => void view.replace(1, []));
+    const stuck = beforeCall(view, 'find', () => void view.replace(1, []));
     expect(await repairView(differences, { ...repairing, view: stuck })).toEqual(differences);
     expect(await repairView(differences, repairing)).toEqual([]);
   });

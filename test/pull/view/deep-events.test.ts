@@ -16,6 +16,7 @@ import { eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-und
 import { nested, nestedText } from '../../support/transactions/deep-values.ts';
 import { confirmed, type EventLine, voided } from '../../support/transactions/e2e-samples.ts';
 import { type Projection, projectionOf } from '../../support/transactions/projector.ts';
+import { rowIn } from '../../support/transactions/row-in.ts';
 import { until } from '../../support/waiting.ts';
 
 const METADATA = { schema_version: 1 } as never;
@@ -88,7 +89,7 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
   test('is parked by the projector, and the others are shown', async () => {
     const { store, view, start } = await opening();
     start({ store });
-    await until(async () => (await view.find(4)) !== undefined, 10_000);
+    await until(async () => (await rowIn(view, 4)) !== undefined, 10_000);
     const parked = (await view.parked()).map(({ stream, reason }) => [stream, reason]);
     expect(parked.sort()).toEqual([
       ['transaction-2', TOO_DEEP],
@@ -96,7 +97,7 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
       // Its length is judged first.
       ...(isEmbedded ? [['transaction-6', 'metadata has 400019 bytes, more than 65536']] : []),
     ]);
-    for (const id of [1, 3, 4]) expect(await view.find(id)).toMatchObject({ id });
+    for (const id of [1, 3, 4]) expect(await rowIn(view, id)).toMatchObject({ id });
     expect(await verifyView({ store, view, settleMs: 0 })).toMatchObject({
       differences: [],
     });

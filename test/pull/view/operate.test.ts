@@ -6,6 +6,7 @@ import type { TransactionsView } from '../../../src/pull/view/transactions-view.
 import { interposed } from '../../support/interposed.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 import { beforeCall, openProjection } from '../../support/transactions/projector.ts';
+import { rowIn } from '../../support/transactions/row-in.ts';
 
 /** An empty view of the store, with what was parked of it. */
 async function started() {
@@ -53,10 +54,10 @@ describe('retrying what is parked', () => {
     expect(beside).toEqual({ retried: 0, still_parked: 0 });
     const first = await retryParked(store, view, { ...options, only: two });
     expect(first).toEqual({ retried: 1, still_parked: 0 });
-    expect([await view.find(1), typeof (await view.find(2))]).toEqual([undefined, 'object']);
+    expect([await rowIn(view, 1), typeof (await rowIn(view, 2))]).toEqual([undefined, 'object']);
     const rest = await retryParked(store, view, { ...options, only: undefined });
     expect(rest).toEqual({ retried: 2, still_parked: 1 });
-    expect(await view.find(1)).toMatchObject({ id: 1 });
+    expect(await rowIn(view, 1)).toMatchObject({ id: 1 });
     expect(await view.parked()).toMatchObject([{ position: guessed, type: 'TransactionGuessed' }]);
     const recorded = (await store.readStream(OPERATIONS_STREAM)).slice(1);
     expect(recorded).toMatchObject([

@@ -5,6 +5,7 @@ import type { ViewChange } from '../../../src/pull/record/project-event.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 import { openProjection } from '../../support/transactions/projector.ts';
+import { rowIn } from '../../support/transactions/row-in.ts';
 
 const isOf = (id: number) => (change: ViewChange) =>
   change.stream === `transaction-${id}` && !('parkReason' in change);
@@ -21,7 +22,7 @@ test('a record that the view can not store is parked with the reason; the others
   for (const id of [1, 2, 4, 5]) await shows(id);
   await append('transaction-6', confirmed(6));
   await shows(6);
-  expect(await view.find(3)).toBeUndefined();
+  expect(await rowIn(view, 3)).toBeUndefined();
   expect(await view.parked()).toMatchObject([
     { stream: 'transaction-3', revision: 0, type: 'TransactionConfirmed', reason: 'the row is too large' },
   ]);

@@ -5,6 +5,7 @@ import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { PROJECTOR_LEASE, prepareView } from '../../../src/pull/view/projector.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 import { beforeCall, openProjection, WAIT_MS } from '../../support/transactions/projector.ts';
+import { rowIn } from '../../support/transactions/row-in.ts';
 import { until } from '../../support/waiting.ts';
 
 const LEASE_MS = 3_000;
@@ -21,13 +22,13 @@ describe('a projector', () => {
     const head = await store.head();
     const { stop } = start();
     await shows(1);
-    expect(await view.find(2)).toBe('hidden');
+    expect(await rowIn(view, 2)).toBe('hidden');
     expect(await view.checkpoint()).toMatchObject({ servesFrom: head });
     await append('transaction-3', confirmed(3));
     await shows(3);
     await stop();
     await append('transaction-4', confirmed(4));
-    expect(await view.find(4)).toBeUndefined();
+    expect(await rowIn(view, 4)).toBeUndefined();
   });
 
   test('continues from the checkpoint of a view that is there', async () => {
@@ -38,7 +39,7 @@ describe('a projector', () => {
     await append('transaction-2', confirmed(2));
     start();
     await shows(2);
-    expect(await view.find(1)).toBeUndefined();
+    expect(await rowIn(view, 1)).toBeUndefined();
     expect(await view.checkpoint()).toMatchObject({ generation });
   });
 
@@ -61,7 +62,7 @@ describe('a projector', () => {
     const { said } = start();
     await shows(1);
     await view.reset(await storeIdentity(store, clock), 0);
-    expect(await view.find(1)).toBeUndefined();
+    expect(await rowIn(view, 1)).toBeUndefined();
     await append('transaction-2', confirmed(2));
     await shows(1);
     await shows(2);
@@ -175,7 +176,7 @@ describe('of several projectors', () => {
     expect(await coordination.acquire(PROJECTOR_LEASE, 'other', 60_000)).toBe(true);
     await until(async () => one.said('lost its lease'), WAIT_MS);
     await append('transaction-2', confirmed(2));
-    expect(await view.find(2)).toBeUndefined();
+    expect(await rowIn(view, 2)).toBeUndefined();
     await coordination.release(PROJECTOR_LEASE, 'other');
     await shows(2);
     expect(one.said('is active', 2)).toBe(true);

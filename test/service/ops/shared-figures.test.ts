@@ -150,7 +150,7 @@ describe('the figures that are the same in every process', () => {
         checkpoint: () => away(undefined),
         countParked: () => away(2_000),
         ...none,
-        build: { checkpoint: async () => undefined },
+        building: async () => undefined,
       },
       queue: {
         backlog: () => away({ pending: 1, held: 1, failingLanes: 1, nextDueAtMs: undefined }),
@@ -179,8 +179,7 @@ describe('the figures that are the same in every process', () => {
       void shared.read({ ...parts, ...away }, signal);
       return until(async () => (await registry.metrics()).includes(line), 5_000);
     };
-    const view = { ...none, checkpoint: () => never, countParked: () => never };
-    const away = { ...view, build: { checkpoint: () => never } };
+    const away = { ...none, checkpoint: () => never, countParked: () => never, building: () => never };
     const subscriptions = { ...none, status: () => never };
     await shown({ view: away, subscriptions }, 'fuel_deliveries_pending 0');
     const queue = { backlog: () => never, nextDueAtMs: () => never };

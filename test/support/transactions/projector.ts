@@ -8,6 +8,7 @@ import { PROJECTOR_LEASE, type ProjectorOptions, runProjector } from '../../../s
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { openPushStores, type PushStores } from '../deliveries/push-stores.ts';
 import { until } from '../waiting.ts';
+import { rowIn } from './row-in.ts';
 
 export const WAIT_MS = 10_000;
 
@@ -60,7 +61,7 @@ export function projectionOf<Store extends EventStore>(stores: PushStores<Store>
   const holder = async (): Promise<string | undefined> =>
     (await coordination.holder(PROJECTOR_LEASE))?.holder;
   const shows = (id: number): Promise<void> =>
-    until(async () => typeof (await view.find(id)) === 'object', WAIT_MS);
+    until(async () => typeof (await rowIn(view, id)) === 'object', WAIT_MS);
   return { ...stores, stored, view, coordination, start, holder, shows };
 }
 

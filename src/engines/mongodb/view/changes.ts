@@ -1,15 +1,15 @@
 import { type AnyBulkWriteOperation, MongoBulkWriteError, MongoServerError } from 'mongodb';
-import {
-  idOfChange,
-  NO_ACCOUNT,
-  stateAfter,
-  type TransactionChange,
-  transition,
-} from '../../../../projections/transactions.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
-import { ERASED_REVISION } from '../../../event-store/event-store.ts';
 import type { ViewChange } from '../../../pull/record/project-event.ts';
 import type { ParkedTransactionEvent } from '../../../pull/view/checkpoint.ts';
+import {
+  erasure,
+  foldHistory,
+  freshState,
+  groupChanges,
+  type Histories,
+  type KnownChange,
+} from '../../../pull/view/fold-changes.ts';
 import { DUPLICATE_KEY } from '../driver/prepared-collections.ts';
 import { documentOf, stateOf, type TransactionDocument } from './documents.ts';
 import type { Generation } from './generations.ts';
@@ -18,16 +18,12 @@ import type { Generation } from './generations.ts';
 const MAX_ROUNDS = 100;
 const UNKNOWN_ERROR = 8;
 
-type KnownChange = Extract<ViewChange, { readonly change: TransactionChange }>;
-/** By transaction, in the order of the batch. */
-type Histories = Map<number, KnownChange[]>;
-
 /** What the changes of one transaction make of `before`. */
-interface FoldResult {
+interface Outcome {
   readonly before: TransactionDocument | undefined;
   /** `undefined` where nothing changes. */
   readonly document: TransactionDocument | undefined;
-  readonly illegal: readonly { readonly change: KnownChange; readonly reason: string }[];
+  readonly parked: readonly ParkedTransactionEvent[];
 }
 
 /**
@@ -41,15 +37,14 @@ export async function applyChanges(
   changes: readonly ViewChange[],
   atMs: number,
 ): Promise<ParkedTransactionEvent[]> {
-  const unreadable = unreadableOf(changes, atMs);
+  const { histories, unreadable } = groupChanges(changes, atMs);
   await park(generation, unreadable);
   const parked = new Map(unreadable.map((event) => [event.position, event]));
-  const histories = byTransaction(changes);
-  let open = await insertFresh(generation, histories);
+  let open = await insertFresh(generation, histories, atMs);
   for (let round = 0; open.size > 0; round++) {
     if (round === MAX_ROUNDS) throw new Error(`rows of the view change without end: ${[...open.keys()]}`);
-    const outcomes = await decide(generation, open);
-    const illegal = outcomes.flatMap((outcome) => illegalOf(outcome, atMs));
+    const outcomes = await decide(generation, open, atMs);
+    const illegal = outcomes.flatMap((outcome) => outcome.parked);
     await park(generation, illegal);
     for (const event of illegal) parked.set(event.position, event);
     const lost = await write(generation, outcomes);
@@ -63,10 +58,8 @@ export async function eraseRow(
   generation: Generation,
   { transactionId, atMs }: { readonly transactionId: number; readonly atMs: number },
 ): Promise<void> {
-  const stream = transactionStream(transactionId);
-  const change = { kind: 'erase', revision: ERASED_REVISION, id: transactionId } as const;
-  await applyChanges(generation, [{ position: 0, stream, type: 'erase', change }], atMs);
-  await generation.parked.deleteMany({ stream });
+  await applyChanges(generation, [erasure(transactionId)], atMs);
+  await generation.parked.deleteMany({ stream: transactionStream(transactionId) });
 }
 
 /** Replaces the row, whatever it is, and the transaction's parked events with what the changes make from nothing. */
@@ -78,9 +71,9 @@ export async function replaceRow(
     atMs,
   }: { readonly transactionId: number; readonly changes: readonly ViewChange[]; readonly atMs: number },
 ): Promise<void> {
-  const history = byTransaction(changes).get(transactionId) ?? [];
-  const outcome = fold(undefined, history);
-  const parked = [...unreadableOf(changes, atMs), ...illegalOf(outcome, atMs)];
+  const { histories, unreadable } = groupChanges(changes, atMs);
+  const outcome = outcomeOf(transactionId, undefined, { history: histories.get(transactionId) ?? [], atMs });
+  const parked = [...unreadable, ...outcome.parked];
   const kept = parked.map(({ position }) => position);
   await park(generation, parked);
   await generation.parked.deleteMany({ stream: transactionStream(transactionId), _id: { $nin: kept } });
@@ -110,37 +103,13 @@ async function replaceOnce(
   return (await rows.replaceOne(asRead(present), document)).matchedCount === 1;
 }
 
-/** What the changes of one transaction, in their order, make of a row. */
-function fold(before: TransactionDocument | undefined, history: readonly KnownChange[]): FoldResult {
-  let state = before === undefined ? undefined : stateOf(before);
-  let document: TransactionDocument | undefined;
-  const illegal: { change: KnownChange; reason: string }[] = [];
-  for (const change of history) {
-    const verdict = transition(state, change.change);
-    if (verdict === 'stale') continue;
-    if (verdict === 'apply') {
-      state = stateAfter(change.change);
-      document = documentAfter(change.change, document ?? before);
-    } else illegal.push({ change, reason: verdict.illegal });
-  }
-  return { before, document, illegal };
-}
-
-function byTransaction(changes: readonly ViewChange[]): Histories {
-  const known = changes.filter((change) => 'change' in change);
-  return Map.groupBy(known, ({ change }) => idOfChange(change));
-}
-
-/** The events that could not be read. */
-function unreadableOf(changes: readonly ViewChange[], atMs: number): ParkedTransactionEvent[] {
-  return changes.flatMap((change) =>
-    'parkReason' in change ? [parkedEvent(change, change.parkReason, atMs)] : [],
-  );
-}
-
-/** The events that can't follow those before them. */
-function illegalOf({ illegal }: FoldResult, atMs: number): ParkedTransactionEvent[] {
-  return illegal.map(({ change, reason }) => parkedEvent(change, reason, atMs));
+function outcomeOf(
+  id: number,
+  before: TransactionDocument | undefined,
+  { history, atMs }: { readonly history: readonly KnownChange[]; readonly atMs: number },
+): Outcome {
+  const { state, parked } = foldHistory(before && stateOf(before), history, atMs);
+  return { before, document: state && documentOf(id, state, before), parked };
 }
 
 async function park({ parked }: Generation, events: readonly ParkedTransactionEvent[]): Promise<void> {
@@ -167,14 +136,13 @@ function asRead({ _id, account_id, revision }: TransactionDocument) {
  * Inserts what begins with a record without reading first: in an empty view that is everything. Returns the rest, where
  * a row exists or something may have to be parked.
  */
-async function insertFresh(generation: Generation, histories: Histories): Promise<Histories> {
+async function insertFresh(generation: Generation, histories: Histories, atMs: number): Promise<Histories> {
   const left: Histories = new Map();
   const fresh: { history: KnownChange[]; document: TransactionDocument }[] = [];
   for (const [id, history] of histories) {
-    const { document, illegal } = fold(undefined, history);
-    const isFresh = history[0]?.change.kind === 'show' && illegal.length === 0;
-    if (isFresh && document !== undefined) fresh.push({ history, document });
-    else left.set(id, history);
+    const state = freshState(history, foldHistory(undefined, history, atMs));
+    if (state === undefined) left.set(id, history);
+    else fresh.push({ history, document: documentOf(id, state) });
   }
   if (fresh.length === 0) return left;
   const inserts = fresh.map(({ document }) => ({ insertOne: { document } }));
@@ -186,14 +154,14 @@ async function insertFresh(generation: Generation, histories: Histories): Promis
   return left;
 }
 
-async function decide({ rows }: Generation, open: Histories): Promise<FoldResult[]> {
+async function decide({ rows }: Generation, open: Histories, atMs: number): Promise<Outcome[]> {
   const found = await rows.find({ _id: { $in: [...open.keys()] } }).toArray();
   const present = new Map(found.map((document) => [document._id, document]));
-  return [...open].map(([id, history]) => fold(present.get(id), history));
+  return [...open].map(([id, history]) => outcomeOf(id, present.get(id), { history, atMs }));
 }
 
 /** Returns the transactions whose rows another writer has changed meanwhile. */
-async function write(generation: Generation, outcomes: readonly FoldResult[]): Promise<Set<number>> {
+async function write(generation: Generation, outcomes: readonly Outcome[]): Promise<Set<number>> {
   const wanted = outcomes.flatMap(({ before, document }) =>
     document === undefined ? [] : { before, document },
   );
@@ -239,20 +207,4 @@ export async function writeUnordered(
     if (failures.length === 0) throw error;
     return { matched: error.matchedCount, duplicates: failures.map(({ index }) => index) };
   }
-}
-
-function documentAfter(
-  change: TransactionChange,
-  before: TransactionDocument | undefined,
-): TransactionDocument {
-  if (change.kind === 'show') return documentOf(change.row, change.revision);
-  const { id: _id, revision } = change;
-  if (change.kind === 'hide') return { _id, account_id: change.accountId, revision };
-  return { _id, account_id: before?.account_id ?? NO_ACCOUNT, revision: ERASED_REVISION };
-}
-
-function parkedEvent(change: ViewChange, reason: string, parkedAtMs: number): ParkedTransactionEvent {
-  const { position, stream, type } = change;
-  const revision = 'parkReason' in change ? change.revision : change.change.revision;
-  return { position, stream, revision, type, reason, parkedAtMs };
 }

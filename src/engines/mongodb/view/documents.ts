@@ -1,4 +1,4 @@
-import type { RenderedRecord, RowState, TransactionRow } from '../../../../projections/transactions.ts';
+import { NO_ACCOUNT, type RowState, type TransactionRow } from '../../../../projections/transactions.ts';
 import { statusCode, statusOf } from '../../../pull/view/status-codes.ts';
 
 /** A `Place` in one field, so that an index orders by both and a page after a cursor is one range. */
@@ -40,56 +40,52 @@ export interface ParkedDocument {
   readonly parked_at: Date;
 }
 
-export function documentOf(row: TransactionRow, revision: number): TransactionDocument {
+/** What a row becomes: `before` is the document that it replaces. */
+export function documentOf(
+  id: number,
+  { accountId, revision, shown }: RowState,
+  before?: TransactionDocument,
+): TransactionDocument {
+  const account_id = accountId === NO_ACCOUNT ? (before?.account_id ?? NO_ACCOUNT) : accountId;
+  if (shown === null) return { _id: id, account_id, revision };
   return {
-    _id: row.id,
-    account_id: row.accountId,
+    _id: id,
+    account_id,
     revision,
-    status: statusCode(row.status),
-    place: { created_at: new Date(row.createdAtMs), id: row.id },
-    corporate_id: row.corporateId,
-    corporate_group_id: row.corporateGroupId ?? undefined,
-    head: row.head,
-    mobile_number: row.mobileNumber ?? undefined,
-    fees: row.fees,
-    pump: row.pump ?? undefined,
-    odometer: row.odometer ?? undefined,
+    status: statusCode(shown.status),
+    place: { created_at: new Date(shown.createdAtMs), id },
+    corporate_id: shown.corporateId,
+    corporate_group_id: shown.corporateGroupId ?? undefined,
+    head: shown.head,
+    mobile_number: shown.mobileNumber ?? undefined,
+    fees: shown.fees,
+    pump: shown.pump ?? undefined,
+    odometer: shown.odometer ?? undefined,
   };
 }
 
-/** The row that the document shows; `undefined` for a tombstone. */
-export function rowOf(document: TransactionDocument): TransactionRow | undefined {
-  const { status, place, corporate_id: corporateId, head, fees } = document;
+export function stateOf({
+  _id: id,
+  account_id: accountId,
+  revision,
+  ...fields
+}: TransactionDocument): RowState {
+  const { status, place, corporate_id: corporateId, head, fees } = fields;
   if (place === undefined || corporateId === undefined || head === undefined || fees === undefined) {
-    return undefined;
+    return { revision, accountId, shown: null };
   }
-  return {
-    id: document._id,
-    accountId: document.account_id,
-    status: statusOf(status, document._id),
+  const shown: TransactionRow = {
+    id,
+    accountId,
+    status: statusOf(status, id),
     createdAtMs: place.created_at.getTime(),
     corporateId,
-    corporateGroupId: document.corporate_group_id ?? null,
-    ...recordOf({ ...document, head, fees }),
+    corporateGroupId: fields.corporate_group_id ?? null,
+    head,
+    mobileNumber: fields.mobile_number ?? null,
+    fees,
+    pump: fields.pump ?? null,
+    odometer: fields.odometer ?? null,
   };
-}
-
-export function stateOf(document: TransactionDocument): RowState {
-  return {
-    revision: document.revision,
-    accountId: document.account_id,
-    shown: rowOf(document) ?? null,
-  };
-}
-
-function recordOf(
-  document: Pick<VisibleFields, 'head' | 'mobile_number' | 'fees' | 'pump' | 'odometer'>,
-): RenderedRecord {
-  return {
-    head: document.head,
-    mobileNumber: document.mobile_number ?? null,
-    fees: document.fees,
-    pump: document.pump ?? null,
-    odometer: document.odometer ?? null,
-  };
+  return { revision, accountId, shown };
 }

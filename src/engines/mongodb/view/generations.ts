@@ -1,6 +1,11 @@
 import type { Collection, Db, IndexDescription } from 'mongodb';
-import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
-import type { BuildCheckpoint, Checkpoint } from '../../../pull/view/checkpoint.ts';
+import {
+  type BuildCheckpoint,
+  type Checkpoint,
+  canContinue,
+  firstCheckpoint,
+} from '../../../pull/view/checkpoint.ts';
+import { ROW_INDEXES } from '../../../pull/view/row-indexes.ts';
 import { retryUpsert } from '../driver/prepared-collections.ts';
 import type { ParkedDocument, TransactionDocument } from './documents.ts';
 
@@ -31,27 +36,14 @@ export interface Generation {
   readonly parked: Collection<ParkedDocument>;
 }
 
-/**
- * Each index fits one combination of filters: equal values first, then the order of the list. Tombstones are in
- * none of them.
- */
-const ROW_INDEXES = [
-  rowIndex('by_account', ['account_id']),
-  rowIndex('by_corporate', ['account_id', 'corporate_id']),
-  rowIndex('by_group', ['account_id', 'corporate_group_id']),
-  rowIndex('by_group_and_corporate', ['account_id', 'corporate_group_id', 'corporate_id']),
-];
-
-export type RowIndexName = 'by_account' | 'by_corporate' | 'by_group' | 'by_group_and_corporate';
-
-function rowIndex(name: RowIndexName, equal: readonly string[]): IndexDescription {
-  const isGrouped = equal.includes('corporate_group_id');
+const INDEXES = Object.entries(ROW_INDEXES).map(([name, equal]): IndexDescription => {
+  const isGrouped = equal.some((field) => field === 'corporate_group_id');
   return {
     name,
     key: Object.fromEntries([...equal, 'status', 'place'].map((field) => [field, 1])),
     partialFilterExpression: { [isGrouped ? 'corporate_group_id' : 'place']: { $exists: true } },
   };
-}
+});
 
 export function generationOf(db: Db, generation: number): Generation {
   return { rows: db.collection(`transactions_${generation}`), parked: db.collection(parkedName(generation)) };
@@ -83,7 +75,7 @@ function checkpointIn(document: CheckpointDocument | null): Checkpoint | undefin
  * for members that are unavailable.
  */
 export async function makeIndexes({ rows }: Generation): Promise<void> {
-  await rows.createIndexes([...ROW_INDEXES], { commitQuorum: 'majority' });
+  await rows.createIndexes(INDEXES, { commitQuorum: 'majority' });
 }
 
 /**
@@ -95,7 +87,7 @@ export async function switchGeneration(
   { storeId, servesFrom }: Pick<Checkpoint, 'storeId' | 'servesFrom'>,
 ): Promise<Checkpoint> {
   const generation = await newGeneration(db);
-  const next = { storeId, position: 0, servesFrom, generation, rendering: RENDERING_VERSION };
+  const next = firstCheckpoint({ storeId, servesFrom, generation });
   const former = await checkpoints(db).findOneAndUpdate(
     { _id: SERVED, generation: { $not: { $gt: generation } } },
     { $set: fieldsOf(next) },
@@ -125,8 +117,8 @@ export async function startBuild(
   { atMs, ...place }: Pick<Checkpoint, 'storeId' | 'servesFrom'> & { readonly atMs: number },
 ): Promise<BuildCheckpoint> {
   const present = await readBuild(db);
-  const continues = present?.storeId === place.storeId && present.rendering === RENDERING_VERSION;
-  const build = continues ? present : await beginBuild(db, place);
+  const continued = canContinue(present, place.storeId) ? present : undefined;
+  const build = continued ?? (await beginBuild(db, place));
   const { generation, position } = build;
   const since = { at: new Date(atMs), position, events: 0 };
   await checkpoints(db).updateOne({ _id: BUILD, generation }, { $set: { since } });
@@ -140,8 +132,7 @@ async function beginBuild(
 ): Promise<BuildCheckpoint> {
   const left = await checkpoints(db).findOne({ _id: BUILD });
   if (left?.generation !== undefined) await dropBuild(db, left.generation);
-  const generation = await newGeneration(db);
-  const next = { storeId, position: 0, servesFrom, generation, rendering: RENDERING_VERSION };
+  const next = firstCheckpoint({ storeId, servesFrom, generation: await newGeneration(db) });
   await retryUpsert(() =>
     checkpoints(db).updateOne({ _id: BUILD }, { $setOnInsert: fieldsOf(next) }, { upsert: true }),
   );

@@ -82,10 +82,12 @@ function readFields(bytes: Buffer, start: number): Fields {
   return fields;
 }
 
-/** First two letters and length are unique among the fields of a row: most names are never read. */
+/** Most names are told apart by their first two letters. */
 function wantedName(bytes: Buffer, start: number, end: number): string | undefined {
   const name = WANTED.get(firstTwo(bytes[start], bytes[start + 1]));
-  return name?.length === end - start ? name : undefined;
+  if (name?.length !== end - start) return undefined;
+  for (let at = 2; at < name.length; at++) if (bytes[start + at] !== name.charCodeAt(at)) return undefined;
+  return name;
 }
 
 function firstTwo(first = 0, second = 0): number {

@@ -1,8 +1,9 @@
 import type { Db, Filter } from 'mongodb';
+import { indexFor, type RowIndexName } from '../../../pull/view/row-indexes.ts';
 import { statusCode } from '../../../pull/view/status-codes.ts';
 import type { PageQuery, PageRow } from '../../../pull/view/transactions-view.ts';
 import type { TransactionDocument } from './documents.ts';
-import { generationOf, type RowIndexName } from './generations.ts';
+import { generationOf } from './generations.ts';
 import { readPageRow } from './page-row.ts';
 
 /**
@@ -65,10 +66,8 @@ export function pageSearches(query: PageQuery): PageSearch[] {
     status: { $in: statuses.map(statusCode) },
     place: { $gte: { created_at: new Date(query.fromMs) }, $lt: before },
   };
-  if (corporateIds === undefined) {
-    return [{ index: group === undefined ? 'by_account' : 'by_group', filter: equal }];
-  }
-  const index = group === undefined ? 'by_corporate' : 'by_group_and_corporate';
+  const index = indexFor(query);
+  if (corporateIds === undefined) return [{ index, filter: equal }];
   return chunks(corporateIds, Math.floor(MAX_RUNS / statuses.length)).map((ids) => ({
     index,
     filter: { ...equal, corporate_id: { $in: ids } },

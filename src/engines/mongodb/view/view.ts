@@ -1,23 +1,26 @@
-import { type Db, MongoServerError } from 'mongodb';
-import type { TransactionRow } from '../../../../projections/transactions.ts';
+import { type Collection, type Db, type FindCursor, MongoServerError, type WithId } from 'mongodb';
+import type { RowState, TransactionRow } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
 import type { ViewChange } from '../../../pull/record/project-event.ts';
-import type { StoredRow } from '../../../pull/view/bulk-reads.ts';
-import { type Checkpoint, isComplete, type ParkedTransactionEvent } from '../../../pull/view/checkpoint.ts';
+import {
+  assertServable,
+  type BuildCheckpoint,
+  type Checkpoint,
+  isComplete,
+  type ParkedTransactionEvent,
+} from '../../../pull/view/checkpoint.ts';
 import type {
   PageQuery,
   ParkedPage,
   TransactionsView,
   ViewPage,
 } from '../../../pull/view/transactions-view.ts';
-import type { ViewBuild } from '../../../pull/view/view-build.ts';
 import type { MongoConnection } from '../driver/connection.ts';
 import { type CollectionsPlan, PreparedCollections } from '../driver/prepared-collections.ts';
-import { MongoViewBuild } from './build.ts';
-import { findMany, findRow, idsAfter, rowsAfter } from './bulk-reads.ts';
 import { applyChanges, eraseRow, replaceRow } from './changes.ts';
+import { stateOf, type TransactionDocument } from './documents.ts';
 import {
   dropUnused,
   type Generation,
@@ -27,6 +30,8 @@ import {
   readBuild,
   readCheckpoint,
   readInUse,
+  serveBuild,
+  startBuild,
   switchGeneration,
 } from './generations.ts';
 import { type PageRead, readPage } from './page.ts';
@@ -42,6 +47,7 @@ const INDEXES_MS = 3_600_000;
 /** A view that is reset this often while a page is read can't be served. */
 const MAX_READS = 3;
 const MAX_TIME_EXPIRED = 50;
+const BY_ID = { hint: '_id_' };
 /** The errors of a query whose index, or whose collection, is dropped. */
 const MAY_BE_DROPPED = new Set([2, 175]);
 
@@ -80,13 +86,11 @@ export function openMongoView(options: {
 class MongoTransactionsView implements TransactionsView {
   readonly #collections: PreparedCollections;
   readonly #clock: Clock;
-  readonly build: ViewBuild;
   #complete: { readonly generation: number; readonly readAtMs: number } | undefined;
 
   constructor(connection: MongoConnection, clock: Clock) {
     this.#collections = new PreparedCollections(connection, PLAN);
     this.#clock = clock;
-    this.build = new MongoViewBuild(this.#collections, clock);
   }
 
   async page(query: PageQuery): Promise<ViewPage> {
@@ -101,28 +105,34 @@ class MongoTransactionsView implements TransactionsView {
           return { rows, hasMore: page.rows.length > query.limit, entriesRead: undefined };
         }
       }
-      throw beingBuilt();
+      throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is reset again and again');
     });
   }
 
-  async find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined> {
-    return this.#inGeneration(READ_MS, (rows) => findRow(rows, transactionId));
+  async find(transactionIds: readonly number[], generation?: number): Promise<ReadonlyMap<number, RowState>> {
+    const wanted = { _id: { $in: [...transactionIds] } };
+    const found = await this.#read(({ rows }) => rows.find(wanted, BY_ID).toArray(), generation);
+    return new Map((found ?? []).map((document) => [document._id, stateOf(document)]));
   }
 
-  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, StoredRow>> {
-    return (await this.#inGeneration(READ_MS, (rows) => findMany(rows, transactionIds))) ?? new Map();
-  }
-
-  async rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]> {
-    return (await this.#inGeneration(READ_MS, (rows) => rowsAfter(rows, afterId, limit))) ?? [];
+  async rowsAfter(afterId: number, limit: number, generation?: number): Promise<TransactionRow[]> {
+    const found = await this.#read(({ rows }) => visibleAfter(rows, afterId, limit).toArray(), generation);
+    return (found ?? []).flatMap((document) => stateOf(document).shown ?? []);
   }
 
   async idsAfter(afterId: number, limit: number): Promise<number[]> {
-    return (await this.#inGeneration(READ_MS, (rows) => idsAfter(rows, afterId, limit))) ?? [];
+    const found = await this.#read(({ rows }) =>
+      visibleAfter(rows, afterId, limit).project<{ _id: number }>({ _id: 1 }).toArray(),
+    );
+    return (found ?? []).map(({ _id }) => _id);
   }
 
   async checkpoint(): Promise<Checkpoint | undefined> {
     return this.#collections.use(READ_MS, (db) => readCheckpoint(db));
+  }
+
+  async building(): Promise<BuildCheckpoint | undefined> {
+    return this.#collections.use(READ_MS, readBuild);
   }
 
   async reset(storeId: string, servesFrom: number): Promise<Checkpoint> {
@@ -151,7 +161,7 @@ class MongoTransactionsView implements TransactionsView {
 
   async parked({ after = 0, limit = MAX_PARKED_READ }: ParkedPage = {}): Promise<ParkedTransactionEvent[]> {
     const isAfter = { _id: { $gt: after } };
-    const found = await this.#inGeneration(READ_MS, ({ parked }) =>
+    const found = await this.#read(({ parked }) =>
       parked.find(isAfter).sort({ _id: 1 }).limit(limit).toArray(),
     );
     return (found ?? []).map(({ _id: position, parked_at, ...event }) => ({
@@ -163,9 +173,7 @@ class MongoTransactionsView implements TransactionsView {
 
   /** By the index of ids: the collection's own count may be wrong after a crash. */
   async countParked(): Promise<number> {
-    const count = await this.#inGeneration(READ_MS, ({ parked }) =>
-      parked.countDocuments({}, { hint: '_id_' }),
-    );
+    const count = await this.#read(({ parked }) => parked.countDocuments({}, BY_ID));
     return count ?? 0;
   }
 
@@ -200,6 +208,21 @@ class MongoTransactionsView implements TransactionsView {
     );
   }
 
+  async startBuild(storeId: string, servesFrom: number): Promise<BuildCheckpoint> {
+    const place = { storeId, servesFrom, atMs: this.#clock.now() };
+    const build = await this.#collections.use(WRITE_MS, (db) => startBuild(db, place));
+    if (servesFrom === 0) await this.#makeIndexes(build.generation);
+    return build;
+  }
+
+  async serveBuild(generation: number): Promise<boolean> {
+    return this.#collections.use(WRITE_MS, async (db) => {
+      const build = await readBuild(db);
+      if (build?.generation !== generation) return (await readCheckpoint(db))?.generation === generation;
+      return isComplete(build) && (await serveBuild(db, build));
+    });
+  }
+
   async close(): Promise<void> {
     this.#collections.close();
   }
@@ -216,7 +239,7 @@ class MongoTransactionsView implements TransactionsView {
     const readAtMs = this.#clock.now();
     this.#complete = undefined;
     const checkpoint = await readCheckpoint(db);
-    if (checkpoint === undefined || !isComplete(checkpoint)) throw beingBuilt();
+    assertServable(checkpoint);
     const { generation } = checkpoint;
     this.#complete = { generation, readAtMs };
     return generation;
@@ -239,6 +262,12 @@ class MongoTransactionsView implements TransactionsView {
     await this.#collections.use(INDEXES_MS, (db) => makeIndexes(generationOf(db, generation)));
   }
 
+  #read<T>(work: (generation: Generation) => Promise<T>, generation?: number): Promise<T | undefined> {
+    return generation === undefined
+      ? this.#inGeneration(READ_MS, work)
+      : this.#collections.use(READ_MS, (db) => work(generationOf(db, generation)));
+  }
+
   /** Works on the generation in use; `undefined` where there is none. */
   async #inGeneration<T>(
     withinMs: number,
@@ -251,8 +280,14 @@ class MongoTransactionsView implements TransactionsView {
   }
 }
 
-function beingBuilt(): FuelError {
-  return new FuelError('STORE_UNAVAILABLE', 'the transactions view is being built');
+/** Of the visible ones. */
+function visibleAfter(
+  rows: Collection<TransactionDocument>,
+  afterId: number,
+  limit: number,
+): FindCursor<WithId<TransactionDocument>> {
+  const visible = { _id: { $gt: afterId }, place: { $exists: true } };
+  return rows.find(visible, BY_ID).sort({ _id: 1 }).limit(limit);
 }
 
 function tooSlow(cause: Error): FuelError {

@@ -48,7 +48,7 @@ export class GenerationFiles {
   find(generation: number): SqliteGeneration | undefined {
     this.#assertOpen();
     const isIt = (file: SqliteGeneration): boolean =>
-      !file.isRetired() && file.read()?.generation === generation;
+      !file.isRetired() && file.checkpoint()?.generation === generation;
     return [...this.#open.values()].find(isIt) ?? this.all().find(isIt);
   }
 
@@ -62,7 +62,7 @@ export class GenerationFiles {
       try {
         return numberedFiles(this.#folder, this.#first)
           .map((name) => this.#openFile(name, { mustExist: true }))
-          .filter((file) => file.read() !== undefined && !this.#removeRetired(file));
+          .filter((file) => file.checkpoint() !== undefined && !this.#removeRetired(file));
       } catch (error) {
         if (!isUnavailable(error) || tries === MAX_TRIES) throw error; // it was removed after its name was read
       }

@@ -1,29 +1,29 @@
-import { RENDERING_VERSION, type TransactionRow } from '../../../../projections/transactions.ts';
+import type { StatementSync } from 'node:sqlite';
+import type { RowState, TransactionRow } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../base/clock.ts';
-import { FuelError } from '../../../base/errors.ts';
+import { transactionStream } from '../../../domain/transaction-events.ts';
 import type { Position } from '../../../event-store/event-store.ts';
 import type { ViewChange } from '../../../pull/record/project-event.ts';
-import type { ViewRows } from '../../../pull/view/bulk-reads.ts';
 import {
+  assertServable,
   type BuildCheckpoint,
   type Checkpoint,
+  firstCheckpoint,
   isComplete,
   type ParkedTransactionEvent,
 } from '../../../pull/view/checkpoint.ts';
+import { erasure, foldHistory, freshState, groupChanges } from '../../../pull/view/fold-changes.ts';
 import type { PageQuery, ViewPage } from '../../../pull/view/transactions-view.ts';
 import { Database } from '../driver/database.ts';
-import { SqliteBulkReads } from './bulk-reads.ts';
 import { PageReader } from './page.ts';
-import { Rows } from './rows.ts';
+import { ROW_COLUMNS, type RowValues, stateOf, valuesOf } from './row-values.ts';
 import { CREATE_INDEXES, DROP_INDEXES, MIGRATIONS } from './schema.ts';
 
 /** For the inner pages of the indexes and the leaves in use. */
 const CACHE_MIB = 8;
 
 /** One file: the view that is served, one that is built beside it, or one that is retired because another is served. */
-export class SqliteGeneration implements ViewRows {
-  readonly rows: Rows;
-  readonly bulk: SqliteBulkReads;
+export class SqliteGeneration {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #statements: ReturnType<typeof prepareStatements>;
@@ -33,8 +33,6 @@ export class SqliteGeneration implements ViewRows {
   constructor(path: string, { clock, mustExist }: { readonly clock: Clock; readonly mustExist: boolean }) {
     const options = { migrations: MIGRATIONS, durability: 'normal', cacheMiB: CACHE_MIB, mustExist } as const;
     this.#db = new Database(path, options);
-    this.rows = new Rows(this.#db, clock);
-    this.bulk = new SqliteBulkReads(this.#db);
     this.#clock = clock;
     this.#statements = prepareStatements(this.#db);
   }
@@ -50,17 +48,14 @@ export class SqliteGeneration implements ViewRows {
 
   page(query: PageQuery): ViewPage {
     return this.#db.read(() => {
-      const checkpoint = this.read();
-      if (checkpoint === undefined || !isComplete(checkpoint)) {
-        throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is being built');
-      }
+      assertServable(this.checkpoint());
       this.#pages ??= new PageReader(this.#db);
       return this.#pages.read(query);
     });
   }
 
-  /** The checkpoint of the file, retired or not. */
-  read(): BuildCheckpoint | undefined {
+  /** Of the file, retired or not. */
+  checkpoint(): BuildCheckpoint | undefined {
     const row = this.#statements.checkpoint.get();
     if (row === undefined) return undefined;
     return {
@@ -77,12 +72,33 @@ export class SqliteGeneration implements ViewRows {
     };
   }
 
-  async find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined> {
-    return this.rows.find(transactionId);
+  find(transactionIds: readonly number[]): Map<number, RowState> {
+    const found = this.#statements.rows.all(JSON.stringify(transactionIds));
+    return new Map((found as unknown as RowValues[]).map((values) => [values[0], stateOf(values)]));
   }
 
-  async rowsAfter(id: number, limit: number): Promise<TransactionRow[]> {
-    return this.bulk.rowsAfter(id, limit);
+  rowsAfter(afterId: number, limit: number): TransactionRow[] {
+    const found = this.#statements.rowsAfter.all(afterId, limit);
+    return (found as unknown as RowValues[]).flatMap((values) => stateOf(values).shown ?? []);
+  }
+
+  idsAfter(afterId: number, limit: number): number[] {
+    return (this.#statements.idsAfter.all(afterId, limit) as unknown as [number][]).map(([id]) => id);
+  }
+
+  parked(after: Position, limit: number): ParkedTransactionEvent[] {
+    return this.#statements.parked.all(after, limit).map((row) => ({
+      position: row.position as number,
+      stream: row.stream as string,
+      revision: row.revision as number,
+      type: row.type as string,
+      reason: row.reason as string,
+      parkedAtMs: row.parked_at as number,
+    }));
+  }
+
+  countParked(): number {
+    return this.#statements.countParked.get()?.count as number;
   }
 
   /** Empties the file. */
@@ -104,7 +120,7 @@ export class SqliteGeneration implements ViewRows {
   /** Counts what is applied from here on. */
   resume(): BuildCheckpoint {
     this.#db.writeNow(() => this.#statements.resume.run(this.#clock.now()));
-    const resumed = this.read();
+    const resumed = this.checkpoint();
     if (resumed === undefined) throw new Error(`${this.path} has no checkpoint`);
     return resumed;
   }
@@ -113,16 +129,35 @@ export class SqliteGeneration implements ViewRows {
     changes: readonly ViewChange[],
     position: Position,
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
-    const before = this.read();
+    const before = this.checkpoint();
     if (before === undefined || this.isRetired()) return 'reset';
     if (changes.length === 0 && before.position >= position) return [];
     return this.#db.write(() => {
       const { changes: moved } = this.#statements.move.run(position, changes.length, before.generation);
       if (moved === 0) return 'reset';
-      const parked = this.rows.apply(changes);
+      const parked = this.#apply(changes);
       if (!isComplete(before) && position >= before.servesFrom) this.#db.exec(CREATE_INDEXES);
       return parked;
     });
+  }
+
+  async retry(changes: readonly ViewChange[]): Promise<void> {
+    await this.#db.write(() => {
+      for (const { position } of changes) this.#statements.unpark.run(position);
+      this.#apply(changes);
+    });
+  }
+
+  async replace(transactionId: number, changes: readonly ViewChange[]): Promise<void> {
+    await this.#db.write(() => {
+      this.#statements.forget.run(transactionId);
+      this.#statements.unparkStream.run(transactionStream(transactionId));
+      this.#apply(changes);
+    });
+  }
+
+  async erase(transactionId: number): Promise<void> {
+    await this.replace(transactionId, [erasure(transactionId)]);
   }
 
   /** Ends the serving of this file, unless it is ahead of `position`. */
@@ -131,10 +166,11 @@ export class SqliteGeneration implements ViewRows {
   }
 
   drop(): void {
-    this.#db.writeNow(() => this.#statements.drop.run());
+    this.#db.writeNow(() => this.#statements.retire.run(Number.MAX_SAFE_INTEGER));
   }
 
-  async write<T>(work: () => T): Promise<T> {
+  /** Runs `work` while no other process can retire this file. */
+  async whileLocked<T>(work: () => T): Promise<T> {
     return this.#db.write(work);
   }
 
@@ -147,19 +183,62 @@ export class SqliteGeneration implements ViewRows {
     return this.#statements.nextNumber.get()?.last as number;
   }
 
-  #begin({ storeId, servesFrom, generation }: Pick<Checkpoint, 'storeId' | 'servesFrom' | 'generation'>) {
-    this.#statements.begin.run(RENDERING_VERSION, storeId, servesFrom, generation);
+  #begin(place: Pick<Checkpoint, 'storeId' | 'servesFrom' | 'generation'>): Checkpoint {
+    const first = firstCheckpoint(place);
+    const { rendering, storeId, servesFrom, generation } = first;
+    this.#statements.begin.run(rendering, storeId, servesFrom, generation);
     this.#statements.number.run(generation);
-    return { storeId, position: 0, servesFrom, generation, rendering: RENDERING_VERSION };
+    return first;
+  }
+
+  /** Returns what was parked. */
+  #apply(changes: readonly ViewChange[]): ParkedTransactionEvent[] {
+    const atMs = this.#clock.now();
+    const { histories, unreadable: parked } = groupChanges(changes, atMs);
+    for (const [id, history] of histories) {
+      const fresh = freshState(history, foldHistory(undefined, history, atMs));
+      if (fresh !== undefined && this.#write(this.#statements.insert, id, fresh)) continue;
+      const { state, parked: illegal } = foldHistory(this.find([id]).get(id), history, atMs);
+      if (state !== undefined) this.#write(this.#statements.put, id, state);
+      for (const event of illegal) parked.push(event);
+    }
+    for (const { position, stream, revision, type, reason, parkedAtMs } of parked) {
+      this.#statements.park.run(position, stream, revision, type, reason, parkedAtMs);
+    }
+    return parked.sort((a, b) => a.position - b.position);
+  }
+
+  /** False where the statement found a row that it leaves alone. */
+  #write(statement: StatementSync, id: number, state: RowState): boolean {
+    return statement.run(...valuesOf(id, state)).changes === 1;
   }
 }
 
 function prepareStatements(db: Database) {
+  const columns = ROW_COLUMNS.join(', ');
+  const insert = `INTO transactions (${columns}) VALUES (${ROW_COLUMNS.map(() => '?').join(', ')})`;
+  // By the ids in the table itself: no index holds whole rows.
+  const visible = 'FROM transactions NOT INDEXED WHERE id > ? AND status IS NOT NULL ORDER BY id LIMIT ?';
+  const values = (sql: string): StatementSync => {
+    const statement = db.prepare(sql);
+    statement.setReturnArrays(true);
+    return statement;
+  };
   return {
-    checkpoint: db.prepare(
-      `SELECT rendering, store_id, position, serves_from, generation, retired, since_at, since_position, since_events
-       FROM checkpoint`,
+    rows: values(
+      `SELECT ${columns} FROM transactions NOT INDEXED WHERE id IN (SELECT value FROM json_each(?))`,
     ),
+    rowsAfter: values(`SELECT ${columns} ${visible}`),
+    idsAfter: values(`SELECT id ${visible}`),
+    insert: db.prepare(`INSERT ${insert} ON CONFLICT (id) DO NOTHING`),
+    put: db.prepare(`INSERT OR REPLACE ${insert}`),
+    forget: db.prepare('DELETE FROM transactions WHERE id = ?'),
+    park: db.prepare('INSERT OR REPLACE INTO parked VALUES (?, ?, ?, ?, ?, ?)'),
+    unpark: db.prepare('DELETE FROM parked WHERE position = ?'),
+    unparkStream: db.prepare('DELETE FROM parked WHERE stream = ?'),
+    parked: db.prepare('SELECT * FROM parked WHERE position > ? ORDER BY position LIMIT ?'),
+    countParked: db.prepare('SELECT count(*) AS count FROM parked'),
+    checkpoint: db.prepare('SELECT * FROM checkpoint'),
     begin: db.prepare(
       `INSERT INTO checkpoint (only, rendering, store_id, position, serves_from, generation)
        VALUES (1, ?, ?, 0, ?, ?)`,
@@ -169,9 +248,8 @@ function prepareStatements(db: Database) {
        WHERE generation = ? AND retired = 0`,
     ),
     retire: db.prepare('UPDATE checkpoint SET retired = 1 WHERE retired = 0 AND position <= ?'),
+    resume: db.prepare('UPDATE checkpoint SET since_at = ?, since_position = position, since_events = 0'),
     nextNumber: db.prepare('UPDATE generations SET last = last + 1 RETURNING last'),
     number: db.prepare('UPDATE generations SET last = max(last, ?)'),
-    drop: db.prepare('UPDATE checkpoint SET retired = 1'),
-    resume: db.prepare('UPDATE checkpoint SET since_at = ?, since_position = position, since_events = 0'),
   };
 }

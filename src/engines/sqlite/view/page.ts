@@ -1,5 +1,6 @@
 import type { StatementSync } from 'node:sqlite';
 import type { VisibleStatus } from '../../../../projections/transactions.ts';
+import { indexFor, ROW_INDEXES, type RowIndexName } from '../../../pull/view/row-indexes.ts';
 import { statusCode } from '../../../pull/view/status-codes.ts';
 import type { PageQuery, PageRow, Place, ViewPage } from '../../../pull/view/transactions-view.ts';
 import type { Database } from '../driver/database.ts';
@@ -24,19 +25,12 @@ type RowParts = readonly [
 
 /** Reads pages: finds the places in the indexes, then reads only the rows shown. */
 export class PageReader {
+  readonly #db: Database;
   readonly #runs = new Map<string, StatementSync>();
   readonly #rows: StatementSync;
 
   constructor(db: Database) {
-    const both = [false, true];
-    for (const group of both) {
-      for (const corporate of both) {
-        for (const ties of both) {
-          const kind = { group, corporate, ties };
-          this.#runs.set(runName(kind), asArrays(db.prepare(runQuery(kind))));
-        }
-      }
-    }
+    this.#db = db;
     this.#rows = asArrays(db.prepare(ROWS));
   }
 
@@ -55,29 +49,31 @@ export class PageReader {
   }
 
   #run(query: PageQuery, corporate: number | undefined, status: VisibleStatus): ReadRun {
-    const group = query.corporateGroupId;
-    const filters = { group: group !== undefined, corporate: corporate !== undefined };
+    const index = indexFor(query);
     const fixed = {
-      account: query.accountId,
+      account_id: query.accountId,
       status: statusCode(status),
-      ...(group === undefined ? {} : { group }),
-      ...(corporate === undefined ? {} : { corporate }),
+      ...(query.corporateGroupId !== undefined && { corporate_group_id: query.corporateGroupId }),
+      ...(corporate !== undefined && { corporate_id: corporate }),
     };
-    const read = (ties: boolean, bounds: Record<string, number>): Place[] =>
-      (this.#runs.get(runName({ ...filters, ties })) as StatementSync)
-        .all({ ...fixed, ...bounds })
-        .map((row) => {
-          const [createdAtMs, id] = row as unknown as readonly [number, number];
-          return { createdAtMs, id };
-        });
+    const read = (sql: string, bounds: Record<string, number>): Place[] =>
+      (this.#prepared(sql).all({ ...fixed, ...bounds }) as unknown as (readonly [number, number])[]).map(
+        ([createdAtMs, id]) => ({ createdAtMs, id }),
+      );
     return (last, limit) => {
       const after = last ?? query.after;
-      if (after === undefined) return read(false, { from: query.fromMs, before: query.toMs + 1, limit });
-      const ties = read(true, { at: after.createdAtMs, below: after.id, limit });
+      const range = { from: query.fromMs, before: after?.createdAtMs ?? query.toMs + 1 };
+      const ties = after && read(runQuery(index, 'ties'), { at: after.createdAtMs, below: after.id, limit });
+      if (ties === undefined) return read(runQuery(index, 'range'), { ...range, limit });
       if (ties.length === limit) return ties;
-      const bounds = { from: query.fromMs, before: after.createdAtMs, limit: limit - ties.length };
-      return [...ties, ...read(false, bounds)];
+      return [...ties, ...read(runQuery(index, 'range'), { ...range, limit: limit - ties.length })];
     };
+  }
+
+  #prepared(sql: string): StatementSync {
+    const statement = this.#runs.get(sql) ?? asArrays(this.#db.prepare(sql));
+    this.#runs.set(sql, statement);
+    return statement;
   }
 
   #rowsAt(places: readonly Place[]): PageRow[] {
@@ -110,31 +106,16 @@ function asArrays(statement: StatementSync): StatementSync {
   return statement;
 }
 
-interface RunKind {
-  /** Filtered by corporate group. */
-  readonly group: boolean;
-  /** Filtered by corporate. */
-  readonly corporate: boolean;
-  /** The records of one millisecond below an id; otherwise those of a range of time. */
-  readonly ties: boolean;
-}
-
 /**
- * Finds the places of one run of records, newest first: one account, one status, one value of each filter. To continue
- * after a place takes two searches, ties first: of a row value such as `(created_at, id) < (?, ?)` SQLite uses only the
- * time, and reads every record of that millisecond again.
+ * Finds the places of one run of records, newest first: one account, one status, one value of each filter; of a range of
+ * time, or `ties`, those of one millisecond below an id. To continue after a place takes two searches, ties first: of a row
+ * value such as `(created_at, id) < (?, ?)` SQLite uses only the time, and reads every record of that millisecond again.
  */
-export function runQuery({ group, corporate, ties }: RunKind): string {
-  const filters = [group ? 'group' : '', corporate ? 'corporate' : ''].filter((name) => name !== '');
-  return `SELECT created_at, id FROM transactions INDEXED BY by_${filters.join('_and_') || 'account'}
-    WHERE account_id = $account ${group ? 'AND corporate_group_id = $group' : ''}
-      ${corporate ? 'AND corporate_id = $corporate' : ''} AND status = $status
-      AND ${ties ? 'created_at = $at AND id < $below' : 'created_at >= $from AND created_at < $before'}
+export function runQuery(index: RowIndexName, part: 'ties' | 'range'): string {
+  const equal = [...ROW_INDEXES[index], 'status'].map((column) => `${column} = $${column}`);
+  return `SELECT created_at, id FROM transactions INDEXED BY ${index} WHERE ${equal.join(' AND ')}
+      AND ${part === 'ties' ? 'created_at = $at AND id < $below' : 'created_at >= $from AND created_at < $before'}
     ORDER BY created_at DESC, id DESC LIMIT $limit`;
-}
-
-function runName({ group, corporate, ties }: RunKind): string {
-  return `${group},${corporate},${ties}`;
 }
 
 /** Reads up to `count` places of one run after `after` (from its start when undefined), newest first. */

@@ -1,19 +1,20 @@
-/**
- * Each index fits one combination of filters and contains all that finding a page needs, so that only the rows shown
- * are read. A view that is built beside the served one gets them when its rows are complete, which is faster.
- */
-export const CREATE_INDEXES = `
-   CREATE INDEX IF NOT EXISTS by_account ON transactions (account_id, status, created_at, id) WHERE status IS NOT NULL;
-   CREATE INDEX IF NOT EXISTS by_corporate ON transactions (account_id, corporate_id, status, created_at, id)
-     WHERE status IS NOT NULL;
-   CREATE INDEX IF NOT EXISTS by_group ON transactions (account_id, corporate_group_id, status, created_at, id)
-     WHERE status IS NOT NULL AND corporate_group_id IS NOT NULL;
-   CREATE INDEX IF NOT EXISTS by_group_and_corporate
-     ON transactions (account_id, corporate_group_id, corporate_id, status, created_at, id)
-     WHERE status IS NOT NULL AND corporate_group_id IS NOT NULL;`;
+import { ROW_INDEXES } from '../../../pull/view/row-indexes.ts';
 
-export const DROP_INDEXES =
-  'DROP INDEX by_account; DROP INDEX by_corporate; DROP INDEX by_group; DROP INDEX by_group_and_corporate';
+/**
+ * An index contains all that finding a page needs, so that only the rows shown are read. A view that is built beside the
+ * served one gets them when its rows are complete, which is faster.
+ */
+export const CREATE_INDEXES = Object.entries(ROW_INDEXES)
+  .map(([name, equal]) => {
+    const isGrouped = equal.some((column) => column === 'corporate_group_id');
+    return `CREATE INDEX IF NOT EXISTS ${name} ON transactions (${equal.join(', ')}, status, created_at, id)
+     WHERE status IS NOT NULL${isGrouped ? ' AND corporate_group_id IS NOT NULL' : ''};`;
+  })
+  .join('\n');
+
+export const DROP_INDEXES = Object.keys(ROW_INDEXES)
+  .map((name) => `DROP INDEX ${name};`)
+  .join(' ');
 
 /** One row for each transaction; a tombstone is a row whose `status` is null. */
 export const MIGRATIONS = [

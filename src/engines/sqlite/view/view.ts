@@ -1,13 +1,13 @@
-import { RENDERING_VERSION, type TransactionRow } from '../../../../projections/transactions.ts';
+import type { RowState, TransactionRow } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../base/clock.ts';
-import { FuelError } from '../../../base/errors.ts';
 import { MAX_PARKED_READ, type Position } from '../../../event-store/event-store.ts';
 import type { ViewChange } from '../../../pull/record/project-event.ts';
-import type { StoredRow, ViewRows } from '../../../pull/view/bulk-reads.ts';
 import {
   type BuildCheckpoint,
   type Checkpoint,
+  canContinue,
   isComplete,
+  notInUse,
   type ParkedTransactionEvent,
 } from '../../../pull/view/checkpoint.ts';
 import type {
@@ -16,7 +16,6 @@ import type {
   TransactionsView,
   ViewPage,
 } from '../../../pull/view/transactions-view.ts';
-import type { ViewBuild } from '../../../pull/view/view-build.ts';
 import { GenerationFiles } from './files.ts';
 import type { SqliteGeneration } from './generation.ts';
 
@@ -29,12 +28,10 @@ export function openSqliteView(options: {
 }
 
 export class SqliteTransactionsView implements TransactionsView {
-  readonly build: ViewBuild;
   readonly #files: GenerationFiles;
 
   constructor(path: string, clock: Clock) {
     this.#files = new GenerationFiles(path, clock);
-    this.build = new SqliteViewBuild(this.#files);
     this.#files.served(); // creates the file, or refuses a newer one
   }
 
@@ -42,28 +39,32 @@ export class SqliteTransactionsView implements TransactionsView {
     return this.#files.served().page(query);
   }
 
-  async find(transactionId: number): Promise<TransactionRow | 'hidden' | undefined> {
-    return this.#files.served().rows.find(transactionId);
+  async find(transactionIds: readonly number[], generation?: number): Promise<ReadonlyMap<number, RowState>> {
+    return this.#file(generation).find(transactionIds);
   }
 
-  async findMany(transactionIds: readonly number[]): Promise<ReadonlyMap<number, StoredRow>> {
-    return this.#files.served().bulk.findMany(transactionIds);
-  }
-
-  async rowsAfter(afterId: number, limit: number): Promise<TransactionRow[]> {
-    return this.#files.served().bulk.rowsAfter(afterId, limit);
+  async rowsAfter(afterId: number, limit: number, generation?: number): Promise<TransactionRow[]> {
+    return this.#file(generation).rowsAfter(afterId, limit);
   }
 
   async idsAfter(afterId: number, limit: number): Promise<number[]> {
-    return this.#files.served().bulk.idsAfter(afterId, limit);
+    return this.#files.served().idsAfter(afterId, limit);
+  }
+
+  async parked({ after = 0, limit = MAX_PARKED_READ }: ParkedPage = {}): Promise<ParkedTransactionEvent[]> {
+    return this.#files.served().parked(after, limit);
+  }
+
+  async countParked(): Promise<number> {
+    return this.#files.served().countParked();
   }
 
   async checkpoint(): Promise<Checkpoint | undefined> {
-    return this.#files.served().read();
+    return this.#files.served().checkpoint();
   }
 
-  async reset(storeId: string, servesFrom: Position): Promise<Checkpoint> {
-    return this.#files.served().reset(storeId, servesFrom);
+  async building(): Promise<BuildCheckpoint | undefined> {
+    return this.#files.build()?.checkpoint();
   }
 
   async apply(
@@ -73,61 +74,31 @@ export class SqliteTransactionsView implements TransactionsView {
     return (await this.#files.find(to.generation)?.apply(changes, to.position)) ?? 'reset';
   }
 
-  async parked({ after = 0, limit = MAX_PARKED_READ }: ParkedPage = {}): Promise<ParkedTransactionEvent[]> {
-    return this.#files.served().rows.parked(after, limit);
-  }
-
-  async countParked(): Promise<number> {
-    return this.#files.served().rows.countParked();
-  }
-
   async retry(changes: readonly ViewChange[]): Promise<void> {
-    await this.#write(({ rows }) => rows.retry(changes));
+    await this.#toServed((served) => served.retry(changes));
+  }
+
+  async replace(transactionId: number, changes: readonly ViewChange[]): Promise<void> {
+    await this.#toServed((served) => served.replace(transactionId, changes));
   }
 
   async erase(transactionId: number): Promise<void> {
     // A build that begins after the first look reads a log without the transaction.
-    for (const file of this.#files.all()) await file.write(() => file.rows.erase(transactionId));
+    for (const file of this.#files.all()) await file.erase(transactionId);
   }
 
-  async replace(transactionId: number, changes: readonly ViewChange[]): Promise<void> {
-    await this.#write(({ rows }) => rows.replace(transactionId, changes));
-  }
-
-  async close(): Promise<void> {
-    this.#files.close();
-  }
-
-  /** Writes to the served file; again where another one is served by then. */
-  async #write(work: (served: SqliteGeneration) => void): Promise<void> {
-    for (;;) {
-      const served = this.#files.served();
-      await served.write(() => work(served));
-      if (!served.isRetired()) return;
-    }
-  }
-}
-
-class SqliteViewBuild implements ViewBuild {
-  readonly #files: GenerationFiles;
-
-  constructor(files: GenerationFiles) {
-    this.#files = files;
-  }
-
-  async checkpoint(): Promise<BuildCheckpoint | undefined> {
-    return this.#files.build()?.read();
+  async reset(storeId: string, servesFrom: Position): Promise<Checkpoint> {
+    return this.#files.served().reset(storeId, servesFrom);
   }
 
   /** Within the write lock of the served file, so that of several processes one begins. */
-  async start(storeId: string, servesFrom: Position): Promise<BuildCheckpoint> {
+  async startBuild(storeId: string, servesFrom: Position): Promise<BuildCheckpoint> {
     for (;;) {
       const served = this.#files.served();
-      const build = await served.write(() => {
+      const build = await served.whileLocked(() => {
         if (served.isRetired()) return undefined;
         const present = this.#files.build();
-        const { storeId: builtFrom, rendering } = present?.read() ?? {};
-        if (present !== undefined && builtFrom === storeId && rendering === RENDERING_VERSION) return present;
+        if (present !== undefined && canContinue(present.checkpoint(), storeId)) return present;
         present?.drop();
         const generation = served.nextNumber();
         const begun = this.#files.create(generation);
@@ -138,20 +109,33 @@ class SqliteViewBuild implements ViewBuild {
     }
   }
 
-  rows(generation: number): ViewRows {
-    const file = this.#files.find(generation);
-    if (file === undefined) throw new FuelError('REFUSED', 'another view is served, or being built, by now');
-    return file;
-  }
-
-  async serve(generation: number): Promise<boolean> {
+  async serveBuild(generation: number): Promise<boolean> {
     const file = this.#files.find(generation);
     const served = this.#files.served();
     if (file === undefined || file === served) return file !== undefined;
-    const checkpoint = file.read();
+    const checkpoint = file.checkpoint();
     if (checkpoint === undefined || !isComplete(checkpoint)) return false;
     const isServed = await served.retire(checkpoint.position);
     if (isServed) this.#files.served(); // removes the other
     return isServed;
+  }
+
+  async close(): Promise<void> {
+    this.#files.close();
+  }
+
+  #file(generation: number | undefined): SqliteGeneration {
+    const file = generation === undefined ? this.#files.served() : this.#files.find(generation);
+    if (file === undefined) throw notInUse();
+    return file;
+  }
+
+  /** Writes to the served file; again where another one is served by then. */
+  async #toServed(write: (served: SqliteGeneration) => Promise<void>): Promise<void> {
+    for (;;) {
+      const served = this.#files.served();
+      await write(served);
+      if (!served.isRetired()) return;
+    }
   }
 }

@@ -144,8 +144,8 @@ async function placeOf(
   { account, after }: ListOptions,
 ): Promise<Place | undefined> {
   if (after === undefined) return undefined;
-  const row = await engines.view().find(after);
-  if (row !== undefined && row !== 'hidden' && row.accountId === account) return row;
+  const row = (await engines.view().find([after])).get(after)?.shown;
+  if (row?.accountId === account) return row;
   throw new FuelError(
     'REFUSED',
     `account ${account} shows no transaction ${after} to continue after: it may be voided since, continue with --to and the time of the last line`,

@@ -4,8 +4,7 @@ import type { Coordination } from '../../../base/coordination/coordination.ts';
 import type { DiskState } from '../../../base/disk/disk.ts';
 import type { Environment } from '../../../domain/account-events.ts';
 import type { Damage, EventStore, PersistentSubscriptions } from '../../../event-store/event-store.ts';
-import type { TransactionsView } from '../../../pull/view/transactions-view.ts';
-import type { ViewBuild } from '../../../pull/view/view-build.ts';
+import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
 import type { AttemptHistory, FigureHistory } from '../../../service/ops/history.ts';
 import type { Readiness } from '../../../service/ops/ops-server.ts';
@@ -36,9 +35,7 @@ export interface ConsoleParts {
   readonly roles: readonly string[];
   readonly startedAtMs: number;
   readonly store: EventStore;
-  readonly view: Pick<TransactionsView, 'checkpoint' | 'countParked' | 'parked' | 'find'> & {
-    readonly build: Pick<ViewBuild, 'checkpoint'>;
-  };
+  readonly view: Pick<ViewReads, 'checkpoint' | 'building' | 'countParked' | 'parked' | 'find'>;
   readonly subscriptions: Pick<PersistentSubscriptions, 'status' | 'parked'>;
   readonly queue: DeliveryReads & LaneReads;
   readonly coordination: Pick<Coordination, 'holder' | 'live'>;

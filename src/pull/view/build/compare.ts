@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
 import type { EventStore, Position } from '../../../event-store/event-store.ts';
-import type { ViewRows } from '../bulk-reads.ts';
 import { type DifferenceKind, differenceOf } from '../compare-rows.ts';
+import type { ViewReads } from '../transactions-view.ts';
 
 const ROWS_PER_READ = 500;
 const MAX_NAMED = 100;
@@ -21,8 +21,9 @@ export interface RowDifference {
  */
 export class ViewComparison {
   readonly #store: Pick<EventStore, 'readStream'>;
-  readonly #built: ViewRows;
-  readonly #served: ViewRows;
+  readonly #view: Pick<ViewReads, 'find' | 'rowsAfter'>;
+  /** The one that is built. */
+  readonly #generation: number;
   readonly #suspects = new Set<number>();
   /** Visible in the new view. */
   records = 0;
@@ -32,19 +33,20 @@ export class ViewComparison {
 
   constructor(
     store: Pick<EventStore, 'readStream'>,
-    { built, served }: { readonly built: ViewRows; readonly served: ViewRows },
+    view: Pick<ViewReads, 'find' | 'rowsAfter'>,
+    generation: number,
   ) {
     this.#store = store;
-    this.#built = built;
-    this.#served = served;
+    this.#view = view;
+    this.#generation = generation;
   }
 
   /** Walks both in the order of their ids. */
   async findSuspects(): Promise<void> {
     for (let after = -1; after < Infinity; ) {
       const [built, served] = await Promise.all([
-        this.#built.rowsAfter(after, ROWS_PER_READ),
-        this.#served.rowsAfter(after, ROWS_PER_READ),
+        this.#view.rowsAfter(after, ROWS_PER_READ, this.#generation),
+        this.#view.rowsAfter(after, ROWS_PER_READ),
       ]);
       after = Math.min(endOf(built), endOf(served));
       const shown = new Map(served.map((row) => [row.id, row]));
@@ -68,7 +70,8 @@ export class ViewComparison {
   async #judge(id: number, reached: Position): Promise<boolean> {
     const last = await this.#lastEvent(id);
     if (last > reached) return false;
-    const [expected, shown] = await Promise.all([rowOf(this.#built, id), rowOf(this.#served, id)]);
+    const expected = (await this.#view.find([id], this.#generation)).get(id)?.shown;
+    const shown = (await this.#view.find([id])).get(id)?.shown;
     const kind = differenceOf(expected, shown);
     if (kind === undefined) return true;
     if ((await this.#lastEvent(id)) !== last) return false;
@@ -81,11 +84,6 @@ export class ViewComparison {
   async #lastEvent(id: number): Promise<Position> {
     return (await this.#store.readStream(transactionStream(id))).at(-1)?.position ?? 0;
   }
-}
-
-async function rowOf(rows: ViewRows, id: number): Promise<TransactionRow | undefined> {
-  const found = await rows.find(id);
-  return typeof found === 'object' ? found : undefined;
 }
 
 /** Up to which id nothing is missing from what was read. */

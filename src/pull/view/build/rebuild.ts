@@ -71,7 +71,7 @@ async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
   const { store, view, clock, accept, log, onProgress } = options;
   const storeId = await storeIdentity(store, clock);
   const served = await servedView(options, storeId);
-  const begun = await view.build.start(storeId, await store.head());
+  const begun = await view.startBuild(storeId, await store.head());
   const { generation } = begun;
   let { events } = begun.since;
   let comparison: ViewComparison | undefined;
@@ -93,7 +93,7 @@ async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
     if (!isWhole && comparison?.differing !== 0) await assertWhole(options);
     isWhole = true;
     if (comparison !== undefined && comparison.differing > 0 && !accept) outcome = 'differs';
-    else if (!until.aborted && (await view.build.serve(generation))) outcome = 'switched';
+    else if (!until.aborted && (await view.serveBuild(generation))) outcome = 'switched';
     else return 'next';
     return 'done';
   };
@@ -124,14 +124,14 @@ async function servedView(
   return served.rendering === RENDERING_VERSION ? 'comparable' : 'rendered otherwise';
 }
 
-async function positionOf({ build }: TransactionsView, generation: number): Promise<Position> {
-  const checkpoint = await build.checkpoint();
+async function positionOf(view: TransactionsView, generation: number): Promise<Position> {
+  const checkpoint = await view.building();
   if (checkpoint?.generation === generation) return checkpoint.position;
   throw new FuelError('REFUSED', 'the view that was being built was dropped, or is served by now');
 }
 
 async function compareViews({ store, view }: RebuildOptions, generation: number): Promise<ViewComparison> {
-  const comparison = new ViewComparison(store, { built: view.build.rows(generation), served: view });
+  const comparison = new ViewComparison(store, view, generation);
   await comparison.findSuspects();
   return comparison;
 }

@@ -18,6 +18,7 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { Steps } from '../../../support/interposed.ts';
 import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { hiding, showing } from '../../../support/transactions/records.ts';
+import { rowIn } from '../../../support/transactions/row-in.ts';
 
 const REFUSED = { code: 'ITEM_REFUSED' };
 const NOTHING: Document = { _id: { $lt: 0 } };
@@ -52,7 +53,7 @@ describeWithMongodb('a change of the view on MongoDB that is interrupted', () =>
     await permit(connection, parked);
     expect(await view.apply(changes, { generation, position: 6 })).toMatchObject([{ position: 5 }]);
     expect(await view.parked()).toMatchObject([{ position: 5, stream: 'transaction-1', revision: 1 }]);
-    expect(await view.find(1)).toBe('hidden');
+    expect(await rowIn(view, 1)).toBe('hidden');
   });
 
   test('has not moved the checkpoint past rows that were not written', async () => {
@@ -121,7 +122,7 @@ describeWithMongodb(
           'change' in change && change.change.revision,
         );
       });
-      expect(await view.find(1)).toBe('hidden');
+      expect(await rowIn(view, 1)).toBe('hidden');
     });
   },
 );
@@ -171,7 +172,7 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     const late = { account_id: 7, status: 1, place: { created_at: new Date(1_000), id: 1 } };
     await connection.use((db) => db.collection(`transactions_${generation}`).insertOne(late));
     expect(await ids()).toEqual([2, 1]);
-    expect(await view.find(2)).toMatchObject({ id: 2 });
+    expect(await rowIn(view, 2)).toMatchObject({ id: 2 });
   });
 
   test('is distinguished from one that lost an index, which is an error', async () => {
@@ -203,7 +204,7 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
     expect((await late.checkpoint())?.generation).toBe(generation);
     usesLeft = 2; // with the first one the batch reads which generation is in use
     expect(await late.apply([showing({ id: 2 })], { generation, position: 2 })).toBe('reset');
-    expect(await view.find(2)).toBeUndefined();
+    expect(await rowIn(view, 2)).toBeUndefined();
     expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 0 });
   });
 
@@ -240,16 +241,16 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     const { generation } = await view.reset('store-1', 99);
     const rows = [showing({ id: 1 }), showing({ id: 2 }), showing({ id: 3 }), hiding(3)];
     await view.apply([...rows, odd], { generation, position: 10 });
-    await view.build.start('store-1', 99);
+    await view.startBuild('store-1', 99);
     const checkpoint = async () => {
       const { generation: _, ...rest } = (await view.checkpoint()) ?? { generation: 0 };
       return rest;
     };
     const content = async () => ({
-      rows: await Promise.all([1, 2, 3, 4, 9].map((id) => view.find(id))),
+      rows: await Promise.all([1, 2, 3, 4, 9].map((id) => rowIn(view, id))),
       parked: await view.parked(),
       checkpoint: await checkpoint(),
-      build: (await view.build.checkpoint())?.storeId,
+      build: (await view.building())?.storeId,
     });
     return { connection, clock, generation, content };
   }
@@ -266,11 +267,11 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
       view.apply([hiding(1), showing({ id: 4 }), { ...odd, position: 12 }], { generation, position: 13 }),
     reset: (view) => view.reset('store-2', 7),
     'switch to a build': async (view) => {
-      const { generation } = await view.build.start('store-1', 99);
+      const { generation } = await view.startBuild('store-1', 99);
       await view.apply([other], { generation, position: 99 });
-      expect(await view.build.serve(generation)).toBe(true);
+      expect(await view.serveBuild(generation)).toBe(true);
     },
-    'start of a build from another store': (view) => view.build.start('store-2', 99),
+    'start of a build from another store': (view) => view.startBuild('store-2', 99),
   };
 
   test.each(Object.entries(calls))(
@@ -300,10 +301,10 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     for (const at of all.done.keys()) {
       let count = 0;
       const { view, erasing, build } = await switching(async () => {
-        if (count++ === at) expect(await view.build.serve(build)).toBe(true);
+        if (count++ === at) expect(await view.serveBuild(build)).toBe(true);
       });
       await erasing.erase(1);
-      expect([at, await view.find(1)]).toEqual([at, 'hidden']);
+      expect([at, await rowIn(view, 1)]).toEqual([at, 'hidden']);
       expect([at, (await view.checkpoint())?.generation]).toEqual([at, build]);
     }
   });
@@ -317,7 +318,7 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     const erasing = openMongoView({ connection: beforeWrites(connection, before), clock });
     const { generation } = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation, position: 1 });
-    const { generation: build } = await view.build.start('store-1', 0);
+    const { generation: build } = await view.startBuild('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation: build, position: 1 });
     return { connection, view, erasing, build };
   }
@@ -329,28 +330,28 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
       const found = await connection.use((db) => db.listCollections({ name: /^transactions_/ }).toArray());
       return [...new Set(found.map(({ name }) => Number(/\d+$/.exec(name)?.[0])))].sort((a, b) => a - b);
     };
-    const first = (await view.build.checkpoint())?.generation ?? 0;
+    const first = (await view.building())?.generation ?? 0;
     await view.apply([showing({ id: 1 })], { generation: first, position: 99 });
     const served = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation: served.generation, position: 1 });
     expect(await numbers()).toEqual([first, served.generation]);
-    const { generation } = await view.build.start('store-2', 1);
+    const { generation } = await view.startBuild('store-2', 1);
     expect(await numbers()).toEqual([served.generation]);
     await view.apply([showing({ id: 2 })], { generation, position: 1 });
-    expect(await view.build.serve(generation)).toBe(true);
+    expect(await view.serveBuild(generation)).toBe(true);
     expect(await numbers()).toEqual([generation]);
   });
 
   test('leaves no build of an older rendering to be continued', async () => {
     const { connection, clock } = await filled();
     const view = openMongoView({ connection, clock });
-    const older = (await view.build.checkpoint())?.generation ?? 0;
+    const older = (await view.building())?.generation ?? 0;
     await connection.use((db) =>
       db
         .collection<{ _id: string }>('view_checkpoint')
         .updateOne({ _id: 'transactions-build' }, { $inc: { rendering: -1 } }),
     );
-    expect((await view.build.start('store-1', 99)).generation).toBeGreaterThan(older);
+    expect((await view.startBuild('store-1', 99)).generation).toBeGreaterThan(older);
     expect(await view.apply([], { generation: older, position: 99 })).toBe('reset');
   });
 
@@ -359,13 +360,13 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     const left = await connection.use((db) =>
       db.collection<{ _id: string }>('view_checkpoint').findOne({ _id: 'transactions-build' }),
     );
-    expect(await view.build.serve(build)).toBe(true);
+    expect(await view.serveBuild(build)).toBe(true);
     if (left !== null) {
       await connection.use((db) => db.collection<{ _id: string }>('view_checkpoint').insertOne(left));
     }
-    expect(await view.build.checkpoint()).toBeUndefined();
-    expect((await view.build.start('store-1', 0)).generation).toBeGreaterThan(build);
-    expect(await view.find(1)).toMatchObject({ id: 1 });
+    expect(await view.building()).toBeUndefined();
+    expect((await view.startBuild('store-1', 0)).generation).toBeGreaterThan(build);
+    expect(await rowIn(view, 1)).toMatchObject({ id: 1 });
   });
 });
 

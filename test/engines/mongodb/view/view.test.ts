@@ -6,6 +6,7 @@ import { viewBuildContract } from '../../../contracts/view-build.contract.ts';
 import { describeWithMongodb, freshDatabase, mongodb } from '../../../support/engines/mongodb.ts';
 import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { hiding, showing } from '../../../support/transactions/records.ts';
+import { rowIn } from '../../../support/transactions/row-in.ts';
 
 const clock = { now: () => 1_000_000 };
 
@@ -50,7 +51,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     const { connection, view, collectionNames } = opened();
     const { generation } = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation, position: 1 });
-    const build = await view.build.start('store-1', 1);
+    const build = await view.startBuild('store-1', 1);
     await connection.use((db) =>
       db
         .collection<{ _id: string }>('view_checkpoint')
@@ -59,7 +60,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     await view.erase(1);
     const names = await collectionNames();
     expect(names).not.toContain(`transactions_${generation}`);
-    expect(await view.build.checkpoint()).toMatchObject({ generation: build.generation });
+    expect(await view.building()).toMatchObject({ generation: build.generation });
   });
 
   test('a reset leaves the collections of one generation, and drops what a late projector wrote', async () => {
@@ -118,7 +119,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     await connection.use((db) => db.collection('view_checkpoint').deleteMany({}));
     expect((await view.reset('store-1', 0)).generation).toBeGreaterThan(generation);
     expect((await view.page(WHOLE)).rows).toEqual([]);
-    expect(await view.find(1)).toBeUndefined();
+    expect(await rowIn(view, 1)).toBeUndefined();
   });
 
   test('a document has only the fields of its record, and a tombstone only account and revision', async () => {

@@ -7,11 +7,13 @@ import { Database } from '../../../../src/engines/sqlite/driver/database.ts';
 import { runQuery } from '../../../../src/engines/sqlite/view/page.ts';
 import { MIGRATIONS } from '../../../../src/engines/sqlite/view/schema.ts';
 import { openSqliteView, type SqliteTransactionsView } from '../../../../src/engines/sqlite/view/view.ts';
+import { ROW_INDEXES, type RowIndexName } from '../../../../src/pull/view/row-indexes.ts';
 import { transactionsViewContract } from '../../../contracts/transactions-view.contract.ts';
 import { transactionsViewAtOnceContract } from '../../../contracts/transactions-view-at-once.contract.ts';
 import { viewBuildContract } from '../../../contracts/view-build.contract.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { showing } from '../../../support/transactions/records.ts';
+import { rowIn } from '../../../support/transactions/row-in.ts';
 
 const clock = { now: () => 1_000_000 };
 
@@ -28,47 +30,25 @@ describe('the transactions view on SQLite', () => {
   transactionsViewAtOnceContract(openTwice);
   viewBuildContract(openTwice);
 
-  test.each([
-    { group: false, corporate: false, index: 'by_account', equals: ['account_id', 'status'] },
-    {
-      group: true,
-      corporate: false,
-      index: 'by_group',
-      equals: ['account_id', 'corporate_group_id', 'status'],
-    },
-    {
-      group: false,
-      corporate: true,
-      index: 'by_corporate',
-      equals: ['account_id', 'corporate_id', 'status'],
-    },
-    {
-      group: true,
-      corporate: true,
-      index: 'by_group_and_corporate',
-      equals: ['account_id', 'corporate_group_id', 'corporate_id', 'status'],
-    },
-  ])(
-    'a run with filters $equals is one search of $index alone, without a sort',
-    async ({ group, corporate, index, equals }) => {
+  test.each(Object.entries(ROW_INDEXES))(
+    'a run of the index %s is one search of it alone, without a sort',
+    async (index, equal) => {
       const folder = temporaryFolder();
       await openIn(folder).close();
       const db = new DatabaseSync(join(folder, 'transactions.db'));
-      const filters = {
-        account: 1,
-        status: 1,
-        ...(group ? { group: 1 } : {}),
-        ...(corporate ? { corporate: 1 } : {}),
-      };
-      const planOf = (ties: boolean, bounds: Record<string, number>) =>
+      onTestFinished(() => db.close());
+      const equals = [...equal, 'status'];
+      const filters = Object.fromEntries(equals.map((column) => [column, 1]));
+      const planOf = (part: 'ties' | 'range', bounds: Record<string, number>) =>
         db
-          .prepare(`EXPLAIN QUERY PLAN ${runQuery({ group, corporate, ties })}`)
+          .prepare(`EXPLAIN QUERY PLAN ${runQuery(index as RowIndexName, part)}`)
           .all({ ...filters, ...bounds, limit: 1 })
           .map((row) => row.detail);
       const search = `SEARCH transactions USING COVERING INDEX ${index} (${equals.map((column) => `${column}=?`).join(' AND ')}`;
-      expect(planOf(false, { from: 0, before: 1 })).toEqual([`${search} AND created_at>? AND created_at<?)`]);
-      expect(planOf(true, { at: 1, below: 1 })).toEqual([`${search} AND created_at=? AND id<?)`]);
-      db.close();
+      expect(planOf('range', { from: 0, before: 1 })).toEqual([
+        `${search} AND created_at>? AND created_at<?)`,
+      ]);
+      expect(planOf('ties', { at: 1, below: 1 })).toEqual([`${search} AND created_at=? AND id<?)`]);
     },
   );
 
@@ -136,7 +116,7 @@ describe('the transactions view on SQLite', () => {
     await nextTurn();
     db.exec('COMMIT');
     expect(await applied).toBe('reset');
-    expect(await view.find(1)).toBeUndefined();
+    expect(await rowIn(view, 1)).toBeUndefined();
     expect(await view.checkpoint()).toMatchObject({ generation: generation + 1, position: 3 });
   });
 
@@ -157,7 +137,7 @@ describe('the transactions view on SQLite', () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
     await view.reset('store-1', 0);
-    const { generation } = await view.build.start('store-1', 0);
+    const { generation } = await view.startBuild('store-1', 0);
     await view.close();
     const db = new DatabaseSync(join(folder, 'transactions.db'));
     db.exec('UPDATE checkpoint SET retired = 1'); // the commit of a switch
@@ -173,13 +153,13 @@ describe('the transactions view on SQLite', () => {
     const [view, other] = [openIn(folder), openIn(folder)];
     onTestFinished(async () => void (await Promise.all([view.close(), other.close()])));
     await view.reset('store-1', 0);
-    const { generation } = await other.build.start('store-1', 0);
+    const { generation } = await other.startBuild('store-1', 0);
     await other.apply([showing({ id: 1 })], { generation, position: 1 });
-    expect(await other.build.serve(generation)).toBe(true);
+    expect(await other.serveBuild(generation)).toBe(true);
     expect(readdirSync(folder)).not.toContain('transactions.db');
     await view.erase(1);
-    expect(await view.find(1)).toBe('hidden');
-    expect(await other.find(1)).toBe('hidden');
+    expect(await rowIn(view, 1)).toBe('hidden');
+    expect(await rowIn(other, 1)).toBe('hidden');
   });
 
   test('a build of an older rendering is dropped, and another one begins', async () => {
@@ -187,13 +167,13 @@ describe('the transactions view on SQLite', () => {
     const view = openIn(folder);
     onTestFinished(() => view.close());
     await view.reset('store-1', 0);
-    const older = await view.build.start('store-1', 0);
+    const older = await view.startBuild('store-1', 0);
     const db = new DatabaseSync(join(folder, `transactions-${older.generation}.db`));
     db.exec('UPDATE checkpoint SET rendering = rendering - 1');
     db.close();
-    const { generation } = await view.build.start('store-1', 0);
+    const { generation } = await view.startBuild('store-1', 0);
     expect(generation).toBeGreaterThan(older.generation);
-    expect((await view.build.checkpoint())?.generation).toBe(generation);
+    expect((await view.building())?.generation).toBe(generation);
     expect(await view.apply([], { generation: older.generation, position: 1 })).toBe('reset');
   });
 
@@ -204,7 +184,7 @@ describe('the transactions view on SQLite', () => {
       const view = openIn(folder);
       onTestFinished(() => view.close());
       await view.reset('store-1', 0);
-      const build = await view.build.start('store-1', 0);
+      const build = await view.startBuild('store-1', 0);
       const db = new DatabaseSync(join(folder, 'transactions.db'));
       onTestFinished(() => db.close());
       db.exec('BEGIN IMMEDIATE; UPDATE checkpoint SET retired = 1'); // the commit of a switch
@@ -214,7 +194,7 @@ describe('the transactions view on SQLite', () => {
       db.exec('COMMIT');
       await written;
       expect((await view.checkpoint())?.generation).toBe(build.generation);
-      expect(await view.find(1)).toMatchObject({ id: 1 });
+      expect(await rowIn(view, 1)).toMatchObject({ id: 1 });
     },
   );
 
@@ -222,8 +202,8 @@ describe('the transactions view on SQLite', () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
     await view.reset('store-1', 0);
-    const { generation } = await view.build.start('store-1', 0);
-    expect(await view.build.serve(generation)).toBe(true);
+    const { generation } = await view.startBuild('store-1', 0);
+    expect(await view.serveBuild(generation)).toBe(true);
     await view.close();
     new DatabaseSync(join(folder, 'transactions.db')).exec('CREATE TABLE mine (a)');
     const again = openIn(folder);

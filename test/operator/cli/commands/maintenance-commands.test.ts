@@ -8,6 +8,7 @@ import { newDelivery } from '../../../support/deliveries/deliveries.ts';
 import { listed } from '../../../support/deliveries/listed.ts';
 import { cellsOf, commandLine } from '../../../support/service/command-line.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
+import { rowIn } from '../../../support/transactions/row-in.ts';
 import { until } from '../../../support/waiting.ts';
 
 const AFTER_URL = { created_at: '2026-09-03T08:00:00.000Z' };
@@ -57,9 +58,9 @@ describe('fuel projection', () => {
       1,
       'transaction 1 of account 7: only the new view shows it\n',
     ]);
-    expect(await withEngines((engines) => engines.view().find(1))).toBe('hidden');
+    expect(await withEngines((engines) => rowIn(engines.view(), 1))).toBe('hidden');
     expect((await fuel('projection', 'rebuild', 'transactions', '--accept')).code).toBe(0);
-    expect(await withEngines((engines) => engines.view().find(1))).toMatchObject({ id: 1 });
+    expect(await withEngines((engines) => rowIn(engines.view(), 1))).toMatchObject({ id: 1 });
   });
 
   test('parked lists, shows and retries what could not be applied, and names what is not parked', async () => {

@@ -19,6 +19,7 @@ import {
   voided,
 } from '../../../support/transactions/e2e-samples.ts';
 import { confirmedData, showing } from '../../../support/transactions/records.ts';
+import { rowIn } from '../../../support/transactions/row-in.ts';
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
@@ -348,7 +349,7 @@ describe('fuel transaction erase', () => {
       cli.withEngines(async (engines) => {
         const [delivery] = await listed(engines.queue(), { transactionId: id });
         const kept = delivery && (await engines.queue().find(delivery.id));
-        const row = await engines.view().find(id);
+        const row = await rowIn(engines.view(), id);
         return {
           events: (await engines.store().readStream(`transaction-${id}`)).length,
           shown: typeof row === 'object',

@@ -1,15 +1,24 @@
 import { expect, test } from 'vitest';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import { ViewComparison } from '../../../../src/pull/view/build/compare.ts';
+import type { ViewReads } from '../../../../src/pull/view/transactions-view.ts';
 import { openPushStores } from '../../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../../support/event-store/store-with.ts';
 import { confirmed } from '../../../support/transactions/e2e-samples.ts';
 import { sampleRow } from '../../../support/transactions/records.ts';
 
+const BUILT = 2;
+
 function rows(...held: readonly TransactionRow[]) {
   const view = {
     held: new Map(held.map((row) => [row.id, row])),
-    find: async (id: number) => view.held.get(id),
+    find: async (ids: readonly number[]) =>
+      new Map(
+        ids.flatMap((id) => {
+          const shown = view.held.get(id);
+          return shown ? [[id, { revision: 0, accountId: shown.accountId, shown }] as const] : [];
+        }),
+      ),
     rowsAfter: async (id: number, limit: number) =>
       [...view.held.values()].filter((row) => row.id > id).slice(0, limit),
   };
@@ -19,7 +28,12 @@ function rows(...held: readonly TransactionRow[]) {
 async function comparing(served: ReturnType<typeof rows>, built: ReturnType<typeof rows>, on?: object) {
   const { store, append } = openPushStores();
   for (const id of [1, 2]) await append(`transaction-${id}`, confirmed(id)); // at positions 1 and 2
-  const comparison = new ViewComparison(on === undefined ? store : storeWith(store, on), { built, served });
+  const of = (generation?: number) => (generation === BUILT ? built : served);
+  const view: Pick<ViewReads, 'find' | 'rowsAfter'> = {
+    find: (ids, generation) => of(generation).find(ids),
+    rowsAfter: (afterId, limit, generation) => of(generation).rowsAfter(afterId, limit),
+  };
+  const comparison = new ViewComparison(on === undefined ? store : storeWith(store, on), view, BUILT);
   await comparison.findSuspects();
   return { comparison, store };
 }
@@ -56,9 +70,9 @@ test('a record that was judged before the view became unavailable is counted onc
   const built = rows(sampleRow({ id: 1 }), sampleRow({ id: 2 }));
   const { comparison } = await comparing(rows(), built);
   const find = built.find;
-  built.find = async (id) => {
-    if (id === 2) throw new Error('unavailable');
-    return find(id);
+  built.find = async (ids) => {
+    if (ids.includes(2)) throw new Error('unavailable');
+    return find(ids);
   };
   await expect(comparison.judgeSuspects(2)).rejects.toThrow('unavailable');
   built.find = find;

@@ -62,13 +62,12 @@ async function stepping(
   { before }: Steps,
 ): Promise<RebuildResult> {
   const served = (await view.checkpoint())?.generation;
-  const build = interposed(view.build, ['start', 'serve'], before);
   const apply: typeof view.apply = async (changes, to) => {
     if (to.generation !== served) before('apply');
     return view.apply(changes, to);
   };
-  const steps = new Proxy(interposed(view, ['rowsAfter'], before), {
-    get: (whole, name) => (name === 'build' ? build : name === 'apply' ? apply : Reflect.get(whole, name)),
+  const steps = new Proxy(interposed(view, ['startBuild', 'serveBuild', 'rowsAfter'], before), {
+    get: (whole, name) => (name === 'apply' ? apply : Reflect.get(whole, name)),
   });
   const inSteps = beforeCall(store, 'subscribe', (options) =>
     Object.assign(options as object, { batchSize: 1 }),
@@ -253,19 +252,19 @@ describe('a rebuild', () => {
   test('ended before any of its steps leaves the former view served, and the next call continues', async () => {
     const all = new Steps();
     expect((await stepping(await projected(), all)).outcome).toBe('switched');
-    expect([...new Set(all.done)]).toEqual(['start', 'apply', 'rowsAfter', 'serve']);
+    expect([...new Set(all.done)]).toEqual(['startBuild', 'apply', 'rowsAfter', 'serveBuild']);
     expect(all.done.filter((step) => step === 'apply').length).toBeGreaterThan(2);
     for (let most = 0; most < all.done.length; most++) {
       const opened = await projected();
       const { ids, rebuild, view, operations } = opened;
       await expect(stepping(opened, new Steps(most))).rejects.toThrow('ended before');
       expect([most, await ids()]).toEqual([most, [3, 1]]);
-      const build = await view.build.checkpoint();
+      const build = await view.building();
       expect(await operations()).toEqual([]);
       expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: { differing: 0 } });
       expect([most, await ids()]).toEqual([most, [3, 1]]);
       if (build !== undefined) expect((await view.checkpoint())?.generation).toBe(build.generation);
-      expect(await view.build.checkpoint()).toBeUndefined();
+      expect(await view.building()).toBeUndefined();
       expect(await operations()).toHaveLength(1);
     }
   });
@@ -279,7 +278,7 @@ describe('a rebuild', () => {
     const result = await rebuild({ signal: stopping.signal, onProgress: () => stopping.abort() });
     expect(result.outcome).toBe('interrupted');
     expect(await ids()).toEqual([3, 1]);
-    const build = await view.build.checkpoint();
+    const build = await view.building();
     expect(build?.position).toBe(build?.servesFrom);
     expect((await rebuild()).outcome).toBe('switched');
     expect((await view.checkpoint())?.generation).toBe(build?.generation);

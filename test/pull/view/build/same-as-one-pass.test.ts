@@ -6,6 +6,7 @@ import type { NewEvent } from '../../../../src/event-store/event-store.ts';
 import { projectEvent } from '../../../../src/pull/record/project-event.ts';
 import { openPushStores } from '../../../support/deliveries/push-stores.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
+import { rowIn } from '../../../support/transactions/row-in.ts';
 
 /** One event of a stream: legal or not, readable or not. */
 type Kind = 'record' | 'other record' | 'other account' | 'void' | 'unreadable';
@@ -56,7 +57,7 @@ test('any batches, repeated from any point and by two processes at once, with an
 
       const other = open('other.db');
       await other.reset('store', 0);
-      const { generation } = await other.build.start('store', log.length);
+      const { generation } = await other.startBuild('store', log.length);
       const batch = (from: number, to: number) => {
         const applied = log.slice(from, to).map(projectEvent);
         return other.apply(applied, { generation, position: Math.min(to, log.length) });
@@ -70,14 +71,14 @@ test('any batches, repeated from any point and by two processes at once, with an
         await batch(from, from + count);
         furthest = Math.max(furthest, ...reached);
       }
-      const continued = await other.build.start('store', log.length);
+      const continued = await other.startBuild('store', log.length);
       expect(continued).toMatchObject({ generation, position: furthest });
       await batch(continued.position, log.length);
       if (steps.length <= erasedAt) await erase(other);
-      expect(await other.build.serve(generation)).toBe(true);
+      expect(await other.serveBuild(generation)).toBe(true);
 
       expect(await other.rowsAfter(-1, 100)).toEqual(await onePass.rowsAfter(-1, 100));
-      for (const id of [1, 2, 3, 4, 5]) expect(await other.find(id)).toEqual(await onePass.find(id));
+      for (const id of [1, 2, 3, 4, 5]) expect(await rowIn(other, id)).toEqual(await rowIn(onePass, id));
       const parked = async (view: ReturnType<typeof open>) =>
         (await view.parked()).filter(({ stream }) => stream !== `transaction-${erasedId}`);
       expect(await parked(other)).toEqual(await parked(onePass));
