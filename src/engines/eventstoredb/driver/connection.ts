@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events';
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { FuelError, isUnavailable } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
@@ -9,10 +8,6 @@ import { storeUnavailable, toKnownError } from './errors.ts';
 const TIMEOUT_MS = 5_000;
 const RETRY_FOR_MS = 2_000;
 const BACKOFF = { firstMs: 50, maxMs: 1_000, jitter: true } as const;
-
-/** Between two tries to subscribe: a subscription is joined again within two seconds of an election. */
-export const SUBSCRIBE_BACKOFF = { maxMs: 1_000, jitter: true } as const;
-const CONFIRMATION_TIMEOUT_MS = 5_000;
 
 export interface UseOptions {
   /** Of one try; 5 s unless given. */
@@ -25,18 +20,6 @@ export interface UseOptions {
 
 /** One try. When `cancelled` aborts, its result is no longer needed: it cancels its open calls. */
 export type Work<T> = (client: EventStoreDBClient, cancelled: AbortSignal) => Promise<T>;
-
-/**
- * Calls `end` with an error unless the server confirms the subscription in time: the driver waits without a limit.
- * Returns what ends the waiting.
- */
-export function endUnconfirmed(subscription: EventEmitter, end: (error: Error) => void): () => void {
-  const late = storeUnavailable(`no subscription within ${CONFIRMATION_TIMEOUT_MS} ms`);
-  const timer = setTimeout(end, CONFIRMATION_TIMEOUT_MS, late);
-  const stop = (): void => clearTimeout(timer);
-  subscription.once('confirmation', stop);
-  return stop;
-}
 
 /** One client of the process, shared by the adapters. It connects with the first use, and reconnects by itself. */
 export class EventStoreDbConnection {

@@ -11,9 +11,10 @@ import {
   isErasure,
   type RecordedEvent,
 } from '../../../event-store/event-store.ts';
-import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from '../driver/connection.ts';
+import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { toKnownError } from '../driver/errors.ts';
 import { isWanted, recordedOf } from '../driver/events.ts';
+import { SUBSCRIBE_BACKOFF } from '../driver/server-subscription.ts';
 import { readRange } from '../log/reads.ts';
 import { EventStoreDbGroupSource } from './group-source.ts';
 import { EventStoreDbInFlightEvents, MAX_DELAYED, type Message, type ToPark } from './in-flight-events.ts';
@@ -39,8 +40,6 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   readonly #ended: AbortSignal;
   readonly #retry: Retry;
   #source: EventStoreDbGroupSource | undefined;
-  /** Of which it was told that it is connected. */
-  #told: EventStoreDbGroupSource | undefined;
 
   constructor(options: GroupConsumerOptions) {
     this.#options = options;
@@ -111,11 +110,16 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
       changed: this.#changed,
     });
     this.#source = source;
+    let isTold = false;
     try {
       while (!this.#ended.aborted) {
         this.#changed.reset();
         await this.#receive(source);
-        if (source.isConfirmed) this.#connectedTo(source); // also while event follows event
+        if (source.isConfirmed && !isTold) {
+          isTold = true;
+          this.#retry.succeeded();
+          this.#options.onState?.(undefined);
+        }
         const next = this.#inFlight.next(clock.now());
         if (next !== undefined) {
           yield next;
@@ -130,13 +134,6 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
       this.#source = undefined;
       this.#inFlight.disconnected();
     }
-  }
-
-  #connectedTo(source: EventStoreDbGroupSource): void {
-    if (this.#told === source) return;
-    this.#told = source;
-    this.#retry.succeeded();
-    this.#options.onState?.(undefined);
   }
 
   /** Receives up to one batch. Events that the group is not for are acknowledged at once: it has no filter (0049). */

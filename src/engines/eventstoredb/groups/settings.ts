@@ -9,11 +9,10 @@ import {
   UNBOUNDED,
 } from '@eventstore/db-client';
 import { pause } from '../../../base/pause.ts';
-import type { GroupSettings, GroupStatus, RecordedEvent } from '../../../event-store/event-store.ts';
+import type { GroupSettings, GroupStatus } from '../../../event-store/event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { groupStream, toSafe } from '../driver/events.ts';
 import { readEnd } from '../log/reads.ts';
-import { readParked } from './parked.ts';
 
 /** The only place where the server shows the filters of its groups. */
 const CONFIGURATION_STREAM = '$persistentSubscriptionConfig';
@@ -52,7 +51,7 @@ export async function ensureGroup(
   const present = (await connection.use((client) => infoAt(client, group)))?.settings;
   if (present === undefined) {
     await connection.use((client) => create(client, group, wanted));
-  } else if (await connection.use((client, cancelled) => hasFilter(client, group, cancelled))) {
+  } else if (await hasFilter(connection, group)) {
     await replace(connection, group, wanted);
   } else if (differs(present, wanted)) {
     await connection.use((client) => client.updatePersistentSubscriptionToAll(group, wanted));
@@ -103,12 +102,8 @@ function differs(
 }
 
 /** False where the server does not show its configuration stream. */
-async function hasFilter(
-  client: EventStoreDBClient,
-  group: string,
-  cancelled: AbortSignal,
-): Promise<boolean> {
-  const last = await readEnd(client, { stream: CONFIGURATION_STREAM, end: 'last' }, cancelled);
+async function hasFilter(connection: EventStoreDbConnection, group: string): Promise<boolean> {
+  const last = await readEnd(connection, CONFIGURATION_STREAM, 'last');
   const { entries = [] } = (last?.data ?? {}) as GroupConfiguration;
   const entry = entries.find(({ stream, group: name }) => stream === '$all' && name === group);
   return entry?.filter !== undefined && entry.filter !== null;
@@ -123,29 +118,18 @@ interface GroupConfiguration {
 }
 
 /**
- * Deletes the group and creates it without a filter, from the first event that may not have been acknowledged: its
- * consumers handle the others twice, which changes nothing. After a crash in between there is no group, and the next
- * call creates it from the start of the log.
+ * Deletes the group and creates it without a filter, at the start of the log: its consumers handle the events twice,
+ * which changes nothing. After a crash in between there is no group, and the next call creates it.
  */
 async function replace(
   connection: EventStoreDbConnection,
   group: string,
   wanted: PersistentSubscriptionToAllSettings,
 ): Promise<void> {
-  const checkpoint = (): Promise<RecordedEvent | undefined> =>
-    connection.use((client, cancelled) =>
-      readEnd(client, { stream: groupStream(group, 'checkpoint'), end: 'last' }, cancelled),
-    );
-  const parked = (await readParked(connection, group)).map(({ event }) => BigInt(event.position));
-  const first = [checkpointIn((await checkpoint())?.data), ...parked].reduce((a, b) => (b < a ? b : a));
   await connection.use((client) => client.deletePersistentSubscriptionToAll(group));
   // The server answers before it has deleted the group's streams, and a new group would use what it still finds.
-  while ((await checkpoint()) !== undefined) await pause(DELETED_POLL_MS, connection.closed);
-  const startFrom = first === 0n ? START : { commit: first, prepare: first };
-  await connection.use((client) => create(client, group, { ...wanted, startFrom }));
-}
-
-/** The commit position of a group's checkpoint, `C:<commit>/P:<prepare>`; 0 where there is none. */
-function checkpointIn(data: unknown): bigint {
-  return BigInt(/^C:(\d+)\//.exec(String(data))?.[1] ?? 0);
+  const checkpoint = groupStream(group, 'checkpoint');
+  while ((await readEnd(connection, checkpoint, 'last')) !== undefined)
+    await pause(DELETED_POLL_MS, connection.closed);
+  await connection.use((client) => create(client, group, wanted));
 }

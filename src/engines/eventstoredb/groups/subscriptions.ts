@@ -1,7 +1,9 @@
+import type { ResolvedEvent } from '@eventstore/db-client';
 import type { Clock } from '../../../base/clock.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { Log } from '../../../base/log.ts';
 import { pause } from '../../../base/pause.ts';
+import { membersOf } from '../../../event-store/codec.ts';
 import {
   type ConsumeOptions,
   type GroupConsumer,
@@ -12,10 +14,13 @@ import {
   type PersistentSubscriptions,
 } from '../../../event-store/event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
+import { groupStream, toRecorded } from '../driver/events.ts';
+import { readEnd, readStream } from '../log/reads.ts';
 import { EventStoreDbGroupConsumer } from './consumer.ts';
-import { parkedLinkAt, readParked } from './parked.ts';
 import { ensureGroup, statusOf } from './settings.ts';
 
+/** The server puts this before the reason that a consumer gives. */
+const REASON_PREFIX = "Client explicitly NAK'ed message.\n";
 /** The server ignores a replay of a group that it is still loading, so it is asked again. */
 const REPLAY_AGAIN_MS = 1_000;
 const REPLAY_TIMEOUT_MS = 10_000;
@@ -56,10 +61,12 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
     return new EventStoreDbGroupConsumer({ ...this.#options, ...options, group, settings, closed });
   }
 
-  /** On a server with access control only an administrator may read it. */
+  /** Without events that were erased since. On a server with access control only an administrator may read it. */
   async parked(group: string, limit = MAX_PARKED_READ): Promise<ParkedEvent[]> {
     this.#assertOpen();
-    return await readParked(this.#options.connection, group, limit);
+    const range = { resolveLinkTos: true, maxCount: limit };
+    const found = await readStream(this.#options.connection, groupStream(group, 'parked'), parkedOf, range);
+    return found === 'erased' ? [] : found;
   }
 
   /** Its position is that of the checkpoint, which the server writes every second. */
@@ -71,10 +78,9 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   async replayParked(group: string): Promise<number> {
     this.#assertOpen();
     const { connection } = this.#options;
-    const [first, last] = await Promise.all([
-      parkedLinkAt(connection, group, 'first'),
-      parkedLinkAt(connection, group, 'last'),
-    ]);
+    const parked = groupStream(group, 'parked'); // a replay truncates it, and it has no gaps
+    const first = (await readEnd(connection, parked, 'first'))?.revision;
+    const last = (await readEnd(connection, parked, 'last'))?.revision;
     if (first === undefined || last === undefined) return 0;
     const endMs = performance.now() + REPLAY_TIMEOUT_MS;
     let askAtMs = 0;
@@ -83,8 +89,8 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
         await connection.use((client) => client.replayParkedMessagesToAll(group));
         askAtMs = performance.now() + REPLAY_AGAIN_MS;
       }
-      const left = await parkedLinkAt(connection, group, 'first');
-      if (left === undefined || left > last) return last - first + 1;
+      const left = await readEnd(connection, parked, 'first');
+      if (left === undefined || left.revision > last) return last - first + 1;
       if (performance.now() > endMs) {
         throw new FuelError(
           'STORE_UNAVAILABLE',
@@ -107,4 +113,14 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
       throw new FuelError('STORE_CLOSED', 'the persistent subscriptions were closed');
     }
   }
+}
+
+function parkedOf({ event, link }: ResolvedEvent): ParkedEvent | undefined {
+  if (event === undefined || link === undefined) return undefined;
+  const { reason = '' } = membersOf(toRecorded(link).metadata) as { readonly reason?: string };
+  return {
+    event: toRecorded(event),
+    reason: reason.startsWith(REASON_PREFIX) ? reason.slice(REASON_PREFIX.length) : reason,
+    parkedAtMs: link.created.getTime(),
+  };
 }

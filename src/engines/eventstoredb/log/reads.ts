@@ -1,8 +1,9 @@
 import {
+  type AllStreamResolvedEvent,
   BACKWARDS,
   END,
-  type EventStoreDBClient,
   FORWARDS,
+  type ReadAllOptions,
   type ResolvedEvent,
   START,
   type RecordedEvent as StoredEvent,
@@ -77,13 +78,14 @@ export async function readStream<T>(
   }
 }
 
-/** The position of the last event in `$all`, including those of the server; 0 where there is none. */
-export function readHead(connection: EventStoreDbConnection, options?: UseOptions): Promise<Position> {
-  const last = { direction: BACKWARDS, fromPosition: END, maxCount: 1 } as const;
-  return connection.use(async (client, cancelled) => {
-    const [found] = await collect(client.readAll(last), cancelled);
-    return found?.event === undefined ? 0 : toPosition(found.event.position.commit);
-  }, options);
+/** The position of the last event in `$all`, including those of the server, or of the last one before; 0 for none. */
+export async function readHead(
+  connection: EventStoreDbConnection,
+  { before, ...options }: UseOptions & { readonly before?: Position } = {},
+): Promise<Position> {
+  const last = { direction: BACKWARDS, from: before, maxCount: 1 } as const;
+  const [found] = (await readAll(connection, last, options)).found;
+  return found?.event === undefined ? 0 : toPosition(found.event.position.commit);
 }
 
 /** As `EventStore.readBackwards`. The server filters no reads, only subscriptions: this process does. */
@@ -91,11 +93,8 @@ export async function readBackwards(
   connection: EventStoreDbConnection,
   { prefixes, before, limit }: Parameters<EventStore['readBackwards']>[0],
 ): Promise<BackwardsBatch> {
-  const fromPosition = before === undefined ? END : { commit: BigInt(before), prepare: BigInt(before) };
   const maxCount = Math.max(1, Math.min(limit, MAX_BACKWARDS));
-  const { found, isFull } = await connection.use((client, cancelled) =>
-    collectPage(client.readAll({ direction: BACKWARDS, fromPosition, maxCount }), cancelled),
-  );
+  const { found, isFull } = await readAll(connection, { direction: BACKWARDS, from: before, maxCount });
   const records = found.flatMap((resolved) => recordedOf(resolved) ?? []);
   return {
     events: records.filter(({ stream }) => isWanted(stream, prefixes)).slice(0, limit),
@@ -114,59 +113,58 @@ export async function lastShownUpTo(
   position: Position,
   options?: UseOptions,
 ): Promise<Position> {
-  if (position === 0) return 0;
-  if ((await eventAt(connection, position, options)) !== undefined) return position;
-  const at = { fromPosition: { commit: BigInt(position), prepare: BigInt(position) }, maxCount: 1 };
-  return connection.use(async (client, cancelled) => {
-    const [before] = await collect(client.readAll({ ...at, direction: BACKWARDS }), cancelled);
-    return before?.event === undefined ? 0 : toPosition(before.event.position.commit);
-  }, options);
+  if (position === 0 || (await eventAt(connection, position, options)) !== undefined) return position;
+  return await readHead(connection, { ...options, before: position });
 }
 
 /** The event at this position, where a record begins or the log ends; undefined where `$all` shows none. */
-export function eventAt(
+export async function eventAt(
   connection: EventStoreDbConnection,
   position: Position,
   options?: UseOptions,
 ): Promise<RecordedEvent | undefined> {
-  const at = { fromPosition: { commit: BigInt(position), prepare: BigInt(position) }, maxCount: 1 };
-  return connection.use(async (client, cancelled) => {
-    const [found] = await collect(client.readAll({ ...at, direction: FORWARDS }), cancelled);
-    const event = found === undefined ? undefined : recordedOf(found);
-    return event?.position === position ? event : undefined;
-  }, options);
+  const at = { direction: FORWARDS, from: position, maxCount: 1 } as const;
+  const [found] = (await readAll(connection, at, options)).found;
+  const event = found && recordedOf(found);
+  return event?.position === position ? event : undefined;
+}
+
+/** A page of `$all`. Backwards it begins at the event before `from`, or at the end of the log. */
+function readAll(
+  connection: EventStoreDbConnection,
+  {
+    from,
+    ...range
+  }: Pick<ReadAllOptions, 'direction' | 'maxCount'> & { readonly from: Position | undefined },
+  options?: UseOptions,
+): Promise<Page<AllStreamResolvedEvent>> {
+  const fromPosition = from === undefined ? END : { commit: BigInt(from), prepare: BigInt(from) };
+  return connection.use(
+    (client, cancelled) => collectPage(client.readAll({ ...range, fromPosition }), cancelled),
+    options,
+  );
 }
 
 /** The first or the last event that can be read of a stream; undefined where it has none, or was erased. */
 export async function readEnd(
-  client: EventStoreDBClient,
-  { stream, end }: { readonly stream: string; readonly end: 'first' | 'last' },
-  cancelled: AbortSignal,
+  connection: EventStoreDbConnection,
+  stream: string,
+  end: 'first' | 'last',
 ): Promise<RecordedEvent | undefined> {
   const from =
     end === 'first'
       ? ({ direction: FORWARDS, fromRevision: START } as const)
       : ({ direction: BACKWARDS, fromRevision: END } as const);
   const page = await unlessErased(() =>
-    collectPage(client.readStream(stream, { ...from, maxCount: 1 }), cancelled),
+    connection.use((client, cancelled) =>
+      collectPage(client.readStream(stream, { ...from, maxCount: 1 }), cancelled),
+    ),
   );
   return page === 'erased' ? undefined : page.found.map(recordedOf)[0];
 }
 
-/** All that a read returns. */
-export async function collect<E extends Resolved>(
-  read: StreamingRead<E>,
-  cancelled: AbortSignal,
-): Promise<E[]> {
-  return (await collectPage(read, cancelled, Infinity)).found;
-}
-
-/** What a read returns first: `isFull` where that is `maxBytes`, and there may be more. */
-export function collectPage<E extends Resolved>(
-  read: StreamingRead<E>,
-  cancelled: AbortSignal,
-  maxBytes = MAX_BATCH_BYTES,
-): Promise<Page<E>> {
+/** What a read returns first: `isFull` where that makes a batch by its bytes, and there may be more. */
+function collectPage<E extends Resolved>(read: StreamingRead<E>, cancelled: AbortSignal): Promise<Page<E>> {
   return new Promise((resolve, reject) => {
     const found: E[] = [];
     let bytes = 0;
@@ -177,7 +175,7 @@ export function collectPage<E extends Resolved>(
       found.push(resolved);
       const content = resolved.event?.data;
       bytes += content instanceof StoredContent ? content.receivedBytes : 0;
-      if (bytes < maxBytes) return;
+      if (bytes < MAX_BATCH_BYTES) return;
       read.off('data', receive).resume(); // what it still brings is thrown away
       cancel();
       resolve({ found, isFull: true });

@@ -4,14 +4,12 @@ import { type AllStreamResolvedEvent, type AllStreamSubscription, START } from '
 import type { Signal } from '../../../base/signal.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
 import type { Position, RecordedEvent, SubscriptionBatch } from '../../../event-store/event-store.ts';
-import { type EventStoreDbConnection, endUnconfirmed } from '../driver/connection.ts';
-import { storeUnavailable } from '../driver/errors.ts';
+import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { filterOf, recordedOf } from '../driver/events.ts';
+import { DRIVER_BUFFER, ServerSubscription } from '../driver/server-subscription.ts';
 
 /** Events that are buffered here, unless their bytes reach the limit first; further ones wait at the server. */
 const MAX_BUFFERED = 1_000;
-/** The driver limits its buffer by the number of events alone, so it is kept small. */
-const DRIVER_BUFFER = 8;
 
 /**
  * A place among the buffered events. The driver (6.2.1) reports `caughtUp` and checkpoints ahead of events that it
@@ -32,49 +30,30 @@ export interface SourceOptions {
   readonly after: Position;
   /** `live` reports its position with each event of the log, which is slow while much is stored after `after`. */
   readonly phase: 'stored' | 'live';
-  /** Notified when there may be something to take, or an error. */
   readonly changed: Pick<Signal, 'notify'>;
 }
 
-/** One subscription on the server, until it breaks. */
-export class EventStoreDbSource {
-  readonly #subscription: AllStreamSubscription;
+/** One subscription to the log on the server, until it breaks. */
+export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription> {
   /** Taken from the driver, in its order; at most one batch by its bytes. */
   readonly #fetched: (Fetched | Marker)[] = [];
   #reported: Position = 0;
   #fetchedBytes = 0;
   #live = false;
-  #error: Error | undefined;
-  readonly #stopWaiting: () => void;
 
   constructor({ client }: EventStoreDbConnection, { prefixes, after, phase, changed }: SourceOptions) {
     const mark = (marker: Marker['marker']): void => {
-      this.#subscription.push({ marker });
+      subscription.push({ marker });
     };
-    this.#subscription = client.subscribeToAll(
+    const subscription = client.subscribeToAll(
       {
         fromPosition: after === 0 ? START : { commit: BigInt(after), prepare: BigInt(after) },
         filter: filterOf({ prefixes, phase, checkpointReached: (_, { commit }) => mark(Number(commit)) }),
       },
-      { highWaterMark: DRIVER_BUFFER },
+      DRIVER_BUFFER,
     );
-    const end = (error: Error): void => {
-      this.#error ??= error;
-      changed.notify();
-    };
-    this.#stopWaiting = endUnconfirmed(this.#subscription, end);
-    this.#subscription.on('caughtUp', () => mark('caughtUp'));
-    this.#subscription.on('readable', () => {
-      this.#fetch();
-      changed.notify();
-    });
-    this.#subscription.on('error', end);
-    this.#subscription.on('end', () => end(storeUnavailable('the server ended the subscription')));
-  }
-
-  /** Set once it has broken; what arrived before can still be taken. */
-  get error(): Error | undefined {
-    return this.#error;
+    super(subscription, changed);
+    subscription.on('caughtUp', () => mark('caughtUp')).on('readable', () => this.#fetch());
   }
 
   /**
@@ -105,7 +84,7 @@ export class EventStoreDbSource {
   }
 
   get isDrained(): boolean {
-    const { readableLength, writableLength } = this.#subscription as AllStreamSubscription & Writable;
+    const { readableLength, writableLength } = this.subscription as AllStreamSubscription & Writable;
     return this.#fetched.length + readableLength + writableLength === 0;
   }
 
@@ -139,7 +118,7 @@ export class EventStoreDbSource {
   /** Takes what the driver has, up to one batch: what stays in the driver's buffer makes the server wait. */
   #fetch(): void {
     while (this.#fetched.length < MAX_BUFFERED && this.#fetchedBytes < MAX_BATCH_BYTES) {
-      const next: AllStreamResolvedEvent | Marker | null = this.#subscription.read();
+      const next: AllStreamResolvedEvent | Marker | null = this.subscription.read();
       if (next === null) return;
       if ('marker' in next) {
         this.#fetched.push(next);
@@ -151,10 +130,5 @@ export class EventStoreDbSource {
       this.#fetched.push({ event, bytes });
       this.#fetchedBytes += bytes;
     }
-  }
-
-  close(): void {
-    this.#stopWaiting();
-    this.#subscription.unsubscribe().catch(() => undefined); // rejects where there is no connection to end it on
   }
 }

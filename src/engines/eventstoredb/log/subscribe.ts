@@ -3,9 +3,10 @@ import type { Log } from '../../../base/log.ts';
 import { Retry } from '../../../base/retry.ts';
 import { Signal } from '../../../base/signal.ts';
 import type { Position, SubscribeOptions, SubscriptionBatch } from '../../../event-store/event-store.ts';
-import { type EventStoreDbConnection, SUBSCRIBE_BACKOFF } from '../driver/connection.ts';
+import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { toKnownError } from '../driver/errors.ts';
 import { isWanted } from '../driver/events.ts';
+import { SUBSCRIBE_BACKOFF } from '../driver/server-subscription.ts';
 import { eventAt, lastShownUpTo, readHead } from './reads.ts';
 import { EventStoreDbSource } from './source.ts';
 

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { EventStoreDbConnection } from '../../../../src/engines/eventstoredb/driver/connection.ts';
-import { parkedLinkAt, readParked } from '../../../../src/engines/eventstoredb/groups/parked.ts';
+import { groupStream } from '../../../../src/engines/eventstoredb/driver/events.ts';
+import { readEnd } from '../../../../src/engines/eventstoredb/log/reads.ts';
 import { startEventStoreDbDouble } from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import { eventStoreDbAt } from '../../../support/event-store/eventstoredb-under-test.ts';
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
@@ -32,9 +33,10 @@ async function groupWithParked(...names: string[]) {
     await consumer.park(value, `reason of ${name}`);
   };
   const parked = async () => {
-    const events = await readParked(connection, 'g');
-    const firstLink = await parkedLinkAt(connection, 'g', 'first');
-    const lastLink = await parkedLinkAt(connection, 'g', 'last');
+    const events = await subscriptions.parked('g');
+    const stream = groupStream('g', 'parked');
+    const firstLink = (await readEnd(connection, stream, 'first'))?.revision;
+    const lastLink = (await readEnd(connection, stream, 'last'))?.revision;
     const count = firstLink === undefined || lastLink === undefined ? 0 : lastLink - firstLink + 1;
     return { events, count, firstLink, lastLink };
   };

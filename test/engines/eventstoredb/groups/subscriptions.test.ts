@@ -192,7 +192,7 @@ describe('a group on EventStoreDB', () => {
       await consumer.ack([event]);
       if (names.at(-1) === 'd') break;
     }
-    expect(names).toEqual(['parked', 'c', 'd']);
+    expect(names).toEqual(['a', 'parked', 'c', 'd']);
     const configuration = await store.readStream('$persistentSubscriptionConfig');
     expect(configuration.at(-1)?.data).toMatchObject({
       entries: expect.arrayContaining([expect.not.objectContaining({ filter: expect.anything() })]),
