@@ -55,19 +55,17 @@ export function guardConnections(server: Server, options: GateOptions): void {
 
 function createCheck({ proxies, onlyProxies, maxConnections, maxPerPeer, maxPerProxy, memory }: GateOptions) {
   const trusts = trustedProxies(proxies);
-  const open = new SharedTable(memory ?? connectionsMemory(), {
-    maxEntries: MAX_PEERS,
-    isAlive: ({ count }) => count > 0,
-  });
+  const open = new SharedTable(memory ?? connectionsMemory(), { isAlive: ({ count }) => count > 0 });
   const add = (name: string, limit: number): boolean =>
     open.change(name, (connections) => {
       if (connections.count >= limit) return false;
       connections.count += 1;
+      if (name === TOTAL) connections.timeMs = Infinity; // it gives way to no peer
       return true;
     });
   const remove = (name: string): void =>
     open.change(name, (connections) => {
-      connections.count -= 1;
+      connections.count = Math.max(0, connections.count - 1); // a forgotten one has none
     });
   return (socket: Socket): TurnedAway | undefined => {
     // A socket that is already closed has no address; these are counted together.

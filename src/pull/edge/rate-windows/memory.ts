@@ -3,7 +3,7 @@ import { SharedTable, tableMemory } from '../counts/shared-table.ts';
 import { type RateVerdict, type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
 
 const WINDOW_MS = WINDOW_SECONDS * 1_000;
-/** Keys that are counted at once: with more of them the one that was not seen for longest is forgotten. */
+/** Keys that are counted at once: with more of them windows that end first may be forgotten. */
 const MAX_IDS = 250_000;
 
 export interface MemoryWindowsOptions {
@@ -22,7 +22,6 @@ export function windowsMemory(maxIds = MAX_IDS): SharedArrayBuffer {
 export function createMemoryRateWindows(options: MemoryWindowsOptions = {}): RateWindows {
   const { maxIds = MAX_IDS, memory = windowsMemory(maxIds), clock = sinceBoot } = options;
   const windows = new SharedTable(memory, {
-    maxEntries: maxIds,
     isAlive: ({ timeMs: endsAtMs }) => endsAtMs > clock.now(),
   });
   return {

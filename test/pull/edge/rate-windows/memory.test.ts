@@ -41,11 +41,16 @@ describe('rate windows in memory', () => {
     expect(await windows.hit('key', 1)).toEqual({ allowed: false, retryAfterSeconds: 59 });
   });
 
-  test('hold no more ids than they may: the one not seen for longest is forgotten', async () => {
-    const { windows } = opened({ maxIds: 2 });
-    for (const id of ['a', 'b', 'a', 'c']) await windows.hit(id, 2);
-    expect(await allowed(windows, { id: 'a', limit: 2, hits: 1 })).toBe(0);
-    expect(await allowed(windows, { id: 'b', limit: 1, hits: 2 })).toBe(1);
+  test('hold no more ids than they may: a window that ended is forgotten first, then the one that ends first', async () => {
+    const { clock, windows } = opened({ maxIds: 1 });
+    const ids = Array.from({ length: 16 }, (_, id) => `id ${id}`); // a bucket
+    for (const id of ids) {
+      await windows.hit(id, 2);
+      clock.advance(1_000);
+    }
+    await windows.hit('another', 2);
+    expect(await allowed(windows, { id: 'id 1', limit: 2, hits: 5 })).toBe(1);
+    expect(await allowed(windows, { id: 'id 0', limit: 2, hits: 5 })).toBe(2);
   });
 
   test('are exact by the real clock too, which runs in all threads alike', async () => {
@@ -55,7 +60,7 @@ describe('rate windows in memory', () => {
   });
 
   test('let exactly the limit of each key through, however many threads count it at once', async () => {
-    const [threads, keys, limit] = [4, 300, 7]; // the table grows several times meanwhile
+    const [threads, keys, limit] = [4, 300, 7];
     const memory = windowsMemory();
     const entry = new URL('../../../support/service/hit-windows.ts', import.meta.url);
     const workerData = { memory, keys, hits: 5, start: new SharedArrayBuffer(4), threads, limit };
