@@ -1,14 +1,17 @@
 import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
-import type { Clock } from '../../base/clock.ts';
 import type { Account } from '../../domain/account.ts';
 import { EventOrderFault, evolveAll, foldAccount } from '../../domain/account-evolve.ts';
 import { type Refused, refused } from '../../domain/decision.ts';
 import { type DesiredAccount, decideDesired } from '../../domain/desired-account.ts';
 import type { DomainEvent } from '../../domain/events.ts';
-import type { Append, AppendResult, EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import type { Append, AppendResult, RecordedEvent } from '../../event-store/event-store.ts';
 import { parsedLines } from '../../event-store/lines/parsed-lines.ts';
-import { type LineCounts, type LineDecider, recordLines } from '../../event-store/lines/record-lines.ts';
-import type { Author } from '../../event-store/new-event.ts';
+import {
+  type LineCounts,
+  type LineDecider,
+  type RecordLinesOptions,
+  recordLines,
+} from '../../event-store/lines/record-lines.ts';
 import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
 import { parseAccountLine } from './parse-account-line.ts';
 
@@ -19,18 +22,16 @@ export interface ApplyCounts {
   readonly refused: number;
 }
 
-export interface ApplyOptions {
-  readonly store: Pick<EventStore, 'readStreams' | 'append'>;
+export interface ApplyOptions
+  extends Pick<
+    RecordLinesOptions<DesiredAccount, DomainEvent>,
+    'store' | 'author' | 'clock' | 'onRefused' | 'signal'
+  > {
   readonly input: AsyncIterable<Buffer>;
-  readonly author: Author;
-  readonly clock: Clock;
   /** Records nothing; `onApplied` is called with what would be recorded. */
   readonly dryRun: boolean;
-  readonly onRefused: (lineNumber: number, reason: string) => void;
   readonly onApplied?: (events: readonly DomainEvent[]) => Promise<void>;
   readonly onProgress: (counts: ApplyCounts) => void;
-  /** Ends the work between two batches. What was recorded stays; the same file can be applied again. */
-  readonly signal: AbortSignal;
 }
 
 /** Less than an import's: a line may cause many events, and a commit must not keep other writers waiting. */

@@ -89,9 +89,7 @@ class Redelivery {
   readonly #force: boolean;
   readonly #startedAtMs: number;
   readonly #correlationId = randomUUID();
-  #redelivered = 0;
-  #unchanged = 0;
-  #refused = 0;
+  readonly counts = { redelivered: 0, unchanged: 0, refused: 0 };
 
   constructor(options: RedeliverOptions, force: boolean) {
     this.#options = options;
@@ -99,23 +97,19 @@ class Redelivery {
     this.#startedAtMs = options.writer.clock.now();
   }
 
-  get counts(): RedeliverCounts {
-    return { redelivered: this.#redelivered, unchanged: this.#unchanged, refused: this.#refused };
-  }
-
   refuse(what: string, reason: string): void {
-    this.#refused += 1;
+    this.counts.refused += 1;
     this.#options.onRefused(what, reason);
   }
 
   /** Those that may be redelivered by their state and their transaction; the others are counted. */
   async eligible(deliveries: readonly DeliverySummary[]): Promise<DeliverySummary[]> {
     const gone = await goneTransactions(this.#options.writer.store, deliveries);
-    return deliveries.filter((delivery) => {
-      const { id, state, transactionId } = delivery;
-      const reason = gone.get(transactionId) ?? this.#ineligibleReason(delivery);
+    return deliveries.filter(({ id, state, transactionId }) => {
+      const isDone = state === 'withdrawn' || (state === 'delivered' && !this.#force);
+      const reason = gone.get(transactionId) ?? (isDone ? WHY_NOT[state] : undefined);
       if (reason !== undefined) this.refuse(id, reason);
-      else if (state === 'pending' || state === 'held') this.#unchanged += 1;
+      else if (state === 'pending' || state === 'held') this.counts.unchanged += 1;
       else return true;
       return false;
     });
@@ -141,19 +135,15 @@ class Redelivery {
   }
 
   async makeDue(deliveries: readonly DeliverySummary[]): Promise<void> {
+    const { counts } = this;
     for (const { id } of deliveries) {
-      const dueAtMs = this.#startedAtMs + Math.floor((this.#redelivered * 1000) / REDELIVERED_PER_SECOND);
+      const dueAtMs = this.#startedAtMs + Math.floor((counts.redelivered * 1000) / REDELIVERED_PER_SECOND);
       const result = await this.#options.queue.redeliver(id, { force: this.#force, dueAtMs });
-      if (result === 'due') this.#redelivered += 1;
-      else if (result === 'pending') this.#unchanged += 1;
+      if (result === 'due') counts.redelivered += 1;
+      else if (result === 'pending') counts.unchanged += 1;
       else this.refuse(id, result === 'not known' ? 'it was removed meanwhile' : WHY_NOT[result]);
-      this.#options.onProgress(this.counts);
+      this.#options.onProgress({ ...counts });
     }
-  }
-
-  #ineligibleReason({ state }: DeliverySummary): string | undefined {
-    if (state === 'withdrawn') return WHY_NOT.withdrawn;
-    return state === 'delivered' && !this.#force ? WHY_NOT.delivered : undefined;
   }
 }
 

@@ -1,4 +1,3 @@
-import type { Clock } from '../../base/clock.ts';
 import { record } from '../../domain/decision.ts';
 import {
   decideTransaction,
@@ -12,24 +11,22 @@ import {
   type TransactionEventType,
 } from '../../domain/transaction-events.ts';
 import { decode } from '../../event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import type { RecordedEvent } from '../../event-store/event-store.ts';
 import type { JsonText } from '../../event-store/json-text.ts';
-import { type LineCounts, type LineDecider, recordLines } from '../../event-store/lines/record-lines.ts';
-import type { Author } from '../../event-store/new-event.ts';
+import {
+  type LineCounts,
+  type LineDecider,
+  type RecordLinesOptions,
+  recordLines,
+} from '../../event-store/lines/record-lines.ts';
 import type { ImportedEvent } from './parse-line.ts';
 import { parsedImport } from './parsed-import.ts';
 
 export type ImportCounts = LineCounts;
 
-export interface ImportOptions {
-  readonly store: Pick<EventStore, 'readStreams' | 'append'>;
+export interface ImportOptions
+  extends Omit<RecordLinesOptions<ImportedEvent, ImportedEvent>, 'lines' | 'batchCharacters' | 'decider'> {
   readonly input: AsyncIterable<Buffer>;
-  readonly author: Author;
-  readonly clock: Clock;
-  readonly onRefused: (lineNumber: number, reason: string) => void;
-  readonly onProgress: (counts: ImportCounts) => void;
-  /** Ends the import between two batches. What was recorded stays; the same file can be imported again. */
-  readonly signal: AbortSignal;
 }
 
 const BATCH_CHARACTERS = 4 * 1024 * 1024;

@@ -21,27 +21,24 @@ export interface WebhookSet {
   readonly account: Account;
 }
 
-/** A `SetWebhookUrl` command, with a new secret in case the key has none. */
-export interface WebhookPlan {
-  readonly command: WebhookCommand;
-  readonly warning: string | null;
-  /** The new secret, or `null` where the key had one already. */
-  newSecretOf(account: Account): string | null;
-}
-
-/** Prepares the command that sets a key's webhook URL. Throws `REFUSED` where the URL may not be called. */
+/**
+ * The command that sets a key's webhook URL, with a new secret in case the key has none. Throws `REFUSED` where the URL
+ * may not be called.
+ */
 export async function planWebhook(
   ref: { readonly accountId: number; readonly prefix: string },
   { url: text, allowPrivate, masterKeys, names }: WebhookOptions,
   atMs: number,
-): Promise<WebhookPlan> {
+) {
   const { url, warning } = await judgeTarget(text, { allowPrivate, names });
   const secret = generateWebhookSecret();
   const newSecret: Ciphertext = masterKeys.encryptSecret({ prefix: ref.prefix, secret });
+  const command: WebhookCommand = { type: 'SetWebhookUrl', ...ref, url, atMs, newSecret };
   return {
-    command: { type: 'SetWebhookUrl', ...ref, url, atMs, newSecret },
+    command,
     warning,
-    newSecretOf: (account) =>
+    /** The new secret, or `null` where the key had one already. */
+    newSecretOf: (account: Account) =>
       account.keys.get(ref.prefix)?.webhookSecret?.nonce === newSecret.nonce ? secret : null,
   };
 }

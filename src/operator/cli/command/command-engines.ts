@@ -23,13 +23,6 @@ export function hasStore({ FUEL_DATA_DIR }: Config, { embedded }: Pick<Engines, 
   return !embedded.includes('store') || existsSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events));
 }
 
-export interface CommandEnginesOptions {
-  readonly config: Config;
-  /** Whether the command may create a store and record events in it. */
-  readonly records: boolean;
-  readonly note: (line: string) => void;
-}
-
 /** A command's engines. */
 export interface CommandEngines extends Engines {
   /**
@@ -44,29 +37,41 @@ export interface CommandEngines extends Engines {
  * would create it. A command that records is refused a store of another environment or master key, and says where it
  * creates one.
  */
-export function commandEngines(engines: Engines, options: CommandEnginesOptions): CommandEngines {
-  const { config, records, note } = options;
+export function commandEngines(
+  engines: Engines,
+  config: Config,
+  {
+    records,
+    note,
+  }: {
+    /** Whether the command may create a store and record events in it. */
+    readonly records: boolean;
+    readonly note: (line: string) => void;
+  },
+): CommandEngines {
   let exists = hasStore(config, engines);
+  const check = (): void => {
+    if (exists) return;
+    if (!records) requireStore(config, engines);
+    exists = true;
+    note(`a new store was made in ${resolve(config.FUEL_DATA_DIR)}`);
+  };
   const checked =
     <T>(open: () => T): (() => T) =>
     () => {
-      if (exists) return open();
-      if (!records) requireStore(config, engines);
-      exists = true;
-      note(`a new store was made in ${resolve(config.FUEL_DATA_DIR)}`);
+      check();
       return open();
     };
-  const store = checked(() => boundStore(engines.store(), bind));
   let bound: Promise<unknown> | undefined;
   const bind = (): Promise<unknown> => {
-    checked(() => undefined)();
+    check();
     bound ??= bindStore(engines.store(), config, { clock: systemClock });
     return bound;
   };
   return {
     ...engines,
-    store,
     bind,
+    store: checked(() => boundStore(engines.store(), bind)),
     subscriptions: checked(() => engines.subscriptions()),
     view: checked(() => engines.view()),
     queue: checked(() => engines.queue()),

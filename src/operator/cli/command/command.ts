@@ -9,7 +9,7 @@ import { waitUntilApplied } from '../../serve/wait-applied.ts';
 import { type CommandEngines, commandEngines, hasStore } from './command-engines.ts';
 import { progressLine } from './long-work.ts';
 import { actor, flag, json, type Options, optionsOf, type Values } from './options.ts';
-import { type Output, output } from './output.ts';
+import { Output } from './output.ts';
 
 /** What a command works with. Engines open on first use and are closed when the command ends. */
 export interface Session {
@@ -117,11 +117,11 @@ async function inSession<A extends Arguments, O extends Options>(
   const opened = await openEngines(config, clock);
   const osUser = loginName();
   const author = { actor: options.actor ?? osUser, osUser, command: commandName(command) };
-  const out = output(options.json === true);
+  const out = new Output(options.json === true);
   const records = typeof changes === 'function' ? changes(options) : changes === true;
   const engines = ownStoreCheck
     ? { ...opened, bind: async () => undefined }
-    : commandEngines(opened, { config, records, note: out.note });
+    : commandEngines(opened, config, { records, note: (line) => out.note(line) });
   const writer = (): AccountWriter => ({ store: engines.store(), clock, author });
   try {
     if (records) {

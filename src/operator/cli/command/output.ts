@@ -3,47 +3,55 @@ import { FuelError } from '../../../base/errors.ts';
 import { printable, printableLine, withoutKeys } from '../../../base/printable.ts';
 import { type Column, headsText, rowText, type Section, sectionsText } from '../../answers/columns.ts';
 
-export interface Output {
+/** What a command prints: with --json documents alone, each on one line. */
+export class Output {
   readonly json: boolean;
+  #hasHeads: boolean;
+
+  constructor(json: boolean) {
+    this.json = json;
+    this.#hasHeads = json;
+  }
+
   /** Prints one JSON document with --json, the text otherwise, on standard output. */
-  result(document: unknown, text: string): void;
+  result(document: unknown, text: string): void {
+    process.stdout.write(this.#text(document, text));
+  }
+
   /**
    * As `result`, for a document with a secret that is shown only once. Rejects with `OUTPUT_LOST` if it could not be
    * written; `lost` says what is lost and what to do.
    */
-  secret(document: unknown, text: string, lost: string): Promise<void>;
-  /** Prints one document as `result`, or what is shown about it. */
-  answer(document: unknown, sections: readonly Section[]): void;
-  /** Prints one line of a list on standard output, as `result`; resolves when the reader can take more. */
-  line(document: unknown, text: string): Promise<void>;
-  /** As `line`, with a document's columns below the heads of the first one. */
-  row<D>(columns: readonly Column<D>[], document: D): Promise<void>;
-  /** One line on standard error: notes and faults, never part of the result. */
-  note(line: string): void;
-}
+  secret(document: unknown, text: string, lost: string): Promise<void> {
+    return writeSecret(this.#text(document, text), lost);
+  }
 
-export function output(json: boolean): Output {
-  const textOf = (document: unknown, text: string): string =>
-    `${printable(json ? JSON.stringify(document) : text)}\n`;
-  const result = (document: unknown, text: string): void => void process.stdout.write(textOf(document, text));
-  const line = async (document: unknown, text: string): Promise<void> => {
-    const shown = printableLine(json ? JSON.stringify(document) : text);
+  /** Prints one document as `result`, or what is shown about it. */
+  answer(document: unknown, sections: readonly Section[]): void {
+    this.result(document, this.json ? '' : sectionsText(sections));
+  }
+
+  /** Prints one line of a list on standard output, as `result`; resolves when the reader can take more. */
+  async line(document: unknown, text: string): Promise<void> {
+    const shown = printableLine(this.json ? JSON.stringify(document) : text);
     if (!process.stdout.write(`${shown}\n`)) await once(process.stdout, 'drain');
-  };
-  let hasHeads = json;
-  return {
-    json,
-    result,
-    secret: (document, text, lost) => writeSecret(textOf(document, text), lost),
-    answer: (document, sections) => result(document, json ? '' : sectionsText(sections)),
-    line,
-    async row(columns, document) {
-      if (!hasHeads) await line(undefined, headsText(columns));
-      hasHeads = true;
-      await line(document, json ? '' : rowText(columns, document));
-    },
-    note: (line) => void process.stderr.write(`${printableLine(withoutKeys(line))}\n`),
-  };
+  }
+
+  /** As `line`, with a document's columns below the heads of the first one. */
+  async row<D>(columns: readonly Column<D>[], document: D): Promise<void> {
+    if (!this.#hasHeads) await this.line(undefined, headsText(columns));
+    this.#hasHeads = true;
+    await this.line(document, this.json ? '' : rowText(columns, document));
+  }
+
+  /** One line on standard error: notes and faults, never part of the result. */
+  note(line: string): void {
+    process.stderr.write(`${printableLine(withoutKeys(line))}\n`);
+  }
+
+  #text(document: unknown, text: string): string {
+    return `${printable(this.json ? JSON.stringify(document) : text)}\n`;
+  }
 }
 
 function writeSecret(text: string, lost: string): Promise<void> {

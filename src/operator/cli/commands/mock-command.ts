@@ -6,7 +6,7 @@ import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { readId } from '../../answers/filters.ts';
 import { addLeaf } from '../command/command.ts';
 import * as option from '../command/options.ts';
-import { abortOnInterrupt, type Output, output } from '../command/output.ts';
+import { abortOnInterrupt, Output } from '../command/output.ts';
 
 const DEFAULT_SEED = 1;
 const DEFAULT_PORT = 8450;
@@ -32,7 +32,7 @@ export function addMockCommand(program: Command): void {
       ),
       json: option.json,
     },
-    run: (_, { json, ...options }) => serveMock(options, output(json === true)),
+    run: (_, { json, ...options }) => serveMock(options, new Output(json === true)),
   });
 }
 

@@ -13,7 +13,7 @@ import { printableLine } from '../../../base/printable.ts';
 import { loadConfig, showConfig, unknownSettings } from '../../../engines/engines.ts';
 import { addLeaf, addNoun } from '../command/command.ts';
 import { json, type OptionOf, usage } from '../command/options.ts';
-import { abortOnInterrupt, output } from '../command/output.ts';
+import { abortOnInterrupt, Output } from '../command/output.ts';
 
 export function addServeCommand(program: Command): void {
   const role: OptionOf<readonly Role[]> = {
@@ -91,7 +91,7 @@ export function addConfigCommands(program: Command): void {
         faults.length === 0 ? ['valid for fuel serve'] : ['not valid for fuel serve:', ...faults];
       const document = { valid: faults.length === 0, settings, faults, unknown };
       const text = [...lines, '', ...unknown.map(unknownText), ...verdict].join('\n');
-      output(json === true).result(document, text);
+      new Output(json === true).result(document, text);
       return faults.length === 0 ? 0 : 1;
     },
   });
@@ -116,7 +116,7 @@ export function addDoctorCommand(program: Command): void {
     options: { json },
     async run(_, { json }) {
       const { examine } = await import('../../checks/doctor.ts'); // loads much that no other command needs
-      const out = output(json === true);
+      const out = new Output(json === true);
       const results = await examine(process.env, systemClock);
       const width = results.reduce((most, { check }) => Math.max(most, check.length), 0);
       for (const result of results.toSorted((a, b) => Number(a.ok) - Number(b.ok))) {

@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
-import { output } from '../../../../src/operator/cli/command/output.ts';
+import { Output } from '../../../../src/operator/cli/command/output.ts';
 import { commandLine } from '../../../support/service/command-line.ts';
 
 afterEach(() => void vi.restoreAllMocks());
@@ -38,7 +38,7 @@ test('standard output has the listeners that it had before a secret was written 
   const other = (): void => undefined;
   process.stdout.on('error', other);
   const before = process.stdout.listeners('error');
-  await output(true).secret({ key: 'once' }, '', 'the key is lost');
+  await new Output(true).secret({ key: 'once' }, '', 'the key is lost');
   expect(process.stdout.listeners('error')).toEqual(before);
   process.stdout.off('error', other);
   expect(write).toHaveBeenCalledWith('{"key":"once"}\n', expect.any(Function));
@@ -50,7 +50,7 @@ test('a secret that could not be written is reported as lost', async () => {
     return true;
   });
   const before = process.stdout.listeners('error');
-  const lost = output(true).secret({}, '', 'the key is lost: issue another one');
+  const lost = new Output(true).secret({}, '', 'the key is lost: issue another one');
   await expect(lost).rejects.toMatchObject({
     code: 'OUTPUT_LOST',
     message: expect.stringContaining('issue another one'),
