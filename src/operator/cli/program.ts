@@ -13,7 +13,7 @@ import { addStoreCommands } from './commands/store-commands.ts';
 import { addTransactionCommands } from './commands/transaction-commands.ts';
 import { addVerifyCommand } from './commands/verify-command.ts';
 import { addWebhookCommands } from './commands/webhook-commands.ts';
-import { addCompletionCommand } from './guide/completion-command.ts';
+import { addCompletionCommand } from './guide/completion.ts';
 import { addHelpCommand, SuggestingCommand } from './guide/help.ts';
 
 const EXIT_FAILED = 1;

@@ -22,34 +22,29 @@ export interface Route {
   readonly name: string;
 }
 
-const PAGES: Readonly<Record<string, Omit<Route, 'name'>>> = {
-  '': { make: overviewPage, parameters: [] },
-  webhooks: { make: webhooksPage, parameters: ['state', 'after'] },
-  deliveries: { make: deliveriesPage, parameters: [...DELIVERY_FIELDS, 'after'] },
-  transactions: { make: transactionPage, parameters: ['id'] },
-  accounts: { make: accountsPage, parameters: ['q', 'after'] },
-  projections: { make: projectionsPage, parameters: [] },
-  find: { make: findPage, parameters: ['q', 'after'] },
-};
-const PAGES_OF_ONE: Readonly<Record<string, Make>> = {
-  webhooks: webhookPage,
-  deliveries: deliveryPage,
-  transactions: transactionPage,
-  accounts: accountPage,
-  keys: keyPage,
-};
+/** The page of all, with its parameters, and that of one, by the first part of the path. */
+const PAGES = new Map<
+  string,
+  { readonly all?: Make; readonly parameters?: readonly string[]; readonly one?: Make }
+>([
+  ['', { all: overviewPage }],
+  ['webhooks', { all: webhooksPage, parameters: ['state', 'after'], one: webhookPage }],
+  ['deliveries', { all: deliveriesPage, parameters: [...DELIVERY_FIELDS, 'after'], one: deliveryPage }],
+  ['transactions', { all: transactionPage, parameters: ['id'], one: transactionPage }],
+  ['accounts', { all: accountsPage, parameters: ['q', 'after'], one: accountPage }],
+  ['keys', { one: keyPage }],
+  ['projections', { all: projectionsPage }],
+  ['find', { all: findPage, parameters: ['q', 'after'] }],
+]);
 
 /** `undefined` where there is no page. */
 export function routeOf(path: string): Route | undefined {
   const [, first = '', encoded, ...rest] = path.split('/');
+  const { all, parameters = [], one } = PAGES.get(first) ?? {};
   if (rest.length > 0 || encoded === '') return undefined;
-  if (encoded === undefined) {
-    const page = Object.hasOwn(PAGES, first) ? PAGES[first] : undefined;
-    return page && { ...page, name: '' };
-  }
-  const make = Object.hasOwn(PAGES_OF_ONE, first) ? PAGES_OF_ONE[first] : undefined;
+  if (encoded === undefined) return all && { make: all, parameters, name: '' };
   const name = decoded(encoded);
-  return make === undefined || name === undefined ? undefined : { make, name, parameters: [] };
+  return name === undefined ? undefined : one && { make: one, parameters: [], name };
 }
 
 function decoded(text: string): string | undefined {

@@ -14,7 +14,11 @@ import { readLog } from '../../verify/read-log.ts';
 import { repairDeliveries } from '../../verify/repair-deliveries.ts';
 import { repairView } from '../../verify/repair-view.ts';
 import type { VerifyScope } from '../../verify/scope.ts';
-import { type DeliveryAgreement, DeliveryJudge } from '../../verify/verify-deliveries.ts';
+import {
+  type DeliveryAgreement,
+  DeliveryJudge,
+  type DeliveryJudgeOptions,
+} from '../../verify/verify-deliveries.ts';
 import { verifyDirectory } from '../../verify/verify-directory.ts';
 import { ViewJudge } from '../../verify/verify-view.ts';
 import { addCommand, type Session } from '../command/command.ts';
@@ -59,38 +63,28 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   requireRange(options);
   const { engines, out } = session;
   if (options.repair) await engines.bind();
-  const scope = { ...range(options), damage: await namedDamage(session) };
-  const view = what === 'deliveries' ? undefined : await viewJudge(session, scope);
-  const deliveries = what === 'view' ? undefined : await deliveryJudge(session, options, scope);
-  const judges = { view, deliveries: deliveries?.judge };
-  await judgeLog(session, options, judges, { scope, logStartedAtMs: deliveries?.logStartedAtMs });
-  const viewCounts = view && (await judgedView(session, view, options));
-  const deliveryCounts = deliveries && (await judgedDeliveries(session, deliveries, options, scope));
-  const directory = what === undefined ? await judgedDirectory(session, options) : undefined;
-  const damaged = scope.damage.length + (viewCounts?.unreadable ?? 0);
+  const run = new Verification(session, options, await namedDamage(session));
+  const view = what === 'deliveries' ? undefined : await run.viewJudge();
+  const deliveries = what === 'view' ? undefined : await run.deliveryJudge();
+  await run.judgeLog({ view, deliveries });
+  const viewCounts = view && (await run.view(view));
+  const deliveryCounts = deliveries && (await run.deliveries(deliveries));
+  const directory = what === undefined ? await run.directory() : undefined;
+  const { unreadable = 0, ...shown } = viewCounts ?? {};
+  const damaged = run.scope.damage.length + unreadable;
   const document = {
     ...(directory?.differences && { directory }),
-    ...(viewCounts && { view: { checked: viewCounts.checked, differences: viewCounts.differences } }),
+    ...(viewCounts && { view: shown }),
     ...(deliveryCounts && { deliveries: deliveryCounts }),
     ...(damaged > 0 && { damaged }),
   };
-  const judged =
-    (directory?.checked ?? 0) +
-    (viewCounts?.checked ?? 0) +
-    (deliveryCounts === undefined ? 0 : deliveryCounts.owed + deliveryCounts.not_judged);
+  const { owed = 0, not_judged = 0, missing = 0, surplus = 0 } = deliveryCounts ?? {};
+  const judged = (directory?.checked ?? 0) + (viewCounts?.checked ?? 0) + owed + not_judged;
   if (judged === 0) await requireKnown(engines, options, { inLog: true });
   out.result(document, JSON.stringify(document, null, 2));
   if (damaged > 0) out.note(`what depends on them was neither judged nor repaired: ${RESTORE_EVENTS}`);
-  const agrees =
-    !directory?.differences &&
-    !viewCounts?.differences &&
-    !deliveryCounts?.missing &&
-    !deliveryCounts?.surplus;
-  return agrees && damaged === 0 ? 0 : 1;
-}
-
-interface JudgedScope extends VerifyScope {
-  readonly damage: readonly Damage[];
+  const differing = (directory?.differences ?? 0) + (viewCounts?.differences ?? 0) + missing + surplus;
+  return differing + damaged === 0 ? 0 : 1;
 }
 
 /** What of the event store is damaged, each with a line. */
@@ -100,121 +94,115 @@ async function namedDamage({ engines, out }: Session): Promise<readonly Damage[]
   return damage;
 }
 
-/** Printed only where it differs. Nothing to repair: a start replaces a stored directory that was changed. */
-async function judgedDirectory({ engines, clock, out }: Session, { account }: VerifyOptions) {
-  const parts = { store: engines.store(), stored: engines.directory(), clock };
-  const { checked, differences } = await verifyDirectory(parts, account);
-  for (const difference of differences) out.note(`directory: ${difference}`);
-  return { checked, differences: differences.length };
-}
+/** One run of the command. Each part names what differs, a line each, and repairs it where that is asked for. */
+class Verification {
+  readonly #session: Session;
+  readonly #options: VerifyOptions;
+  readonly scope: VerifyScope & { readonly damage: readonly Damage[] };
+  /** The delivery log, or the one that replaces it where it is lost. */
+  #log = { isLost: false, logStartedAtMs: 0 };
 
-/** In threads where that pays off. Explanations come in the order of the log. */
-async function judgeLog(
-  { engines, config }: Session,
-  options: VerifyOptions,
-  judges: ThreadedJudges,
-  { scope, logStartedAtMs }: { readonly scope: JudgedScope; readonly logStartedAtMs: number | undefined },
-): Promise<void> {
-  const store = engines.store();
-  const head = await store.head();
-  const progress = progressLine();
-  const onProgress = (events: number): void => progress.show(`${events} events`);
-  let after = 0;
-  if (engines.embedded.includes('store') && !options.explain && paysOff(head)) {
-    const { damage, ...range } = scope;
-    const host = threadsOfCommand(config);
-    const data = { host, scope: range, damage, withView: judges.view !== undefined, logStartedAtMs };
-    await judgeInThreads(judges, { ...data, head, onProgress });
-    after = head;
+  constructor(session: Session, options: VerifyOptions, damage: readonly Damage[]) {
+    const { account: accountId, since: sinceMs, until: untilMs } = options;
+    this.#session = session;
+    this.#options = options;
+    this.scope = { accountId, sinceMs, untilMs, damage };
   }
-  const rest = [judges.view, judges.deliveries].filter((judge) => judge !== undefined);
-  await readLog(rest, { store, after, onProgress: (events) => onProgress(after + events) });
-  progress.end();
-}
 
-async function viewJudge({ engines }: Session, scope: JudgedScope): Promise<ViewJudge> {
-  const store = engines.store();
-  const view = engines.view();
-  await assertViewFits(await view.checkpoint(), store, VIEW_NAME);
-  return new ViewJudge({ store, view, ...scope });
-}
-
-async function judgedView(session: Session, judge: ViewJudge, options: VerifyOptions) {
-  const { engines, clock, author, out } = session;
-  const store = engines.store();
-  const view = engines.view();
-  const { checked, differences, unreadable, upTo } = await judge.finish();
-  const { lag_events: behind } = await projectionStatus(store, view, engines.coordination(), clock);
-  if (behind !== 0) {
-    out.note(`view: ${behind ?? 'many'} events behind the log: judged up to position ${upTo}`);
+  async viewJudge(): Promise<ViewJudge> {
+    const { engines } = this.#session;
+    const [store, view] = [engines.store(), engines.view()];
+    await assertViewFits(await view.checkpoint(), store, VIEW_NAME);
+    return new ViewJudge({ store, view, ...this.scope });
   }
-  for (const event of unreadable) out.note(`view: ${describeDamage(event)}, and the view shows what it was`);
-  for (const { transactionId, kind } of differences) {
-    out.note(`view: transaction ${transactionId} is ${kind}`);
-  }
-  const counts = { checked, unreadable: unreadable.length };
-  if (!options.repair || differences.length === 0) return { ...counts, differences: differences.length };
-  const remaining = await repairView(differences, { store, view, clock, author });
-  out.note(`view: repaired ${differences.length - remaining.length} of ${differences.length}`);
-  return { ...counts, differences: remaining.length };
-}
 
-/** The judge of the deliveries, and whether it judges by a log that replaces a lost one. */
-interface DeliveryCheck {
-  readonly judge: DeliveryJudge;
-  readonly isLogLost: boolean;
-  readonly logStartedAtMs: number;
-  readonly again: () => DeliveryJudge;
-}
-
-async function deliveryJudge(
-  session: Session,
-  options: VerifyOptions,
-  scope: JudgedScope,
-): Promise<DeliveryCheck> {
-  const { out } = session;
-  const context = deliveryContext(session);
-  const log = await context.queue.logId();
-  const started = await readStartedLog(context.store);
-  const lostLog = started !== undefined && started.id !== log.id ? started : undefined;
-  if (lostLog !== undefined) refuseUnlessAskedFor(lostLog.id, options);
-  const logStartedAtMs = lostLog?.firstStartedAtMs ?? log.startedAtMs;
-  const judged = { ...context, ...scope, logStartedAtMs };
-  const explain = (transactionId: number, key: string, reason: string): void =>
-    out.note(`deliveries: transaction ${transactionId} is not owed to key ${key}: ${reason}`);
-  return {
-    judge: new DeliveryJudge({ ...judged, onNotOwed: options.explain ? explain : undefined }),
-    isLogLost: lostLog !== undefined,
-    logStartedAtMs,
-    again: () => new DeliveryJudge(judged),
-  };
-}
-
-async function judgedDeliveries(
-  session: Session,
-  { judge, isLogLost, logStartedAtMs, again }: DeliveryCheck,
-  options: VerifyOptions,
-  scope: JudgedScope,
-) {
-  const { author, out } = session;
-  const context = deliveryContext(session);
-  const found = await judge.finish();
-  for (const { id, prefix, transactionId } of isLogLost ? [] : found.missing) {
-    out.note(`deliveries: ${id} of transaction ${transactionId} to key ${prefix} is missing`);
+  async deliveryJudge(): Promise<DeliveryJudge> {
+    const { out } = this.#session;
+    const { store, queue } = deliveryContext(this.#session);
+    const log = await queue.logId();
+    const started = await readStartedLog(store);
+    const lostLog = started !== undefined && started.id !== log.id ? started : undefined;
+    if (lostLog !== undefined) refuseUnlessAskedFor(lostLog.id, this.#options);
+    const logStartedAtMs = lostLog?.firstStartedAtMs ?? log.startedAtMs;
+    this.#log = { isLost: lostLog !== undefined, logStartedAtMs };
+    const explain = (transactionId: number, key: string, reason: string): void =>
+      out.note(`deliveries: transaction ${transactionId} is not owed to key ${key}: ${reason}`);
+    return this.#deliveryJudge(this.#options.explain ? explain : undefined);
   }
-  for (const { id, prefix, transactionId } of found.surplus) {
-    out.note(`deliveries: ${id} of transaction ${transactionId} to key ${prefix} is surplus`);
+
+  #deliveryJudge(onNotOwed?: DeliveryJudgeOptions['onNotOwed']): DeliveryJudge {
+    const { logStartedAtMs } = this.#log;
+    return new DeliveryJudge({ ...deliveryContext(this.#session), ...this.scope, logStartedAtMs, onNotOwed });
   }
-  if (!options.repair) return agreementJson(found);
-  const lost = { newLog: isLogLost };
-  const { stored, sent } = await repairDeliveries(found.missing, lost, { ...context, author });
-  if (isLogLost)
-    out.note(`deliveries: the log was lost: receivers may see ${sent} deliveries for the second time`);
-  if (found.missing.length === 0) return agreementJson(found);
-  out.note(`deliveries: stored ${stored} that were missing`);
-  const repaired = again();
-  await judgeLog(session, options, { view: undefined, deliveries: repaired }, { scope, logStartedAtMs });
-  return agreementJson(await repaired.finish());
+
+  /** In threads where that pays off. Explanations come in the order of the log. */
+  async judgeLog({ view, deliveries }: ThreadedJudges): Promise<void> {
+    const { engines, config } = this.#session;
+    const store = engines.store();
+    const head = await store.head();
+    const progress = progressLine();
+    const onProgress = (events: number): void => progress.show(`${events} events`);
+    let after = 0;
+    if (engines.embedded.includes('store') && !this.#options.explain && paysOff(head)) {
+      const { damage, ...scope } = this.scope;
+      const logStartedAtMs = deliveries && this.#log.logStartedAtMs;
+      const data = { host: threadsOfCommand(config), scope, damage, withView: view !== undefined };
+      await judgeInThreads({ view, deliveries }, { ...data, logStartedAtMs, head, onProgress });
+      after = head;
+    }
+    const rest = [view, deliveries].filter((judge) => judge !== undefined);
+    await readLog(rest, { store, after, onProgress: (events) => onProgress(after + events) });
+    progress.end();
+  }
+
+  async view(judge: ViewJudge) {
+    const { engines, clock, out, writer } = this.#session;
+    const [store, view] = [engines.store(), engines.view()];
+    const { checked, differences, unreadable, upTo } = await judge.finish();
+    const { lag_events: behind } = await projectionStatus(store, view, engines.coordination(), clock);
+    if (behind !== 0)
+      out.note(`view: ${behind ?? 'many'} events behind the log: judged up to position ${upTo}`);
+    for (const event of unreadable)
+      out.note(`view: ${describeDamage(event)}, and the view shows what it was`);
+    for (const { transactionId, kind } of differences)
+      out.note(`view: transaction ${transactionId} is ${kind}`);
+    const counts = { checked, differences: differences.length, unreadable: unreadable.length };
+    if (!this.#options.repair || differences.length === 0) return counts;
+    const remaining = await repairView(differences, { ...writer(), view });
+    out.note(`view: repaired ${differences.length - remaining.length} of ${differences.length}`);
+    return { ...counts, differences: remaining.length };
+  }
+
+  async deliveries(judge: DeliveryJudge) {
+    const { author, out } = this.#session;
+    const { isLost } = this.#log;
+    const found = await judge.finish();
+    const name = (list: DeliveryAgreement['missing' | 'surplus'], what: string): void => {
+      for (const { id, prefix, transactionId } of list)
+        out.note(`deliveries: ${id} of transaction ${transactionId} to key ${prefix} is ${what}`);
+    };
+    if (!isLost) name(found.missing, 'missing');
+    name(found.surplus, 'surplus');
+    if (!this.#options.repair) return agreementJson(found);
+    const context = { ...deliveryContext(this.#session), author };
+    const { stored, sent } = await repairDeliveries(found.missing, { newLog: isLost }, context);
+    if (isLost)
+      out.note(`deliveries: the log was lost: receivers may see ${sent} deliveries for the second time`);
+    if (found.missing.length === 0) return agreementJson(found);
+    out.note(`deliveries: stored ${stored} that were missing`);
+    const again = this.#deliveryJudge();
+    await this.judgeLog({ view: undefined, deliveries: again });
+    return agreementJson(await again.finish());
+  }
+
+  /** Printed only where it differs. Nothing to repair: a start replaces a stored directory that was changed. */
+  async directory() {
+    const { engines, clock, out } = this.#session;
+    const parts = { store: engines.store(), stored: engines.directory(), clock };
+    const { checked, differences } = await verifyDirectory(parts, this.#options.account);
+    for (const difference of differences) out.note(`directory: ${difference}`);
+    return { checked, differences: differences.length };
+  }
 }
 
 function refuseUnlessAskedFor(lostLogId: string, options: VerifyOptions): void {
@@ -228,10 +216,6 @@ function refuseUnlessAskedFor(lostLogId: string, options: VerifyOptions): void {
   if ((options.account ?? options.since ?? options.until) !== undefined) {
     throw new FuelError('REFUSED', 'a lost delivery log is rebuilt as a whole: leave account and times out');
   }
-}
-
-function range({ account, since, until }: VerifyOptions) {
-  return { accountId: account, sinceMs: since, untilMs: until };
 }
 
 function agreementJson({ owed, states, missing, surplus, notOwed, notJudged }: DeliveryAgreement) {

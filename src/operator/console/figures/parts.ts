@@ -8,14 +8,11 @@ import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
 import type { AttemptHistory, FigureHistory } from '../../../service/ops/history.ts';
 import type { Readiness } from '../../../service/ops/ops-server.ts';
+import type { Repaired } from '../../verify/verify-last-days.ts';
 
 /** A nightly verification that this process made. */
-export interface Proof {
+export interface Proof extends Repaired {
   readonly atMs: number;
-  /** How many rows and deliveries it repaired. */
-  readonly view: number;
-  readonly deliveries: number;
-  readonly damage: readonly Damage[];
 }
 
 /** How an access check answers a request, as the pull API does. */

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { offersOf } from '../../../../src/operator/cli/guide/command-tree.ts';
+import { offersOf } from '../../../../src/operator/cli/guide/completion.ts';
 import { createProgram } from '../../../../src/operator/cli/program.ts';
 import { folder } from '../../../support/service/commands.ts';
 import { runInProcess } from '../../../support/service/in-process.ts';
