@@ -43,10 +43,7 @@ export async function follow(follower: Follower): Promise<void> {
         return readLog(follower, until, available);
       });
       if (held !== undefined) isDone = held.result;
-      else {
-        available();
-        await pause(STANDBY_CHECK_MS, signal);
-      }
+      else await pause(STANDBY_CHECK_MS, signal);
     }, retry);
   }
 }
