@@ -84,12 +84,13 @@ describe('a copy', () => {
     expect(await target.queue.find(after.id)).toBeDefined();
   });
 
-  test('reports what the embedded store has recorded since it was copied, and copies none of it', async () => {
+  test('reports what the embedded store has recorded since, copies none of it, and does not mark it', async () => {
     const [source, target] = [await sample(), newEnd()];
     await copyFrom(source, target);
     await record(source.store, 'transaction-8', 'too late');
     await source.store.erase('transaction-1');
-    const { faults } = await copyFrom(source, target);
+    const markMoved = () => Promise.reject(new Error('marked'));
+    const { faults } = await copyFrom(source, target, { markMoved });
     expect(faults).toEqual([
       'transaction-8@0 (AccountOpened) is not in the target',
       'transaction-1 is erased here and not in the target',

@@ -63,6 +63,15 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     expect(await view.building()).toMatchObject({ generation: build.generation });
   });
 
+  test('a reset leaves the collection of a later generation, which another process may be making', async () => {
+    const { connection, view, collectionNames } = opened();
+    const { generation } = await view.reset('store-1', 0);
+    const later = `transactions_${generation + 5}`;
+    await connection.use((db) => db.createCollection(later));
+    await view.reset('store-1', 0);
+    expect(await collectionNames()).toContain(later);
+  });
+
   test('a reset leaves the collections of one generation, and drops what a late projector wrote', async () => {
     const { connection, view, collectionNames } = opened();
     const first = await view.reset('store-1', 0);
