@@ -127,11 +127,7 @@ class Verification {
     this.#log = { isLost: lostLog !== undefined, logStartedAtMs };
     const explain = (transactionId: number, key: string, reason: string): void =>
       out.note(`deliveries: transaction ${transactionId} is not owed to key ${key}: ${reason}`);
-    return this.#deliveryJudge(this.#options.explain ? explain : undefined);
-  }
-
-  #deliveryJudge(onNotOwed?: DeliveryJudgeOptions['onNotOwed']): DeliveryJudge {
-    const { logStartedAtMs } = this.#log;
+    const onNotOwed = this.#options.explain ? explain : undefined;
     return new DeliveryJudge({ ...deliveryContext(this.#session), ...this.scope, logStartedAtMs, onNotOwed });
   }
 
@@ -188,11 +184,14 @@ class Verification {
     const { stored, sent } = await repairDeliveries(found.missing, { newLog: isLost }, context);
     if (isLost)
       out.note(`deliveries: the log was lost: receivers may see ${sent} deliveries for the second time`);
-    if (found.missing.length === 0) return agreementJson(found);
-    out.note(`deliveries: stored ${stored} that were missing`);
-    const again = this.#deliveryJudge();
-    await this.judgeLog({ view: undefined, deliveries: again });
-    return agreementJson(await again.finish());
+    if (found.missing.length > 0) out.note(`deliveries: stored ${stored} that were missing`);
+    const json = agreementJson(found);
+    return {
+      ...json,
+      pending: json.pending + sent,
+      withdrawn: json.withdrawn + stored - sent,
+      missing: json.missing - stored,
+    };
   }
 
   /** Printed only where it differs. Nothing to repair: a start replaces a stored directory that was changed. */
