@@ -34,7 +34,7 @@ export async function recordAccounts(
         const decision = decide(command, state);
         if (decision.kind !== 'events') continue;
         for (const event of decision.events) {
-          state = evolve(state, event, atMs);
+          state = evolve(state, [event], atMs);
           events.push(event);
         }
       }

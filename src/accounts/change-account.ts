@@ -59,7 +59,7 @@ function decideAll(commands: readonly AccountCommand[], before: Account | undefi
     const decision = decide(command, account);
     if (decision.kind === 'refused') throw new FuelError('REFUSED', decision.reason);
     if (decision.kind === 'unchanged') continue;
-    for (const event of decision.events) account = evolve(account, event, atMs);
+    account = evolve(account, decision.events, atMs);
     for (const event of decision.events) events.push(event);
   }
   if (account === undefined) throw new Error('commands on an account that is not open were not refused');

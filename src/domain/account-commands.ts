@@ -4,7 +4,7 @@ import { type Decision, record, refused, unchanged } from './decision.ts';
 import { type GivenReason, reasonOf } from './given-reason.ts';
 import { isTextTooLong, MAX_TEXT_CHARACTERS, textFault } from './values/bounds.ts';
 import { formatDateTime } from './values/date-time.ts';
-import { decideWebhook, isWebhookCommand, type WebhookCommand } from './webhook-commands.ts';
+import { decideWebhook, type WebhookCommand } from './webhook-commands.ts';
 
 interface ForAccount {
   readonly accountId: number;
@@ -176,10 +176,10 @@ function decideOnKey(command: KeyCommand | WebhookCommand, account: Account): Ac
       `account ${accountId} has no key ${prefix}: run fuel key list --account ${accountId} to see its keys`,
     );
   }
-  return isWebhookCommand(command) ? decideWebhook(command, account, key) : decideKey(command, key);
+  return decideKey(command, account, key);
 }
 
-function decideKey(command: KeyCommand, key: AccountKey): AccountDecision {
+function decideKey(command: KeyCommand | WebhookCommand, account: Account, key: AccountKey): AccountDecision {
   const ref = { account_id: command.accountId, prefix: key.prefix };
   switch (command.type) {
     case 'SwitchKeyOff':
@@ -204,7 +204,7 @@ function decideKey(command: KeyCommand, key: AccountKey): AccountDecision {
       if (key.driverMobile === command.enabled) return unchanged;
       return record({ type: 'KeyDriverMobileSet', data: { ...ref, enabled: command.enabled } });
     default:
-      return command satisfies never;
+      return decideWebhook(command, account, key);
   }
 }
 

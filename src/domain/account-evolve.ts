@@ -24,11 +24,17 @@ export type AccountDraft = {
 type KeyEvent = Exclude<Extract<AccountEvent, { data: { prefix: string } }>, { type: 'KeyIssued' }>;
 
 /**
- * The account after one more event; the one given stays as it is. `atMs` is when the event was recorded.
- * Throws an `EventOrderFault` where the event can not follow.
+ * The account after more events, recorded together; the one given stays as it is. `atMs` is when that was. Throws an
+ * `EventOrderFault` where one can not follow those before it.
  */
-export function evolve(account: Account | undefined, event: AccountEvent, atMs: number): Account {
-  return evolveDraft(account === undefined ? undefined : draftOf(account), event, atMs);
+export function evolve(
+  account: Account | undefined,
+  events: readonly AccountEvent[],
+  atMs: number,
+): Account | undefined {
+  let draft = account === undefined ? undefined : draftOf(account);
+  for (const event of events) draft = evolveDraft(draft, event, atMs);
+  return draft;
 }
 
 /**
@@ -43,20 +49,7 @@ export function foldAccount(
   return draft;
 }
 
-/** As `evolve`, of several events recorded together. */
-export function evolveAll(
-  account: Account | undefined,
-  events: readonly AccountEvent[],
-  atMs: number,
-): Account | undefined {
-  let draft = account === undefined ? undefined : draftOf(account);
-  for (const event of events) draft = evolveDraft(draft, event, atMs);
-  return draft;
-}
-
-/**
- * As `evolve`, but changes the draft and returns it. A draft is unchanged when this throws.
- */
+/** As `evolve` of one event, but changes the draft and returns it. A draft is unchanged when this throws. */
 export function evolveDraft(
   draft: AccountDraft | undefined,
   event: AccountEvent,

@@ -48,21 +48,6 @@ export type WebhookCommand =
 type WebhookDecision = Decision<AccountEvent>;
 type Command<Type extends WebhookCommand['type']> = Extract<WebhookCommand, { type: Type }>;
 
-const commandTypes: Readonly<Record<WebhookCommand['type'], true>> = {
-  SetWebhookUrl: true,
-  RewrapWebhookSecret: true,
-  RemoveWebhook: true,
-  EnableWebhook: true,
-  DisableWebhook: true,
-  WarnWebhook: true,
-  RequestWebhookTest: true,
-  RequestRedelivery: true,
-};
-
-export function isWebhookCommand(command: { readonly type: string }): command is WebhookCommand {
-  return Object.hasOwn(commandTypes, command.type);
-}
-
 /** The events that a command on a key's webhook causes. Pure; see `decide`. */
 export function decideWebhook(command: WebhookCommand, account: Account, key: AccountKey): WebhookDecision {
   const ref = { account_id: command.accountId, prefix: key.prefix };

@@ -200,7 +200,7 @@ test.each<[string, AccountEvent[], string]>([
 test('evolving leaves the account that was given as it is', () => {
   const before = fold(opened(), groupAdded(), keyIssued()) as Account;
   const kept = structuredClone(before);
-  for (const event of [corporateAdded(3), webhookSet(), groupAdded(4)]) evolve(before, event, 1);
+  for (const event of [corporateAdded(3), webhookSet(), groupAdded(4)]) evolve(before, [event], 1);
   expect(before).toEqual(kept);
 });
 
@@ -213,7 +213,7 @@ test('any sequence of commands gives events that fit their schema, can follow, a
       if (decision.kind !== 'events') continue;
       for (const event of decision.events) {
         expect(accountEvents[event.type as AccountEventType].is(event.data)).toBe(true);
-        account = evolve(account, event, 1_000);
+        account = evolve(account, [event], 1_000);
         log.push({ event, atMs: 1_000 });
       }
       const again = decide(command, account);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { evolveAll, foldAccount } from '../../src/domain/account-evolve.ts';
+import { evolve, foldAccount } from '../../src/domain/account-evolve.ts';
 import { type DesiredAccount, decideDesired, faultsOfDesired } from '../../src/domain/desired-account.ts';
 import { corporateAdded, groupAdded, opened, profileSet } from '../support/accounts/account-samples.ts';
 import { desiredAccounts } from '../support/accounts/desired-accounts.ts';
@@ -172,7 +172,7 @@ describe('an account as it should be', () => {
 
 function made(account: ReturnType<typeof fold>, desired: DesiredAccount) {
   const decision = decideDesired(desired, account, 2_000);
-  return decision.kind === 'events' ? evolveAll(account, decision.events, 2_000) : account;
+  return decision.kind === 'events' ? evolve(account, decision.events, 2_000) : account;
 }
 
 describe('a line', () => {

@@ -1,6 +1,4 @@
-const DATE_TIME =
-  /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:Z|([+-])(\d{2})(?::?(\d{2}))?)$/;
-const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+const DATE_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d+))?(?:Z|([+-])(\d{2})(?::?(\d{2}))?)$/;
 export const DAY_MS = 86_400_000;
 
 /** The times that can be written: from 0000-01-01 */
@@ -60,42 +58,12 @@ function digit(text: string, at: number): number {
 }
 
 function parseAny(text: string): number | undefined {
-  const match = DATE_TIME.exec(text);
-  if (match === null) return undefined;
-  const [, yyyy, mm, dd, hh, mi, ss, fraction, sign, offsetHours, offsetMinutes] = match;
-  const year = Number(yyyy);
-  const month = Number(mm);
-  const day = Number(dd);
-  const hour = Number(hh);
-  const minute = Number(mi);
-  const second = Number(ss);
-  if (hour > 23 || minute > 59 || second > 59) return undefined;
-  if (day < 1 || day > daysInMonth(year, month)) return undefined;
-  const ms = fraction === undefined ? 0 : Number(fraction.slice(0, 3).padEnd(3, '0'));
-  const offset = readOffset(sign, offsetHours, offsetMinutes);
-  if (offset === undefined) return undefined;
-  const instant = utc(year, month, day) + ((hour * 60 + minute) * 60 + second) * 1000 + ms - offset;
+  const [, local, fraction = '', sign, hours = '0', minutes = '0'] = DATE_TIME.exec(text) ?? [];
+  if (local === undefined || Number(hours) > 23 || Number(minutes) > 59) return undefined;
+  const localMs = Date.parse(`${local}.${fraction.slice(0, 3).padEnd(3, '0')}Z`);
+  // Of a date that does not exist it makes another one, or none.
+  if (Number.isNaN(localMs) || !formatDateTime(localMs).startsWith(local)) return undefined;
+  const offsetMs = (Number(hours) * 60 + Number(minutes)) * MINUTE_MS;
+  const instant = sign === '-' ? localMs + offsetMs : localMs - offsetMs;
   return instant < EARLIEST_MS || instant > LATEST_MS ? undefined : instant;
-}
-
-function daysInMonth(year: number, month: number): number {
-  if (month === 2 && !(year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0))) return 28;
-  return DAYS_IN_MONTH[month - 1] ?? 0; // a month that does not exist has no days
-}
-
-function utc(year: number, month: number, day: number): number {
-  // Date.UTC takes the years 0 to 99 for 1900 to 1999.
-  return new Date(0).setUTCFullYear(year, month - 1, day);
-}
-
-function readOffset(
-  sign: string | undefined,
-  hours: string | undefined,
-  minutes: string | undefined,
-): number | undefined {
-  if (sign === undefined) return 0;
-  const h = Number(hours);
-  const m = Number(minutes ?? 0);
-  if (h > 23 || m > 59) return undefined;
-  return (sign === '-' ? -1 : 1) * (h * 60 + m) * MINUTE_MS;
 }

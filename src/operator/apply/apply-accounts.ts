@@ -1,6 +1,6 @@
 import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
 import type { Account } from '../../domain/account.ts';
-import { EventOrderFault, evolveAll, foldAccount } from '../../domain/account-evolve.ts';
+import { EventOrderFault, evolve, foldAccount } from '../../domain/account-evolve.ts';
 import { type Refused, refused } from '../../domain/decision.ts';
 import { type DesiredAccount, decideDesired } from '../../domain/desired-account.ts';
 import type { DomainEvent } from '../../domain/events.ts';
@@ -79,7 +79,7 @@ function deciderAfter(
     if ('kind' in state) return state;
     const decision = decideDesired(desired, state.account, atMs);
     if (decision.kind !== 'events') return decision;
-    state = { account: evolveAll(state.account, decision.events, atMs) };
+    state = { account: evolve(state.account, decision.events, atMs) };
     onState(state);
     return decision;
   };

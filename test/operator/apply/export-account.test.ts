@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { printableLine } from '../../../src/base/printable.ts';
 import type { Account } from '../../../src/domain/account.ts';
 import { decide } from '../../../src/domain/account-commands.ts';
-import { evolve, evolveAll } from '../../../src/domain/account-evolve.ts';
+import { evolve } from '../../../src/domain/account-evolve.ts';
 import { type DesiredAccount, decideDesired, faultsOfDesired } from '../../../src/domain/desired-account.ts';
 import { MAX_LINE_BYTES } from '../../../src/event-store/lines/lines.ts';
 import { bytesOf, linesOf } from '../../../src/operator/apply/export-account.ts';
@@ -19,7 +19,7 @@ function applied(lines: Iterable<DesiredAccount>): Account | undefined {
     expect(faultsOfDesired(read)).toEqual([]);
     const decision = decideDesired(read, account, 1_000);
     if (decision.kind === 'refused') throw new Error(decision.reason);
-    if (decision.kind === 'events') account = evolveAll(account, decision.events, 1_000);
+    if (decision.kind === 'events') account = evolve(account, decision.events, 1_000);
   }
   return account;
 }
@@ -29,7 +29,7 @@ function accountAfter(commands: Parameters<typeof decide>[0][]): Account | undef
   for (const command of commands) {
     const decision = decide(command, account);
     for (const event of decision.kind === 'events' ? decision.events : [])
-      account = evolve(account, event, 1_000);
+      account = evolve(account, [event], 1_000);
   }
   return account;
 }
@@ -81,7 +81,7 @@ describe('an exported account', () => {
       fc.property(commandSequences, desiredAccounts, (commands, desired) => {
         const decided = decideDesired({ ...desired, name: 'North' }, accountAfter(commands), 1_000);
         const events = decided.kind === 'events' ? decided.events : [];
-        const account = evolveAll(accountAfter(commands), events, 1_000);
+        const account = evolve(accountAfter(commands), events, 1_000);
         if (account === undefined) return;
         const lines = [...linesOf(account)];
         for (const line of lines) expect(decideDesired(line, account, 2_000)).toEqual({ kind: 'unchanged' });

@@ -23,7 +23,7 @@ const histories = fc
     for (const command of commands) {
       const decision = decide(command, account);
       for (const event of decision.kind === 'events' ? decision.events : []) {
-        account = evolve(account, event, 1_000);
+        account = evolve(account, [event], 1_000);
         events.push(event);
       }
     }
