@@ -14,11 +14,7 @@ import { readLog } from '../../verify/read-log.ts';
 import { repairDeliveries } from '../../verify/repair-deliveries.ts';
 import { repairView } from '../../verify/repair-view.ts';
 import type { VerifyScope } from '../../verify/scope.ts';
-import {
-  type DeliveryAgreement,
-  DeliveryJudge,
-  type DeliveryJudgeOptions,
-} from '../../verify/verify-deliveries.ts';
+import { type DeliveryAgreement, DeliveryJudge } from '../../verify/verify-deliveries.ts';
 import { verifyDirectory } from '../../verify/verify-directory.ts';
 import { ViewJudge } from '../../verify/verify-view.ts';
 import { addCommand, type Session } from '../command/command.ts';
