@@ -172,6 +172,17 @@ describe('the view in a backup', () => {
     });
   });
 
+  test('that can not be copied ends the backup, which has no manifest', async () => {
+    const [folder, target] = [temporaryFolder(), temporaryFolder()];
+    eventsIn(folder);
+    writeFileSync(
+      join(folder, 'transactions.db'),
+      'not a database, but as long as its header is '.repeat(100),
+    );
+    await expect(backupDataDir(folder, target, MADE_AT)).rejects.toThrow();
+    expect(existsSync(join(target, 'backup.json'))).toBe(false);
+  });
+
   test('is the one that took its place meanwhile, and nothing of the other is left', async () => {
     const replace = (folder: string) => {
       database(folder, 'transactions-2.db');
