@@ -68,22 +68,14 @@ export function noticesFor(
 }
 
 function streakOf(event: NoticeEvent) {
-  switch (event.type) {
-    case 'WebhookFailing':
-      return { kind: 'failing' as const, reason: null, ...evidenceOf(event.data) };
-    case 'WebhookDisabled':
-      return { kind: 'disabled' as const, reason: event.data.reason, ...evidenceOf(event.data) };
-    case 'WebhookEnabled':
-      return { kind: 'enabled' as const, reason: null, failedInARow: 0, failingSince: null, lastAnswers: [] };
-    default:
-      return event satisfies never;
-  }
-}
-
-function evidenceOf(data: Extract<NoticeEvent, { type: 'WebhookFailing' }>['data']) {
+  if (event.type === 'WebhookEnabled')
+    return { kind: 'enabled', reason: null, failedInARow: 0, failingSince: null, lastAnswers: [] } as const;
   return {
-    failedInARow: data.failed_in_a_row,
-    failingSince: data.failing_since,
-    lastAnswers: data.last_answers,
+    ...(event.type === 'WebhookFailing'
+      ? ({ kind: 'failing', reason: null } as const)
+      : ({ kind: 'disabled', reason: event.data.reason } as const)),
+    failedInARow: event.data.failed_in_a_row,
+    failingSince: event.data.failing_since,
+    lastAnswers: event.data.last_answers,
   };
 }

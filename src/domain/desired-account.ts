@@ -37,26 +37,16 @@ export function faultsOfDesired(members: unknown): string[] {
 
 /** The second of two would undo the first each time. */
 function repeatedIn({ profiles = [], groups = [], corporates = [] }: DesiredAccount): string[] {
-  return [
-    ...repeated(
-      'profiles',
-      profiles.map(({ profile }) => profile),
-    ),
-    ...repeated(
-      'groups',
-      groups.map((group) => group.id),
-    ),
-    ...repeated(
-      'corporates',
-      corporates.map((corporate) => corporate.id),
-    ),
-  ];
-}
-
-function repeated(list: string, names: readonly (string | number)[]): string[] {
-  const seen = new Set<string | number>();
-  const again = new Set(names.filter((name) => seen.size === seen.add(name).size));
-  return [...again].map((name) => `${list}: ${name} is there twice`);
+  const lists: Readonly<Record<string, readonly (string | number)[]>> = {
+    profiles: profiles.map(({ profile }) => profile),
+    groups: groups.map((group) => group.id),
+    corporates: corporates.map((corporate) => corporate.id),
+  };
+  return Object.entries(lists).flatMap(([list, names]) => {
+    const seen = new Set<string | number>();
+    const again = new Set(names.filter((name) => seen.size === seen.add(name).size));
+    return [...again].map((name) => `${list}: ${name} is there twice`);
+  });
 }
 
 /**

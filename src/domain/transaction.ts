@@ -1,5 +1,5 @@
 import { type Decision, record, refused, unchanged } from './decision.ts';
-import type { TransactionEvent } from './transaction-events.ts';
+import { isRecordingType, type TransactionEvent } from './transaction-events.ts';
 import { sameJson } from './values/same-json.ts';
 
 type Recording = Extract<TransactionEvent, { type: 'TransactionConfirmed' | 'ExternalTransactionRecorded' }>;
@@ -57,16 +57,7 @@ export function evolveTransaction(state: TransactionState, event: TransactionEve
 }
 
 function isRecording(event: TransactionEvent): event is Recording {
-  switch (event.type) {
-    case 'TransactionConfirmed':
-    case 'ExternalTransactionRecorded':
-      return true;
-    case 'TransactionVoided':
-    case 'TransactionCancelled':
-      return false;
-    default:
-      return event satisfies never;
-  }
+  return isRecordingType(event.type);
 }
 
 function isRecorded(state: Exclude<TransactionState, { kind: 'none' }>, event: TransactionEvent): boolean {

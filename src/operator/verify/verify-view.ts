@@ -176,12 +176,10 @@ export class ViewJudge implements Judge {
       for (const account of accounts) yield* idsOnPages(view, account, fromMs);
       return;
     }
-    let after = -1;
-    for (;;) {
-      const ids = await view.idsAfter(after, IDS);
+    let ids = await view.idsAfter(-1, IDS);
+    for (let last = ids.at(-1); last !== undefined; last = ids.at(-1)) {
       yield ids;
-      if (ids.length < IDS) return;
-      after = ids.at(-1) ?? after;
+      ids = await view.idsAfter(last, IDS);
     }
   }
 }
