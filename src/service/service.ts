@@ -11,32 +11,22 @@ import type { DiskState } from '../base/disk/disk.ts';
 import { urlHost } from '../base/listen.ts';
 import type { Log } from '../base/log.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
-import type { ThreadMemory } from '../base/thread.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
 import { furtherApiThreads } from './api/api-threads.ts';
-import { isMember } from './api/is-member.ts';
 import { startApi } from './api/start-api.ts';
 import { EngineHealth } from './engines/engine-health.ts';
 import type { Engines, OpenEngines } from './engines/engines.ts';
 import { storeDisk } from './engines/store-disk.ts';
-import { Availability, readinessOf } from './ops/availability.ts';
 import { watchLoopDelay } from './ops/loop-delay.ts';
-import {
-  addDiskMetrics,
-  addProjectionMetrics,
-  createMetrics,
-  type Metrics,
-  type ProjectionReading,
-} from './ops/metrics.ts';
+import { addDiskMetrics, createMetrics, type Metrics } from './ops/metrics.ts';
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
-import { Standing } from './ops/standing.ts';
-import type { MetricsJson } from './ops/work-metrics.ts';
-import { reportProcess } from './report-process.ts';
+import { accessState, readiness, readinessOf, Standing } from './ops/standing.ts';
+import { ProcessReport } from './process-report.ts';
 import { runNotices } from './roles/notices.ts';
 import { startDirectory } from './start-directory.ts';
-import { type Part, StartedParts } from './started-parts.ts';
+import { running, StartedParts } from './started-parts.ts';
 import type { ThreadHost } from './threads/job.ts';
 import { DIRECTORY_HEAP_MB, youngMb } from './threads/memory.ts';
 import { type JobOptions, type JobThread, startJob } from './threads/start-job.ts';
@@ -63,7 +53,7 @@ export interface OperatorSide {
   /** Answers what is asked of the operations listener and nothing else answers, from before the engines are reached. */
   pages(readiness: () => Promise<Readiness>): Koa.Middleware;
   /** Called when the stores are open and the directory has caught up. */
-  start(process: RunningProcess): readonly Part[];
+  start(process: RunningProcess, parts: StartedParts): void;
 }
 
 /** What the operator's side sees of a process. */
@@ -89,8 +79,8 @@ export interface Service {
   /** Rejects when a part ends with an error; stays pending while all work. */
   readonly failed: Promise<never>;
   /**
-   * Stops being ready, answers requests in progress, stops the parts, closes the stores, in this order. Rejects with an
-   * `AggregateError` if parts failed to stop; the others have stopped.
+   * Stops being ready, answers requests in progress, stops the parts, closes the stores, in this order. Rejects if parts
+   * failed to stop; the others have stopped.
    */
   stop(): Promise<void>;
 }
@@ -105,12 +95,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, clock, log, openEngines, signal = new AbortController().signal } = options;
   const engines = await openEngines(config, clock, log);
   const parts = new StartedParts(log);
-  parts.add({ name: 'stores', stop: () => engines.close() });
+  parts.add('stores', { stop: () => engines.close() });
   try {
     const health = new EngineHealth(engines.remote, sinceBoot);
     const disk = storeDisk(config, engines);
-    const operations = await startOperations(options, health, disk);
-    parts.add({ name: 'operations listener', stop: () => operations.stop() });
+    const operations = parts.add('operations listener', await startOperations(options, health, disk));
     await health.allReached(log, signal);
     await retryWhileUnavailable(() => checkStores(options, engines), { log, signal, component: 'start' });
     signal.throwIfAborted();
@@ -178,8 +167,9 @@ interface Starting {
 }
 
 /**
- * Starts the parts. Each comes after those that it uses, so that they stop in the opposite order: access is judged by a
- * directory that has caught up, and the public listener is the last to start. Returns where that listens.
+ * Starts the parts, each after those that it uses, so that they stop in the opposite order: the process report, the
+ * directory, figures, the role `projector`, what operators add, `notices`, `webhooks`, and last the public listener, since
+ * access is judged by a directory that has caught up. Returns where that listens.
  */
 async function startParts(
   options: Required<ServiceOptions>,
@@ -188,106 +178,89 @@ async function startParts(
   const { config, roles, log, clock, entry, signal, operator } = options;
   const { metrics } = operations;
   const startedAtMs = clock.now();
-  addProjectionMetrics(metrics.registry, () => readProjection(engines));
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const host: ThreadHost = { entry, config, holder };
-  const standing = new Standing();
-  const apiThreads = roles.includes('api') ? await furtherApiThreads(config, log) : [];
-  const reported = reportProcess({
-    ...{ engines, clock, log, id: holder, roles, standing },
-    directories: ['main', ...(roles.includes('webhooks') ? ['webhooks'] : []), ...apiThreads],
-  });
-  parts.add({ name: 'process report', stop: () => reported.stop() });
+  const has = (role: Role): boolean => roles.includes(role);
+  const threads = has('api') ? await furtherApiThreads(config, log) : [];
+  const [store, standing] = [engines.store(), new Standing()];
+  const directories = ['main', ...(has('webhooks') ? ['webhooks'] : []), ...threads];
+  const report = parts.add(
+    'process report',
+    new ProcessReport({
+      ...{
+        coordination: engines.coordination(),
+        store,
+        clock,
+        log,
+        id: holder,
+        roles,
+        directories,
+        standing,
+      },
+    }),
+  );
   const live = await startDirectory({
     ...{ engines, parts, clock, log, signal },
-    onMoved: (position) => reported.moved('main', position),
+    onMoved: (position) => report.moved('main', position),
   });
   const { directory } = live;
-  startFigures(options, { engines, parts, metrics, directory });
-  const running = { config, log, clock, host, roles, startedAtMs, engines, directory, metrics, disk };
-  const start = (name: Role, thread: Omit<JobOptions, 'job' | 'log' | 'onMetrics'>): JobThread => {
-    const onMetrics = (counted: MetricsJson): void => metrics.take(name, counted);
-    const started = startJob(host, { job: name, log: { role: name }, onMetrics, ...thread });
-    parts.add({ name, failed: started.failed, stop: () => started.stop() });
-    return started;
+  parts.add(
+    'figures',
+    running((stopping) => metrics.shared.run({ ...figuresOf(engines), directory, clock, log }, stopping)),
+  );
+  parts.add('loop delay', watchLoopDelay(metrics.loopDelay, 'main'));
+  const startRole = (name: Role, thread: Omit<JobOptions, 'job' | 'log' | 'onMetrics'>): JobThread => {
+    const job = { job: name, log: { role: name }, ...thread };
+    return parts.add(name, startJob(host, { ...job, onMetrics: (counted) => metrics.take(name, counted) }));
   };
-  if (roles.includes('projector')) start('projector', { memory: projectorMemory(engines) });
-  for (const part of operator.start({ ...running, readiness: () => operations.readiness() })) parts.add(part);
-  if (roles.includes('notices')) {
-    const stopping = new AbortController();
-    const ended = runNotices({ config, engines, clock, log, signal: stopping.signal });
-    parts.addRunning('notices', ended, stopping);
-  }
-  const webhooks = roles.includes('webhooks')
-    ? start('webhooks', {
+  // The projector's batch takes the driver's buffer too, which that of a server bounds by number only.
+  if (has('projector'))
+    startRole('projector', {
+      memory: { youngMb: youngMb(engines), oldMb: engines.embedded.includes('store') ? 96 : 256 },
+    });
+  const known = { config, log, clock, host, roles, startedAtMs, engines, directory, metrics, disk };
+  operator.start({ ...known, readiness: () => operations.readiness() }, parts);
+  if (has('notices'))
+    parts.add(
+      'notices',
+      running((stopping) => runNotices({ config, engines, clock, log, signal: stopping })),
+    );
+  const webhooks = has('webhooks')
+    ? startRole('webhooks', {
         data: { directory: live.shared },
         memory: { youngMb: youngMb(engines, YOUNG_WEBHOOKS_MB), oldMb: DIRECTORY_HEAP_MB },
-        onMoved: (position) => reported.moved('webhooks', position),
+        onMoved: (position) => report.moved('webhooks', position),
       })
     : undefined;
-  const availability = new Availability({
-    live,
-    maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE,
-    engines: health,
-    standing,
-    isMember: () => isMember({ standing, engines }, directory.position),
-    ...(disk && { disk: { read: disk, isNeeded: roles.some((role) => role !== 'api') } }),
-    ...(webhooks && { subscription: webhooks }),
-    ...(apiThreads.length > 0 && {
-      threads: () => (api === undefined ? 'they start' : (api.missing ?? true)),
-    }),
-  });
-  const api = roles.includes('api')
+  const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store, standing };
+  const api = has('api')
     ? await startApi({
-        ...{ config, engines, directory, log, clock, host, threads: apiThreads },
-        availability: () => availability.state(),
-        metrics,
+        ...{ config, engines, directory, log, clock, host, threads, metrics },
+        availability: () => accessState(conditions),
         ofThreads: {
-          standing: standing.memory,
-          directory: live.shared,
-          onMoved: reported.moved,
-          onMetrics: metrics.take,
+          ...{ standing: standing.memory, directory: live.shared, onMetrics: metrics.take },
+          onMoved: (name, position) => report.moved(name, position),
         },
       })
     : undefined;
-  if (api !== undefined) parts.add({ name: 'API', failed: api.failed, stop: () => api.stop() });
-  parts.add({ name: 'availability', stop: () => availability.stopping() });
-  operations.readiness = () => availability.readiness();
+  if (api !== undefined) parts.add('API', api);
+  parts.add('availability', { stop: () => standing.stopping() });
+  operations.readiness = () =>
+    readiness({
+      ...{ ...conditions, engines: health, disk, subscription: webhooks },
+      writes: roles.some((role) => role !== 'api'),
+      threads: threads.length > 0 ? () => api?.missing ?? true : undefined,
+    });
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
 }
 
-/** What a batch of work takes: the driver's buffer, which EventStoreDB's bounds by number only, included. */
-function projectorMemory(engines: Engines): ThreadMemory {
-  return { youngMb: youngMb(engines), oldMb: engines.embedded.includes('store') ? 96 : 256 };
-}
-
-/** The figures that are read or measured beside the work: what the stores hold, and this thread's event loop. */
-function startFigures(
-  { clock, log }: ServiceOptions,
-  {
-    engines,
-    parts,
-    metrics,
-    directory,
-  }: Pick<Starting, 'engines' | 'parts'> & { readonly metrics: Metrics; readonly directory: Directory },
-): void {
-  const stopping = new AbortController();
-  const figures = {
+/** What the figures are read from. */
+function figuresOf(engines: Engines) {
+  return {
     store: engines.store(),
     view: engines.view(),
     subscriptions: engines.subscriptions(),
     queue: engines.queue(),
-    directory,
-    clock,
-    log,
   };
-  parts.addRunning('figures', metrics.shared.run(figures, stopping.signal), stopping);
-  const loop = watchLoopDelay(metrics.loopDelay, 'main');
-  parts.add({ name: 'loop delay', stop: () => loop.stop() });
-}
-
-async function readProjection(engines: Engines): Promise<ProjectionReading> {
-  const [checkpoint, head] = await Promise.all([engines.view().checkpoint(), engines.store().head()]);
-  return { position: checkpoint?.position ?? 0, head };
 }

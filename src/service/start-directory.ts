@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { aborted } from '../base/pause.ts';
 import type { Engines } from './engines/engines.ts';
-import type { StartedParts } from './started-parts.ts';
+import { running, type StartedParts } from './started-parts.ts';
 
 export interface DirectoryParts {
   readonly engines: Engines;
@@ -32,7 +32,10 @@ export async function startDirectory(options: DirectoryParts): Promise<LiveDirec
     signal: following.signal,
     onMoved,
   });
-  parts.addRunning('directory', live.run(), following);
+  parts.add(
+    'directory',
+    running(() => live.run(), following),
+  );
   await Promise.race([live.whenCaughtUp, parts.failed, aborted(signal)]);
   signal.throwIfAborted();
   return live;

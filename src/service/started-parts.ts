@@ -1,9 +1,7 @@
 import type { Log } from '../base/log.ts';
 
 export interface Part {
-  /** For the log. */
-  readonly name: string;
-  readonly stop: () => Promise<void> | void;
+  stop(): Promise<void> | void;
   /** Rejects when the part ends with an error; stays pending while it works. */
   readonly failed?: Promise<never>;
 }
@@ -11,7 +9,7 @@ export interface Part {
 /** The parts of a process, in the order in which they were started. */
 export class StartedParts {
   readonly #log: Log;
-  readonly #parts: Part[] = [];
+  readonly #stack = new AsyncDisposableStack();
   readonly #failed = Promise.withResolvers<never>();
 
   constructor(log: Log) {
@@ -24,38 +22,38 @@ export class StartedParts {
     return this.#failed.promise;
   }
 
-  add(part: Part): void {
-    this.#parts.push(part);
+  /** `name` is for the log. */
+  add<P extends Part>(name: string, part: P): P {
     part.failed?.catch(this.#failed.reject);
-  }
-
-  /** Adds a part that works until `stopping` aborts, and then ends. */
-  addRunning(name: string, ended: Promise<void>, stopping: AbortController): void {
-    this.add({
-      name,
-      failed: ended.then(() => new Promise<never>(() => undefined)),
-      async stop() {
-        stopping.abort();
-        await ended.catch(() => undefined); // reported through `failed`
-      },
-    });
-  }
-
-  /**
-   * Stops all parts, the last one first. Logs a part that fails to stop, and stops the others. Rejects with an
-   * `AggregateError` of all failures.
-   */
-  async stop(): Promise<void> {
-    const errors: unknown[] = [];
-    for (const { name, stop } of this.#parts.splice(0).reverse()) {
+    this.#stack.defer(async () => {
       try {
-        await stop();
+        await part.stop();
         this.#log.debug({ part: name }, 'part stopped');
       } catch (error) {
         this.#log.error({ err: error, part: name }, 'a part did not stop in order');
-        errors.push(error);
+        throw error;
       }
-    }
-    if (errors.length > 0) throw new AggregateError(errors, `${errors.length} parts did not stop in order`);
+    });
+    return part;
   }
+
+  /** Stops all parts, the last one first, also where one fails to stop. Rejects with the errors of those. */
+  stop(): Promise<void> {
+    return this.#stack.disposeAsync();
+  }
+}
+
+/** A part that works until it is asked to stop, and then ends. */
+export function running(
+  work: (signal: AbortSignal) => Promise<void>,
+  stopping = new AbortController(),
+): Part {
+  const ended = work(stopping.signal);
+  return {
+    failed: ended.then(() => new Promise<never>(() => undefined)),
+    async stop() {
+      stopping.abort();
+      await ended.catch(() => undefined); // reported through `failed`
+    },
+  };
 }

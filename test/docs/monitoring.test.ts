@@ -6,7 +6,7 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { readDisk } from '../../src/base/disk/disk.ts';
-import { addDiskMetrics, addProjectionMetrics, createMetrics } from '../../src/service/ops/metrics.ts';
+import { addDiskMetrics, createMetrics } from '../../src/service/ops/metrics.ts';
 import { SHARED } from '../../src/service/ops/shared-figures.ts';
 import { anchorsOf, readDocument } from '../support/documents.ts';
 
@@ -92,7 +92,6 @@ describe('a fault in an expression', () => {
 /** The labels of each series of the service, by its name; which are shared; and the names of its own metrics. */
 function known() {
   const { registry, counted } = createMetrics();
-  addProjectionMetrics(registry, async () => ({ position: 0, head: 0 }));
   addDiskMetrics(registry, () => readDisk('/'));
   const metrics = [registry, counted].flatMap((each) => each.getMetricsAsArray()) as unknown as {
     readonly name: string;

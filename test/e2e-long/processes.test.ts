@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PROCESS_MAX_AGE_MS } from '../../src/base/coordination/process-report.ts';
+import { PROCESS_MAX_AGE_MS } from '../../src/base/coordination/coordination.ts';
 import { PROJECTOR_LEASE } from '../../src/pull/view/projector.ts';
 import { folder, fuel } from '../support/service/commands.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';

@@ -7,14 +7,14 @@ function parts() {
   const lines: Record<string, unknown>[] = [];
   const stopped: string[] = [];
   const started = new StartedParts(memoryLog(lines));
-  const add = (name: string, stop: () => void = () => undefined): void =>
-    started.add({
-      name,
+  const add = (name: string, stop: () => void = () => undefined): void => {
+    started.add(name, {
       stop: async () => {
         stop();
         stopped.push(name);
       },
     });
+  };
   return { started, add, stopped, lines };
 }
 
@@ -39,8 +39,7 @@ test('one that does not stop keeps none of the others from it, and every failure
   add('API', refuse('in use'));
   const failure = await started.stop().catch((error: unknown) => error);
   expect(stopped).toEqual(['directory']);
-  expect(failure).toBeInstanceOf(AggregateError);
-  expect((failure as AggregateError).errors).toEqual([new Error('in use'), new Error('locked')]);
+  expect(failure).toMatchObject({ error: new Error('locked'), suppressed: new Error('in use') });
   expect(lines.map(({ part, level }) => [part, level])).toEqual([
     ['API', 50],
     ['directory', 20],
@@ -50,17 +49,17 @@ test('one that does not stop keeps none of the others from it, and every failure
 
 test('a part that failed while the others were still starting is reported to a later caller', async () => {
   const { started } = parts();
-  started.add({ name: 'directory', stop: () => undefined, failed: Promise.reject(new Error('first')) });
+  started.add('directory', { stop: () => undefined, failed: Promise.reject(new Error('first')) });
   await nextTurn(); // an unhandled rejection would end the test run here
-  started.add({ name: 'API', stop: () => undefined, failed: Promise.reject(new Error('second')) });
+  started.add('API', { stop: () => undefined, failed: Promise.reject(new Error('second')) });
   await nextTurn();
   await expect(started.failed).rejects.toThrow('first');
 });
 
 test('while all parts work, none is reported as failed', async () => {
   const { started } = parts();
-  started.add({ name: 'API', stop: () => undefined, failed: new Promise<never>(() => undefined) });
-  started.add({ name: 'report', stop: () => undefined });
+  started.add('API', { stop: () => undefined, failed: new Promise<never>(() => undefined) });
+  started.add('report', { stop: () => undefined });
   const pending = Symbol('pending');
   expect(await Promise.race([started.failed, nextTurn(pending)])).toBe(pending);
 });

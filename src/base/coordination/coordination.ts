@@ -1,3 +1,6 @@
+/** A process that has not reported for this long counts as dead. */
+export const PROCESS_MAX_AGE_MS = 6_000;
+
 /** One process of the service, as the others on the same stores see it. */
 export interface LiveProcess {
   readonly id: string;

@@ -1,8 +1,7 @@
 import { isMark, moveInLog } from '../../accounts/moved-store.ts';
 import { beginCopy, endCopy } from '../../accounts/unfinished-copy.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { Coordination } from '../../base/coordination/coordination.ts';
-import { PROCESS_MAX_AGE_MS } from '../../base/coordination/process-report.ts';
+import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { FuelError } from '../../base/errors.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import type {

@@ -24,10 +24,10 @@ export function operatorSide(config: Config, clock: Clock): OperatorSide {
       console = new Console({ hosts, environment: config.FUEL_ENVIRONMENT, clock, readiness });
       return console.handle;
     },
-    start(running) {
+    start(running, parts) {
       let lastProof: Proof | undefined;
       console?.serve(consoleParts(running, () => lastProof));
-      if (!running.roles.includes('projector')) return [];
+      if (!running.roles.includes('projector')) return;
       const { engines, host, log, metrics } = running;
       const nightly = startNightly({
         coordination: engines.coordination(),
@@ -40,7 +40,7 @@ export function operatorSide(config: Config, clock: Clock): OperatorSide {
           metrics.agreementRepairs.inc({ what: 'deliveries' }, repaired.deliveries);
         },
       });
-      return [{ name: 'nightly verification', stop: () => nightly.stop() }];
+      parts.add('nightly verification', nightly);
     },
   };
 }

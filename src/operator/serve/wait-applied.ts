@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, sinceBoot } from '../../base/clock.ts';
-import type { Coordination } from '../../base/coordination/coordination.ts';
-import { PROCESS_MAX_AGE_MS } from '../../base/coordination/process-report.ts';
+import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 

@@ -3,11 +3,9 @@ import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { aborted } from '../../base/pause.ts';
 import type { Certificate } from '../../pull/server/certificate.ts';
-import { accessState, missingForAccess } from '../ops/availability.ts';
-import { Standing } from '../ops/standing.ts';
+import { accessState, missingForAccess, Standing } from '../ops/standing.ts';
 import type { Job } from '../threads/job.ts';
 import { createApiServer, GRACE_MS, type SharedApi } from './api-server.ts';
-import { isMember } from './is-member.ts';
 
 export interface ApiJobData {
   readonly address: { readonly host: string; readonly port: number };
@@ -41,10 +39,7 @@ export const api: Job<ApiJobData> = async (
   });
   const { directory } = live;
   const standing = new Standing(memory);
-  const conditions = {
-    ...{ live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, standing },
-    isMember: () => isMember({ standing, engines }, directory.position),
-  };
+  const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store: engines.store(), standing };
   const availability = () => accessState(conditions);
   let reported: string | undefined = 'it starts';
   const reportReady = (): void => {

@@ -1,5 +1,5 @@
 import type { Config } from '../../base/config/config.ts';
-import { PROCESS_MAX_AGE_MS } from '../../base/coordination/process-report.ts';
+import { PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { type DiskState, readDisk } from '../../base/disk/disk.ts';
 import type { Engines } from './engines.ts';
 

@@ -1,9 +1,13 @@
 import type { Clock } from '../../base/clock.ts';
-import type { Coordination } from '../../base/coordination/coordination.ts';
-import { PROCESS_MAX_AGE_MS } from '../../base/coordination/process-report.ts';
+import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import type { EventStore, PersistentSubscriptions, Position } from '../../event-store/event-store.ts';
+import type {
+  EventStore,
+  GroupStatus,
+  PersistentSubscriptions,
+  Position,
+} from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 import { groupStatus } from '../../event-store/skipped-events.ts';
 import { type BuildProgress, buildProgress } from '../../pull/view/build/progress.ts';
@@ -18,16 +22,18 @@ import { NOTICES_GROUP } from '../../push/notices/notifier.ts';
 const MAX_COUNTED = 100_000;
 const MAX_GLANCE_MS = 5_000;
 
-/** What follows the log by a persistent subscription: the group, what it is for, and the role that consumes it. */
-export const GROUPS = [
+/** What follows the log, with the streams that it is for, and the role that works on it. All but the view are groups. */
+export const FOLLOWERS = [
+  { name: VIEW_NAME, prefixes: [TRANSACTION_STREAMS], role: 'projector' },
   { name: DELIVERIES_GROUP, prefixes: [TRANSACTION_STREAMS], role: 'webhooks' },
   { name: NOTICES_GROUP, prefixes: [ACCOUNT_STREAMS], role: 'notices' },
 ] as const;
 
-export type GroupName = (typeof GROUPS)[number]['name'];
+export type Follower = (typeof FOLLOWERS)[number];
+export type GroupName = Exclude<Follower['name'], typeof VIEW_NAME>;
 
 export interface FollowerStatus {
-  readonly name: typeof VIEW_NAME | GroupName;
+  readonly name: Follower['name'];
   /** Everything up to here is done. */
   readonly position: Position;
   /** Age of the first event that is not done; 0 when there is none. */
@@ -59,10 +65,53 @@ export async function followerStatus(
   parts: FollowerParts,
   { glance = false }: { readonly glance?: boolean } = {},
 ): Promise<FollowerStatus[]> {
-  const lagOf = glance ? ageAfter : lagAfter;
-  const view = await projectionStatus(parts.store, parts.view, parts.coordination, parts.clock, lagOf);
-  const groups = await Promise.all(GROUPS.map((group) => statusOfGroup(parts, group, lagOf)));
-  return [view, ...groups];
+  return Promise.all(FOLLOWERS.map((follower) => statusOf(parts, follower, glance ? ageAfter : lagAfter)));
+}
+
+export async function statusOf(
+  parts: FollowerParts,
+  follower: Follower,
+  lagOf = lagAfter,
+): Promise<FollowerStatus> {
+  const { name, prefixes, role } = follower;
+  const { position, parked } = await placeOf(parts, follower);
+  return {
+    ...{ name, position, ...(await lagOf(parts, { prefixes, after: position })), parked },
+    ...(name === VIEW_NAME ? await leaderOf(parts) : { holder: await holdersOf(parts, role) }),
+  };
+}
+
+/** Up to where it has done everything, and how many events it has parked. */
+export async function placeOf(
+  { store, view, subscriptions }: Pick<FollowerParts, 'store' | 'view' | 'subscriptions'>,
+  { name }: Pick<Follower, 'name'>,
+): Promise<GroupStatus> {
+  if (name === VIEW_NAME) {
+    const position = (await view.checkpoint())?.position ?? 0;
+    return { position, parked: await countParkedByView(store, view) };
+  }
+  return groupStatus(store, subscriptions, name);
+}
+
+/** Which projector is active, and how far another view is. */
+async function leaderOf({
+  view,
+  coordination,
+  clock,
+}: FollowerParts): Promise<Pick<FollowerStatus, 'holder' | 'rebuild' | 'unfinished_rebuild_percent'>> {
+  const build = await view.building();
+  const progress = build && buildProgress(build, clock.now());
+  const isLed = await isBuilding(coordination, clock);
+  return {
+    holder: (await coordination.holder(PROJECTOR_LEASE))?.holder ?? null,
+    ...(progress && (isLed ? { rebuild: progress } : { unfinished_rebuild_percent: progress.percent })),
+  };
+}
+
+async function holdersOf({ coordination }: FollowerParts, role: string): Promise<string | null> {
+  const live = await coordination.live(PROCESS_MAX_AGE_MS);
+  const holders = live.filter(({ roles }) => roles.includes(role)).map(({ id }) => id);
+  return holders.length === 0 ? null : holders.join(', ');
 }
 
 /** Whether nobody works on a follower that has, or had, work to do. */
@@ -75,50 +124,11 @@ export function isIdle(
 
 /** The role that works on it. */
 export function roleOf(follower: FollowerStatus['name']): string {
-  return GROUPS.find(({ name }) => name === follower)?.role ?? 'projector';
+  return FOLLOWERS.find(({ name }) => name === follower)?.role ?? 'projector';
 }
 
 /** Longer than a replaced projector, or an import, delays a follower. */
 export const MAX_LAG_SECONDS = 60;
-
-/** How far the transactions view is behind the log, and which projector is active. */
-export async function projectionStatus(
-  store: FollowerParts['store'],
-  view: FollowerParts['view'],
-  coordination: Pick<Coordination, 'holder'>,
-  clock: Clock,
-  lagOf = lagAfter,
-): Promise<FollowerStatus> {
-  const position = (await view.checkpoint())?.position ?? 0;
-  const build = await view.building();
-  const progress = build && buildProgress(build, clock.now());
-  const isLed = await isBuilding(coordination, clock);
-  return {
-    name: VIEW_NAME,
-    position,
-    ...(await lagOf({ store, clock }, [TRANSACTION_STREAMS], position)),
-    parked: await countParkedByView(store, view),
-    holder: (await coordination.holder(PROJECTOR_LEASE))?.holder ?? null,
-    ...(progress && (isLed ? { rebuild: progress } : { unfinished_rebuild_percent: progress.percent })),
-  };
-}
-
-async function statusOfGroup(
-  { store, subscriptions, coordination, clock }: FollowerParts,
-  { name, prefixes, role }: (typeof GROUPS)[number],
-  lagOf: typeof lagAfter,
-): Promise<FollowerStatus> {
-  const { position, parked } = await groupStatus(store, subscriptions, name);
-  const live = await coordination.live(PROCESS_MAX_AGE_MS);
-  const holders = live.filter(({ roles }) => roles.includes(role)).map(({ id }) => id);
-  return {
-    name,
-    position,
-    ...(await lagOf({ store, clock }, prefixes, position)),
-    parked,
-    holder: holders.length === 0 ? null : holders.join(', '),
-  };
-}
 
 /** Seconds since the first event that a follower has not done; 0 when there is none. Reads one event. */
 export async function secondsBehind(
@@ -135,19 +145,19 @@ export async function secondsBehind(
   return 0;
 }
 
-const ageAfter: typeof lagAfter = async (parts, prefixes, after) => {
-  const seconds = await secondsBehind(parts, { prefixes, after }, AbortSignal.timeout(MAX_GLANCE_MS));
+const ageAfter: typeof lagAfter = async (parts, place) => {
+  const seconds = await secondsBehind(parts, place, AbortSignal.timeout(MAX_GLANCE_MS));
   return { lag_seconds: Math.round(seconds), lag_events: seconds === 0 ? 0 : null };
 };
 
-async function lagAfter(
+/** What a follower has not done. */
+export async function lagAfter(
   { store, clock }: Pick<FollowerParts, 'store' | 'clock'>,
-  prefixes: readonly string[],
-  after: Position,
+  place: { readonly prefixes: readonly string[]; readonly after: Position },
 ): Promise<Pick<FollowerStatus, 'lag_seconds' | 'lag_events'>> {
   let behind = 0;
   let oldestMs: number | undefined;
-  for await (const { events } of readToEnd(store, { prefixes, after })) {
+  for await (const { events } of readToEnd(store, place)) {
     oldestMs ??= events[0]?.recordedAtMs;
     behind += events.length;
     if (behind > MAX_COUNTED) break;

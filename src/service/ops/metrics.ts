@@ -1,10 +1,8 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { DiskState } from '../../base/disk/disk.ts';
-import { isUnavailable } from '../../base/errors.ts';
 import { droppedLogLines } from '../../base/log.ts';
-import { aborted } from '../../base/pause.ts';
 import { AttemptHistory } from './history.ts';
-import { SHARED, SharedFigures } from './shared-figures.ts';
+import { SharedFigures } from './shared-figures.ts';
 import { type MetricsJson, workMetrics } from './work-metrics.ts';
 
 /** How often the monitor wakes the process; its default of 10 ms costs half a percent of a core. */
@@ -63,47 +61,6 @@ function agreementRepairs(registry: Registry): Counter<'what'> {
   });
   for (const what of ['view', 'deliveries']) repairs.inc({ what }, 0); // there before the first repair
   return repairs;
-}
-
-export interface ProjectionReading {
-  readonly position: number;
-  /** The end of the log. */
-  readonly head: number;
-}
-
-/** A scrape is given up by its reader after some seconds. */
-const MAX_SCRAPE_MS = 1_000;
-
-/** Gauges of the transactions view, read once in each scrape; NaN while an engine is unavailable, or hangs. */
-export function addProjectionMetrics(registry: Registry, read: () => Promise<ProjectionReading>): void {
-  let reading: Promise<ProjectionReading> | undefined;
-  const readOnce = async (): Promise<ProjectionReading | undefined> => {
-    reading ??= read().finally(() => {
-      reading = undefined;
-    });
-    return Promise.race([reading, aborted(AbortSignal.timeout(MAX_SCRAPE_MS)).then(() => undefined)]);
-  };
-  const gauge = (name: string, help: string, pick: (reading: ProjectionReading) => number): Gauge =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      async collect() {
-        try {
-          const found = await readOnce();
-          this.set(found === undefined ? Number.NaN : pick(found));
-        } catch (error) {
-          if (!isUnavailable(error)) throw error;
-          this.set(Number.NaN);
-        }
-      },
-    });
-  gauge('fuel_event_store_position', `${SHARED} where the log of events ends.`, ({ head }) => head);
-  gauge(
-    'fuel_view_position',
-    `${SHARED} the position up to which the transactions view has applied the log.`,
-    ({ position }) => position,
-  );
 }
 
 /** Gauges of the disk that holds the embedded files, read when they are scraped. */

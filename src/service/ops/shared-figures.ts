@@ -3,12 +3,9 @@ import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';
-import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import { groupStatus } from '../../event-store/skipped-events.ts';
-import { countParkedByView } from '../../pull/view/operate.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { LaneReads } from '../../push/queue/delivery-queue.ts';
-import { type FollowerParts, GROUPS, secondsBehind } from './followers.ts';
+import { FOLLOWERS, type Follower, type FollowerParts, placeOf, secondsBehind } from './followers.ts';
 import { FigureHistory } from './history.ts';
 
 /** However often they are scraped, the stores are asked this often. */
@@ -16,7 +13,6 @@ const READ_EVERY_MS = 15_000;
 const MAX_READ_MS = 10_000;
 /** A backlog is counted up to this many, which takes a few milliseconds. */
 export const MAX_BACKLOG_COUNTED = 10_000;
-/** Accounts that are looked at before the event loop gets its turn. */
 
 /** How the help of each of these figures begins: those of several processes must not be added up. */
 export const SHARED = 'Shared, the same in every process:';
@@ -32,43 +28,41 @@ export class SharedFigures {
   readonly history = new FigureHistory();
   readonly #lag: Gauge<'follower'>;
   readonly #parked: Gauge<'follower'>;
-  readonly #viewParked: Gauge;
+  readonly #position: Gauge;
+  readonly #head: Gauge;
   readonly #pending: Gauge;
   readonly #held: Gauge;
   readonly #oldestDue: Gauge;
+  readonly #failing: Gauge;
   readonly #disabled: Gauge;
   readonly #closed: Gauge;
-  readonly #failing: Gauge;
 
   constructor(registry: Registry) {
     const registers = [registry];
-    const gauge = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
-      new Gauge<Label>({ name, help: `${SHARED} ${help}`, labelNames, registers });
-    const ofFollower = ['follower' as const];
-    this.#lag = gauge(
+    const gauge = (name: string, help: string): Gauge => {
+      const made = new Gauge({ name, help: `${SHARED} ${help}`, registers });
+      made.set(Number.NaN);
+      return made;
+    };
+    const ofFollowers = (name: string, help: string): Gauge<'follower'> =>
+      new Gauge({ name, help: `${SHARED} ${help}`, labelNames: ['follower'], registers });
+    this.#lag = ofFollowers(
       'fuel_follower_lag_seconds',
       'age of the first event that a follower has not done (transactions, deliveries, notices).',
-      ofFollower,
     );
-    this.#parked = gauge('fuel_follower_parked_events', 'events that a follower parked.', ofFollower);
-    this.#viewParked = gauge('fuel_view_parked_events', 'events that the view parked.');
+    this.#parked = ofFollowers('fuel_follower_parked_events', 'events that a follower parked.');
+    this.#head = gauge('fuel_event_store_position', 'where the log of events ends.');
+    this.#position = gauge(
+      'fuel_view_position',
+      'the position up to which the transactions view has applied the log.',
+    );
     const counted = `counted up to ${MAX_BACKLOG_COUNTED}`;
     this.#pending = gauge('fuel_deliveries_pending', `deliveries not ended and not held, ${counted}.`);
     this.#held = gauge('fuel_deliveries_held', `deliveries whose account has no access, ${counted}.`);
     this.#oldestDue = gauge('fuel_deliveries_oldest_due_seconds', 'how long a delivery has been due.');
+    this.#failing = gauge('fuel_webhooks_failing', `webhooks with a failure streak, ${counted}.`);
     this.#disabled = gauge('fuel_webhooks_disabled', 'webhooks of active keys that are switched off.');
     this.#closed = gauge('fuel_accounts_closed', 'accounts with an event that can not be read.');
-    this.#failing = gauge('fuel_webhooks_failing', `webhooks with a failure streak, ${counted}.`);
-    for (const each of [
-      this.#viewParked,
-      this.#pending,
-      this.#held,
-      this.#oldestDue,
-      this.#failing,
-      this.#disabled,
-      this.#closed,
-    ])
-      each.set(Number.NaN);
   }
 
   /** Reads everything about every 15 s until `signal` aborts: a scrape reads nothing. */
@@ -88,34 +82,24 @@ export class SharedFigures {
     const lag: Record<string, number> = {};
     const [pending] = await Promise.all([
       this.#readBacklog(parts).catch(this.#unknown(log, 'backlog')),
-      this.#readView(parts, until, lag).catch(this.#unknown(log, VIEW_NAME)),
-      ...GROUPS.map((group) =>
-        this.#readGroup(parts, group, { signal: until, lag }).catch(this.#unknown(log, group.name)),
+      ...FOLLOWERS.map((follower) =>
+        this.#readFollower(parts, follower, { signal: until, lag }).catch(this.#unknown(log, follower.name)),
       ),
     ]);
     this.history.add({ atMs: clock.now(), lag, pending: pending ?? null });
   }
 
-  async #readView(parts: SharedFigureParts, signal: AbortSignal, lag: Record<string, number>): Promise<void> {
-    const { store, view } = parts;
-    const follower = VIEW_NAME;
-    const after = (await view.checkpoint())?.position ?? 0;
-    const parked = await countParkedByView(store, view);
-    this.#parked.set({ follower }, parked);
-    this.#viewParked.set(parked);
-    const place = { prefixes: [TRANSACTION_STREAMS], after };
-    lag[follower] = await secondsBehind(parts, place, signal);
-    this.#lag.set({ follower }, lag[follower]);
-  }
-
-  async #readGroup(
+  async #readFollower(
     parts: SharedFigureParts,
-    { name: follower, prefixes }: (typeof GROUPS)[number],
+    { name: follower, prefixes }: Follower,
     { signal, lag }: { readonly signal: AbortSignal; readonly lag: Record<string, number> },
   ): Promise<void> {
-    const { store, subscriptions } = parts;
-    const { position, parked } = await groupStatus(store, subscriptions, follower);
+    const { position, parked } = await placeOf(parts, { name: follower });
     this.#parked.set({ follower }, parked);
+    if (follower === VIEW_NAME) {
+      this.#head.set(await parts.store.head());
+      this.#position.set(position);
+    }
     lag[follower] = await secondsBehind(parts, { prefixes, after: position }, signal);
     this.#lag.set({ follower }, lag[follower]);
   }
@@ -138,7 +122,7 @@ export class SharedFigures {
       } else {
         this.#lag.set({ follower: what }, Number.NaN);
         this.#parked.set({ follower: what }, Number.NaN);
-        if (what === VIEW_NAME) this.#viewParked.set(Number.NaN);
+        if (what === VIEW_NAME) for (const gauge of [this.#head, this.#position]) gauge.set(Number.NaN);
       }
       const isTimeout = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
       if (!isTimeout && errorKind(error) === 'fault')

@@ -7,8 +7,7 @@ import { FuelError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import { type CheckedEngine, EngineHealth } from '../../../src/service/engines/engine-health.ts';
-import { Availability } from '../../../src/service/ops/availability.ts';
-import { Standing } from '../../../src/service/ops/standing.ts';
+import { accessState, readiness, Standing } from '../../../src/service/ops/standing.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/waiting.ts';
@@ -26,7 +25,6 @@ function process(
   options: {
     readonly away?: readonly CheckedEngine['name'][];
     subscription?: { missing: string | undefined; wasReady: boolean };
-    isMember?: () => boolean;
     disk?: { readonly isNeeded: boolean; readonly refusal: string | undefined };
   } = {},
 ) {
@@ -62,25 +60,33 @@ function process(
     },
   });
   const { subscription, disk } = options;
-  const availability = new Availability({
+  const standing = new Standing();
+  standing.mustReach(0);
+  standing.knownUntil(Number.MAX_SAFE_INTEGER);
+  const conditions = {
     live,
     maxAgeMs: MAX_AGE_MS,
-    standing: new Standing(),
+    standing,
+    store: {},
+    threads: undefined,
     engines: new EngineHealth([engine('eventstoredb'), engine('mongodb')], clock),
-    isMember: options.isMember ?? (() => true),
-    ...(subscription && { subscription }),
-    ...(disk && { disk: { isNeeded: disk.isNeeded, read: async () => disk } }),
-  });
-  return { clock, availability, catchUp };
+    subscription,
+    disk: disk && (async () => disk),
+    writes: disk?.isNeeded ?? true,
+  };
+  const availability = {
+    state: () => accessState(conditions),
+    readiness: () => readiness(conditions),
+  };
+  return { clock, standing, availability, catchUp };
 }
 
 describe('access can be judged', () => {
   test('only by a process that commands wait for', async () => {
-    let isMember = true;
-    const { availability, catchUp } = process({ isMember: () => isMember });
+    const { standing, availability, catchUp } = process();
     await catchUp();
     expect(availability.state()).toBe('ready');
-    isMember = false;
+    standing.knownUntil(0);
     expect(availability.state()).toBe('unavailable');
     expect(await availability.readiness()).toMatchObject({
       ready: false,
@@ -137,9 +143,9 @@ describe('access can be judged', () => {
   });
 
   test('until the service stops', async () => {
-    const { availability, catchUp } = process();
+    const { standing, availability, catchUp } = process();
     await catchUp();
-    availability.stopping();
+    standing.stopping();
     expect(availability.state()).toBe('unavailable');
     expect(await availability.readiness()).toMatchObject({
       ready: false,

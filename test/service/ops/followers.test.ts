@@ -4,7 +4,12 @@ import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store
 import type { EventStore, GroupEvent } from '../../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { PROJECTOR_LEASE } from '../../../src/pull/view/projector.ts';
-import { followerStatus, projectionStatus } from '../../../src/service/ops/followers.ts';
+import {
+  FOLLOWERS,
+  type FollowerParts,
+  followerStatus,
+  statusOf,
+} from '../../../src/service/ops/followers.ts';
 import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 import { openProjection, type Projection, projectionOf } from '../../support/transactions/projector.ts';
@@ -18,6 +23,16 @@ async function started<Store extends EventStore>(opened: Projection<Store>) {
     view.apply([{ position, stream, type: 'Odd', revision, parkReason: 'odd' }], { generation, position: 1 });
   return { ...opened, generation, parked };
 }
+
+const projectionStatus = (
+  store: FollowerParts['store'],
+  view: FollowerParts['view'],
+  coordination: FollowerParts['coordination'],
+  clock: FollowerParts['clock'],
+) => {
+  const subscriptions = { status: async () => undefined, parked: async () => [] };
+  return statusOf({ store, view, subscriptions, coordination, clock }, FOLLOWERS[0]);
+};
 
 describe('the status of the transactions view', () => {
   test('of a view that has everything has no lag, whatever other streams hold', async () => {

@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FuelError } from '../../../src/base/errors.ts';
-import {
-  addProjectionMetrics,
-  createMetrics,
-  type ProjectionReading,
-} from '../../../src/service/ops/metrics.ts';
+import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { RANGE, startTestApi } from '../../support/service/api.ts';
 import { showing } from '../../support/transactions/records.ts';
 
@@ -13,52 +8,6 @@ async function scraped(metrics: ReturnType<typeof createMetrics>, name: string):
   const text = await metrics.text();
   return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
-
-describe('the metrics of the transactions view', () => {
-  const reading: ProjectionReading = { position: 20, head: 30 };
-
-  async function valuesOf(read: () => Promise<ProjectionReading>): Promise<string[]> {
-    const metrics = createMetrics();
-    addProjectionMetrics(metrics.registry, read);
-    const names = ['fuel_event_store_position', 'fuel_view_position'];
-    return (await Promise.all(names.map((name) => scraped(metrics, name)))).flat();
-  }
-
-  test('are the end of the log, and how far the view is', async () => {
-    expect(await valuesOf(async () => reading)).toEqual([
-      'fuel_event_store_position 30',
-      'fuel_view_position 20',
-    ]);
-  });
-
-  test('are no numbers while an engine is unavailable', async () => {
-    expect(await valuesOf(() => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')))).toEqual([
-      'fuel_event_store_position Nan',
-      'fuel_view_position Nan',
-    ]);
-  });
-
-  test('are read once in a scrape, and are no numbers where that takes more than a second', async () => {
-    const metrics = createMetrics();
-    const { promise: hanging, resolve } = Promise.withResolvers<ProjectionReading>();
-    let reads = 0;
-    addProjectionMetrics(metrics.registry, () => {
-      reads += 1;
-      return hanging;
-    });
-    expect(await scraped(metrics, 'fuel_view_position')).toEqual(['fuel_view_position Nan']);
-    const next = scraped(metrics, 'fuel_view_position');
-    resolve(reading);
-    expect(await next).toEqual(['fuel_view_position 20']);
-    expect(reads).toBe(1);
-    await scraped(metrics, 'fuel_view_position');
-    expect(reads).toBe(2);
-  });
-
-  test('are not given if reading them fails in another way', async () => {
-    await expect(valuesOf(() => Promise.reject(new TypeError('a fault')))).rejects.toThrow('a fault');
-  });
-});
 
 describe('the metrics of the API', () => {
   test('count answers by status and code, the rows of pages and what was read for them', async () => {

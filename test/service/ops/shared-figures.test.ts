@@ -33,7 +33,7 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
     await metrics.shared.read({ ...parts, ...overrides }, signal);
     const lines = (await metrics.registry.metrics()).split('\n');
     const shared = lines.filter((line) =>
-      /^fuel_(follower|view_parked|deliveries_(?!in)|webhooks|accounts)/.test(line),
+      /^fuel_(follower|view_position|event_store|deliveries_(?!in)|webhooks|accounts)/.test(line),
     );
     return Object.fromEntries(
       shared.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
@@ -56,6 +56,7 @@ describe('the figures that are the same in every process', () => {
       'fuel_follower_lag_seconds{follower="notices"}': 2.5,
       'fuel_follower_parked_events{follower="transactions"}': 0,
       'fuel_follower_parked_events{follower="deliveries"}': 400,
+      ...{ fuel_event_store_position: 3, fuel_view_position: 0 },
     });
   });
 
@@ -160,7 +161,6 @@ describe('the figures that are the same in every process', () => {
     expect(Object.values(before).filter(Number.isNaN)).toEqual([]);
     expect(before).toMatchObject({
       'fuel_follower_parked_events{follower="transactions"}': 2_000,
-      fuel_view_parked_events: 2_000,
       fuel_deliveries_pending: 1,
     });
     isAway = true;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { skipEvent } from '../../../accounts/skip-event.ts';
-import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/process-report.ts';
+import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
@@ -9,18 +9,21 @@ import { retryParked } from '../../../pull/view/operate.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
 import { NOTICES_GROUP } from '../../../push/notices/notifier.ts';
-import { GROUPS, type GroupName, roleOf } from '../../../service/ops/followers.ts';
+import { FOLLOWERS, type GroupName, roleOf } from '../../../service/ops/followers.ts';
 import { facts } from '../../answers/columns.ts';
 import { readId } from '../../answers/filters.ts';
 import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
 import { addCommand, type Session } from '../command/command.ts';
 import * as option from '../command/options.ts';
 
-type Follower = typeof VIEW_NAME | GroupName;
+type Follower = (typeof FOLLOWERS)[number]['name'];
 
-const FOLLOWERS: readonly Follower[] = [VIEW_NAME, ...GROUPS.map(({ name }) => name)];
 const follower = option.withDefault(
-  option.choice('name', 'whose, as projection status names them', FOLLOWERS),
+  option.choice(
+    'name',
+    'whose, as projection status names them',
+    FOLLOWERS.map(({ name }) => name),
+  ),
   VIEW_NAME,
 );
 

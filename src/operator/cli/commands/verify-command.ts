@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { FuelError } from '../../../base/errors.ts';
+import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { Damage } from '../../../event-store/event-store.ts';
 import { assertViewFits } from '../../../event-store/store-identity.ts';
 import { damagedEvents } from '../../../pull/view/damaged-events.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { readStartedLog } from '../../../push/delivery-log.ts';
-import { projectionStatus } from '../../../service/ops/followers.ts';
+import { lagAfter } from '../../../service/ops/followers.ts';
 import { requireRange } from '../../answers/filters.ts';
 import { judgeInThreads, paysOff, type ThreadedJudges } from '../../serve/judge-in-threads.ts';
 import { threadsOfCommand } from '../../serve/threads.ts';
@@ -151,7 +152,8 @@ class Verification {
     const { engines, clock, out, writer } = this.#session;
     const [store, view] = [engines.store(), engines.view()];
     const { checked, differences, unreadable, upTo } = await judge.finish();
-    const { lag_events: behind } = await projectionStatus(store, view, engines.coordination(), clock);
+    const place = { prefixes: [TRANSACTION_STREAMS], after: (await view.checkpoint())?.position ?? 0 };
+    const { lag_events: behind } = await lagAfter({ store, clock }, place);
     if (behind !== 0)
       out.note(`view: ${behind ?? 'many'} events behind the log: judged up to position ${upTo}`);
     for (const event of unreadable)

@@ -1,5 +1,4 @@
-import type { LiveProcess } from '../../../base/coordination/coordination.ts';
-import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/process-report.ts';
+import { type LiveProcess, PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
 import type { DiskState } from '../../../base/disk/disk.ts';
 import type { Damage } from '../../../event-store/event-store.ts';
 import type { LaneStreak } from '../../../push/queue/delivery-queue.ts';

@@ -1,13 +1,14 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { sinceBoot, systemClock } from '../../../src/base/clock.ts';
-import type { Coordination } from '../../../src/base/coordination/coordination.ts';
-import { PROCESS_MAX_AGE_MS, ProcessReport } from '../../../src/base/coordination/process-report.ts';
-import { FuelError } from '../../../src/base/errors.ts';
-import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
-import { memoryLog } from '../../support/service/api.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { sinceBoot, systemClock } from '../../src/base/clock.ts';
+import { type Coordination, PROCESS_MAX_AGE_MS } from '../../src/base/coordination/coordination.ts';
+import { FuelError } from '../../src/base/errors.ts';
+import { openSqliteCoordination } from '../../src/engines/sqlite/coordination.ts';
+import { Standing } from '../../src/service/ops/standing.ts';
+import { ProcessReport } from '../../src/service/process-report.ts';
+import { memoryLog } from '../support/service/api.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const STARTED = Date.UTC(2026, 8, 3, 8);
 
@@ -17,22 +18,23 @@ afterEach(() => void vi.useRealTimers());
 /** A process that has just been started, and what others see of it. */
 async function started(
   change: (coordination: Coordination) => Partial<Coordination> = () => ({}),
-  onKnown: () => void = () => undefined,
+  onKnown: (standing: Standing) => void = () => undefined,
+  directories: readonly string[] = ['main'],
 ) {
   const path = join(temporaryFolder(), 'control.db');
   const coordination = openSqliteCoordination({ path, clock: systemClock });
   const logLines: Record<string, unknown>[] = [];
-  let knownUntilMs = 0;
+  const standing = new Standing();
   const report = new ProcessReport({
     coordination: { ...coordination, ...change(coordination) },
-    clock: systemClock,
-    log: memoryLog(logLines),
-    id: 'this',
-    roles: ['api', 'webhooks'],
-    onKnown,
-    onReported: (ms) => {
-      knownUntilMs = ms;
+    store: {
+      async head() {
+        onKnown(standing);
+        return 0;
+      },
     },
+    ...{ clock: systemClock, log: memoryLog(logLines), id: 'this', roles: ['api', 'webhooks'] },
+    ...{ directories, standing },
   });
   onTestFinished(async () => {
     await report.stop();
@@ -43,25 +45,9 @@ async function started(
   const seen = async () => (await live()).map((p) => [p.directoryPosition, p.seenAtMs - STARTED]);
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
   await pass(1);
-  const isKnown = () => sinceBoot.now() < knownUntilMs;
-  return { report, live, seen, pass, logLines, isKnown };
+  const isKnown = () => standing.isKnown(sinceBoot.now());
+  return { report, standing, coordination, live, seen, pass, logLines, isKnown };
 }
-
-test('says after each report until when the others count on the process', async () => {
-  const until: number[] = [];
-  const startedAtMs = sinceBoot.now();
-  const path = join(temporaryFolder(), 'control.db');
-  const coordination = openSqliteCoordination({ path, clock: systemClock });
-  const report = new ProcessReport({
-    ...{ coordination, clock: systemClock, log: memoryLog([]), id: 'this', roles: ['api'] },
-    onReported: (knownUntilMs) => until.push(knownUntilMs - startedAtMs),
-  });
-  await vi.advanceTimersByTimeAsync(1);
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect(until).toEqual([0, 2_000].map((ms) => expect.closeTo(ms + PROCESS_MAX_AGE_MS, -1)));
-  await report.stop();
-  await coordination.close();
-});
 
 test('a process that can not report is unknown to the others after a while, and joins them again when it can', async () => {
   let fails = false;
@@ -156,12 +142,12 @@ describe('a process', () => {
   test('reports a move of its directory at once, but at most every 50 ms', async () => {
     const { report, seen, pass } = await started();
     await pass(99);
-    report.directoryMoved(5);
+    report.moved('main', 5);
     await pass(0);
     expect(await seen()).toEqual([[5, 100]]);
-    report.directoryMoved(6);
+    report.moved('main', 6);
     await pass(20);
-    report.directoryMoved(7);
+    report.moved('main', 7);
     await pass(29);
     expect(await seen()).toEqual([[5, 100]]);
     await pass(1);
@@ -178,9 +164,9 @@ describe('a process', () => {
       },
     }));
     await pass(99);
-    report.directoryMoved(5);
+    report.moved('main', 5);
     await pass(10);
-    report.directoryMoved(6);
+    report.moved('main', 6);
     stored.resolve();
     await pass(39);
     expect(await seen()).toEqual([[5, 100]]);
@@ -203,20 +189,20 @@ describe('a process', () => {
 
   test('does not report the same position of its directory twice', async () => {
     const { report, seen, pass } = await started();
-    report.directoryMoved(5);
+    report.moved('main', 5);
     await pass(99);
     const before = await seen();
-    report.directoryMoved(5);
+    report.moved('main', 5);
     await pass(1_000);
     expect(await seen()).toEqual(before);
   });
 
   test('that ends is removed at once, and never reports again', async () => {
     const { report, live, pass } = await started();
-    report.directoryMoved(5);
+    report.moved('main', 5);
     await report.stop();
     expect(await live()).toEqual([]);
-    report.directoryMoved(6);
+    report.moved('main', 6);
     await pass(5_000);
     expect(await live()).toEqual([]);
   });
@@ -232,7 +218,7 @@ describe('a process', () => {
         open--;
       },
     }));
-    report.directoryMoved(5);
+    report.moved('main', 5);
     await pass(200);
     expect(open).toBe(1);
     resolve();
@@ -278,20 +264,30 @@ describe('a process', () => {
   });
 });
 
-test('what a process must reach is judged again before it counts as known', async () => {
-  const path = join(temporaryFolder(), 'control.db');
-  const coordination = openSqliteCoordination({ path, clock: systemClock });
-  const steps: string[] = [];
-  const report = new ProcessReport({
-    ...{ coordination, clock: systemClock, log: memoryLog([]), id: 'this', roles: ['api'] },
-    onKnown: () => void steps.push('joins'),
-    onReported: () => void steps.push('is known'),
-  });
-  await vi.advanceTimersByTimeAsync(1);
-  expect(steps).toEqual(['joins', 'is known']);
+test('what a process must reach is judged again before it counts as known, and stays so once it has ended', async () => {
+  const steps: boolean[] = [];
+  const { report, standing, live, pass, isKnown } = await started(undefined, (now) =>
+    steps.push(now.isKnown(sinceBoot.now())),
+  );
+  await pass(1);
+  expect([steps, isKnown(), standing.hasReached(0)]).toEqual([[false], true, true]);
   await report.stop();
-  report.directoryMoved(1);
-  await vi.advanceTimersByTimeAsync(5_000);
-  expect(await coordination.live(PROCESS_MAX_AGE_MS)).toEqual([]);
-  await coordination.close();
+  report.moved('main', 1);
+  await pass(5_000);
+  expect(await live()).toEqual([]);
+});
+
+test('a process is as far as the directory of it that is furthest behind, once all have a position', async () => {
+  const { report, seen, pass } = await started(undefined, undefined, ['main', 'webhooks', 'api-2']);
+  const at = async () => (await seen())[0]?.[0];
+  report.moved('main', 10);
+  report.moved('api-2', 9);
+  await pass(100);
+  expect(await at()).toBe(null);
+  report.moved('webhooks', 12);
+  await pass(100);
+  expect(await at()).toBe(9);
+  report.moved('api-2', 11);
+  await pass(100);
+  expect(await at()).toBe(10);
 });
