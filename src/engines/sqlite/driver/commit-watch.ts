@@ -4,17 +4,17 @@ import { BroadcastChannel, isMainThread } from 'node:worker_threads';
 import type { Signal } from '../../../base/signal.ts';
 import type { Database } from './database.ts';
 
-/** Where the file is not watched, and while it is written. Takes half a percent of a core. */
+/** Where the file is not watched. Takes half a percent of a core. */
 const POLL_MS = 20;
 /** The main thread notifies the others; they poll only in case it does not watch the file. */
 const THREAD_POLL_MS = 500;
 /** In case the watch of the file misses something. */
 const IDLE_POLL_MS = 500;
-/** A write is seen before its commit can be read, which has to be durable first: usually within some milliseconds, */
+/**
+ * A write is seen before its commit can be read, which has to be durable first: usually within some milliseconds, on a
+ * busy disk later. So the next poll comes after a quarter of the time since the write, and not before this.
+ */
 const SOON_POLL_MS = 4;
-const SOON_FOR_MS = 40;
-/** and on a busy disk later. */
-const WRITTEN_FOR_MS = 1_000;
 
 /**
  * Notifies its listeners when something may have been committed to a file: at once for a commit of this process
@@ -101,11 +101,9 @@ export class CommitWatch {
   }
 
   #intervalMs(): number {
-    const writtenForMs = performance.now() - this.#writtenAtMs;
-    if (writtenForMs < SOON_FOR_MS) return Math.min(SOON_POLL_MS, this.#pollMs);
-    return this.#file === undefined || writtenForMs < WRITTEN_FOR_MS
-      ? this.#pollMs
-      : Math.max(this.#pollMs, IDLE_POLL_MS);
+    if (this.#file === undefined) return this.#pollMs;
+    const soonMs = Math.max(SOON_POLL_MS, (performance.now() - this.#writtenAtMs) / 4);
+    return Math.min(soonMs, Math.max(this.#pollMs, IDLE_POLL_MS));
   }
 
   #pollLater(): void {

@@ -53,7 +53,7 @@ export class Database {
   constructor(path: string, options: OpenOptions) {
     this.#path = path;
     this.#options = options;
-    this.#db = this.#open(options.mustExist === true);
+    this.#db = this.#open(options.mustExist);
     try {
       this.#prepareFile();
     } catch (error) {
@@ -84,11 +84,10 @@ export class Database {
 
   prepare(sql: string): StatementSync {
     this.assertOpen();
-    try {
-      return this.#withKnownErrors(this.#db.prepare(sql), sql);
-    } catch (error) {
-      throw this.#known(error);
-    }
+    return this.#withKnownErrors(
+      this.#orKnown(() => this.#db.prepare(sql)),
+      sql,
+    );
   }
 
   exec(sql: string): void {
@@ -135,10 +134,10 @@ export class Database {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  #open(mustExist: boolean): DatabaseSync {
-    if (!mustExist) return new DatabaseSync(this.#path, { timeout: MAX_LOCK_WAIT_MS });
+  #open(mustExist = false): DatabaseSync {
     try {
-      return new DatabaseSync(existingFile(this.#path), { timeout: MAX_LOCK_WAIT_MS });
+      const file = mustExist ? existingFile(this.#path) : this.#path;
+      return new DatabaseSync(file, { timeout: MAX_LOCK_WAIT_MS });
     } catch (error) {
       throw toKnownError(this.#path, error);
     }
@@ -162,11 +161,7 @@ export class Database {
   #within<T>(begin: string, work: () => T, end = 'COMMIT'): T {
     this.assertOpen();
     this.#assertPresent();
-    try {
-      this.#db.exec(begin);
-    } catch (error) {
-      throw this.#known(error);
-    }
+    this.#orKnown(() => this.#db.exec(begin));
     return this.#finish(work, end);
   }
 
@@ -187,15 +182,12 @@ export class Database {
     for (const name of ['get', 'all', 'run'] as const) {
       const call = StatementSync.prototype[name] as (...values: unknown[]) => unknown;
       Object.defineProperty(statement, name, {
-        value: (...values: unknown[]): unknown => {
-          try {
+        value: (...values: unknown[]): unknown =>
+          this.#orKnown(() => {
             this.#assertPresent();
             if (present.db !== this.#db) present = { statement: this.#db.prepare(sql), db: this.#db };
             return call.apply(present.statement, values);
-          } catch (error) {
-            throw this.#known(error);
-          }
-        },
+          }),
       });
     }
     return statement;
@@ -207,6 +199,14 @@ export class Database {
     if (idOfFile(this.#path) === this.#fileId) return;
     this.#replace();
     throw new FuelError('STORE_UNAVAILABLE', `${this.#path} was replaced`);
+  }
+
+  #orKnown<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw this.#known(error);
+    }
   }
 
   #known(error: unknown): unknown {
@@ -221,7 +221,7 @@ export class Database {
   #replace(): void {
     this.close();
     const aside = putAside(this.#path, this.#fileId);
-    this.#db = this.#open(false);
+    this.#db = this.#open();
     this.#dataVersion = undefined;
     this.#replacements++;
     this.#prepareFile();

@@ -74,23 +74,17 @@ export class EventRows {
     return found === MISSING ? undefined : this.#damagedAt(position);
   }
 
-  /** The events at as many of the first positions as make one batch. */
-  batchAt(positions: readonly Position[]): {
-    readonly events: RecordedEvent[];
-    readonly positionCount: number;
-  } {
-    const events: RecordedEvent[] = [];
+  /** The events at as many of the first positions as make one batch; `undefined` for one that was erased. */
+  batchAt(positions: readonly Position[]): ReadonlyMap<Position, RecordedEvent | undefined> {
+    const events = new Map<Position, RecordedEvent | undefined>();
     let bytes = 0;
-    let positionCount = 0;
     for (const position of positions) {
       if (bytes >= MAX_BATCH_BYTES) break;
-      positionCount++;
       const event = this.at(position);
-      if (event === undefined) continue;
-      events.push(event);
-      bytes += eventBytes(event);
+      events.set(position, event);
+      bytes += event === undefined ? 0 : eventBytes(event);
     }
-    return { events, positionCount };
+    return events;
   }
 
   /** The events of as many rows as make one batch; further ones are not read. */

@@ -161,11 +161,8 @@ export class SqliteEventStore implements EventStore {
     return this.#db.read(() => positions.flatMap((position) => this.#rows.at(position) ?? []));
   }
 
-  /** As `readAt`, for as many of the first positions as make one batch: `positionCount`. */
-  readSomeAt(positions: readonly Position[]): {
-    readonly events: RecordedEvent[];
-    readonly positionCount: number;
-  } {
+  /** As `EventRows.batchAt`, read on the calling thread. */
+  batchAt(positions: readonly Position[]): ReadonlyMap<Position, RecordedEvent | undefined> {
     return this.#db.read(() => this.#rows.batchAt(positions));
   }
 

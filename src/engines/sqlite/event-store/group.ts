@@ -22,18 +22,12 @@ export interface Claim {
   readonly more: boolean;
 }
 
+type Lease = Pick<Claim, 'leasedUntilMs'> & { readonly holder: string };
+
 interface MessageRow {
-  readonly position: number;
+  readonly position: Position;
   readonly retry_count: number;
 }
-
-interface Due {
-  readonly events: readonly GroupEvent[];
-  /** No further message is due, or there is no capacity for it. */
-  readonly isComplete: boolean;
-}
-
-const NOTHING_DUE: Due = { events: [], isComplete: true };
 
 interface GroupRow {
   readonly prefixes: string;
@@ -88,17 +82,17 @@ export class SqliteGroup {
     return this.#db.write(() => {
       const group = this.#settings();
       const nowMs = this.#clock.now();
-      const leasedUntilMs = nowMs + group.ack_timeout_ms;
-      const capacity = bufferSize - this.#held(holder, nowMs);
-      const due = capacity > 0 ? this.#takeDue({ holder, nowMs, leasedUntilMs, capacity }) : NOTHING_DUE;
-      const wanted = due.isComplete ? capacity - due.events.length : 0;
-      const fresh = wanted > 0 ? this.#takeNew(group, { holder, leasedUntilMs, wanted }) : undefined;
+      const lease = { holder, leasedUntilMs: nowMs + group.ack_timeout_ms };
+      const held = this.#statements.held.get(this.#name, nowMs, holder)?.held as number;
+      const due = this.#takeDue(lease, nowMs, Math.max(0, bufferSize - held));
+      const limit = due.more ? 0 : bufferSize - held - due.events.length;
+      const fresh = limit > 0 ? this.#takeNew(group, lease, limit) : undefined;
       const nextDueMs = (this.#statements.nextDue.get(this.#name)?.due_at as number | null) ?? Infinity;
       return {
         events: [...due.events, ...(fresh?.events ?? []).map((event) => ({ event, retryCount: 0 }))],
-        leasedUntilMs,
+        leasedUntilMs: lease.leasedUntilMs,
         nextDueMs,
-        more: !due.isComplete || fresh?.caughtUp === false,
+        more: due.more || fresh?.caughtUp === false,
       };
     });
   }
@@ -143,44 +137,27 @@ export class SqliteGroup {
     return row;
   }
 
-  #held(holder: string, nowMs: number): number {
-    return this.#statements.held.get(this.#name, nowMs, holder)?.held as number;
-  }
-
-  /** Claims one batch of the messages that are due. Those of erased events are deleted. */
-  #takeDue(lease: {
-    readonly holder: string;
-    readonly nowMs: number;
-    readonly leasedUntilMs: number;
-    readonly capacity: number;
-  }): Due {
-    const { holder, nowMs, leasedUntilMs, capacity } = lease;
-    const due = this.#statements.due.all(this.#name, nowMs, capacity) as unknown as MessageRow[];
-    if (due.length === 0) return NOTHING_DUE;
-    const { events: found, positionCount } = this.#store.readSomeAt(due.map(({ position }) => position));
-    const byPosition = new Map(found.map((event) => [event.position, event]));
+  /** Claims one batch of the messages that are due; `more`: there are others. Those of erased events are deleted. */
+  #takeDue({ holder, leasedUntilMs }: Lease, nowMs: number, limit: number): Pick<Claim, 'events' | 'more'> {
+    const due = this.#statements.due.all(this.#name, nowMs, limit) as unknown as MessageRow[];
+    const read = this.#store.batchAt(due.map(({ position }) => position));
     const events: GroupEvent[] = [];
-    for (const { position, retry_count: retryCount } of due.slice(0, positionCount)) {
-      const event = byPosition.get(position);
-      if (event === undefined) {
-        this.#statements.forget.run(this.#name, position);
-        continue;
+    for (const { position, retry_count: retryCount } of due.slice(0, read.size)) {
+      const event = read.get(position);
+      if (event === undefined) this.#statements.forget.run(this.#name, position);
+      else {
+        this.#statements.take.run(retryCount, holder, leasedUntilMs, this.#name, position);
+        events.push({ event, retryCount });
       }
-      this.#statements.take.run(retryCount, holder, leasedUntilMs, this.#name, position);
-      events.push({ event, retryCount });
     }
-    return { events, isComplete: positionCount === due.length };
+    return { events, more: read.size < due.length };
   }
 
-  #takeNew(
-    group: GroupRow,
-    lease: { readonly holder: string; readonly leasedUntilMs: number; readonly wanted: number },
-  ): SubscriptionBatch {
+  #takeNew(group: GroupRow, { holder, leasedUntilMs }: Lease, limit: number): SubscriptionBatch {
     const after = this.#positionOf(group);
-    const prefixes = JSON.parse(group.prefixes) as string[];
-    const batch = this.#store.readAll({ prefixes, after, limit: lease.wanted });
+    const batch = this.#store.readAll({ prefixes: JSON.parse(group.prefixes), after, limit });
     for (const { position } of batch.events) {
-      this.#statements.insert.run(this.#name, position, lease.leasedUntilMs, lease.holder);
+      this.#statements.insert.run(this.#name, position, leasedUntilMs, holder);
     }
     if (batch.position !== group.position) this.#statements.move.run(batch.position, this.#name);
     return batch;
