@@ -44,7 +44,7 @@ function overview(facts: Omit<Facts, 'atMs'>): readonly string[] {
   const snapshot: Snapshot = {
     atMs: NOW_MS,
     followers: at(facts.followers ?? []),
-    backlog: at({ pending: 0, held: 0, failing: 0, oldestDueAtMs: facts.oldestDueAtMs }),
+    backlog: at({ pending: 0, held: 0, failingLanes: 0, nextDueAtMs: facts.oldestDueAtMs }),
     failing: at(facts.failing ?? []),
     processes: at([]),
     readiness: at({ ready: true, checks: {} }),

@@ -35,7 +35,7 @@ function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
     followers: at([
       { name: 'transactions' as const, position: 5, lag_seconds: 0, lag_events: 0, parked: 0, holder: 'one' },
     ]),
-    backlog: at({ pending: 0, held: 0, failing: 0, oldestDueAtMs: undefined }),
+    backlog: at({ pending: 0, held: 0, failingLanes: 0, nextDueAtMs: undefined }),
     failing: at([]),
     processes: at([]),
     readiness: at({ ready: true, checks: { known_to_others: true } }),
@@ -79,7 +79,7 @@ describe('what needs attention', () => {
     const down = {
       readiness: at({ ready: false, checks: { known_to_others: false, event_store_heard: false } }),
       followers: at([{ ...follower, holder: null, lag_seconds: 61 }]),
-      backlog: at({ pending: 1, held: 0, failing: 0, oldestDueAtMs: 0 }),
+      backlog: at({ pending: 1, held: 0, failingLanes: 0, nextDueAtMs: 0 }),
     };
     expect(of(down).length).toBe(5);
     const disk = {
@@ -117,7 +117,7 @@ describe('what needs attention', () => {
       'warn: a rebuild of transactions stopped at 12 %',
     ],
     [
-      { backlog: at({ pending: 1, held: 0, failing: 0, oldestDueAtMs: NOW_MS - 301_000 }) },
+      { backlog: at({ pending: 1, held: 0, failingLanes: 0, nextDueAtMs: NOW_MS - 301_000 }) },
       'bad: deliveries wait: the first of them has been due since 2026-09-09T23:54:59.000Z',
     ],
     [
@@ -170,7 +170,7 @@ describe('what needs attention', () => {
       of({
         operations: at([repaired]),
         certificateEndsAtMs: at(NOW_MS + 15 * DAY_MS),
-        backlog: at({ pending: 1, held: 1, failing: 0, oldestDueAtMs: NOW_MS - 299_000 }),
+        backlog: at({ pending: 1, held: 1, failingLanes: 0, nextDueAtMs: NOW_MS - 299_000 }),
         followers: at([{ ...follower, lag_seconds: 60 }]),
       }),
     ).toEqual([]);

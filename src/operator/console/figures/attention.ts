@@ -53,7 +53,7 @@ function factsOf(snapshot: Snapshot, parts: Pick<ConsoleParts, 'directory' | 'en
     webhooks: lists.value?.webhooks.length,
     disabled: lists.value?.disabled.map(({ prefix }) => prefix),
     failing: failingWebhooks(failing.value ?? [], parts),
-    oldestDueAtMs: snapshot.backlog.value?.oldestDueAtMs,
+    oldestDueAtMs: snapshot.backlog.value?.nextDueAtMs,
     certificateEndsAtMs: snapshot.certificateEndsAtMs.value,
     repairs: (operations.value ?? [])
       .filter(({ type }) => type === 'AgreementRepaired')

@@ -63,10 +63,9 @@ function deliveryFacts({ backlog, failing, lists, atMs }: Snapshot, parts: PageC
   const to = (path: string, text: Shown): VNode => html`<a href=${path}>${show(text)}</a>`;
   const counted = (name: 'pending' | 'held'): Shown =>
     orUnknown(backlog, (of) => to(`/deliveries?state=${name}`, number(of[name], MAX_BACKLOG_COUNTED)));
-  const due = orUnknown(backlog, ({ oldestDueAtMs }) => {
-    if (oldestDueAtMs === undefined) return 'none';
-    const isPast = oldestDueAtMs < atMs;
-    return [time(oldestDueAtMs), isPast ? `(${duration((atMs - oldestDueAtMs) / 1000)} ago)` : ''];
+  const due = orUnknown(backlog, ({ nextDueAtMs: dueAtMs }) => {
+    if (dueAtMs === undefined) return 'none';
+    return [time(dueAtMs), dueAtMs < atMs ? `(${duration((atMs - dueAtMs) / 1000)} ago)` : ''];
   });
   const { disabledWebhooks } = parts.directory.counts;
   return {

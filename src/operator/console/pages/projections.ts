@@ -1,7 +1,5 @@
-import type { VNode } from 'preact';
 import type { FollowerStatus } from '../../../service/ops/followers.ts';
 import { type Column, state, table, time } from '../../answers/columns.ts';
-import { duration } from '../../answers/follower.ts';
 import { PARKED_COLUMNS, type ParkedAnswer } from '../../answers/parked.ts';
 import { known } from '../figures/known.ts';
 import { parkedEvents } from '../figures/parked-events.ts';
@@ -10,7 +8,7 @@ import type { Operation } from '../figures/tails.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
-import { content, number, orUnknown, partOf, type Shown, section, show, unknown } from '../html/parts.ts';
+import { orUnknown, partOf, type Shown, section, unknown } from '../html/parts.ts';
 import { detailsOf } from './account.ts';
 import { followersTable } from './overview.ts';
 
@@ -25,16 +23,17 @@ export async function projectionsPage({ parts, snapshots }: PageContext): Promis
     () => parkedEvents(parts, followers),
     () => parts.clock.now(),
   );
-  const [caption, newest] = ['Parked events, oldest first', 'Newest operations on the stores'];
+  const caption = 'Parked events, oldest first';
+  const newest = 'Newest operations on the stores';
+  const ready = 'Readiness of this process';
   return {
     title: 'Projections and agreement',
     parts: [
       html`<div class="grid wide">
         ${followersTable(snapshot)}
-        <section><h2>Rebuild of the view</h2>${rebuild(snapshot)}</section>
         ${section(agreement(parts, snapshot))}
-        ${partOf(snapshot.readiness, { caption: 'Readiness of this process', atMs }, ({ checks }) => ({
-          caption: 'Readiness of this process',
+        ${partOf(snapshot.readiness, { caption: ready, atMs }, ({ checks }) => ({
+          caption: ready,
           facts: Object.entries(checks).map(
             ([name, holds]) => [name, holds ? state('yes', 'good') : state('no', 'bad')] as const,
           ),
@@ -53,25 +52,6 @@ export async function projectionsPage({ parts, snapshots }: PageContext): Promis
     ],
     commands: commandsOf(followers, parked.value ?? []),
   };
-}
-
-function rebuild({ followers }: Snapshot): VNode {
-  if ('unknown' in followers) return unknown(followers.unknown);
-  const view = followers.value.find(({ name }) => name === 'transactions');
-  const { rebuild: progress, unfinished_rebuild_percent: unfinished } = view ?? {};
-  if (progress !== undefined) {
-    const { percent, rate, seconds_left } = progress;
-    const left = seconds_left === null ? 'unknown' : duration(seconds_left);
-    return html`<p><progress max="100" value=${percent} aria-label="Rebuild"></progress> ${percent} %</p>
-      ${content({
-        facts: [
-          ['events a second', number(rate)],
-          ['left', left],
-        ],
-      })}`;
-  }
-  if (unfinished === undefined) return html`<p>None is under way.</p>`;
-  return html`<p>${show(state('stopped', 'warn'))} at ${unfinished} %: the same command continues it.</p>`;
 }
 
 function agreement({ lastProof, roles, startedAtMs }: PageContext['parts'], { operations }: Snapshot) {
