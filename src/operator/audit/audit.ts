@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../../domain/account-events.ts';
 import { isOperationsEventType, OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../../domain/transaction-events.ts';
-import { printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
+import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, Position, RecordedEvent } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 
@@ -58,7 +58,7 @@ export async function* audit(
 ): AsyncGenerator<AuditLine> {
   for await (const event of candidates(store, filter, options)) {
     if (options.signal.aborted) return;
-    if (matches(event, filter)) yield toLine(event);
+    if (matches(event, filter)) yield auditLine(event);
   }
 }
 
@@ -109,10 +109,9 @@ function areOfOtherStreams(types: readonly string[] | undefined): boolean {
 
 function matches(event: RecordedEvent, filter: AuditFilter): boolean {
   const { accountId, transactionId, prefix, actor, types, sinceMs, untilMs } = filter;
-  const names = (field: string, value: string | number): boolean =>
-    (event.data as Record<string, unknown> | null)?.[field] === value;
+  const names = (field: string, value: string | number): boolean => membersOf(event.data)[field] === value;
   if (types?.includes(event.type) === false) return false;
-  if (actor !== undefined && metadataOf(event).actor !== actor) return false;
+  if (actor !== undefined && membersOf(event.metadata).actor !== actor) return false;
   if (prefix !== undefined && !names('prefix', prefix)) return false;
   const isOf = (stream: string, field: string, id: number | undefined): boolean =>
     id === undefined || event.stream === stream || names(field, id);
@@ -123,8 +122,8 @@ function matches(event: RecordedEvent, filter: AuditFilter): boolean {
   return (sinceMs === undefined || atMs >= sinceMs) && (untilMs === undefined || atMs <= untilMs);
 }
 
-function toLine(event: RecordedEvent): AuditLine {
-  const metadata = metadataOf(event);
+export function auditLine(event: RecordedEvent): AuditLine {
+  const metadata = membersOf(event.metadata);
   const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
   return {
     stream: event.stream,
@@ -137,8 +136,4 @@ function toLine(event: RecordedEvent): AuditLine {
     correlation_id: text(metadata.correlation_id),
     data: printableData(event),
   };
-}
-
-function metadataOf({ metadata }: RecordedEvent): Readonly<Record<string, unknown>> {
-  return (metadata ?? {}) as Readonly<Record<string, unknown>>;
 }

@@ -28,6 +28,11 @@ const disabled: AccountEvent = {
 };
 const withWebhook = [opened(), keyIssued(), webhookSet()] as const;
 
+const repair = {
+  ...{ stream: 'operations', revision: 5, at: '', type: 'AgreementRepaired' },
+  ...{ actor: 'system', os_user: null, command: null, correlation_id: null },
+};
+
 function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
   const at = <T>(value: T) => ({ value, atMs: NOW_MS });
   return {
@@ -130,14 +135,7 @@ describe('what needs attention', () => {
     ],
     [
       {
-        operations: at([
-          {
-            atMs: NOW_MS - DAY_MS,
-            type: 'AgreementRepaired',
-            actor: 'system',
-            data: { what: 'view', repaired: 3 },
-          },
-        ]),
+        operations: at([{ ...repair, atMs: NOW_MS - DAY_MS, data: { what: 'view', repaired: 3 } }]),
       },
       'warn: 3 of view differed from the events and were repaired at 2026-09-09T00:00:00.000Z',
     ],
@@ -165,7 +163,7 @@ describe('what needs attention', () => {
   });
 
   test('is no repair of long ago, no certificate that lasts, no delivery that has just become due', () => {
-    const repaired = { atMs: NOW_MS - 3 * DAY_MS, type: 'AgreementRepaired', actor: null, data: {} };
+    const repaired = { ...repair, atMs: NOW_MS - 3 * DAY_MS, data: {} };
     expect(
       of({
         operations: at([repaired]),

@@ -5,7 +5,7 @@ import { MAX_FAILING } from '../../checks/accounts.ts';
 import { AccountIndex } from './account-index.ts';
 import { Fresh, type Known, known } from './known.ts';
 import type { ConsoleParts } from './parts.ts';
-import { type Operation, OperationsTail } from './tails.ts';
+import { OperationsTail } from './tails.ts';
 
 /** However many look, the stores are asked this often. */
 const MAX_AGE_MS = 2_000;
@@ -53,7 +53,7 @@ function figuresOf(parts: ConsoleParts, accounts: AccountIndex) {
     failing: fresh(() => queue.failingLanes(MAX_FAILING)),
     processes: fresh(() => coordination.live(PROCESS_MAX_AGE_MS)),
     readiness: fresh(async () => readiness()),
-    operations: fresh<readonly Operation[]>(() => tail.read()),
+    operations: fresh(() => tail.read()),
     certificateEndsAtMs: fresh(certificateEndsAtMs, CERTIFICATE_MAX_AGE_MS),
     disk: fresh(disk),
     lists: () => accounts.listsSoon(),

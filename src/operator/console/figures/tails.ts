@@ -1,23 +1,18 @@
 import type { DirectoryAccount } from '../../../accounts/directory/fold/directory-entry.ts';
 import { accountStream } from '../../../domain/account-events.ts';
 import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
-import { membersOf, printableData, recordedAtMs } from '../../../event-store/codec.ts';
+import { membersOf, recordedAtMs } from '../../../event-store/codec.ts';
 import type { EventStore, RecordedEvent } from '../../../event-store/event-store.ts';
+import { type AuditLine, auditLine } from '../../audit/audit.ts';
 
 const MAX_EVENTS = 100;
 const MAX_OPERATIONS = 50;
 
-/** An event as the console reads it. */
-export interface LoggedEvent {
-  readonly revision: number;
+/** An event as an auditor reads it, with data that may hold secrets' ciphertexts: only named members are shown. */
+export interface LoggedEvent extends AuditLine {
   readonly atMs: number;
-  readonly type: string;
-  readonly actor: string | null;
-  readonly command: string | null;
-  /** May hold secrets' ciphertexts: only named members are shown. */
   readonly data: Readonly<Record<string, unknown>>;
 }
-export type Operation = Pick<LoggedEvent, 'atMs' | 'type' | 'actor' | 'data'>;
 
 /** The newest events of an account, newest first: at most a hundred, however many it has. */
 export async function accountTail(
@@ -50,13 +45,6 @@ export class OperationsTail {
 }
 
 function loggedEvent(event: RecordedEvent): LoggedEvent {
-  const { actor, command } = membersOf(event.metadata);
-  return {
-    revision: event.revision,
-    atMs: recordedAtMs(event),
-    type: event.type,
-    actor: typeof actor === 'string' ? actor : null,
-    command: typeof command === 'string' ? command : null,
-    data: membersOf(printableData(event)),
-  };
+  const line = auditLine(event);
+  return { ...line, atMs: recordedAtMs(event), data: membersOf(line.data) };
 }

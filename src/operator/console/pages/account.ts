@@ -83,25 +83,23 @@ const SHOWN: readonly DataMember<AccountEvent>[] = [
   'corporate_group_id',
   'failed_in_a_row',
 ];
-const EVENTS: readonly Column<LoggedEvent>[] = [
-  { head: 'Time', cell: ({ atMs }) => time(atMs) },
-  { head: 'Event', cell: ({ type }) => type },
-  { head: 'By', cell: ({ actor }) => actor ?? 'unknown' },
-  { head: 'Command', cell: ({ command }) => command ?? 'unknown' },
-  { head: 'Details', cell: ({ data }) => detailsOf(data, SHOWN) },
-];
-
-/** Text and numbers of an event's data by their names. */
-export function detailsOf(
-  data: Readonly<Record<string, unknown>>,
-  names: readonly string[] = Object.keys(data),
-): string[] {
-  const simple = names.filter((name) => ['string', 'number'].includes(typeof data[name]));
-  return simple.map((name) => `${name.replaceAll('_', ' ')} ${line(String(data[name]), 120)}`);
-}
 
 export function eventsTable(events: readonly LoggedEvent[]): Table {
-  const of = events.slice(0, MAX_EVENTS);
-  const idOf = ({ revision }: LoggedEvent) => revision;
-  return table(`Its newest events, at most ${MAX_EVENTS}`, EVENTS, { of, idOf, empty: 'None.' });
+  return loggedTable(`Its newest events, at most ${MAX_EVENTS}`, events.slice(0, MAX_EVENTS), SHOWN);
+}
+
+/** With the text and numbers of their data, or of these members of it. */
+export function loggedTable(caption: string, of: readonly LoggedEvent[], names?: readonly string[]): Table {
+  const detailsOf = ({ data }: LoggedEvent): string[] =>
+    (names ?? Object.keys(data))
+      .filter((name) => ['string', 'number'].includes(typeof data[name]))
+      .map((name) => `${name.replaceAll('_', ' ')} ${line(String(data[name]), 120)}`);
+  const columns: readonly Column<LoggedEvent>[] = [
+    { head: 'Time', cell: ({ atMs }) => time(atMs) },
+    { head: 'Event', cell: ({ type }) => type },
+    { head: 'By', cell: ({ actor }) => actor ?? 'unknown' },
+    { head: 'Command', cell: ({ command }) => command ?? 'unknown' },
+    { head: 'Details', cell: detailsOf },
+  ];
+  return table(caption, columns, { of, idOf: ({ revision }) => revision, empty: 'None.' });
 }

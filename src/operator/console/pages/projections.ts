@@ -1,15 +1,14 @@
 import type { FollowerStatus } from '../../../service/ops/followers.ts';
-import { type Column, state, table, time } from '../../answers/columns.ts';
+import { state, table, time } from '../../answers/columns.ts';
 import { PARKED_COLUMNS, type ParkedAnswer } from '../../answers/parked.ts';
 import { known } from '../figures/known.ts';
 import { parkedEvents } from '../figures/parked-events.ts';
 import type { Snapshot } from '../figures/snapshot.ts';
-import type { Operation } from '../figures/tails.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
 import { orUnknown, partOf, type Shown, section, unknown } from '../html/parts.ts';
-import { detailsOf } from './account.ts';
+import { loggedTable } from './account.ts';
 import { followersTable } from './overview.ts';
 
 const MAX_OPERATIONS = 20;
@@ -47,7 +46,7 @@ export async function projectionsPage({ parts, snapshots }: PageContext): Promis
         }),
       ),
       partOf(operations, { caption: newest, atMs }, (all) =>
-        table(newest, OPERATIONS, { of: all.slice(0, MAX_OPERATIONS), empty: 'None.' }),
+        loggedTable(newest, all.slice(0, MAX_OPERATIONS)),
       ),
     ],
     commands: commandsOf(followers, parked.value ?? []),
@@ -78,13 +77,6 @@ function agreement({ lastProof, roles, startedAtMs }: PageContext['parts'], { op
   const facts = [['last night’s proof', judged()] as const, ['last repair', repair] as const];
   return { caption: 'Agreement with the events', facts };
 }
-
-const OPERATIONS: readonly Column<Operation>[] = [
-  { head: 'Time', cell: ({ atMs }) => time(atMs) },
-  { head: 'Operation', cell: ({ type }) => type },
-  { head: 'By', cell: ({ actor }) => actor ?? 'unknown' },
-  { head: 'Details', cell: ({ data }) => detailsOf(data).join(', ') },
-];
 
 function commandsOf(followers: readonly FollowerStatus[], events: readonly ParkedAnswer[]): Command[] {
   const ofParked = followers
