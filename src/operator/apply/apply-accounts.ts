@@ -5,14 +5,14 @@ import { type Refused, refused } from '../../domain/decision.ts';
 import { type DesiredAccount, decideDesired } from '../../domain/desired-account.ts';
 import type { DomainEvent } from '../../domain/events.ts';
 import type { Append, AppendResult, RecordedEvent } from '../../event-store/event-store.ts';
-import { parsedLines } from '../../event-store/lines/parsed-lines.ts';
+import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
+import { parsedLines } from '../lines/parsed-lines.ts';
 import {
   type LineCounts,
   type LineDecider,
   type RecordLinesOptions,
   recordLines,
-} from '../../event-store/lines/record-lines.ts';
-import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
+} from '../lines/record-lines.ts';
 import { parseAccountLine } from './parse-account-line.ts';
 
 /** Of lines, each an account unless the file names one twice. */

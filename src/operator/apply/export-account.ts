@@ -2,7 +2,7 @@ import { printableLine } from '../../base/printable.ts';
 import type { Account } from '../../domain/account.ts';
 import { type DesiredAccount, MAX_DESIRED_EVENTS } from '../../domain/desired-account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { MAX_LINE_BYTES } from '../../event-store/lines/lines.ts';
+import { MAX_LINE_BYTES } from '../lines/lines.ts';
 
 /** One is recorded for each item, and three for the other members. */
 const MAX_ITEMS = MAX_DESIRED_EVENTS - 3;

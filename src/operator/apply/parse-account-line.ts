@@ -1,8 +1,8 @@
 import { accountStream } from '../../domain/account-events.ts';
 import { type DesiredAccount, faultsOfDesired } from '../../domain/desired-account.ts';
 import { MAX_NESTING, shortened } from '../../domain/values/bounds.ts';
-import { parseJsonLine } from '../../event-store/lines/json-line.ts';
-import type { ParsedLine } from '../../event-store/lines/parsed-lines.ts';
+import { parseJsonLine } from '../lines/json-line.ts';
+import type { ParsedLine } from '../lines/parsed-lines.ts';
 
 const LINE = {
   members: '"account_id"',

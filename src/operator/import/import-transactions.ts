@@ -18,7 +18,7 @@ import {
   type LineDecider,
   type RecordLinesOptions,
   recordLines,
-} from '../../event-store/lines/record-lines.ts';
+} from '../lines/record-lines.ts';
 import type { ImportedEvent } from './parse-line.ts';
 import { parsedImport } from './parsed-import.ts';
 

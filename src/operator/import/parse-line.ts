@@ -8,8 +8,8 @@ import {
 } from '../../domain/transaction-events.ts';
 import { MAX_NESTING, shortened } from '../../domain/values/bounds.ts';
 import { JsonText } from '../../event-store/json-text.ts';
-import { parseJsonLine } from '../../event-store/lines/json-line.ts';
-import type { ParsedLine } from '../../event-store/lines/parsed-lines.ts';
+import { parseJsonLine } from '../lines/json-line.ts';
+import type { ParsedLine } from '../lines/parsed-lines.ts';
 
 const LINE = {
   members: '"type" and "data"',

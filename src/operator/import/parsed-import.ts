@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
-import { LineCutter } from '../../event-store/lines/lines.ts';
-import { type NumberedLine, parsedLines, parseLines } from '../../event-store/lines/parsed-lines.ts';
+import { LineCutter } from '../lines/lines.ts';
+import { type NumberedLine, parsedLines, parseLines } from '../lines/parsed-lines.ts';
 import { type ImportedEvent, parseLine } from './parse-line.ts';
 import { parsedInThread } from './parsing-thread.ts';
 

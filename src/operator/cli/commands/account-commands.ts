@@ -6,12 +6,12 @@ import { loadAccount, loadDirectory } from '../../../accounts/directory/load-dir
 import { FuelError } from '../../../base/errors.ts';
 import type { DomainEvent } from '../../../domain/events.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
-import { MAX_LINE_BYTES } from '../../../event-store/lines/lines.ts';
 import { ACCOUNT_COLUMNS, accountAnswer, accountLine, accountSections } from '../../answers/account.ts';
 import { readId } from '../../answers/filters.ts';
 import { unknownAccount } from '../../answers/names.ts';
 import { applyAccounts } from '../../apply/apply-accounts.ts';
 import { bytesOf, linesOf } from '../../apply/export-account.ts';
+import { MAX_LINE_BYTES } from '../../lines/lines.ts';
 import { addAccountChange } from '../command/change.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { hasStore } from '../command/command-engines.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
-import { type RecordLinesOptions, recordLines } from '../../../src/event-store/lines/record-lines.ts';
+import { type RecordLinesOptions, recordLines } from '../../../src/operator/lines/record-lines.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { interposed } from '../../support/interposed.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import type { Decision } from '../../domain/decision.ts';
 import type { EventMetadata } from '../../domain/events.ts';
-import type { Append, EventStore, NewEvent, RecordedEvent } from '../event-store.ts';
-import { type Author, metadataOf, newEventWith, type RecordableEvent } from '../new-event.ts';
-import { readInParts } from '../reads.ts';
+import type { Append, EventStore, NewEvent, RecordedEvent } from '../../event-store/event-store.ts';
+import { type Author, metadataOf, newEventWith, type RecordableEvent } from '../../event-store/new-event.ts';
+import { readInParts } from '../../event-store/reads.ts';
 import type { NumberedLine } from './parsed-lines.ts';
 
 /** Of lines; together they are those that were read. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { repeatedMember } from '../../../src/event-store/lines/repeated-member.ts';
+import { repeatedMember } from '../../../src/operator/lines/repeated-member.ts';
 
 describe('a member that an object has twice', () => {
   test.each([

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Line, LineCutter, MAX_LINE_BYTES } from '../../../src/event-store/lines/lines.ts';
+import { type Line, LineCutter, MAX_LINE_BYTES } from '../../../src/operator/lines/lines.ts';
 import { inChunks } from '../../support/transactions/importing.ts';
 
 async function* readLines(input: AsyncIterable<Buffer>): AsyncGenerator<Line[]> {
