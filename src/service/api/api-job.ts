@@ -10,7 +10,7 @@ import { createApiServer, GRACE_MS, type SharedApi } from './api-server.ts';
 export interface ApiJobData {
   readonly address: { readonly host: string; readonly port: number };
   readonly pem: Certificate | undefined;
-  readonly shared: SharedApi;
+  readonly shared: SharedApi | undefined;
   readonly standing: SharedArrayBuffer;
   /** What the main thread's directory has started from, if anything. */
   readonly directory: SharedRows | undefined;

@@ -4,12 +4,11 @@ import { canReusePort } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
 import { MAX_UNPROVEN_KEYS } from '../../pull/edge/checks.ts';
 import { windowsMemory } from '../../pull/edge/rate-windows/memory.ts';
-import type { Certificate } from '../../pull/server/certificate.ts';
 import { connectionsMemory } from '../../pull/server/connection-gate.ts';
 import type { MetricsJson } from '../ops/work-metrics.ts';
 import type { ThreadHost } from '../threads/job.ts';
 import { DIRECTORY_HEAP_MB } from '../threads/memory.ts';
-import { startJob } from '../threads/start-job.ts';
+import { type JobThread, startJob } from '../threads/start-job.ts';
 import type { ApiJobData } from './api-job.ts';
 import type { SharedApi } from './api-server.ts';
 
@@ -44,55 +43,23 @@ export function sharedApi(): SharedApi {
   };
 }
 
-/** The further API threads of a process. */
-export interface ApiThreads {
-  /** What those lack that can't judge access, by their names; `undefined`: nothing. */
-  readonly missing: string | undefined;
-  /** Rejects when one ends with an error or without being asked. */
-  readonly failed: Promise<never>;
-  reload(pem: Certificate): void;
-  stop(): Promise<void>;
+/** What a further API thread reports to the process. */
+export interface ApiThreadReports {
+  /** The position of a thread's directory. */
+  readonly onMoved: (name: ApiThreadName, position: number) => void;
+  readonly onMetrics: (name: ApiThreadName, metrics: MetricsJson) => void;
 }
 
-/** Starts them. Resolves when all listen; when one fails before, stops the others and rejects with its error. */
-export async function startApiThreads(
+/** It reloads its certificate when it is told another one. */
+export function startApiThread(
   host: ThreadHost,
-  names: readonly ApiThreadName[],
-  options: ApiJobData & {
-    /** The position of a thread's directory. */
-    readonly onMoved: (name: ApiThreadName, position: number) => void;
-    readonly onMetrics: (name: ApiThreadName, metrics: MetricsJson) => void;
-    readonly youngMb: number;
-  },
-): Promise<ApiThreads> {
-  const { onMoved, onMetrics, youngMb, ...data } = options;
-  const threads = names.map((name) =>
-    startJob(host, {
-      ...{ job: 'api', name, log: { role: 'api', thread: name }, data },
-      memory: { youngMb, oldMb: DIRECTORY_HEAP_MB },
-      onMoved: (position) => onMoved(name, position),
-      onMetrics: (metrics) => onMetrics(name, metrics),
-    }),
-  );
-  const failed = Promise.race(threads.map((thread) => thread.failed));
-  const stop = async (): Promise<void> => {
-    await Promise.all(threads.map((thread) => thread.stop()));
-  };
-  try {
-    await Promise.race([failed, Promise.all(threads.map(({ listening }) => listening))]);
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return {
-    get missing() {
-      const missing = threads.flatMap(({ missing }, at) => (missing ? [`${names[at]}: ${missing}`] : []));
-      return missing.length === 0 ? undefined : missing.join('; ');
-    },
-    failed,
-    reload(pem) {
-      for (const thread of threads) thread.tell(pem);
-    },
-    stop,
-  };
+  name: ApiThreadName,
+  { onMoved, onMetrics, youngMb, ...data }: ApiJobData & ApiThreadReports & { readonly youngMb: number },
+): JobThread {
+  return startJob(host, {
+    ...{ job: 'api', name, log: { role: 'api', thread: name }, data },
+    memory: { youngMb, oldMb: DIRECTORY_HEAP_MB },
+    onMoved: (position) => onMoved(name, position),
+    onMetrics: (metrics) => onMetrics(name, metrics),
+  });
 }

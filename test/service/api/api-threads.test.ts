@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { claimPort, listen } from '../../../src/base/listen.ts';
 import { loadConfig } from '../../../src/engines/engines.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
-import { furtherApiThreads, sharedApi, startApiThreads } from '../../../src/service/api/api-threads.ts';
+import { furtherApiThreads, sharedApi, startApiThread } from '../../../src/service/api/api-threads.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { Standing } from '../../../src/service/ops/standing.ts';
 import { memoryLog, testCertificate } from '../../support/service/api.ts';
@@ -26,15 +26,16 @@ async function start(port: number, own = config('2')) {
   const standing = new Standing();
   const pem = await testCertificate();
   const host = { entry: THREAD_ENTRY, config: own, holder: 'this' };
-  const starting = startApiThreads(host, ['api-2'], {
+  const thread = startApiThread(host, 'api-2', {
     ...{ address: { host: '127.0.0.1', port }, pem, shared: sharedApi(), directory: undefined },
     standing: standing.memory,
     onMoved: (...move) => moved.push(move),
     onMetrics: metrics.take,
     youngMb: 12,
   });
-  onTestFinished(() => starting.then((threads) => threads.stop()).catch(() => undefined));
-  return { threads: await starting, moved, metrics, standing, pem };
+  onTestFinished(() => thread.stop());
+  await Promise.race([thread.failed, thread.listening]);
+  return { thread, moved, metrics, standing, pem };
 }
 
 const freePort = async () => (await claimPort({ host: '127.0.0.1', port: 0 })).port;
@@ -68,12 +69,12 @@ describe('the number of API threads', () => {
 
 describe('a further API thread', () => {
   test('reports where its directory is, and is ready when it may judge access', async () => {
-    const { threads, moved, standing } = await start(await freePort());
+    const { thread, moved, standing } = await start(await freePort());
     await until(async () => moved.length > 0, 5_000);
     expect(moved[0]).toEqual(['api-2', expect.any(Number)]);
-    await until(async () => threads.missing === undefined, 5_000);
+    await until(async () => thread.missing === undefined, 5_000);
     standing.stopping();
-    await until(async () => threads.missing === 'api-2: the process stops', 5_000);
+    await until(async () => thread.missing === 'the process stops', 5_000);
   });
 
   test('that can not listen ends the start with its reason', async () => {
@@ -85,30 +86,30 @@ describe('a further API thread', () => {
 
   test('has reported its last request when it has stopped, and the process shows the sum of all threads', async () => {
     const port = await freePort();
-    const { threads, metrics, standing, pem } = await start(port);
+    const { thread, metrics, standing, pem } = await start(port);
     standing.stopping(); // requests are answered with 503
     const agent = new Agent({ connect: { ca: pem.cert } });
     onTestFinished(() => agent.destroy());
     const { statusCode, body } = await request(`https://127.0.0.1:${port}/`, { dispatcher: agent });
     await body.dump();
     expect(statusCode).toBe(503);
-    await threads.stop();
+    await thread.stop();
     metrics.requests.inc({ status: 503, code: 'SERVICE_UNAVAILABLE' });
     expect(await metrics.text()).toMatch(/^fuel_http_requests_total\{.*status="503".*\} 2$/m);
   });
 
   test('whose directory fails ends the API with its error', async () => {
     const own = config('2');
-    const { threads } = await start(await freePort(), own);
+    const { thread } = await start(await freePort(), own);
     const db = new DatabaseSync(join(own.FUEL_DATA_DIR, 'events.db'));
     db.exec('ALTER TABLE events RENAME TO gone');
     db.close();
-    await expect(threads.failed).rejects.toThrow(/events/);
+    await expect(thread.failed).rejects.toThrow(/events/);
   });
 
   test('that fails ends the API with its error', async () => {
-    const { threads } = await start(await freePort());
-    threads.reload({ cert: 'no certificate', key: 'no key' });
-    await expect(threads.failed).rejects.toThrow(/PEM/);
+    const { thread } = await start(await freePort());
+    thread.tell({ cert: 'no certificate', key: 'no key' });
+    await expect(thread.failed).rejects.toThrow(/PEM/);
   });
 });
