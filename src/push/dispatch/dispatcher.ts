@@ -2,19 +2,23 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { disabledReason, keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
-import type { Log } from '../../base/log.ts';
 import { Retry } from '../../base/retry.ts';
-import type { AccountEvent, Environment } from '../../domain/account-events.ts';
-import type { AppendHealthEvent, HealthVerdict } from '../health/health-events.ts';
+import type { AccountEvent } from '../../domain/account-events.ts';
+import type { AppendHealthEvent } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
-import type { ClaimedDelivery, DeliveryWork, NewDelivery, WebhookHealth } from '../queue/delivery-queue.ts';
+import type {
+  ClaimedDelivery,
+  DeliveryReport,
+  DeliveryWork,
+  NewDelivery,
+  WebhookHealth,
+} from '../queue/delivery-queue.ts';
 import { SerialWork } from '../queue/serial-work.ts';
 import { AccountReactions, type Reaction } from './account-reactions.ts';
-import { Attempts, type AttemptTerms } from './attempts.ts';
+import { type AttemptTerms, attempt, type Judged, judge, released } from './attempt.ts';
 import { HeldAccounts } from './held-accounts.ts';
 import { countByLane, LaneSlots } from './lane-slots.ts';
-import { ReportBatch, type ReportedDelivery } from './report-batch.ts';
-import type { Scheduler } from './scheduler.ts';
+import { ReportBatch } from './report-batch.ts';
 
 /** After this the claims of a killed process are due again. */
 const LEASE_MS = 5_000;
@@ -26,10 +30,7 @@ export interface DispatcherOptions extends AttemptTerms {
   readonly queue: DeliveryWork;
   /** Kept up to date by its owner, who calls `accountEvent` with every event, and `directoryMoved`. */
   readonly directory: Pick<Directory, 'account' | 'key' | 'position'>;
-  readonly environment: Environment;
   readonly appendHealthEvent: AppendHealthEvent;
-  readonly scheduler: Scheduler;
-  readonly log: Log;
   /** Names this process among those that claim. */
   readonly holder: string;
 }
@@ -46,13 +47,14 @@ export class Dispatcher {
   readonly #held: HeldAccounts;
   readonly #health: HealthWatch;
   readonly #reports: ReportBatch;
-  readonly #attempts: Attempts;
   /** One at a time: a claim relies on the slots that it was granted. */
   readonly #claims = new SerialWork();
+  readonly #deliveries = new Set<Promise<void>>();
+  /** What deliveries wait for before there is something to report of them. */
+  readonly #unreported = new Set<Promise<unknown>>();
   readonly #listener = { notify: (): void => this.#wake() };
   #todo: Reaction[] = [];
-  /** Claimed deliveries of events that the directory has not reached yet: its keys may be older than they. */
-  #ahead: { readonly delivery: ClaimedDelivery; readonly sinceMs: number }[] = [];
+  #directoryMoves = Promise.withResolvers<void>();
   #started = false;
   #working: Promise<void> | undefined;
   #notified = false;
@@ -68,36 +70,14 @@ export class Dispatcher {
   };
 
   constructor(options: DispatcherOptions) {
-    const { queue, directory, scheduler, log, environment } = options;
+    const { queue, directory, scheduler, log, appendHealthEvent: append } = options;
     this.#options = options;
     this.failed.catch(() => undefined); // its owner may look at it later
     const waiting = { backoff: BACKOFF, sleep: async (ms: number) => this.#sleep(ms) };
     this.#retry = new Retry({ log, signal: this.#stopping.signal, component: 'dispatcher', ...waiting });
     this.#held = new HeldAccounts({ queue, directory });
-    this.#reports = new ReportBatch({
-      queue,
-      scheduler,
-      log,
-      onRecorded: (...all) => this.#recorded(...all),
-      onFailed: this.#fail,
-    });
-    this.#health = new HealthWatch({
-      append: options.appendHealthEvent,
-      log,
-      onSwitchOff: (verdict, done) => this.#switchOff(verdict, done),
-    });
-    this.#attempts = new Attempts({
-      terms: options,
-      directory,
-      environment,
-      scheduler,
-      log,
-      endedSince: (delivery) => this.#endedSince(delivery),
-      onEnded: (reported, attempt) => {
-        if (attempt !== undefined) this.#slots.ended(reported.delivery.prefix, attempt);
-        this.#reports.add(reported);
-      },
-    });
+    this.#reports = new ReportBatch({ queue, scheduler, log });
+    this.#health = new HealthWatch({ append, log, lanes: this.#slots });
   }
 
   /** Starts to claim. The directory must have caught up. */
@@ -138,14 +118,8 @@ export class Dispatcher {
 
   /** To be called when the directory's position has changed. */
   directoryMoved(): void {
-    if (this.#ahead.length === 0) return;
-    const ahead = this.#ahead;
-    this.#ahead = [];
-    const nowMs = this.#options.scheduler.now();
-    for (const { delivery, sinceMs } of ahead) {
-      if (nowMs - sinceMs < LEASE_MS / 2) this.#attempt(delivery, sinceMs);
-      else this.#slots.ended(delivery.prefix); // it is due again when its lease ends
-    }
+    this.#directoryMoves.resolve();
+    this.#directoryMoves = Promise.withResolvers();
   }
 
   /** Starts no further attempt; resolves when those under way are recorded and the other claims given up. */
@@ -155,10 +129,10 @@ export class Dispatcher {
     this.#cancelTimer?.();
     await this.#working;
     await this.#claims.whenIdle();
-    for (const { delivery } of this.#ahead) this.#attempts.giveBack(delivery);
-    await this.#attempts.whenIdle();
+    this.#directoryMoves.resolve();
+    await Promise.all(this.#unreported);
     await this.#reports.close();
-    await this.#health.whenIdle();
+    await Promise.all(this.#deliveries);
   }
 
   #wake(): void {
@@ -250,43 +224,75 @@ export class Dispatcher {
   #start(deliveries: readonly ClaimedDelivery[]): void {
     const nowMs = this.#options.scheduler.now();
     for (const { prefix } of deliveries) this.#slots.started(prefix, nowMs);
-    for (const delivery of deliveries) this.#attempt(delivery, nowMs);
-  }
-
-  #attempt(delivery: ClaimedDelivery, sinceMs: number): void {
-    if (this.#stopping.signal.aborted) this.#attempts.giveBack(delivery);
-    else if (this.#options.directory.position < delivery.position) this.#ahead.push({ delivery, sinceMs });
-    else this.#attempts.start(delivery);
-  }
-
-  /** A redelivery was requested after what ended the first cycle. */
-  #endedSince({ prefix, position, cycle }: ClaimedDelivery): string | undefined {
-    return cycle > 1 ? undefined : this.#reactions.endedSince(prefix, position);
-  }
-
-  #recorded(reported: readonly ReportedDelivery[], health: ReadonlyMap<string, WebhookHealth>): void {
-    const failed = new Map<string, number>();
-    for (const { delivery, report } of reported) {
-      const { prefix, accountId } = delivery;
-      if (!('attempt' in report) || report.attempt === null) this.#slots.ended(prefix);
-      else if (report.kind === 'failed') failed.set(prefix, accountId);
-      if (report.kind === 'held') this.#held.changed(accountId);
+    for (const delivery of deliveries) {
+      const work = this.#deliver(delivery, nowMs)
+        .catch(this.#fail)
+        .finally(() => this.#deliveries.delete(work));
+      this.#deliveries.add(work);
     }
-    for (const [prefix, lane] of health) {
-      const accountId = failed.get(prefix);
-      if (lane.failedInARow === 0) this.#health.recovered(prefix);
-      else if (accountId !== undefined)
-        this.#health.failed({ prefix, accountId }, lane, this.#options.scheduler.now());
+  }
+
+  /** All that happens to a claimed delivery: it is judged, sent and reported, and its webhook's health follows. */
+  async #deliver(delivery: ClaimedDelivery, claimedAtMs: number): Promise<void> {
+    const { prefix } = delivery;
+    const isAhead = this.#options.directory.position < delivery.position;
+    if (isAhead && !(await this.#beforeStop(this.#directoryReaches(delivery, claimedAtMs)))) {
+      this.#slots.ended(prefix); // it is due again when its lease ends
+      return;
     }
+    const judged = this.#judge(delivery);
+    let report: DeliveryReport;
+    if (judged.kind === 'send') {
+      const made = await this.#beforeStop(attempt(delivery, judged.request, this.#options));
+      report = made.report;
+      this.#slots.ended(prefix, made.result); // before the commit: a slow one delays no lane
+    } else report = judged;
+    const health = await this.#reports.record(report);
+    if (judged.kind !== 'send') this.#slots.ended(prefix);
+    if (report.kind === 'held') this.#held.changed(delivery.accountId);
+    const followed = this.#followHealth(delivery, report, health); // blocks a lane at once that is to be switched off
     this.#wake();
+    await followed;
   }
 
-  /** Blocks the webhook until its lane is ended, here or when the event comes back from the log. */
-  #switchOff({ prefix, judgement }: HealthVerdict, done: 'started' | 'recorded' | 'failed'): void {
-    this.#slots.setBlocked(prefix, done !== 'failed');
-    if (done === 'recorded' && judgement.kind === 'switch off') {
-      this.#todo.push({ kind: 'end lane', prefix, reason: disabledReason(judgement.reason) });
+  /** Its keys may be older than an event that it has not reached. False where the claim is too old by then. */
+  async #directoryReaches({ position }: ClaimedDelivery, claimedAtMs: number): Promise<boolean> {
+    const { directory, scheduler } = this.#options;
+    while (directory.position < position && !this.#stopping.signal.aborted) {
+      await this.#directoryMoves.promise;
+      const isOld = scheduler.now() - claimedAtMs >= LEASE_MS / 2;
+      if (isOld && !this.#stopping.signal.aborted) return false;
     }
-    this.#wake();
+    return true;
+  }
+
+  /** Stopping waits for it, and for what its caller does as soon as it ends. */
+  #beforeStop<T>(work: Promise<T>): Promise<T> {
+    const ended = (): void => void this.#unreported.delete(work);
+    this.#unreported.add(work);
+    work.then(ended, ended);
+    return work;
+  }
+
+  #judge(delivery: ClaimedDelivery): Judged {
+    if (this.#stopping.signal.aborted) return released(delivery);
+    const { prefix, position, cycle } = delivery;
+    // A redelivery was requested after what ended the first cycle.
+    const ended = cycle > 1 ? undefined : this.#reactions.endedSince(prefix, position);
+    return judge(delivery, ended, this.#options);
+  }
+
+  /** Lets the webhook's health follow a recorded outcome. A webhook is blocked from here until it is switched off. */
+  async #followHealth(
+    { prefix, accountId }: ClaimedDelivery,
+    report: DeliveryReport,
+    health: WebhookHealth | undefined,
+  ): Promise<void> {
+    if (health?.failedInARow === 0) this.#health.recovered(prefix);
+    else if (health !== undefined && report.kind === 'failed' && report.attempt !== null) {
+      const off = await this.#health.failed({ prefix, accountId }, health, this.#options.scheduler.now());
+      if (off !== undefined) this.#todo.push({ kind: 'end lane', prefix, reason: disabledReason(off) });
+      this.#wake(); // the lane is ended now, or no longer blocked
+    }
   }
 }

@@ -1,4 +1,5 @@
 import type { ClaimOptions } from '../queue/delivery-queue.ts';
+import type { SendResult } from '../sender/sender-port.ts';
 import { Ramps } from './ramp.ts';
 
 /** Attempts under way in this process at most. */
@@ -39,14 +40,6 @@ interface Lane {
   /** Smoothed; `undefined` before the first attempt's end. */
   durationMs: number | undefined;
   blocked: boolean;
-}
-
-/** How an attempt ended. */
-export interface AttemptSummary {
-  readonly ok: boolean;
-  readonly durationMs: number;
-  /** The part of it in which a step of the receiver waited for this process. */
-  readonly lateMs: number;
 }
 
 /** What one claim may take. */
@@ -99,13 +92,14 @@ export class LaneSlots {
   }
 
   /** Its slot is free again; `attempt` where one was made. */
-  ended(prefix: string, attempt?: AttemptSummary): void {
+  ended(prefix: string, attempt?: SendResult): void {
     this.#inFlight--;
     this.#change(prefix, (lane) => {
       lane.inFlight--;
       if (attempt === undefined) return;
-      lane.failedInARow = attempt.ok ? 0 : lane.failedInARow + 1;
-      if (attempt.ok) lane.width = widthAfter(lane.width, attempt.lateMs);
+      const { ok } = attempt.outcome;
+      lane.failedInARow = ok ? 0 : lane.failedInARow + 1;
+      if (ok) lane.width = widthAfter(lane.width, attempt.lateMs);
       const receiverMs = attempt.durationMs - attempt.lateMs;
       const before = lane.durationMs ?? receiverMs;
       lane.durationMs = before + NEWEST_WEIGHT * (receiverMs - before);

@@ -2,12 +2,7 @@ import { reasonOf } from '../../base/errors.ts';
 import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
-import type {
-  ClaimedDelivery,
-  DeliveryReport,
-  DeliveryWork,
-  WebhookHealth,
-} from '../queue/delivery-queue.ts';
+import type { DeliveryReport, DeliveryWork, WebhookHealth } from '../queue/delivery-queue.ts';
 import { withoutWords } from '../queue/next-state.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -19,23 +14,14 @@ const MAX_TOGETHER = 200;
 const BACKOFF = { firstMs: 50 } as const;
 const MAX_DETAIL_CHARACTERS = 500;
 
-/** A claimed delivery, and what is to be recorded of it. */
-export interface ReportedDelivery {
-  readonly delivery: ClaimedDelivery;
-  readonly report: DeliveryReport;
-}
-
 export interface ReportBatchOptions {
   readonly queue: Pick<DeliveryWork, 'report'>;
   readonly scheduler: Scheduler;
   readonly log: Log;
-  /** Called after outcomes are durable, with the health of the lanes whose failure streak changed. */
-  readonly onRecorded: (
-    reported: readonly ReportedDelivery[],
-    health: ReadonlyMap<string, WebhookHealth>,
-  ) => void;
-  /** Called with a fault of the program, after which nothing more is recorded. */
-  readonly onFailed: (error: unknown) => void;
+}
+
+interface Waiting extends PromiseWithResolvers<WebhookHealth | undefined> {
+  readonly report: DeliveryReport;
 }
 
 /**
@@ -47,7 +33,7 @@ export class ReportBatch {
   readonly #options: ReportBatchOptions;
   readonly #closing = new AbortController();
   /** What is not recorded yet, in its order. */
-  readonly #waiting = new Set<ReportedDelivery>();
+  readonly #waiting = new Set<Waiting>();
   #cancelTimer: (() => void) | undefined;
   #flushing: Promise<void> | undefined;
   /** Of the last commit. */
@@ -57,9 +43,15 @@ export class ReportBatch {
     this.#options = options;
   }
 
-  add(reported: ReportedDelivery): void {
-    this.#waiting.add(reported);
+  /**
+   * Resolves when the outcome is durable, or was given up at the close, with the health of its lane where the commit
+   * has changed that. Rejects with a fault of the program, after which nothing more is recorded.
+   */
+  record(report: DeliveryReport): Promise<WebhookHealth | undefined> {
+    const waiting = { report, ...Promise.withResolvers<WebhookHealth | undefined>() };
+    this.#waiting.add(waiting);
     if (this.#flushing === undefined) this.#flushSoon();
+    return waiting.promise;
   }
 
   /** Records the rest with one try: the attempts of outcomes that can't be stored now are repeated. */
@@ -73,6 +65,7 @@ export class ReportBatch {
     } catch (error) {
       const fields = { reason: reasonOf(error), outcomes: this.#waiting.size };
       log.warn(fields, 'outcomes of attempts were not recorded before the end: these attempts are repeated');
+      for (const { resolve } of this.#waiting) resolve(undefined);
     }
   }
 
@@ -87,7 +80,7 @@ export class ReportBatch {
       this.#cancelTimer = undefined;
       this.#flushing = this.#flush().catch((error: unknown) => {
         this.#closing.abort();
-        this.#options.onFailed(error);
+        for (const { reject } of this.#waiting) reject(error);
       });
     });
   }
@@ -111,23 +104,19 @@ export class ReportBatch {
 
   /** Records the next of those that wait. A part of them may be recorded when it rejects; the others still wait. */
   async #record(): Promise<void> {
-    const { queue, log, onRecorded } = this.#options;
-    const recorded: (() => void)[] = [];
-    const store = async (some: readonly ReportedDelivery[], reports = some.map(({ report }) => report)) => {
+    const { queue, log } = this.#options;
+    const store = async (some: readonly Waiting[], reports = some.map(({ report }) => report)) => {
       const health = await queue.report(reports);
-      for (const each of some) this.#waiting.delete(each);
-      recorded.push(() => onRecorded(some, health));
-    };
-    try {
-      const next = [...this.#waiting].slice(0, MAX_TOGETHER);
-      for (const { item, error } of await isolateFailures(next, store)) {
-        const reason = reasonOf(error);
-        const fields = { err: error, delivery: item.report.id };
-        log.error(fields, 'an outcome can not be stored: it is recorded without the receiver’s answer');
-        await store([item], [inShort(item.report, reason)]); // if this is refused too, it is a fault of the program
+      for (const each of some) {
+        this.#waiting.delete(each);
+        each.resolve(health.get(each.report.prefix));
       }
-    } finally {
-      for (const follow of recorded) follow(); // not above, where a part that fails is repeated
+    };
+    const next = [...this.#waiting].slice(0, MAX_TOGETHER);
+    for (const { item, error } of await isolateFailures(next, store)) {
+      const fields = { err: error, delivery: item.report.id };
+      log.error(fields, 'an outcome can not be stored: it is recorded without the receiver’s answer');
+      await store([item], [inShort(item.report, reasonOf(error))]); // refused too: a fault of the program
     }
   }
 }

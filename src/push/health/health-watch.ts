@@ -6,18 +6,18 @@ import type { AppendHealthEvent, HealthVerdict } from './health-events.ts';
 export interface HealthWatchOptions {
   readonly append: AppendHealthEvent;
   readonly log: Log;
-  /** Called when a webhook is about to be switched off, and again when that is recorded or has failed. */
-  readonly onSwitchOff: (verdict: HealthVerdict, done: 'started' | 'recorded' | 'failed') => void;
+  /** Blocked from before a switch-off is recorded until its lane is ended; free again where it can't be recorded. */
+  readonly lanes: { setBlocked(prefix: string, blocked: boolean): void };
 }
 
-/** Judges webhooks whose deliveries fail, and records warnings and switch-offs without delaying the sending. */
+/** Judges webhooks whose deliveries fail, and records warnings and switch-offs. */
 export class HealthWatch {
   readonly #options: HealthWatchOptions;
   /** Webhooks that this process has warned of in their present failure streak. */
   readonly #warned = new Set<string>();
-  readonly #underWay = new Map<string, Promise<void>>();
-  /** What failures call for that came while something was being recorded: the last of each webhook. */
-  readonly #next = new Map<string, HealthVerdict>();
+  readonly #underWay = new Map<string, Promise<boolean>>();
+  /** What the last failure of each webhook calls for, until it is being recorded. */
+  readonly #last = new Map<string, HealthVerdict>();
 
   constructor(options: HealthWatchOptions) {
     this.#options = options;
@@ -26,43 +26,37 @@ export class HealthWatch {
   /** A delivery has succeeded: the streak is over. */
   recovered(prefix: string): void {
     this.#warned.delete(prefix);
-    this.#next.delete(prefix);
+    this.#last.delete(prefix);
   }
 
-  /** A delivery of the webhook has failed; `health` includes it. */
-  failed(
+  /**
+   * A delivery of the webhook has failed; `health` includes it. Resolves when what this calls for is recorded, could not
+   * be, or a later failure calls for more; with the reason where the webhook is switched off by it. Never rejects.
+   */
+  async failed(
     lane: { readonly prefix: string; readonly accountId: number },
     health: WebhookHealth,
     nowMs: number,
-  ) {
+  ): Promise<string | undefined> {
+    const { prefix, accountId } = lane;
     const judgement = judgeHealth(health, nowMs);
-    if (judgement.kind !== 'nothing') this.#follow({ ...lane, judgement, health });
-  }
-
-  /** Waits until nothing is being recorded. */
-  async whenIdle(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
-  }
-
-  #follow(verdict: HealthVerdict): void {
-    const { prefix, judgement } = verdict;
+    if (judgement.kind === 'nothing' || (judgement.kind === 'warn' && this.#warned.has(prefix))) return;
+    const verdict = { prefix, accountId, judgement, health };
+    this.#last.set(prefix, verdict);
+    const before = this.#underWay.get(prefix);
+    if (before !== undefined) await before;
+    if (this.#last.get(prefix) !== verdict) return;
+    this.#last.delete(prefix);
     if (judgement.kind === 'warn' && this.#warned.has(prefix)) return;
-    if (this.#underWay.has(prefix)) {
-      this.#next.set(prefix, verdict);
-      return;
-    }
-    const work = this.#record(verdict).then(() => {
-      this.#underWay.delete(prefix);
-      const next = this.#next.get(prefix);
-      this.#next.delete(prefix);
-      if (next !== undefined) this.#follow(next);
-    });
-    this.#underWay.set(prefix, work);
+    const recording = this.#record(verdict);
+    this.#underWay.set(prefix, recording);
+    const isRecorded = await recording;
+    return isRecorded && judgement.kind === 'switch off' ? judgement.reason : undefined;
   }
 
   /** Where it can't be recorded, it is judged again with the next failure. */
-  async #record(verdict: HealthVerdict): Promise<void> {
-    const { append, log, onSwitchOff } = this.#options;
+  async #record(verdict: HealthVerdict): Promise<boolean> {
+    const { append, log, lanes } = this.#options;
     const { prefix, judgement, health } = verdict;
     const off = judgement.kind === 'switch off';
     const evidence = {
@@ -70,16 +64,19 @@ export class HealthWatch {
       failed_in_a_row: health.failedInARow,
       failing_since_ms: health.failingSinceMs,
     };
+    if (off) lanes.setBlocked(prefix, true);
     try {
-      if (off) onSwitchOff(verdict, 'started');
       await append(verdict);
-      if (off) this.#next.delete(prefix);
+      if (off) this.#last.delete(prefix);
       else this.#warned.add(prefix);
       log.warn(evidence, off ? 'webhook switched off' : 'webhook keeps failing');
-      if (off) onSwitchOff(verdict, 'recorded');
+      return true;
     } catch (error) {
+      if (off) lanes.setBlocked(prefix, false);
       log.error({ err: error, ...evidence }, `could not record that the webhook ${off ? 'is off' : 'fails'}`);
-      if (off) onSwitchOff(verdict, 'failed');
+      return false;
+    } finally {
+      this.#underWay.delete(prefix);
     }
   }
 }

@@ -32,6 +32,7 @@ describe('a claimed delivery that waits for the directory', () => {
     await fanAhead(m, [501]);
     await m.scheduler.advance(2_499);
     m.follow();
+    await settle();
     expect(m.sender.sent).toHaveLength(1);
     m.follow();
     await m.scheduler.advance(20 * SECOND_MS);
@@ -62,6 +63,19 @@ describe('a claimed delivery that waits for the directory', () => {
     await settle();
     expect(m.sender.sent).toHaveLength(1);
   });
+});
+
+test('a lane has its slots back when its receiver has answered, however slow the commit of the outcomes', async () => {
+  const gate = new CommitGate();
+  const m = await pushMachine({ onCommit: gate.onCommit });
+  gate.close('report');
+  await m.dispatcher.accept(range(NEW_LANE).map((transactionId) => waiting(transactionId)));
+  await m.scheduler.advance(10);
+  expect([m.sender.sent.length, gate.waiting]).toEqual([NEW_LANE, 1]);
+  await m.dispatcher.accept([waiting(100)]);
+  await settle();
+  expect(m.sender.sent).toHaveLength(NEW_LANE + 1);
+  gate.open();
 });
 
 describe('the slots of a process', () => {

@@ -277,6 +277,7 @@ test('an attempt waits until the directory has reached the transaction, and is j
   await m.fan(recorded);
   expect(m.sender.sent).toEqual([]);
   m.follow();
+  await settle();
   expect(m.sender.sent).toMatchObject([{ url: 'https://example.com/again' }]);
 });
 

@@ -1,16 +1,18 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type AttemptSummary, countByLane, LaneSlots } from '../../../src/push/dispatch/lane-slots.ts';
+import { countByLane, LaneSlots } from '../../../src/push/dispatch/lane-slots.ts';
+import type { SendResult } from '../../../src/push/sender/sender-port.ts';
+import { OK, TIMEOUT } from '../../support/deliveries/push.ts';
 
 const MAX_IN_FLIGHT = 512;
 const QUARTER = MAX_IN_FLIGHT / 4;
-const FAST = { ok: true, durationMs: 5, lateMs: 0 };
-const SLOW = { ok: true, durationMs: 450, lateMs: 0 };
-const FAILED = { ok: false, durationMs: 500, lateMs: 0 };
+const FAST: SendResult = { outcome: OK, durationMs: 5, lateMs: 0 };
+const SLOW: SendResult = { outcome: OK, durationMs: 450, lateMs: 0 };
+const FAILED: SendResult = { outcome: TIMEOUT, durationMs: 500, lateMs: 0 };
 /** Enough successes for a lane to have its full width. */
-const warm = (outcome: typeof FAST) => Array.from({ length: 24 }, () => outcome);
+const warm = (outcome: SendResult) => Array.from({ length: 24 }, () => outcome);
 
-function lanesWith(outcomes: Readonly<Record<string, readonly AttemptSummary[]>>): LaneSlots {
+function lanesWith(outcomes: Readonly<Record<string, readonly SendResult[]>>): LaneSlots {
   const lanes = new LaneSlots();
   for (const [prefix, all] of Object.entries(outcomes)) {
     for (const outcome of all) {
@@ -81,7 +83,7 @@ test('a lane widens to 32 attempts and no further, and by successes alone', () =
   expect(long.grant(0).laneCapacity('a')).toBe(32);
   for (let index = 0; index < 32; index++) long.started('a', 0);
   expect(long.grant(0).laneCapacity('a')).toBe(0);
-  const flaky = lanesWith({ a: [FAST, { ok: false, durationMs: 5, lateMs: 0 }, FAST] });
+  const flaky = lanesWith({ a: [FAST, { ...FAILED, durationMs: 5 }, FAST] });
   expect(flaky.grant(0).laneCapacity('a')).toBe(10);
 });
 
@@ -94,7 +96,7 @@ test('a lane is idle after three seconds without a start, not while attempts are
 });
 
 test('a lane is slow once its attempts take more than 250 ms on the whole', () => {
-  const of = (durationMs: number) => lanesWith({ a: warm({ ok: true, durationMs, lateMs: 0 }) }).grant(0);
+  const of = (durationMs: number) => lanesWith({ a: warm({ ...FAST, durationMs }) }).grant(0);
   expect(of(250).laneCapacity('a')).toBe(32);
   expect(of(251).laneCapacity('a')).toBe(16);
   const once = lanesWith({ a: [...warm(FAST), SLOW, SLOW, SLOW] });
@@ -200,14 +202,14 @@ test('a lane that turns failing while its attempts are under way counts with all
 
 test('a lane widens with each success, but not while this process is late', () => {
   const late = { ...FAST, lateMs: 101 };
-  const widthAfter = (...outcomes: readonly AttemptSummary[]) =>
+  const widthAfter = (...outcomes: readonly SendResult[]) =>
     lanesWith({ a: outcomes }).grant(0).laneCapacity('a');
   expect(widthAfter(FAST, FAST, { ...FAST, lateMs: 100 })).toBe(11);
   expect(widthAfter(FAST, FAST, FAST, late, late)).toBe(11);
 });
 
 test('what this process was late does not make a lane slow', () => {
-  const late = { ok: true, durationMs: 900, lateMs: 880 };
+  const late = { outcome: OK, durationMs: 900, lateMs: 880 };
   const lanes = lanesWith({ a: [...warm(FAST), late], b: [...warm(FAST), ...warm({ ...late, lateMs: 0 })] });
   expect(lanes.grant(0).laneCapacity('a')).toBe(32);
   expect(lanes.grant(0).laneCapacity('b')).toBe(16);
@@ -225,18 +227,18 @@ test('no order of starts and ends exceeds a limit', () => {
   const prefix = fc.constantFrom('a', 'b', 'c', 'd', 'e');
   const step = fc.record({
     prefix,
-    ok: fc.boolean(),
+    outcome: fc.constantFrom(OK, TIMEOUT),
     durationMs: fc.constantFrom(5, 450),
     lateMs: fc.constantFrom(0, 5),
     end: fc.boolean(),
   });
-  const holds = (steps: readonly (AttemptSummary & { prefix: string; end: boolean })[]) => {
+  const holds = (steps: readonly (SendResult & { prefix: string; end: boolean })[]) => {
     const lanes = new LaneSlots();
     const inFlight = new Map<string, number>();
-    for (const { prefix: name, end, ...outcome } of steps) {
+    for (const { prefix: name, end, ...result } of steps) {
       const before = inFlight.get(name) ?? 0;
       if (end && before > 0) {
-        lanes.ended(name, outcome);
+        lanes.ended(name, result);
         inFlight.set(name, before - 1);
       } else {
         const capacity = lanes.grant(0).laneCapacity(name);

@@ -15,6 +15,7 @@ function watching() {
   const appended: string[] = [];
   const switchOffs: string[] = [];
   const lines: Record<string, unknown>[] = [];
+  const underWay: Promise<void>[] = [];
   const store = { failing: false, waiting: undefined as Promise<void> | undefined };
   const watch = new HealthWatch({
     async append({ prefix, judgement }: HealthVerdict) {
@@ -23,14 +24,20 @@ function watching() {
       appended.push(`${judgement.kind} ${prefix}`);
     },
     log: memoryLog(lines),
-    onSwitchOff: ({ prefix }, done) => void switchOffs.push(`${done} ${prefix}`),
+    lanes: {
+      setBlocked: (prefix, blocked) => void switchOffs.push(`${blocked ? 'started' : 'failed'} ${prefix}`),
+    },
   });
   const fail = async (failedInARow: number, lane = LANE): Promise<void> => {
     const health: WebhookHealth = { failedInARow, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
-    watch.failed(lane, health, NOW_MS);
+    const followed = watch.failed(lane, health, NOW_MS).then((off) => {
+      if (off !== undefined) switchOffs.push(`recorded ${lane.prefix}`);
+    });
+    underWay.push(followed);
     if (store.waiting === undefined) await settle();
   };
-  return { watch, store, appended, switchOffs, lines, fail };
+  const ended = () => Promise.all(underWay);
+  return { watch, store, appended, switchOffs, lines, fail, ended };
 }
 
 describe('a warning', () => {
@@ -58,7 +65,7 @@ describe('a warning', () => {
   });
 
   test('that can not be recorded, nor what came meanwhile, waits for the next failure', async () => {
-    const { watch, store, appended, lines, fail } = watching();
+    const { ended, store, appended, lines, fail } = watching();
     const { promise, resolve } = Promise.withResolvers<void>();
     Object.assign(store, { failing: true, waiting: promise });
     await fail(25);
@@ -66,7 +73,7 @@ describe('a warning', () => {
     store.waiting = undefined;
     resolve();
     await settle();
-    await watch.whenIdle();
+    await ended();
     expect([appended, lines.length]).toEqual([[], 2]);
   });
 
@@ -85,22 +92,22 @@ describe('a warning', () => {
   });
 
   test('that is being recorded is not recorded a second time beside it', async () => {
-    const { appended, store, fail, watch } = watching();
+    const { appended, store, fail, ended } = watching();
     const mayAppend = Promise.withResolvers<void>();
     store.waiting = mayAppend.promise;
     for (const failed of [25, 26, 27]) await fail(failed);
     mayAppend.resolve();
-    await watch.whenIdle();
+    await ended();
     expect(appended).toEqual(['warn aaaaaaaaaa']);
   });
 });
 
 test('settling waits until what is being recorded is recorded', async () => {
-  const { appended, store, fail, watch } = watching();
+  const { appended, store, fail, ended } = watching();
   const mayAppend = Promise.withResolvers<void>();
   store.waiting = mayAppend.promise;
   await fail(25);
-  const settled = watch.whenIdle().then(() => [...appended]);
+  const settled = ended().then(() => [...appended]);
   await settle();
   mayAppend.resolve();
   expect(await settled).toEqual(['warn aaaaaaaaaa']);
@@ -121,12 +128,12 @@ describe('a switch-off', () => {
   });
 
   test('is recorded once, also when further failures come while it is being recorded', async () => {
-    const { appended, switchOffs, store, fail, watch } = watching();
+    const { appended, switchOffs, store, fail, ended } = watching();
     const mayAppend = Promise.withResolvers<void>();
     store.waiting = mayAppend.promise;
     for (const failed of [50, 51, 52]) await fail(failed);
     mayAppend.resolve();
-    await watch.whenIdle();
+    await ended();
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
     expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
   });
@@ -169,19 +176,19 @@ describe('a switch-off', () => {
     }
 
     test('follows it at once, with the last failure as its evidence', async () => {
-      const { appended, switchOffs, lines, watch, mayAppend } = await atThe(60);
+      const { appended, switchOffs, lines, ended, mayAppend } = await atThe(60);
       mayAppend.resolve();
-      await watch.whenIdle();
+      await ended();
       expect(appended).toEqual(['warn aaaaaaaaaa', 'switch off aaaaaaaaaa']);
       expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
       expect(lines.map((line) => line.failed_in_a_row)).toEqual([25, 60]);
     });
 
     test('does not follow where a delivery has succeeded meanwhile', async () => {
-      const { appended, watch, mayAppend } = await atThe(60);
+      const { appended, watch, mayAppend, ended } = await atThe(60);
       watch.recovered(LANE.prefix);
       mayAppend.resolve();
-      await watch.whenIdle();
+      await ended();
       expect(appended).toEqual(['warn aaaaaaaaaa']);
     });
   });

@@ -1,0 +1,100 @@
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import { reasonOf } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import type { Environment } from '../../domain/account-events.ts';
+import type { RequestFor } from '../message/requests.ts';
+import { answerOf } from '../queue/answer.ts';
+import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
+import type { Sender, SendRequest, SendResult } from '../sender/sender-port.ts';
+import { checkAttempt } from './attempt-check.ts';
+import type { Scheduler } from './scheduler.ts';
+
+/** How attempts are judged and made, and when they are repeated. */
+export interface AttemptTerms {
+  readonly directory: Pick<Directory, 'account'>;
+  readonly environment: Environment;
+  readonly sender: Sender;
+  readonly requestFor: RequestFor;
+  /** The wait between this failed attempt and the next; `undefined` where it was the last. */
+  readonly retryDelayMs: (delivery: ClaimedDelivery) => number | undefined;
+  readonly scheduler: Scheduler;
+  readonly log: Log;
+}
+
+/** What is sent now, or what is reported instead. */
+export type Judged = { readonly kind: 'send'; readonly request: SendRequest } | DeliveryReport;
+
+/** Judges a delivery right before its attempt. `ended` is why it has to end, where the directory does not say it. */
+export function judge(delivery: ClaimedDelivery, ended: string | undefined, terms: AttemptTerms): Judged {
+  const { directory, environment, requestFor, scheduler, log } = terms;
+  const atMs = scheduler.now();
+  const check =
+    ended === undefined
+      ? checkAttempt(directory, delivery, { environment, nowMs: atMs })
+      : ({ kind: 'end', reason: ended } as const);
+  const end = (reason: string): DeliveryReport => {
+    log.info({ ...linesOf(delivery), reason }, 'delivery ended without an attempt');
+    return { kind: 'failed', ...claimOf(delivery), attempt: null, reason };
+  };
+  if (check.kind === 'end') return end(check.reason);
+  if (check.kind === 'hold') {
+    log.info(linesOf(delivery), 'delivery held: its account has no access');
+    return { kind: 'held', ...claimOf(delivery) };
+  }
+  try {
+    return { kind: 'send', request: requestFor(delivery, { ...check, atMs }) };
+  } catch (error) {
+    log.error({ err: error, ...linesOf(delivery) }, 'webhook can not be signed');
+    return end(`it could not be signed: ${(error as Error).message}`);
+  }
+}
+
+/** Makes the attempt: what came of it, and what is reported. */
+export async function attempt(
+  delivery: ClaimedDelivery,
+  request: SendRequest,
+  { sender, retryDelayMs, scheduler, log }: AttemptTerms,
+): Promise<{ readonly result: SendResult; readonly report: DeliveryReport }> {
+  const startedAtMs = scheduler.now();
+  const result = await sender.send(request).catch((error: unknown): SendResult => {
+    // The sender must not throw. Where it does, only this attempt fails.
+    log.error({ err: error, ...linesOf(delivery) }, 'the sender failed: its attempt counts as failed');
+    const outcome = { ok: false, kind: 'protocol', detail: reasonOf(error), answer: null } as const;
+    return { outcome, durationMs: 0, lateMs: 0 };
+  });
+  const { outcome, durationMs, lateMs } = result;
+  const { cycle, attemptNumber: number } = delivery;
+  const recorded = { ...claimOf(delivery), attempt: { cycle, number, startedAtMs, durationMs, outcome } };
+  const waitMs = outcome.ok ? undefined : retryDelayMs(delivery);
+  const reason = `attempt ${number}, the last, failed: ${answerOf(outcome)}`;
+  let report: DeliveryReport = { kind: 'failed', ...recorded, reason };
+  if (outcome.ok) report = { kind: 'delivered', ...recorded };
+  else if (waitMs !== undefined) report = { kind: 'retry', ...recorded, dueAtMs: scheduler.now() + waitMs };
+  log.info(
+    {
+      ...linesOf(delivery),
+      cycle,
+      attempt: number,
+      answer: answerOf(outcome),
+      duration_ms: durationMs,
+      ...(lateMs > 0 ? { late_ms: lateMs } : {}),
+      next: report.kind,
+      ...(report.kind === 'retry' ? { due_at_ms: report.dueAtMs } : {}),
+    },
+    'delivery attempted',
+  );
+  return { result, report };
+}
+
+/** Gives up the claim: the delivery is due again. */
+export function released(delivery: ClaimedDelivery): DeliveryReport {
+  return { kind: 'released', ...claimOf(delivery) };
+}
+
+function claimOf({ id, prefix, leaseToken }: ClaimedDelivery) {
+  return { id, prefix, leaseToken };
+}
+
+function linesOf({ id, prefix, transactionId }: ClaimedDelivery): Readonly<Record<string, unknown>> {
+  return { delivery: id, key_prefix: prefix, transaction: transactionId };
+}

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { areCollected } from '../../support/collected.ts';
+import { OK } from '../../support/deliveries/push.ts';
+import { pushMachine } from '../../support/deliveries/push-machine.ts';
+
+test('nothing is kept of an attempt that has ended', async () => {
+  const m = await pushMachine();
+  const requests: WeakRef<object>[] = [];
+  m.sender.send = async (request) => {
+    requests.push(new WeakRef(request));
+    return { outcome: OK, durationMs: 1, lateMs: 0 };
+  };
+  await m.push(501, 502, 503);
+  await m.scheduler.advance(10);
+  expect(requests).toHaveLength(3);
+  expect(await areCollected(requests)).toBe(true);
+});
