@@ -10,7 +10,7 @@ import {
   type Histories,
   type KnownChange,
 } from '../../../pull/view/fold-changes.ts';
-import { DUPLICATE_KEY } from '../driver/prepared-collections.ts';
+import { DUPLICATE_KEY, retryUpsert } from '../driver/prepared-collections.ts';
 import { documentOf, stateOf, type TransactionDocument } from './documents.ts';
 import type { Generation } from './generations.ts';
 
@@ -40,15 +40,14 @@ export async function applyChanges(
   const { histories, unreadable } = groupChanges(changes, atMs);
   await park(generation, unreadable);
   const parked = new Map(unreadable.map((event) => [event.position, event]));
-  let open = await insertFresh(generation, histories, atMs);
-  for (let round = 0; open.size > 0; round++) {
+  const open = await insertFresh(generation, histories, atMs);
+  for (let isDone = open.size === 0, round = 0; !isDone; round++) {
     if (round === MAX_ROUNDS) throw new Error(`rows of the view change without end: ${[...open.keys()]}`);
     const outcomes = await decide(generation, open, atMs);
     const illegal = outcomes.flatMap((outcome) => outcome.parked);
     await park(generation, illegal);
     for (const event of illegal) parked.set(event.position, event);
-    const lost = await write(generation, outcomes);
-    open = new Map([...open].filter(([id]) => lost.has(id)));
+    isDone = await write(generation, outcomes);
   }
   return [...parked.values()].sort((a, b) => a.position - b.position);
 }
@@ -64,43 +63,28 @@ export async function eraseRow(
 
 /** Replaces the row, whatever it is, and the transaction's parked events with what the changes make from nothing. */
 export async function replaceRow(
-  generation: Generation,
+  { rows, parked }: Generation,
   {
-    transactionId,
+    transactionId: _id,
     changes,
     atMs,
-  }: { readonly transactionId: number; readonly changes: readonly ViewChange[]; readonly atMs: number },
+  }: {
+    readonly transactionId: number;
+    readonly changes: readonly ViewChange[];
+    readonly atMs: number;
+  },
 ): Promise<void> {
   const { histories, unreadable } = groupChanges(changes, atMs);
-  const outcome = outcomeOf(transactionId, undefined, { history: histories.get(transactionId) ?? [], atMs });
-  const parked = [...unreadable, ...outcome.parked];
-  const kept = parked.map(({ position }) => position);
-  await park(generation, parked);
-  await generation.parked.deleteMany({ stream: transactionStream(transactionId), _id: { $nin: kept } });
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    if (await replaceOnce(generation, transactionId, outcome.document)) return;
-  }
-  throw new Error(`the row of transaction ${transactionId} changes without end`);
-}
-
-/** One step of it; true when the row is as wanted. A row of another account is deleted first. */
-async function replaceOnce(
-  generation: Generation,
-  transactionId: number,
-  document: TransactionDocument | undefined,
-): Promise<boolean> {
-  const { rows } = generation;
-  const present = await rows.findOne({ _id: transactionId });
-  if (present === null) {
-    if (document === undefined) return true;
-    const { duplicates } = await writeUnordered(generation, [{ insertOne: { document } }]);
-    return duplicates.length === 0;
-  }
-  if (document?.account_id !== present.account_id) {
-    await rows.deleteOne(asRead(present));
-    return false;
-  }
-  return (await rows.replaceOne(asRead(present), document)).matchedCount === 1;
+  const { state, parked: illegal } = foldHistory(undefined, histories.get(_id) ?? [], atMs);
+  const kept = [...unreadable, ...illegal];
+  await park({ parked }, kept);
+  const isOther = { $nin: kept.map(({ position }) => position) };
+  await parked.deleteMany({ stream: transactionStream(_id), _id: isOther });
+  // A row of another account may be on another shard.
+  await rows.deleteMany({ _id, ...(state && { account_id: { $ne: state.accountId } }) });
+  if (state === undefined) return;
+  const own = { _id, account_id: state.accountId };
+  await retryUpsert(() => rows.replaceOne(own, documentOf(_id, state), { upsert: true }));
 }
 
 function outcomeOf(
@@ -112,7 +96,10 @@ function outcomeOf(
   return { before, document: state && documentOf(id, state, before), parked };
 }
 
-async function park({ parked }: Generation, events: readonly ParkedTransactionEvent[]): Promise<void> {
+async function park(
+  { parked }: Pick<Generation, 'parked'>,
+  events: readonly ParkedTransactionEvent[],
+): Promise<void> {
   if (events.length === 0) return;
   const documents = events.map(({ position, parkedAtMs, ...event }) => ({
     _id: position,
@@ -160,29 +147,19 @@ async function decide({ rows }: Generation, open: Histories, atMs: number): Prom
   return [...open].map(([id, history]) => outcomeOf(id, present.get(id), { history, atMs }));
 }
 
-/** Returns the transactions whose rows another writer has changed meanwhile. */
-async function write(generation: Generation, outcomes: readonly Outcome[]): Promise<Set<number>> {
-  const wanted = outcomes.flatMap(({ before, document }) =>
-    document === undefined ? [] : { before, document },
+/** False where another writer has changed a row meanwhile: what was written is stale when it is decided again. */
+async function write(generation: Generation, outcomes: readonly Outcome[]): Promise<boolean> {
+  const inserts = outcomes.flatMap(({ before, document }) =>
+    document === undefined || before !== undefined ? [] : [{ insertOne: { document } }],
   );
-  if (wanted.length === 0) return new Set();
-  const operations = wanted.map(
-    ({ before, document }): AnyBulkWriteOperation<TransactionDocument> =>
-      before === undefined
-        ? { insertOne: { document } }
-        : { replaceOne: { filter: asRead(before), replacement: document } },
+  const replacements = outcomes.flatMap(({ before, document }) =>
+    document === undefined || before === undefined
+      ? []
+      : [{ replaceOne: { filter: asRead(before), replacement: document } }],
   );
-  const { matched, duplicates } = await writeUnordered(generation, operations);
-  const lost = new Set(duplicates.flatMap((index) => wanted[index]?.document._id ?? []));
-  const replaced = wanted.filter(({ before }) => before !== undefined).map(({ document }) => document);
-  if (matched === replaced.length) return lost;
-  // MongoDB counts the rows that matched and does not name them. A row at the wanted revision has the same events,
-  // whoever wrote it.
-  const ids = replaced.map(({ _id }) => _id);
-  const now = await generation.rows.find({ _id: { $in: ids } }, { projection: { revision: 1 } }).toArray();
-  const revisions = new Map(now.map(({ _id, revision }) => [_id, revision]));
-  for (const { _id, revision } of replaced) if (revisions.get(_id) !== revision) lost.add(_id);
-  return lost;
+  if (inserts.length + replacements.length === 0) return true;
+  const { matched, duplicates } = await writeUnordered(generation, [...inserts, ...replacements]);
+  return duplicates.length === 0 && matched === replacements.length;
 }
 
 /**
