@@ -2,24 +2,8 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-interface Labelled<Label extends string> {
-  inc(labels: Partial<Record<Label, string | number>>, value?: number): void;
-}
-
-interface Plain {
-  inc(value?: number): void;
-}
-
 /** What the pull API counts. */
-export interface ApiMetrics {
-  readonly requests: Labelled<'status' | 'code'>;
-  readonly requestDuration: { observe(labels: { readonly status: number }, seconds: number): void };
-  readonly accessRefusals: Labelled<'check' | 'code'>;
-  readonly pageRows: Plain;
-  readonly pageEntriesRead: Plain;
-  readonly edgeNotEnforced: Plain;
-  readonly connectionsTurnedAway: Labelled<'reason'>;
-}
+export type ApiMetrics = ReturnType<typeof apiMetrics>;
 
 /** The metrics of this process, in its registry. */
 export function apiMetrics(registry: Registry) {
@@ -65,5 +49,5 @@ export function apiMetrics(registry: Registry) {
       labelNames: ['reason'],
       registers,
     }),
-  } as const satisfies ApiMetrics;
+  };
 }

@@ -5,16 +5,15 @@ import {
   MAX_PARKED_READ,
   type PersistentSubscriptions,
 } from '../../event-store/event-store.ts';
-import { parkedByGroup } from '../../event-store/skipped-events.ts';
+import { notSkipped, parkedByGroup } from '../../event-store/skipped-events.ts';
 import type { ParkedTransactionEvent } from '../../pull/view/checkpoint.ts';
-import { parkedByView } from '../../pull/view/operate.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
-import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import type { ViewReads } from '../../pull/view/transactions-view.ts';
 import { type Cell, type Column, link, time } from './columns.ts';
 
 export interface ParkedParts {
   readonly store: EventStore;
-  readonly view: Pick<TransactionsView, 'parked' | 'countParked'>;
+  readonly view: Pick<ViewReads, 'parked'>;
   readonly subscriptions: Pick<PersistentSubscriptions, 'parked'>;
 }
 
@@ -34,6 +33,17 @@ export async function* parkedBy(
   })) {
     const { position, stream, revision, type } = event;
     yield { position, stream, revision, type, reason, parkedAtMs };
+  }
+}
+
+/** What the view has parked, oldest first, without what was skipped. */
+async function* parkedByView(
+  store: Pick<EventStore, 'readStream'>,
+  view: Pick<ViewReads, 'parked'>,
+): AsyncGenerator<ParkedTransactionEvent> {
+  for (let page = await view.parked(), last = page.at(-1); last !== undefined; last = page.at(-1)) {
+    yield* await notSkipped(store, page);
+    page = await view.parked({ after: last.position });
   }
 }
 

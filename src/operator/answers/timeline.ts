@@ -1,8 +1,28 @@
+import type { TransactionRow } from '../../../projections/transactions.ts';
 import { membersOf, printableData, recordedAt } from '../../event-store/codec.ts';
-import type { AppliedEvent } from '../../pull/record/as-of.ts';
+import type { RecordedEvent } from '../../event-store/event-store.ts';
+import { projectEvent } from '../../pull/record/project-event.ts';
+import { type Effect, RowFold } from '../../pull/record/row-fold.ts';
 import type { Delivery } from '../../push/queue/delivery-queue.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';
 import { attemptAnswer, attemptName, deliveryAnswer, outcomeText, resultOf } from './delivery.ts';
+
+export interface AppliedEvent {
+  readonly event: RecordedEvent;
+  readonly effect: Effect;
+  /** What customers see after it. */
+  readonly row: TransactionRow | undefined;
+}
+
+/** A transaction's events in order, with what each did. */
+export function effectsOf(events: readonly RecordedEvent[]): AppliedEvent[] {
+  const fold = new RowFold();
+  return events.map((event) => ({
+    event,
+    effect: fold.apply(projectEvent(event)),
+    row: fold.state?.shown ?? undefined,
+  }));
+}
 
 /** One thing that happened to a transaction, or is about to. */
 export type TimelineEntry =

@@ -2,8 +2,7 @@ import type { TransactionRow } from '../../../projections/transactions.ts';
 import { noAccessReason } from '../../accounts/account-state.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { printableData, recordedAt } from '../../event-store/codec.ts';
-import { archivedText, effectsOf, rowAt } from '../../pull/record/as-of.ts';
+import { printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
 import type { ListedRecord } from '../../pull/view/list-records.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { Delivery, DeliveryReads } from '../../push/queue/delivery-queue.ts';
@@ -14,7 +13,7 @@ import {
 import { accessAt, type KeyAccess } from './access-at.ts';
 import { type Column, type Facts, link, type Section, state, type Table, table, time } from './columns.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
-import { timelineColumns, timelineOf } from './timeline.ts';
+import { type AppliedEvent, effectsOf, timelineColumns, timelineOf } from './timeline.ts';
 
 /** A transaction in a list of what customers see. */
 export function recordAnswer(account: number, record: ListedRecord) {
@@ -211,4 +210,15 @@ export function transactionSections(found: FoundTransaction, seen: Seen): Sectio
 
 function dataText(event: FoundTransaction['events'][number]): string {
   return JSON.stringify(printableData(event));
+}
+
+/** What customers saw at a time; `undefined` where it was not shown. */
+function rowAt(applied: readonly AppliedEvent[], atMs: number): TransactionRow | undefined {
+  return applied.findLast(({ event }) => recordedAtMs(event) <= atMs)?.row;
+}
+
+/** A record's text with the photos' names in the store in place of URLs, which only a request makes. */
+function archivedText({ head, mobileNumber, fees, pump, odometer }: TransactionRow): string {
+  const mobile = mobileNumber === null ? '' : `,"mobile_number":${mobileNumber}`;
+  return `${head}${mobile}},"fees":${fees},"images":${JSON.stringify({ pump, odometer })}}`;
 }

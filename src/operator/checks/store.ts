@@ -10,7 +10,7 @@ import { EMBEDDED_FILES, readThroughSoon } from '../../engines/sqlite/embedded-f
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
-import { damagedEvents } from '../../pull/view/damaged-events.ts';
+import { damagedEvents } from '../../pull/view/parked-events.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { readStartedLog } from '../../push/delivery-log.ts';

@@ -6,7 +6,7 @@ import { FuelError } from '../../base/errors.ts';
 import { readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
 import { refusalAnswer } from '../../pull/answers.ts';
 import { generatedCertificate } from '../../pull/server/certificate.ts';
-import { damagedEvents } from '../../pull/view/damaged-events.ts';
+import { damagedEvents } from '../../pull/view/parked-events.ts';
 import type { OperatorSide, RunningProcess } from '../../service/service.ts';
 import { Console } from '../console/console.ts';
 import type { ConsoleParts, Proof } from '../console/figures/parts.ts';

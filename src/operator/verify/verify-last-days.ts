@@ -6,7 +6,7 @@ import { DAY_MS } from '../../domain/values/date-time.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import { type Damage, type EventStore, isDamaged, type Position } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
-import { damagedEvents } from '../../pull/view/damaged-events.ts';
+import { damagedEvents } from '../../pull/view/parked-events.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { readStartedLog } from '../../push/delivery-log.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';

@@ -4,8 +4,6 @@ import { hexAfter } from './hmac-sha256.ts';
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
 const SHA256_HEX_LENGTH = 64;
-/** Lengths of keys for which a request that is signed is kept: a store's keys have a few. */
-const MAX_KEY_LENGTHS = 64;
 const PLAIN_KEY = /^[A-Za-z0-9\-_.~/]*$/;
 const NOT_ESCAPED_BY_ENCODE_URI_COMPONENT = /[!'()*]/g;
 
@@ -44,26 +42,6 @@ export interface Presigner {
 
 /** Presigns URLs, of GET unless said otherwise, for an S3-compatible store in path style: `<endpoint>/<bucket>/<key>`. No call is made. */
 export function createPresigner(store: PhotoStore, method: 'GET' | 'HEAD' = 'GET'): Presigner {
-  const endpoint = new URL(store.endpoint);
-  const base = {
-    origin: endpoint.origin,
-    host: endpoint.host,
-    method,
-    pathBefore: `${endpoint.pathname.replace(/\/+$/, '')}/${encodeKey(store.bucket)}/`,
-  };
-  const keys = signingKeys(store);
-  const issue = (issuedAtSecond: number, validForSeconds: number): IssuedUrls => {
-    const stamp = compactTime(issuedAtSecond * 1000);
-    const parts = urlParts({
-      ...base,
-      accessKeyId: store.accessKeyId,
-      scope: `${stamp.slice(0, 8)}/${store.region}/s3/aws4_request`,
-      signingKey: keys(stamp.slice(0, 8)),
-      stamp,
-      validForSeconds,
-    });
-    return { presign: presignUrls(parts), parts, expiresAtMs: (issuedAtSecond + validForSeconds) * 1000 };
-  };
   let last:
     | { readonly second: number; readonly validForSeconds: number; readonly issued: IssuedUrls }
     | undefined;
@@ -71,7 +49,13 @@ export function createPresigner(store: PhotoStore, method: 'GET' | 'HEAD' = 'GET
     at(issuedAtMs, validForSeconds) {
       const second = Math.floor(issuedAtMs / 1000);
       if (last?.second !== second || last.validForSeconds !== validForSeconds) {
-        last = { second, validForSeconds, issued: issue(second, validForSeconds) };
+        const parts = urlParts(store, { method, second, validForSeconds });
+        const presign = (objectKey: string): string => {
+          const key = encodeKey(objectKey);
+          return parts.start + key + parts.middle + parts.signature(key);
+        };
+        const issued = { presign, parts, expiresAtMs: (second + validForSeconds) * 1000 };
+        last = { second, validForSeconds, issued };
       }
       return last.issued;
     },
@@ -93,69 +77,32 @@ export function configuredPhotoStore(config: Config): PhotoStore {
   };
 }
 
-export interface SigningTerms {
-  readonly origin: string;
-  readonly host: string;
-  readonly method: 'GET' | 'HEAD';
-  /** The path before the key, URI-encoded: `/` where the host names the bucket, else `/<bucket>/`. */
-  readonly pathBefore: string;
-  readonly accessKeyId: string;
-  /** `YYYYMMDD/<region>/s3/aws4_request`. */
-  readonly scope: string;
-  readonly signingKey: Buffer;
-  /** `YYYYMMDDTHHMMSSZ`. */
-  readonly stamp: string;
-  readonly validForSeconds: number;
-}
-
 /** AWS Signature Version 4 in the query. What does not depend on the object's key is computed once. */
-export function urlParts(terms: SigningTerms): UrlParts {
+function urlParts(
+  { endpoint, region, bucket, accessKeyId, secretAccessKey }: PhotoStore,
+  issue: { readonly method: 'GET' | 'HEAD'; readonly second: number; readonly validForSeconds: number },
+): UrlParts {
+  const { origin, host, pathname } = new URL(endpoint);
+  const path = `${pathname.replace(/\/+$/, '')}/${encodeKey(bucket)}/`;
+  const stamp = compactTime(issue.second * 1000);
+  const scope = [stamp.slice(0, 8), region, 's3', 'aws4_request'];
   const query =
     `X-Amz-Algorithm=${ALGORITHM}` +
-    `&X-Amz-Credential=${encodeURIComponent(`${terms.accessKeyId}/${terms.scope}`)}` +
-    `&X-Amz-Date=${terms.stamp}&X-Amz-Expires=${terms.validForSeconds}&X-Amz-SignedHeaders=host`;
-  const canonicalStart = `${terms.method}\n${terms.pathBefore}`;
-  const canonicalEnd = `\n${query}\nhost:${terms.host}\n\nhost\nUNSIGNED-PAYLOAD`;
-  const toSignStart = `${ALGORITHM}\n${terms.stamp}\n${terms.scope}\n`;
-  const sign = hexAfter(terms.signingKey, toSignStart, SHA256_HEX_LENGTH);
-  /** By the length of the key: only the key is written for each URL. */
-  const canonicals = new Map<number, Buffer>();
+    `&X-Amz-Credential=${encodeURIComponent([accessKeyId, ...scope].join('/'))}` +
+    `&X-Amz-Date=${stamp}&X-Amz-Expires=${issue.validForSeconds}&X-Amz-SignedHeaders=host`;
+  const canonicalStart = `${issue.method}\n${path}`;
+  const canonicalEnd = `\n${query}\nhost:${host}\n\nhost\nUNSIGNED-PAYLOAD`;
+  const toSignStart = `${ALGORITHM}\n${stamp}\n${scope.join('/')}\n`;
+  const signingKey = scope.reduce(
+    (key, part) => createHmac('sha256', key).update(part).digest(),
+    Buffer.from(`AWS4${secretAccessKey}`),
+  );
+  const sign = hexAfter(signingKey, toSignStart, SHA256_HEX_LENGTH);
   return {
-    start: `${terms.origin}${terms.pathBefore}`,
+    start: origin + path,
     encodeKey,
     middle: `?${query}&X-Amz-Signature=`,
-    signature(key) {
-      const known = canonicals.get(key.length);
-      const canonical = known ?? Buffer.from(canonicalStart + key + canonicalEnd);
-      if (canonicals.size === MAX_KEY_LENGTHS) canonicals.clear();
-      if (known === undefined) canonicals.set(key.length, canonical);
-      else known.write(key, canonicalStart.length, 'latin1');
-      return sign(hash('sha256', canonical, 'hex'));
-    },
-  };
-}
-
-export function presignUrls({ start, middle, signature }: UrlParts): PresignUrl {
-  return (objectKey) => {
-    const key = encodeKey(objectKey);
-    return start + key + middle + signature(key);
-  };
-}
-
-/** The key that signs everything of one day, region and service. */
-export function deriveSigningKey(options: { secretAccessKey: string; day: string; region: string }): Buffer {
-  const { secretAccessKey, day, region } = options;
-  let key: Buffer = Buffer.from(`AWS4${secretAccessKey}`);
-  for (const part of [day, region, 's3', 'aws4_request'])
-    key = createHmac('sha256', key).update(part).digest();
-  return key;
-}
-
-function signingKeys(store: PhotoStore): (day: string) => Buffer {
-  let current: { day: string; key: Buffer } | undefined;
-  return (day) => {
-    if (current?.day !== day) current = { day, key: deriveSigningKey({ ...store, day }) };
-    return current.key;
+    signature: (key) => sign(hash('sha256', canonicalStart + key + canonicalEnd, 'hex')),
   };
 }
 

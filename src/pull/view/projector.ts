@@ -1,17 +1,17 @@
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
-import { FuelError } from '../../base/errors.ts';
+import { errorKind, FuelError, reasonOf } from '../../base/errors.ts';
+import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
 import { pause } from '../../base/pause.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
 import { follow } from '../../event-store/follow.ts';
 import { assertCheckpoint, storeIdentity } from '../../event-store/store-identity.ts';
-import { projectEvent } from '../record/project-event.ts';
-import { applyOrPark } from './apply-or-park.ts';
+import { projectEvent, type ViewChange } from '../record/project-event.ts';
 import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
-import type { TransactionsView } from './transactions-view.ts';
+import type { TransactionsView, ViewWriter } from './transactions-view.ts';
 
 export const PROJECTOR_LEASE = 'projector-transactions';
 export const VIEW_NAME = 'transactions';
@@ -65,16 +65,36 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
   });
 }
 
-/** Applies the next events of the log to a generation of the view. Returns what was parked. */
-export function applyBatch(
-  view: TransactionsView,
+/**
+ * Applies the next events of the log to a generation of the view. A change that its store refuses is parked with the
+ * reason, and the others are applied; until then the checkpoint does not move. Returns what was parked.
+ */
+export async function applyBatch(
+  view: Pick<ViewWriter, 'apply'>,
   generation: number,
-  { events, checkpoint }: SubscriptionBatch,
+  { events, checkpoint }: Pick<SubscriptionBatch, 'events' | 'checkpoint'>,
 ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
-  // A position of 0 moves the checkpoint nowhere.
-  return applyOrPark<'reset'>(events.map(projectEvent), (some, isWhole) =>
-    view.apply(some, { generation, position: isWhole ? checkpoint : 0 }),
-  );
+  const changes = events.map(projectEvent);
+  const whole = { generation, position: checkpoint };
+  try {
+    return await view.apply(changes, whole);
+  } catch (error) {
+    if (errorKind(error) !== 'refused') throw error;
+  }
+  const parked: ParkedTransactionEvent[] = [];
+  const refused = await isolateFailures(changes, async (some) => {
+    const applied = await view.apply(some, { generation, position: 0 }); // moves the checkpoint nowhere
+    if (applied !== 'reset') for (const event of applied) parked.push(event);
+  });
+  const unstorable = refused.map(({ item, error }) => parkedChange(item, reasonOf(error)));
+  const applied = await view.apply(unstorable, whole);
+  return applied === 'reset' ? applied : [...parked, ...applied];
+}
+
+function parkedChange(change: ViewChange, reason: string): ViewChange {
+  if ('parkReason' in change) return change;
+  const { position, stream, type } = change;
+  return { position, stream, type, revision: change.change.revision, parkReason: reason };
 }
 
 /**

@@ -12,7 +12,7 @@ import { readToEnd } from '../../event-store/reads.ts';
 import { groupStatus } from '../../event-store/skipped-events.ts';
 import { type BuildProgress, buildProgress } from '../../pull/view/build/progress.ts';
 import { isBuilding } from '../../pull/view/build/rebuild.ts';
-import { countParkedByView } from '../../pull/view/operate.ts';
+import { countParkedByView } from '../../pull/view/parked-events.ts';
 import { PROJECTOR_LEASE, VIEW_NAME } from '../../pull/view/projector.ts';
 import type { ViewReads } from '../../pull/view/transactions-view.ts';
 import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';

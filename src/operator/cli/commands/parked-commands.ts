@@ -5,7 +5,6 @@ import { FuelError } from '../../../base/errors.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
 import type { Place } from '../../../event-store/skipped-events.ts';
-import { retryParked } from '../../../pull/view/operate.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
 import { NOTICES_GROUP } from '../../../push/notices/notifier.ts';
@@ -13,6 +12,7 @@ import { FOLLOWERS, type GroupName, roleOf } from '../../../service/ops/follower
 import { facts } from '../../answers/columns.ts';
 import { readId } from '../../answers/filters.ts';
 import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
+import { retryParked } from '../../verify/retry-parked.ts';
 import { addCommand, type Session } from '../command/command.ts';
 import * as option from '../command/options.ts';
 

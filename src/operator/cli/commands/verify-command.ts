@@ -4,7 +4,7 @@ import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { Damage } from '../../../event-store/event-store.ts';
 import { assertViewFits } from '../../../event-store/store-identity.ts';
-import { damagedEvents } from '../../../pull/view/damaged-events.ts';
+import { damagedEvents } from '../../../pull/view/parked-events.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { readStartedLog } from '../../../push/delivery-log.ts';
 import { lagAfter } from '../../../service/ops/followers.ts';

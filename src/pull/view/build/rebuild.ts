@@ -12,7 +12,7 @@ import type { Author } from '../../../event-store/new-event.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
 import { assertCheckpoint, storeIdentity } from '../../../event-store/store-identity.ts';
 import { type Checkpoint, isComplete } from '../checkpoint.ts';
-import { damagedEvents } from '../damaged-events.ts';
+import { damagedEvents } from '../parked-events.ts';
 import { applyBatch, type ProjectorOptions, runProjector, VIEW_NAME } from '../projector.ts';
 import type { TransactionsView } from '../transactions-view.ts';
 import { ViewComparison } from './compare.ts';

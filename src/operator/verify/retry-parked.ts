@@ -1,38 +1,19 @@
 import type { Clock } from '../../base/clock.ts';
-import { type EventStore, MAX_PARKED_READ, type RecordedEvent } from '../../event-store/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
 import { notSkipped } from '../../event-store/skipped-events.ts';
-import { projectEvent } from '../record/project-event.ts';
-import type { ParkedTransactionEvent } from './checkpoint.ts';
-import { VIEW_NAME } from './projector.ts';
-import type { TransactionsView } from './transactions-view.ts';
+import { projectEvent } from '../../pull/record/project-event.ts';
+import { VIEW_NAME } from '../../pull/view/projector.ts';
+import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 
-/** What the view has parked, oldest first, without what was skipped. */
-export async function* parkedByView(
-  store: Pick<EventStore, 'readStream'>,
-  view: Pick<TransactionsView, 'parked'>,
-): AsyncGenerator<ParkedTransactionEvent> {
-  for (let page = await view.parked(), last = page.at(-1); last !== undefined; last = page.at(-1)) {
-    yield* await notSkipped(store, page);
-    page = await view.parked({ after: last.position });
-  }
-}
-
-/** How many events the view has parked, without what was skipped, unless there are many. */
-export async function countParkedByView(
-  store: Pick<EventStore, 'readStream'>,
-  view: Pick<TransactionsView, 'parked' | 'countParked'>,
-): Promise<number> {
-  const counted = await view.countParked();
-  if (counted === 0 || counted > MAX_PARKED_READ) return counted;
-  return (await notSkipped(store, await view.parked())).length;
-}
-
-/** Applies parked events again, but none that was skipped: all of them, or the one at position `only`. Records `ParkedRetried` for each page of them. */
+/**
+ * Applies what the view has parked again, but none that was skipped: all of it, or the one at position `only`. Records
+ * `ParkedRetried` for each page of them.
+ */
 export async function retryParked(
   store: EventStore,
-  view: TransactionsView,
+  view: Pick<TransactionsView, 'parked' | 'retry'>,
   options: { readonly only: number | undefined; readonly author: Author; readonly clock: Clock },
 ): Promise<{ readonly retried: number; readonly still_parked: number }> {
   const { only } = options;

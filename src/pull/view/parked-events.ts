@@ -1,5 +1,16 @@
-import type { Damage, EventStore } from '../../event-store/event-store.ts';
+import { type Damage, type EventStore, MAX_PARKED_READ } from '../../event-store/event-store.ts';
+import { notSkipped } from '../../event-store/skipped-events.ts';
 import type { TransactionsView } from './transactions-view.ts';
+
+/** How many events the view has parked, without what was skipped, unless there are many. */
+export async function countParkedByView(
+  store: Pick<EventStore, 'readStream'>,
+  view: Pick<TransactionsView, 'parked' | 'countParked'>,
+): Promise<number> {
+  const counted = await view.countParked();
+  if (counted === 0 || counted > MAX_PARKED_READ) return counted;
+  return (await notSkipped(store, await view.parked())).length;
+}
 
 /**
  * What of the event store is damaged. An event that is text and no JSON may have been recorded so: where the view has

@@ -1,23 +1,34 @@
 import { expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { ViewChange } from '../../../src/pull/record/project-event.ts';
-import { applyOrPark } from '../../../src/pull/view/apply-or-park.ts';
-import { showing } from '../../support/transactions/records.ts';
+import { applyBatch } from '../../../src/pull/view/projector.ts';
+import type { ViewWriter } from '../../../src/pull/view/transactions-view.ts';
+import { openPushStores } from '../../support/deliveries/push-stores.ts';
+import { confirmed } from '../../support/transactions/e2e-samples.ts';
+
+const GENERATION = 1;
+const END = 4;
 
 const parkedOf = (changes: readonly ViewChange[]) =>
   changes.flatMap((change) =>
     'parkReason' in change ? [{ ...change, reason: change.parkReason, parkedAtMs: 0 }] : [],
   );
 const idOf = (change: ViewChange): number => Number(change.stream.slice('transaction-'.length));
-const unreadable: ViewChange = {
-  ...{ position: 4, stream: 'transaction-4', revision: 0, type: 'Unknown', parkReason: 'unknown type' },
-};
+
+/** Four events, of which the last can't be shown. */
+async function batch() {
+  const { store, append } = openPushStores();
+  for (const id of [1, 2, 3]) await append(`transaction-${id}`, confirmed(id));
+  await append('transaction-4', confirmed(5));
+  const streams = await store.readStreams([1, 2, 3, 4].map((id) => `transaction-${id}`));
+  return { events: streams.flat(), checkpoint: END };
+}
 
 /** A view that refuses these transactions; what it was given, and whether the position was to move with it. */
 function refusing(...ids: readonly number[]) {
   const calls: (readonly [number[], boolean])[] = [];
-  const apply = async (changes: readonly ViewChange[], isWhole: boolean) => {
-    calls.push([changes.map(idOf), isWhole]);
+  const apply: ViewWriter['apply'] = async (changes, { position }) => {
+    calls.push([changes.map(idOf), position === END]);
     const refused = changes.find((change) => !('parkReason' in change) && ids.includes(idOf(change)));
     if (refused !== undefined) throw new FuelError('ITEM_REFUSED', `refused ${idOf(refused)}`);
     return parkedOf(changes);
@@ -25,19 +36,17 @@ function refusing(...ids: readonly number[]) {
   return { calls, apply };
 }
 
-const changes = [showing({ id: 1 }), showing({ id: 2 }), showing({ id: 3 }), unreadable];
-
 test('a batch that is taken is applied at once, and the position moves with it', async () => {
   const { apply, calls } = refusing();
-  expect(await applyOrPark(changes, apply)).toMatchObject([{ stream: 'transaction-4' }]);
+  expect(await applyBatch({ apply }, GENERATION, await batch())).toMatchObject([{ stream: 'transaction-4' }]);
   expect(calls).toEqual([[[1, 2, 3, 4], true]]);
 });
 
 test('what is refused is parked once the others are applied; only then does the position move', async () => {
   const { apply, calls } = refusing(2);
-  const parked = await applyOrPark(changes, apply);
+  const parked = await applyBatch({ apply }, GENERATION, await batch());
   expect(parked).toMatchObject([
-    { stream: 'transaction-4', reason: 'unknown type' },
+    { stream: 'transaction-4', reason: expect.stringContaining('does not belong') },
     { stream: 'transaction-2', reason: expect.stringContaining('refused 2') },
   ]);
   expect(calls.at(-1)).toEqual([[2], true]);
@@ -52,17 +61,17 @@ test('an error that is no refusal parks nothing and is passed on', async () => {
       calls += 1;
       return Promise.reject(error);
     };
-    await expect(applyOrPark(changes, apply)).rejects.toBe(error);
+    await expect(applyBatch({ apply }, GENERATION, await batch())).rejects.toBe(error);
     expect(calls).toBe(1);
   }
 });
 
 test('a view that was reset meanwhile is reported, whichever call notices it', async () => {
-  expect(await applyOrPark<'reset'>(changes, async () => 'reset')).toBe('reset');
+  expect(await applyBatch({ apply: async () => 'reset' }, GENERATION, await batch())).toBe('reset');
   const { apply } = refusing(2);
-  const late = async (some: readonly ViewChange[], isWhole: boolean) => {
-    const parked = await apply(some, isWhole);
-    return isWhole ? ('reset' as const) : parked;
+  const late: ViewWriter['apply'] = async (some, to) => {
+    const parked = await apply(some, to);
+    return to.position === END ? 'reset' : parked;
   };
-  expect(await applyOrPark<'reset'>(changes, late)).toBe('reset');
+  expect(await applyBatch({ apply: late }, GENERATION, await batch())).toBe('reset');
 });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { OPERATIONS_STREAM } from '../../../src/domain/operations-events.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { parkedByView, retryParked } from '../../../src/pull/view/operate.ts';
+import { parkedBy } from '../../../src/operator/answers/parked.ts';
+import { retryParked } from '../../../src/operator/verify/retry-parked.ts';
+import { VIEW_NAME } from '../../../src/pull/view/projector.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { interposed } from '../../support/interposed.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
@@ -74,7 +76,8 @@ describe('retrying what is parked', () => {
       const [event] = await store.readStream(`transaction-${id}`);
       await parked(`transaction-${id}`, event?.position ?? 0);
     }
-    const listed = await Array.fromAsync(parkedByView(store, inPages(view, 4)));
+    const parts = { store, view: inPages(view, 4), subscriptions: { parked: async () => [] } };
+    const listed = await Array.fromAsync(parkedBy(VIEW_NAME, parts));
     expect(listed.map(({ stream }) => stream)).toEqual(['transaction-1', 'transaction-2', 'transaction-3']);
     const leftAtRecord: number[] = [];
     const recording = interposed(store, ['append'], async () => {
