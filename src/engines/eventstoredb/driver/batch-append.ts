@@ -28,6 +28,11 @@ export type BatchAnswer =
 
 type Call = ReturnType<streamsGrpc.StreamsClient['batchAppend']>;
 
+interface Waiting {
+  readonly resolve: (answer: BatchAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
 /**
  * Replaces `appendToStream` of @eventstore/db-client 6.2.1. There, a write that waits while the connection breaks
  * rejects a promise that no caller can reach, which ends the process; and a conflict that is not thrown is reported
@@ -35,7 +40,9 @@ type Call = ReturnType<streamsGrpc.StreamsClient['batchAppend']>;
  */
 export class EventStoreDbBatchAppend {
   readonly #driver: DriverInternals;
-  #call: Promise<BatchCall> | undefined;
+  /** The appends that wait for an answer, by their correlation ids. */
+  readonly #waiting = new Map<string, Waiting>();
+  #call: Promise<Call> | undefined;
 
   constructor(client: EventStoreDBClient) {
     this.#driver = internalsOf(client);
@@ -46,60 +53,42 @@ export class EventStoreDbBatchAppend {
    * has aborted, since the next try may be under way.
    */
   async append(append: BatchAppend, cancelled: AbortSignal): Promise<BatchAnswer> {
-    const call = await this.#openCall();
-    return await call.append(append, cancelled);
+    this.#call ??= this.#open();
+    const call = await this.#call;
+    cancelled.throwIfAborted();
+    const correlationId = randomUUID();
+    const { promise, resolve, reject } = Promise.withResolvers<BatchAnswer>();
+    this.#waiting.set(correlationId, { resolve, reject });
+    cancelled.addEventListener('abort', () => this.#waiting.delete(correlationId));
+    call.write(requestOf(append, correlationId)); // callers limit how many are in flight
+    return await promise;
   }
 
-  #openCall(): Promise<BatchCall> {
-    if (this.#call !== undefined) return this.#call;
+  /** Opens the bidirectional call that all appends go through, until it breaks: then those that wait are rejected. */
+  async #open(): Promise<Call> {
     // A follower passes appends on to the leader, and would refuse each in an answer that the driver does not see.
     const options = this.#driver.callArguments({ requiresLeader: false }, { deadline: Infinity });
     const open = this.#driver.GRPCStreamCreator(streamsGrpc.StreamsClient, 'appendToStream', (client) =>
       client.batchAppend(...options),
     );
-    const forget = (): void => {
-      if (this.#call === opened) this.#call = undefined;
-    };
-    const opened = open().then((stream) => new BatchCall(stream, forget));
-    opened.catch(forget);
-    this.#call = opened;
-    return opened;
-  }
-}
-
-interface Waiting {
-  readonly resolve: (answer: BatchAnswer) => void;
-  readonly reject: (error: Error) => void;
-}
-
-/** One bidirectional call, and the appends that wait for an answer on it. */
-class BatchCall {
-  readonly #stream: Call;
-  readonly #waiting = new Map<string, Waiting>();
-  #ended: Error | undefined;
-
-  constructor(stream: Call, onEnd: () => void) {
-    this.#stream = stream;
+    let isOpen = true;
     const end = (error: Error): void => {
-      this.#ended ??= error;
-      onEnd();
+      if (!isOpen) return;
+      isOpen = false;
+      this.#call = undefined;
       for (const { reject } of this.#waiting.values()) reject(error);
       this.#waiting.clear();
     };
-    stream.on('data', (response: streamsPb.BatchAppendResp) => this.#settle(response));
-    stream.on('error', end);
-    stream.on('end', () => end(storeUnavailable('the server ended the call of the appends')));
-  }
-
-  append(append: BatchAppend, cancelled: AbortSignal): Promise<BatchAnswer> {
-    return new Promise((resolve, reject) => {
-      if (this.#ended !== undefined) throw this.#ended;
-      cancelled.throwIfAborted();
-      const correlationId = randomUUID();
-      this.#waiting.set(correlationId, { resolve, reject });
-      cancelled.addEventListener('abort', () => this.#waiting.delete(correlationId));
-      this.#stream.write(requestOf(append, correlationId)); // callers limit how many are in flight
-    });
+    try {
+      const call = await open();
+      return call
+        .on('data', (response: streamsPb.BatchAppendResp) => this.#settle(response))
+        .on('error', end)
+        .on('end', () => end(storeUnavailable('the server ended the call of the appends')));
+    } catch (error) {
+      this.#call = undefined;
+      throw error;
+    }
   }
 
   #settle(response: streamsPb.BatchAppendResp): void {
