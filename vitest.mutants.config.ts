@@ -11,7 +11,7 @@ export default defineConfig({
       'test/operator/import/*.test.ts',
       'test/tools/event-docs.test.ts',
       'test/accounts/{caller,issue-key,key-text}.test.ts',
-      'test/push/targets/webhook-url.test.ts',
+      'test/push/targets/{target,webhook-url}.test.ts',
       'test/pull/{cursor,parameters}.test.ts',
       'test/push/dispatch/{attempt-check,lane-slots,ramp,report-batch,retry-schedule}.test.ts',
       'test/push/health/*.test.ts',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { signature } from '../../src/push/message/signature.ts';
+import { signature } from '../../src/push/message/envelope.ts';
 import { isGenuine } from '../support/deliveries/is-genuine.ts';
 import { readDocument } from '../support/documents.ts';
 import { installed, JUDGED, judgement, VECTOR, VERIFIERS, VERIFY } from '../support/verifiers.ts';

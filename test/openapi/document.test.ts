@@ -3,8 +3,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { isMap, isScalar, parseDocument, visit } from 'yaml';
 import { type RefusalCode, refusalAnswer, refusals } from '../../src/pull/answers.ts';
-import { webhookRequest } from '../../src/push/message/envelope.ts';
-import { signature } from '../../src/push/message/signature.ts';
+import { signature, webhookRequest } from '../../src/push/message/envelope.ts';
 import { ROOT, readDocument } from '../support/documents.ts';
 import { openApi, operation, schemaAt, webhookOperations } from '../support/openapi/document.ts';
 

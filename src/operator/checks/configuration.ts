@@ -4,8 +4,7 @@ import type { Config } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
 import { registry as REGISTRY, type Registry } from '../../engines/engines.ts';
 import { generatedCertificate, readCertificate } from '../../pull/server/certificate.ts';
-import { readPem } from '../../push/sender/configured-sender.ts';
-import { trustedAuthorities } from '../../push/sender/trusted-authorities.ts';
+import { readPem, trustedAuthorities } from '../../push/sender/trusted-authorities.ts';
 import { type Finding, right, wrong } from './check.ts';
 
 /** Whether `fuel serve` would start with these settings and the files that they name. */

@@ -2,7 +2,7 @@ import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import type { Environment } from '../../domain/account-events.ts';
-import type { RequestFor } from '../message/requests.ts';
+import type { RequestFor } from '../message/envelope.ts';
 import { answerOf } from '../queue/answer.ts';
 import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
 import type { Sender, SendRequest, SendResult } from '../sender/sender-port.ts';

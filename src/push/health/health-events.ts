@@ -10,7 +10,7 @@ import type { HealthJudgement } from './health.ts';
 export interface HealthVerdict {
   readonly prefix: string;
   readonly accountId: number;
-  readonly judgement: Exclude<HealthJudgement, { kind: 'nothing' }>;
+  readonly judgement: HealthJudgement;
   /** The evidence. */
   readonly health: WebhookHealth;
 }
@@ -26,24 +26,18 @@ const AUTHOR = { actor: 'system', command: 'dispatcher' };
  */
 export function createHealthEvents(store: EventStore, clock: Clock): AppendHealthEvent {
   const writer: AccountWriter = { store, clock, author: AUTHOR };
-  return async ({ prefix, accountId, judgement, health: evidence }) => {
-    if (judgement.kind === 'warn') {
-      if (await isWarned(store, { prefix, accountId, health: evidence })) return;
-      await changeAccount(writer, accountId, [{ type: 'WarnWebhook', accountId, prefix, evidence }]);
-    } else {
-      const { reason } = judgement;
-      await changeAccount(writer, accountId, [
-        { type: 'DisableWebhook', accountId, prefix, reason, evidence },
-      ]);
-    }
+  return async (verdict) => {
+    const { prefix, accountId, judgement, health: evidence } = verdict;
+    const of = { accountId, prefix, evidence };
+    if (judgement.kind === 'switch off')
+      await changeAccount(writer, accountId, [{ type: 'DisableWebhook', ...of, reason: judgement.reason }]);
+    else if (!(await isWarned(store, verdict)))
+      await changeAccount(writer, accountId, [{ type: 'WarnWebhook', ...of }]);
   };
 }
 
 /** A streak is identified by its first failure: no second warning where another process has warned already. */
-async function isWarned(
-  store: EventStore,
-  { prefix, accountId, health }: Pick<HealthVerdict, 'prefix' | 'accountId' | 'health'>,
-): Promise<boolean> {
+async function isWarned(store: EventStore, { prefix, accountId, health }: HealthVerdict): Promise<boolean> {
   const since = health.failingSinceMs === null ? null : formatDateTime(health.failingSinceMs);
   const recorded = await store.readStream(accountStream(accountId));
   return recorded.some((event) => {

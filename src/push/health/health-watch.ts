@@ -40,7 +40,7 @@ export class HealthWatch {
   ): Promise<string | undefined> {
     const { prefix, accountId } = lane;
     const judgement = judgeHealth(health, nowMs);
-    if (judgement.kind === 'nothing' || (judgement.kind === 'warn' && this.#warned.has(prefix))) return;
+    if (judgement === undefined) return;
     const verdict = { prefix, accountId, judgement, health };
     this.#last.set(prefix, verdict);
     const before = this.#underWay.get(prefix);

@@ -5,15 +5,14 @@ const WARN = { failedInARow: 25, failingForMs: DAY_MS };
 const SWITCH_OFF = { failedInARow: 50, failingForMs: 3 * DAY_MS };
 
 export type HealthJudgement =
-  | { readonly kind: 'nothing' }
   | { readonly kind: 'warn' }
   | { readonly kind: 'switch off'; readonly reason: string };
 
 /**
  * What a webhook's failure streak leads to, judged when a delivery has just failed: a warning at 25 in a row or after
- * a day, the switch-off at 50 in a row or after three days, whichever comes first.
+ * a day, the switch-off at 50 in a row or after three days, whichever comes first; before that nothing.
  */
-export function judgeHealth(health: WebhookHealth, nowMs: number): HealthJudgement {
+export function judgeHealth(health: WebhookHealth, nowMs: number): HealthJudgement | undefined {
   const { failedInARow, failingSinceMs } = health;
   if (failedInARow >= SWITCH_OFF.failedInARow) {
     return { kind: 'switch off', reason: `${failedInARow} deliveries failed in a row` };
@@ -23,5 +22,5 @@ export function judgeHealth(health: WebhookHealth, nowMs: number): HealthJudgeme
     return { kind: 'switch off', reason: `every delivery failed since ${formatDateTime(failingSinceMs)}` };
   }
   const warn = failedInARow >= WARN.failedInARow || failingForMs >= WARN.failingForMs;
-  return { kind: warn ? 'warn' : 'nothing' };
+  return warn ? { kind: 'warn' } : undefined;
 }

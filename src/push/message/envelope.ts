@@ -1,9 +1,14 @@
+import { createHmac } from 'node:crypto';
 import type { RenderedRecord } from '../../../projections/transactions.ts';
+import type { MasterKeys } from '../../accounts/master-key.ts';
+import { FuelError } from '../../base/errors.ts';
+import type { AccountKey } from '../../domain/account.ts';
+import type { Ciphertext } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Presigner } from '../../pull/images/presign.ts';
 import { recordText } from '../../pull/record/record.ts';
+import type { ClaimedDelivery } from '../queue/delivery-queue.ts';
 import type { SendRequest } from '../sender/sender-port.ts';
-import { signature } from './signature.ts';
 
 const API_VERSION = '2026-09-01';
 const USER_AGENT = `svc-webhooks/${API_VERSION}`;
@@ -61,5 +66,45 @@ export function webhookRequest({ url, secret, envelope, atMs }: WebhookRequest):
       'X-Service-Signature': signature({ secret, body, atMs }),
     },
     body,
+  };
+}
+
+/**
+ * The value of `X-Service-Signature`: `t=<unix seconds>,v1=<hex>`. The HMAC-SHA256 covers `<t>.<body>`; its key
+ * is the secret's text itself, not decoded.
+ */
+export function signature({ secret, body, atMs }: { secret: string; body: string; atMs: number }): string {
+  const t = Math.floor(atMs / 1000);
+  return `t=${t},v1=${createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')}`;
+}
+
+export type RequestFor = (
+  delivery: ClaimedDelivery,
+  webhook: { readonly url: string; readonly key: AccountKey; readonly atMs: number },
+) => SendRequest;
+
+/**
+ * Makes the signed request of each attempt: the stored record with fresh image URLs. Throws `SECRET_UNREADABLE` where
+ * the webhook's secret can't be decrypted.
+ */
+export function createRequests(masterKeys: MasterKeys, presigner: Presigner): RequestFor {
+  const secrets = new WeakMap<Ciphertext, string>();
+  const secretOf = (prefix: string, encrypted: Ciphertext): string => {
+    const known = secrets.get(encrypted);
+    if (known !== undefined) return known;
+    const secret = masterKeys.decryptSecret(prefix, encrypted);
+    secrets.set(encrypted, secret);
+    return secret;
+  };
+  return (delivery, { url, key, atMs }) => {
+    const { id, type, createdAtMs, record } = delivery;
+    if (key.webhookSecret === null)
+      throw new FuelError('SECRET_UNREADABLE', `key ${key.prefix} has no secret`);
+    return webhookRequest({
+      url,
+      secret: secretOf(key.prefix, key.webhookSecret),
+      envelope: { id, type, createdAtMs, recordText: pushedRecordText(record, presigner, atMs) },
+      atMs,
+    });
   };
 }

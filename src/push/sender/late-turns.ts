@@ -10,20 +10,12 @@ interface Timed {
   /** At the last look, and at the one before. */
   seen: number;
   seenBefore: number;
-  lateMs: number;
-}
-
-/** Time that someone else takes, and how much of it is this thread's own. */
-export interface Stopwatch {
-  readonly elapsedMs: number;
   /**
-   * The part in which a step of the other side waited for this thread: its event loop was behind long work, garbage
-   * collection, or a machine without time for it. Of a late turn that no step ended nothing counts: the other side had
-   * not made one.
+   * The part of its time in which a step of the other side waited for this thread: its event loop was behind long work,
+   * garbage collection, or a machine without time for it. Of a late turn that no step ended nothing counts: the other
+   * side had not made one.
    */
-  readonly lateMs: number;
-  /** To be called once, when it is read no more. */
-  stop(): void;
+  lateMs: number;
 }
 
 /** Sees the late turns of this thread's event loop while something is timed. */
@@ -34,7 +26,8 @@ class LateTurns {
   /** Of the turns whose steps are not read yet. */
   #lateMs = 0;
 
-  start(progress: () => number): Stopwatch {
+  /** To be stopped when it is read no more. */
+  start(progress: () => number): Timed {
     const startedAtMs = performance.now();
     if (this.#timed.size === 0) {
       this.#lookedAtMs = startedAtMs;
@@ -43,18 +36,12 @@ class LateTurns {
     const seen = progress();
     const timed: Timed = { progress, startedAtMs, seen, seenBefore: seen, lateMs: 0 };
     this.#timed.add(timed);
-    return {
-      get elapsedMs() {
-        return performance.now() - startedAtMs;
-      },
-      get lateMs() {
-        return timed.lateMs;
-      },
-      stop: () => {
-        this.#timed.delete(timed);
-        if (this.#timed.size === 0) clearInterval(this.#beat);
-      },
-    };
+    return timed;
+  }
+
+  stop(timed: Timed): void {
+    this.#timed.delete(timed);
+    if (this.#timed.size === 0) clearInterval(this.#beat);
   }
 
   /** Resolves when what arrived before this call is read, and late turns are charged. */

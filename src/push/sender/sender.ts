@@ -1,5 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../../base/clock.ts';
+import type { Config } from '../../base/config/config.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
 import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
 import { forbiddenAmong, type NameLookup, readTarget, type Target } from '../targets/target.ts';
@@ -10,7 +11,7 @@ import { createNameLookup } from './name-lookup.ts';
 import { receiverConnection } from './receiver-connection.ts';
 import type { Sender, SendRequest } from './sender-port.ts';
 import { StartGate } from './start-gate.ts';
-import { trustedAuthorities } from './trusted-authorities.ts';
+import { readPem, trustedAuthorities } from './trusted-authorities.ts';
 import { type TimedResult, withinTime } from './within-time.ts';
 
 /**
@@ -70,6 +71,14 @@ export function createSender(options: SenderOptions): Sender {
       await Promise.all(underWay);
     },
   };
+}
+
+/** The sender by the configuration. Throws `CONFIG_INVALID` where `FUEL_WEBHOOK_CA` can't be used. */
+export function configuredSender({
+  FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate,
+  FUEL_WEBHOOK_CA: file,
+}: Pick<Config, 'FUEL_WEBHOOK_ALLOW_PRIVATE' | 'FUEL_WEBHOOK_CA'>): Sender {
+  return createSender({ allowPrivate, extraCa: file === undefined ? undefined : readPem(file) });
 }
 
 async function send(parts: Parts, request: SendRequest): Promise<TimedResult<AttemptOutcome>> {

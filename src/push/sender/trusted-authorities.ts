@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { FuelError } from '../../base/errors.ts';
 
@@ -26,4 +27,13 @@ function readCertificates(pem: string): readonly string[] {
       throw new FuelError('CONFIG_INVALID', message, { cause: error });
     }
   });
+}
+
+/** Throws `CONFIG_INVALID` where the file of `FUEL_WEBHOOK_CA` can't be read. */
+export function readPem(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new FuelError('CONFIG_INVALID', `FUEL_WEBHOOK_CA: ${file} can't be read`, { cause });
+  }
 }

@@ -15,7 +15,7 @@ export interface TimedWork<T> {
 
 export interface TimedResult<T> {
   readonly result: T;
-  /** As `Stopwatch.lateMs`. */
+  /** How long a step of the other side waited for this process. */
   readonly lateMs: number;
 }
 
@@ -42,8 +42,8 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
     }
 
     function wait(): boolean {
-      const { elapsedMs, lateMs } = watch;
-      const leftMs = Math.min(limitMs + lateMs, limitMs * MAX_STRETCH) - elapsedMs;
+      const { startedAtMs, lateMs } = watch;
+      const leftMs = startedAtMs + Math.min(limitMs + lateMs, limitMs * MAX_STRETCH) - performance.now();
       if (leftMs > 0) timer = setTimeout(() => void fired(), Math.ceil(leftMs));
       return leftMs > 0;
     }
@@ -52,7 +52,7 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
       if (ended) return;
       ended = true;
       clearTimeout(timer);
-      watch.stop();
+      lateTurns.stop(watch);
       settle();
     }
 

@@ -1,6 +1,8 @@
+import { isIP } from 'node:net';
 import { FuelError } from '../../base/errors.ts';
 import { isPublicAddress } from './public-address.ts';
-import { checkWebhookUrl, hostOf } from './webhook-url.ts';
+
+const MAX_LENGTH = 2_048;
 
 export type FoundAddresses =
   | { readonly ok: true; readonly addresses: readonly string[] }
@@ -13,6 +15,8 @@ export interface NameLookup {
 
 /** Where a webhook's URL leads. */
 export interface Target {
+  /** In its normal form. */
+  readonly url: string;
   /** `https://host:port`, by which connections are kept. */
   readonly origin: string;
   /** A name, or an address without brackets. */
@@ -24,22 +28,43 @@ export interface Target {
 
 export type ReadTarget =
   | { readonly ok: true; readonly target: Target }
-  | { readonly ok: false; readonly reason: string };
+  | { readonly ok: false /** What the URL must be. */; readonly reason: string };
 
-/** Reads a URL and checks its form, also of one that was set before: the rules may have changed since. */
-export function readTarget(url: string, allowPrivate: boolean): ReadTarget {
-  const check = checkWebhookUrl(url, { allowPrivate });
-  if (!check.ok) return check;
-  const { origin, hostname, port, pathname, search } = new URL(check.url);
-  return {
-    ok: true,
-    target: {
-      origin,
-      host: hostOf(hostname),
-      port: port === '' ? 443 : Number(port),
-      path: pathname + search,
-    },
-  };
+/**
+ * Reads a URL and judges its form, also of one that was set before, since the rules may have changed: `https`, port 443, a
+ * host that may be public, and neither user name, password nor fragment. `allowPrivate` (staging only) also allows any
+ * port, loopback and private addresses. What a name resolves to is judged when a connection is made.
+ */
+export function readTarget(text: string, allowPrivate: boolean): ReadTarget {
+  const url = URL.parse(text);
+  const fault = url === null ? 'must be a URL such as https://example.com/hook' : faultOf(url, allowPrivate);
+  if (url === null || fault !== undefined) return { ok: false, reason: `the webhook URL ${fault}` };
+  const { href, origin, hostname, port, pathname, search } = url;
+  const host = hostOf(hostname);
+  const target = { url: href, origin, host, port: port === '' ? 443 : Number(port), path: pathname + search };
+  return { ok: true, target };
+}
+
+function faultOf(url: URL, allowPrivate: boolean): string | undefined {
+  if (url.protocol !== 'https:') return 'must start with https://';
+  if (url.href.length > MAX_LENGTH) return `must have at most ${MAX_LENGTH} characters`;
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or a password';
+  if (url.href.includes('#')) return 'must not have a fragment (#…)';
+  if (allowPrivate) return undefined;
+  if (url.port !== '') return 'must use port 443';
+  return isPublicHost(url.hostname) ? undefined : 'must name a host on the public internet';
+}
+
+/** The URL parser has converted every form of an IPv4 address (hex, octal, one number) to the plain one. */
+function isPublicHost(hostname: string): boolean {
+  const host = hostOf(hostname);
+  if (isIP(host) !== 0) return isPublicAddress(host);
+  return host !== 'localhost' && !host.endsWith('.localhost');
+}
+
+/** A URL's host name without the brackets of an IPv6 address and the final dot of a name. */
+function hostOf(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
 
 /** The first address that the sender must not call. */
@@ -63,10 +88,9 @@ export async function judgeTarget(
   text: string,
   { allowPrivate, names }: { readonly allowPrivate: boolean; readonly names: NameLookup },
 ): Promise<JudgedTarget> {
-  const check = checkWebhookUrl(text, { allowPrivate });
-  if (!check.ok) throw notPossible(check.reason);
-  const { url } = check;
-  const host = hostOf(new URL(url).hostname);
+  const read = readTarget(text, allowPrivate);
+  if (!read.ok) throw notPossible(read.reason);
+  const { url, host } = read.target;
   const found = await names.find(host);
   if (!found.ok) {
     return { url, warning: `${host} does not resolve at present: deliveries fail until it does` };

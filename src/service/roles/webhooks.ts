@@ -10,15 +10,15 @@ import { aborted } from '../../base/pause.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
 import type { DeliveryMetrics } from '../../push/delivery-metrics.ts';
 import { Dispatcher } from '../../push/dispatch/dispatcher.ts';
-import { attemptRandom, retryDelayMs } from '../../push/dispatch/retry-schedule.ts';
+import { retryDelayMs } from '../../push/dispatch/retry-schedule.ts';
 import { systemScheduler } from '../../push/dispatch/scheduler.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { FanOut } from '../../push/fan-out/fan-out.ts';
 import { runFanOut } from '../../push/fan-out/run-fan-out.ts';
 import { createHealthEvents } from '../../push/health/health-events.ts';
-import { createRequests } from '../../push/message/requests.ts';
+import { createRequests } from '../../push/message/envelope.ts';
 import { startRetention } from '../../push/retention.ts';
-import { configuredSender } from '../../push/sender/configured-sender.ts';
+import { configuredSender } from '../../push/sender/sender.ts';
 import type { Sender } from '../../push/sender/sender-port.ts';
 import type { Engines } from '../engines/engines.ts';
 import type { Job } from '../threads/job.ts';
@@ -53,7 +53,7 @@ export const webhooks: Job<{ readonly directory: SharedRows | undefined }> = (co
  * those in progress are recorded. Rejects with the error of the event store or the subscription.
  */
 export async function runWebhooks(run: WebhooksRun): Promise<void> {
-  const sender = run.metrics.over(await configuredSender(run.config));
+  const sender = run.metrics.over(configuredSender(run.config));
   const ended = new AbortController();
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // ends last: attempts are judged by the directory until their end
@@ -104,7 +104,6 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
   const store = engines.store();
   const queue = engines.queue();
   const environment = config.FUEL_ENVIRONMENT;
-  const delaysMs = config.FUEL_WEBHOOK_RETRY_DELAYS;
   const requestFor = createRequests(masterKeys, configuredPresigner(config));
   const dispatcher = new Dispatcher({
     queue,
@@ -115,11 +114,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
       run.metrics.attempting(delivery);
       return run.metrics.signed(() => requestFor(delivery, webhook));
     },
-    retryDelayMs({ id, cycle, attemptNumber: before }) {
-      const attemptNumber = before + 1;
-      const random = attemptRandom({ id, cycle, attemptNumber });
-      return retryDelayMs({ delaysMs, attemptNumber, random });
-    },
+    retryDelayMs: (delivery) => retryDelayMs(config.FUEL_WEBHOOK_RETRY_DELAYS, delivery),
     appendHealthEvent: createHealthEvents(store, systemScheduler),
     scheduler: systemScheduler,
     log,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MasterKeys } from '../../../src/accounts/master-key.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { testWebhook } from '../../../src/operator/deliveries/test-webhook.ts';
-import { signature } from '../../../src/push/message/signature.ts';
+import { signature } from '../../../src/push/message/envelope.ts';
 import type { SendRequest } from '../../../src/push/sender/sender-port.ts';
 import {
   KEY,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { signature } from '../../../src/push/message/signature.ts';
+import { signature } from '../../../src/push/message/envelope.ts';
 import { isGenuine } from '../../support/deliveries/is-genuine.ts';
 
 const secret = 'S'.repeat(43);

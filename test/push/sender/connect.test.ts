@@ -17,7 +17,13 @@ async function connect(
   addresses: readonly string[],
   signal = new AbortController().signal,
 ): Promise<Connected> {
-  const target = { origin: `https://hook.test:${port}`, host: 'hook.test', port, path: '/' };
+  const target = {
+    url: 'https://hook.test/',
+    origin: `https://hook.test:${port}`,
+    host: 'hook.test',
+    port,
+    path: '/',
+  };
   const secureContext = trustedAuthorities(certificate().cert);
   const connected = await connectToAny({ target, addresses, secureContext, signal, onStep: () => undefined });
   onTestFinished(() => void (connected.ok && connected.socket.destroy()));

@@ -14,7 +14,11 @@ function connection(receiver = 0, address = ADDRESS): ReceiverConnection {
   const origin = originOf(receiver);
   const socket = new TLSSocket(new Socket(), { secureContext });
   onTestFinished(() => void socket.destroy());
-  return receiverConnection({ origin, host: 'hook.test', port: 443, path: '/' }, address, socket);
+  return receiverConnection(
+    { url: origin, origin, host: 'hook.test', port: 443, path: '/' },
+    address,
+    socket,
+  );
 }
 
 const originOf = (receiver = 0) => `https://hook${receiver}.test`;

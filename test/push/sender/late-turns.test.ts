@@ -6,10 +6,10 @@ test('the event loop is looked at only while something is timed', () => {
   onTestFinished(() => void vi.useRealTimers());
   const [first, second] = [lateTurns.start(() => 0), lateTurns.start(() => 0)];
   expect(vi.getTimerCount()).toBe(1);
-  first.stop();
+  lateTurns.stop(first);
   expect(vi.getTimerCount()).toBe(1);
-  second.stop();
+  lateTurns.stop(second);
   expect(vi.getTimerCount()).toBe(0);
-  lateTurns.start(() => 0).stop();
+  lateTurns.stop(lateTurns.start(() => 0));
   expect(vi.getTimerCount()).toBe(0);
 });

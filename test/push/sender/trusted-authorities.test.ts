@@ -2,8 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { configuredSender } from '../../../src/push/sender/configured-sender.ts';
-import { createSender } from '../../../src/push/sender/sender.ts';
+import { configuredSender, createSender } from '../../../src/push/sender/sender.ts';
 import type { Sender } from '../../../src/push/sender/sender-port.ts';
 import { outcomeInTime } from '../../support/deliveries/test-sender.ts';
 import {
@@ -58,11 +57,13 @@ test('the sender of the service is the one that its settings say', async () => {
   writeFileSync(file, first.cert);
   const configured = (allowPrivate: boolean, ca: string | undefined) =>
     configuredSender({ FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate, FUEL_WEBHOOK_CA: ca });
-  expect(await failureTo(first, await configured(true, file))).toBeUndefined();
-  expect(await failureTo(first, await configured(true, undefined))).toBe('tls');
-  expect(await failureTo(first, await configured(false, file))).toBe('forbidden');
-  await expect(configured(true, `${file}.none`)).rejects.toMatchObject({
-    code: 'CONFIG_INVALID',
-    message: `FUEL_WEBHOOK_CA: ${file}.none can't be read`,
-  });
+  expect(await failureTo(first, configured(true, file))).toBeUndefined();
+  expect(await failureTo(first, configured(true, undefined))).toBe('tls');
+  expect(await failureTo(first, configured(false, file))).toBe('forbidden');
+  expect(() => configured(true, `${file}.none`)).toThrow(
+    expect.objectContaining({
+      code: 'CONFIG_INVALID',
+      message: `FUEL_WEBHOOK_CA: ${file}.none can't be read`,
+    }),
+  );
 });

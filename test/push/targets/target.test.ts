@@ -4,7 +4,13 @@ import { readTarget } from '../../../src/push/targets/target.ts';
 test('a URL leads to a host, a port and a path with its query', () => {
   expect(readTarget('https://hook.test/a/b?c=d', false)).toEqual({
     ok: true,
-    target: { origin: 'https://hook.test', host: 'hook.test', port: 443, path: '/a/b?c=d' },
+    target: {
+      url: 'https://hook.test/a/b?c=d',
+      origin: 'https://hook.test',
+      host: 'hook.test',
+      port: 443,
+      path: '/a/b?c=d',
+    },
   });
 });
 

@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { isPublicAddress } from '../../../src/push/targets/public-address.ts';
-import { checkWebhookUrl } from '../../../src/push/targets/webhook-url.ts';
+import { readTarget } from '../../../src/push/targets/target.ts';
 
-const strictly = (text: string) => checkWebhookUrl(text, { allowPrivate: false });
-const loosely = (text: string) => checkWebhookUrl(text, { allowPrivate: true });
+function read(text: string, allowPrivate: boolean) {
+  const found = readTarget(text, allowPrivate);
+  return found.ok ? { ok: true, url: found.target.url } : found;
+}
+const strictly = (text: string) => read(text, false);
+const loosely = (text: string) => read(text, true);
 const refusedFor = (reason: RegExp) => ({ ok: false, reason: expect.stringMatching(reason) });
 
 describe('a webhook URL', () => {

@@ -123,8 +123,8 @@ async function test({ config, engines, writer, out }: Session, [prefix]: readonl
   const accountId = (await findKey(engines, prefix)).entry.id;
   await engines.bind();
   // Loaded here, since loading the HTTP client is slow and no other command needs it.
-  const { configuredSender } = await import('../../../push/sender/configured-sender.ts');
-  const sender = await configuredSender(config);
+  const { configuredSender } = await import('../../../push/sender/sender.ts');
+  const sender = configuredSender(config);
   try {
     const parts = { writer: writer(), masterKeys: openMasterKeys(config), sender };
     const { deliveryId, url, outcome, durationMs } = await testWebhook(parts, { accountId, prefix });
