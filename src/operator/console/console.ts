@@ -1,11 +1,10 @@
 import type Koa from 'koa';
-import type { Clock } from '../../base/clock.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { OPS_STATUS, type Readiness } from '../../service/ops/ops-server.ts';
+import { OPS_STATUS } from '../../service/ops/ops-server.ts';
 import { assetAt } from './assets.ts';
 import type { ConsoleParts } from './figures/parts.ts';
 import { isCrossSite, isKnownHost } from './host-check.ts';
-import type { MadePage, PageMaker } from './page-maker.ts';
+import type { MadePage, PageMaker, PageMakerOptions } from './page-maker.ts';
 
 const HEADERS = {
   'Content-Security-Policy': [
@@ -33,12 +32,9 @@ const STATUS_OF = {
   unavailable: OPS_STATUS.unavailable,
 } as const satisfies Record<MadePage['outcome'], number>;
 
-export interface ConsoleOptions {
+export interface ConsoleOptions extends Omit<PageMakerOptions, 'parts'> {
   /** Names, besides addresses and `localhost`, under which it may be asked for. */
   readonly hosts: readonly string[];
-  readonly environment: ConsoleParts['environment'];
-  readonly clock: Clock;
-  readonly readiness: () => Readiness | Promise<Readiness>;
 }
 
 /** The operator's console: pages that show the service and change nothing. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
 import { FuelError } from '../../base/errors.ts';
+import type { AccountCommand } from '../../domain/account-commands.ts';
 import { isWithdrawalType, transactionStream } from '../../domain/transaction-events.ts';
 import { type EventStore, isDamaged, Unreadable } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
@@ -27,12 +28,7 @@ export interface RedeliverCounts {
   readonly refused: number;
 }
 
-export interface FailedOfKey {
-  readonly accountId: number;
-  readonly prefix: string;
-  readonly sinceMs: number | null;
-  readonly untilMs: number | null;
-}
+type RequestRedelivery = Extract<AccountCommand, { readonly type: 'RequestRedelivery' }>;
 
 /**
  * Redelivers the deliveries with these ids: failed ones, with `force` delivered ones too. One that is refused is
@@ -61,7 +57,7 @@ export async function redeliverByIds(
 
 /** Redelivers every failed delivery of a key that was created in the given time. Throws `REFUSED`. */
 export async function redeliverFailed(
-  { accountId, prefix, sinceMs, untilMs }: FailedOfKey,
+  { accountId, prefix, sinceMs, untilMs }: Omit<RequestRedelivery, 'type' | 'deliveryIds' | 'force'>,
   options: RedeliverOptions,
 ): Promise<RedeliverCounts> {
   const { writer, queue, signal } = options;

@@ -11,6 +11,7 @@ import {
 import { createLog } from '../../../base/log.ts';
 import { printableLine } from '../../../base/printable.ts';
 import { loadConfig, showConfig, unknownSettings } from '../../../engines/engines.ts';
+import { sectionsText } from '../../answers/columns.ts';
 import { addLeaf, addNoun } from '../command/command.ts';
 import { json, type OptionOf, usage } from '../command/options.ts';
 import { abortOnInterrupt, Output } from '../command/output.ts';
@@ -82,15 +83,14 @@ export function addConfigCommands(program: Command): void {
       const faults =
         ofSettings.length > 0 ? ofSettings : await faultsOfNamed(loadConfig(process.env, 'serve'));
       const unknown = unknownSettings(process.env);
-      const width = settings.reduce((most, { name }) => Math.max(most, name.length), 0);
-      const lines = settings.map((setting) => {
-        const fault = setting.fault === null ? '' : '  <- not valid';
-        return `${setting.name.padEnd(width)}  ${printableLine(setting.value ?? '(none)')}  [${setting.source}]${fault}`;
+      const facts = settings.map(({ name, value, source, fault }) => {
+        const verdict = fault === null ? '' : '  <- not valid';
+        return [name, `${value ?? '(none)'}  [${source}]${verdict}`] as const;
       });
       const verdict =
         faults.length === 0 ? ['valid for fuel serve'] : ['not valid for fuel serve:', ...faults];
       const document = { valid: faults.length === 0, settings, faults, unknown };
-      const text = [...lines, '', ...unknown.map(unknownText), ...verdict].join('\n');
+      const text = [sectionsText([{ facts }]), '', ...unknown.map(unknownText), ...verdict].join('\n');
       new Output(json === true).result(document, text);
       return faults.length === 0 ? 0 : 1;
     },
