@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import { type Config, configReader } from '../base/config/config.ts';
 import { reasonOf } from '../base/errors.ts';
 import { type Log, silentLog } from '../base/log.ts';
-import type { Closable, Engine, Opening } from '../service/engines/engine.ts';
+import type { Engine, Opening } from '../service/engines/engine.ts';
 import type { Engines, PortName, RemoteEngine, StoreName } from '../service/engines/engines.ts';
 import { eventStoreDb } from './eventstoredb/engine.ts';
 import { mongoDb } from './mongodb/engine.ts';
@@ -51,8 +51,15 @@ export const { servers, settingsFor, openEngines, loadConfig, showConfig, unknow
 
 async function open(servers: readonly Engine[], given: Omit<Opening, 'once'>): Promise<Engines> {
   const { config } = given;
-  const closing = new Closing();
-  const opening: Opening = { ...given, once: (open) => closing.once(open) };
+  const stack = new AsyncDisposableStack();
+  const once: Opening['once'] = (open) => {
+    let opened: ReturnType<typeof open> | undefined;
+    return () => {
+      opened ??= stack.adopt(open(), (each) => each.close());
+      return opened;
+    };
+  };
+  const opening: Opening = { ...given, once };
   const serving = (port: PortName) => servers.findLast(({ ports }) => ports.includes(port));
   const embedded = openEmbedded(opening);
   let ports = embedded.ports;
@@ -79,31 +86,6 @@ async function open(servers: readonly Engine[], given: Omit<Opening, 'once'>): P
     state: (name) => (stateOf.get(name) ?? embedded.state)(name),
     embedded: STORES.filter((name) => !stateOf.has(name)),
     remote,
-    close: () => closing.close(),
+    close: () => stack.disposeAsync(),
   };
-}
-
-/** What was opened, to be closed together. */
-class Closing {
-  readonly #opened: Closable[] = [];
-
-  once<T extends Closable>(open: () => T): () => T {
-    let opened: T | undefined;
-    return () => {
-      if (opened === undefined) {
-        opened = open();
-        this.#opened.push(opened);
-      }
-      return opened;
-    };
-  }
-
-  /** Closes all, even if one fails to close. */
-  async close(): Promise<void> {
-    const errors: unknown[] = [];
-    for (const each of this.#opened.splice(0).reverse()) {
-      await each.close().catch((error: unknown) => errors.push(error));
-    }
-    if (errors.length > 0) throw new AggregateError(errors, `${errors.length} stores could not be closed`);
-  }
 }

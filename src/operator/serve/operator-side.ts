@@ -9,6 +9,7 @@ import { generatedCertificate } from '../../pull/server/certificate.ts';
 import { damagedEvents } from '../../pull/view/parked-events.ts';
 import type { OperatorSide, RunningProcess } from '../../service/service.ts';
 import { Console } from '../console/console.ts';
+import { AttemptHistory, FigureHistory } from '../console/figures/history.ts';
 import type { ConsoleParts, Proof } from '../console/figures/parts.ts';
 import { startNightly, verifyInThread } from './nightly.ts';
 
@@ -48,6 +49,11 @@ export function operatorSide(config: Config, clock: Clock): OperatorSide {
 /** What the operator's console reads of this process and its stores. */
 function consoleParts(running: RunningProcess, lastProof: () => Proof | undefined): ConsoleParts {
   const { config, engines, metrics, disk, host, roles } = running;
+  const [attempts, history] = [new AttemptHistory(), new FigureHistory()];
+  metrics.onTaken((thread, counted) => {
+    if (thread === 'webhooks') attempts.take(counted);
+  });
+  metrics.shared.onReading = (reading) => history.add(reading);
   return {
     ...running,
     id: host.holder,
@@ -61,8 +67,7 @@ function consoleParts(running: RunningProcess, lastProof: () => Proof | undefine
     queue: engines.queue(),
     coordination: engines.coordination(),
     disk: async () => disk?.(),
-    attempts: metrics.attempts,
-    history: metrics.shared.history,
+    ...{ attempts, history },
     // Where that takes long the night's finding counts.
     damage: async () =>
       readThroughSoon(config, engines)

@@ -1,7 +1,6 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { DiskState } from '../../base/disk/disk.ts';
 import { droppedLogLines } from '../../base/log.ts';
-import { AttemptHistory } from './history.ts';
 import { SharedFigures } from './shared-figures.ts';
 import { type MetricsJson, workMetrics } from './work-metrics.ts';
 
@@ -28,21 +27,22 @@ export function createMetrics() {
     },
   });
   const counted = new Registry();
-  const attempts = new AttemptHistory();
+  const takers: ((thread: string, metrics: MetricsJson) => void)[] = [];
   const ofThreads = new Map<string, MetricsJson>();
   return {
     registry,
     counted,
     ...workMetrics(counted),
-    attempts,
     shared: new SharedFigures(registry),
     agreementRepairs: agreementRepairs(registry),
     contentType: registry.contentType,
     /** All that a thread has counted since its start. */
     take(thread: string, metrics: MetricsJson): void {
       ofThreads.set(thread, metrics);
-      if (thread === 'webhooks') attempts.take(metrics);
+      for (const taker of takers) taker(thread, metrics);
     },
+    /** `taker` gets it too from now on. */
+    onTaken: (taker: (typeof takers)[number]): void => void takers.push(taker),
     /** As Prometheus reads it. */
     async text(): Promise<string> {
       const [once, main] = await Promise.all([registry.metrics(), counted.getMetricsAsJSON()]);

@@ -6,7 +6,6 @@ import { aborted, pause } from '../../base/pause.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { LaneReads } from '../../push/queue/delivery-queue.ts';
 import { FOLLOWERS, type Follower, type FollowerParts, placeOf, secondsBehind } from './followers.ts';
-import { FigureHistory } from './history.ts';
 
 /** However often they are scraped, the stores are asked this often. */
 const READ_EVERY_MS = 15_000;
@@ -23,9 +22,18 @@ export interface SharedFigureParts extends Omit<FollowerParts, 'coordination'> {
   readonly log: Log;
 }
 
+export interface Reading {
+  readonly atMs: number;
+  /** Seconds by follower; one that could not be read is left out. */
+  readonly lag: Readonly<Record<string, number>>;
+  /** `null` where it could not be read. */
+  readonly pending: number | null;
+}
+
 /** What the stores hold, as gauges. They are NaN until they are read, and while their engine is unavailable. */
 export class SharedFigures {
-  readonly history = new FigureHistory();
+  /** Gets what was read each time. */
+  onReading: (reading: Reading) => void = () => undefined;
   readonly #lag: Gauge<'follower'>;
   readonly #parked: Gauge<'follower'>;
   readonly #position: Gauge;
@@ -86,7 +94,7 @@ export class SharedFigures {
         this.#readFollower(parts, follower, { signal: until, lag }).catch(this.#unknown(log, follower.name)),
       ),
     ]);
-    this.history.add({ atMs: clock.now(), lag, pending: pending ?? null });
+    this.onReading({ atMs: clock.now(), lag, pending: pending ?? null });
   }
 
   async #readFollower(

@@ -3,7 +3,7 @@ import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
-import type { SharedFigureParts } from '../../../src/service/ops/shared-figures.ts';
+import type { Reading, SharedFigureParts } from '../../../src/service/ops/shared-figures.ts';
 import { opened as opened7 } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
@@ -20,6 +20,8 @@ const none = { parked: async () => [] };
 function opened(overrides: Partial<SharedFigureParts> = {}) {
   const stores = openProjection();
   const metrics = createMetrics();
+  const readings: Reading[] = [];
+  metrics.shared.onReading = (reading) => void readings.push(reading);
   const status = async () => ({ position: 0, parked: 400 });
   const queue = stores.openQueue();
   const parts = {
@@ -39,7 +41,7 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
       shared.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
     );
   };
-  return { ...stores, queue, figures, parts: { ...parts, ...overrides }, history: metrics.shared.history };
+  return { ...stores, queue, figures, parts: { ...parts, ...overrides }, readings };
 }
 
 describe('the figures that are the same in every process', () => {
@@ -130,13 +132,13 @@ describe('the figures that are the same in every process', () => {
       },
     });
     const queue = { backlog: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')) } as never;
-    const { figures, history } = opened({ store, queue, log: memoryLog(lines) });
+    const { figures, readings } = opened({ store, queue, log: memoryLog(lines) });
     expect(await figures()).toMatchObject({
       'fuel_follower_lag_seconds{follower="transactions"}': Number.NaN,
       fuel_deliveries_pending: Number.NaN,
     });
     expect(timeout).toHaveBeenCalledWith(10_000);
-    expect([history.readings().at(-1)?.pending, lines]).toEqual([null, []]);
+    expect([readings.at(-1)?.pending, lines]).toEqual([null, []]);
   });
 
   test('are no numbers either once they can be read no more', async () => {
@@ -197,12 +199,12 @@ describe('the figures that are the same in every process', () => {
 
   test('are kept for the console, what could not be read as not known', async () => {
     const status = (): Promise<never> => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
-    const { figures, history, clock } = opened({ subscriptions: { ...none, status } });
+    const { figures, readings, clock } = opened({ subscriptions: { ...none, status } });
     await figures();
     clock.advance(15_000);
     await figures();
     const reading = { lag: { transactions: 0 }, pending: 0 };
-    expect(history.readings()).toEqual([
+    expect(readings).toEqual([
       { atMs: clock.now() - 15_000, ...reading },
       { atMs: clock.now(), ...reading },
     ]);

@@ -6,9 +6,10 @@ import type { Environment } from '../../../domain/account-events.ts';
 import type { Damage, EventStore, PersistentSubscriptions } from '../../../event-store/event-store.ts';
 import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
-import type { AttemptHistory, FigureHistory } from '../../../service/ops/history.ts';
 import type { Readiness } from '../../../service/ops/ops-server.ts';
 import type { Repaired } from '../../verify/verify-last-days.ts';
+
+import type { AttemptHistory, FigureHistory } from './history.ts';
 
 /** A nightly verification that this process made. */
 export interface Proof extends Repaired {

@@ -1,11 +1,12 @@
 import type { VNode } from 'preact';
 import type { LiveProcess } from '../../../base/coordination/coordination.ts';
-import type { AttemptMinute, Reading } from '../../../service/ops/history.ts';
+import type { Reading } from '../../../service/ops/shared-figures.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
 import { type Column, table, time } from '../../answers/columns.ts';
 import { duration, FOLLOWER_COLUMNS } from '../../answers/follower.ts';
 import { failingWebhooks } from '../../checks/accounts.ts';
 import { type Attention, attentionOf } from '../figures/attention.ts';
+import type { AttemptMinute } from '../figures/history.ts';
 import type { Snapshot } from '../figures/snapshot.ts';
 import { chart } from '../html/charts.ts';
 import { cmd, copied } from '../html/commands.ts';

@@ -1,5 +1,6 @@
-import { ATTEMPT_DURATIONS, ATTEMPTS } from '../../push/delivery-metrics.ts';
-import type { MetricsJson } from './work-metrics.ts';
+import { ATTEMPT_DURATIONS, ATTEMPTS } from '../../../push/delivery-metrics.ts';
+import type { Reading } from '../../../service/ops/shared-figures.ts';
+import type { MetricsJson } from '../../../service/ops/work-metrics.ts';
 
 const MINUTE_MS = 60_000;
 const MINUTES_KEPT = 60;
@@ -111,14 +112,6 @@ function quantileMs(within: ReadonlyMap<number, number>, share: number): number 
 
 /** An hour of figures that are read every 15 s. */
 const READINGS_KEPT = 240;
-
-export interface Reading {
-  readonly atMs: number;
-  /** Seconds by follower; one that could not be read is left out. */
-  readonly lag: Readonly<Record<string, number>>;
-  /** `null` where it could not be read. */
-  readonly pending: number | null;
-}
 
 /** The shared figures of the last hour, as this process read them. */
 export class FigureHistory {
