@@ -1,7 +1,7 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { MasterKeys } from '../../accounts/master-key.ts';
 import { mayHaveHad, type RecordedMasterKey } from '../../accounts/store-binding.ts';
-import { secretsByMasterKey } from '../../accounts/webhook-secrets.ts';
+import { secretsByMasterKey } from '../keys/webhook-secrets.ts';
 import { type Finding, right, some, wrong } from './check.ts';
 
 /** What is known of master keys besides those that are given. */

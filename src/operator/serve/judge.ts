@@ -1,8 +1,7 @@
 import { retentionMs } from '../../base/config/config.ts';
 import type { Damage } from '../../event-store/event-store.ts';
 import type { Job } from '../../service/threads/job.ts';
-import { readLog } from '../verify/read-log.ts';
-import type { VerifyScope } from '../verify/scope.ts';
+import { readLog, type VerifyScope } from '../verify/read-log.ts';
 import { type DeliveryFindings, DeliveryJudge } from '../verify/verify-deliveries.ts';
 import { type ViewFindings, ViewJudge } from '../verify/verify-view.ts';
 

@@ -19,8 +19,14 @@ import type {
 } from '../../push/queue/delivery-queue.ts';
 import { IdSet } from './id-set.ts';
 import { decideStreams } from './owed-deliveries.ts';
-import type { Judge, ProjectedEvent } from './read-log.ts';
-import { isInRange, isOfAccount, SETTLE_MS, type VerifyScope } from './scope.ts';
+import {
+  isInRange,
+  isOfAccount,
+  type Judge,
+  type ProjectedEvent,
+  SETTLE_MS,
+  type VerifyScope,
+} from './read-log.ts';
 
 const PART = 500;
 const IDS = 10_000;

@@ -10,8 +10,7 @@ import type { DifferenceKind } from '../../pull/view/compare-rows.ts';
 import type { Place, TransactionsView } from '../../pull/view/transactions-view.ts';
 import { differenceFromEvents, foldRow } from './compare-row.ts';
 import { IdSet } from './id-set.ts';
-import type { Judge, ProjectedEvent } from './read-log.ts';
-import { isInScope, SETTLE_MS, type VerifyScope } from './scope.ts';
+import { isInScope, type Judge, type ProjectedEvent, SETTLE_MS, type VerifyScope } from './read-log.ts';
 
 const PART = 500;
 const IDS = 10_000;

@@ -3,11 +3,11 @@ import { applyToDirectory } from '../../../src/accounts/directory/apply-to-direc
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { AccountState } from '../../../src/accounts/directory/fold/directory-entry.ts';
 import type { RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
-import { skipEvent } from '../../../src/accounts/skip-event.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
 import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import { skipEvent } from '../../../src/operator/verify/skip-event.ts';
 import { verifyDirectory } from '../../../src/operator/verify/verify-directory.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
 import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';

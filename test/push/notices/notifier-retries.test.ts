@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
-import { skipEvent } from '../../../src/accounts/skip-event.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import { skipEvent } from '../../../src/operator/verify/skip-event.ts';
 import { NOTICES_GROUP } from '../../../src/push/notices/notifier.ts';
 import { onKey } from '../../support/accounts/account-samples.ts';
 import { unavailable } from '../../support/deliveries/push-machine.ts';

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { boundStore } from '../../../accounts/bound-store.ts';
 import { bindStore } from '../../../accounts/store-binding.ts';
 import { systemClock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
@@ -8,6 +7,7 @@ import { FuelError } from '../../../base/errors.ts';
 import { settingsFor } from '../../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
+import { boundStore } from './bound-store.ts';
 
 /** Throws `REFUSED` if the events are embedded and their file does not exist. */
 export function requireStore(config: Config, engines: Pick<Engines, 'embedded'>): void {

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
 import { openMasterKeys } from '../../../accounts/master-key.ts';
-import { rewrapSecrets } from '../../../accounts/webhook-secrets.ts';
 import { facts } from '../../answers/columns.ts';
 import { readId } from '../../answers/filters.ts';
 import { edgeKeyAnswer, KEY_COLUMNS, keyAnswer } from '../../answers/key.ts';
 import { readPrefix } from '../../answers/names.ts';
 import { issueKey } from '../../keys/issue-key.ts';
+import { rewrapSecrets } from '../../keys/webhook-secrets.ts';
 import { addKeyChange } from '../command/change.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { requireStore } from '../command/command-engines.ts';

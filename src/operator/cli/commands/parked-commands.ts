@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { skipEvent } from '../../../accounts/skip-event.ts';
 import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
@@ -13,6 +12,7 @@ import { facts } from '../../answers/columns.ts';
 import { readId } from '../../answers/filters.ts';
 import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
 import { retryParked } from '../../verify/retry-parked.ts';
+import { skipEvent } from '../../verify/skip-event.ts';
 import { addCommand, type Session } from '../command/command.ts';
 import * as option from '../command/options.ts';
 

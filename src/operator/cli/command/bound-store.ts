@@ -1,4 +1,4 @@
-import type { EventStore } from '../event-store/event-store.ts';
+import type { EventStore } from '../../../event-store/event-store.ts';
 
 /** An event store that is checked before anything is recorded in it: `bind` rejects where it is not the configuration's. */
 export function boundStore(store: EventStore, bind: () => Promise<unknown>): EventStore {

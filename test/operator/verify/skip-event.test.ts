@@ -1,23 +1,23 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../src/accounts/directory/fold/directory.ts';
-import { LiveDirectory } from '../../src/accounts/directory/live-directory.ts';
-import { loadDirectory } from '../../src/accounts/directory/load-directory.ts';
-import { skipEvent } from '../../src/accounts/skip-event.ts';
-import { silentLog } from '../../src/base/log.ts';
-import type { EventStore } from '../../src/event-store/event-store.ts';
-import { AccountHistory } from '../../src/push/fan-out/account-history.ts';
-import { NOTICES_GROUP } from '../../src/push/notices/notifier.ts';
-import { keyIssued, onKey, opened, PREFIX } from '../support/accounts/account-samples.ts';
+import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
+import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
+import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
+import { silentLog } from '../../../src/base/log.ts';
+import type { EventStore } from '../../../src/event-store/event-store.ts';
+import { skipEvent } from '../../../src/operator/verify/skip-event.ts';
+import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
+import { NOTICES_GROUP } from '../../../src/push/notices/notifier.ts';
+import { keyIssued, onKey, opened, PREFIX } from '../../support/accounts/account-samples.ts';
 import {
   onFile,
   openPushStores,
   openPushStoresWith,
   type PushStores,
-} from '../support/deliveries/push-stores.ts';
-import { flipData } from '../support/event-store/flip-bytes.ts';
-import { commandLine } from '../support/service/command-line.ts';
-import { until } from '../support/waiting.ts';
+} from '../../support/deliveries/push-stores.ts';
+import { flipData } from '../../support/event-store/flip-bytes.ts';
+import { commandLine } from '../../support/service/command-line.ts';
+import { until } from '../../support/waiting.ts';
 
 const INVALID = { type: 'AccountRenamedTwice', data: { account_id: 7 } };
 

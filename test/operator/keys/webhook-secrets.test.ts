@@ -1,13 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { changeAccount } from '../../src/accounts/change-account.ts';
-import { loadDirectory } from '../../src/accounts/directory/load-directory.ts';
-import { MasterKeys } from '../../src/accounts/master-key.ts';
-import { type RewrapOptions, rewrapSecrets, secretsByMasterKey } from '../../src/accounts/webhook-secrets.ts';
-import type { Ciphertext } from '../../src/domain/account-events.ts';
-import type { EventStore } from '../../src/event-store/event-store.ts';
-import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
-import { openPushStores } from '../support/deliveries/push-stores.ts';
-import { storeWith } from '../support/event-store/store-with.ts';
+import { changeAccount } from '../../../src/accounts/change-account.ts';
+import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
+import { MasterKeys } from '../../../src/accounts/master-key.ts';
+import type { Ciphertext } from '../../../src/domain/account-events.ts';
+import type { EventStore } from '../../../src/event-store/event-store.ts';
+import {
+  type RewrapOptions,
+  rewrapSecrets,
+  secretsByMasterKey,
+} from '../../../src/operator/keys/webhook-secrets.ts';
+import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { openPushStores } from '../../support/deliveries/push-stores.ts';
+import { storeWith } from '../../support/event-store/store-with.ts';
 
 const [OLD, NEW, LOST] = [1, 2, 3].map((n) => Buffer.alloc(32, n)) as [Buffer, Buffer, Buffer];
 const old = new MasterKeys([OLD]);

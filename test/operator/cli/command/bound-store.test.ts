@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { boundStore } from '../../src/accounts/bound-store.ts';
-import { FuelError } from '../../src/base/errors.ts';
-import { openPushStores } from '../support/deliveries/push-stores.ts';
-import { named, record } from '../support/event-store/store-events.ts';
+import { FuelError } from '../../../../src/base/errors.ts';
+import { boundStore } from '../../../../src/operator/cli/command/bound-store.ts';
+import { openPushStores } from '../../../support/deliveries/push-stores.ts';
+import { named, record } from '../../../support/event-store/store-events.ts';
 
 test('a store that is not the configuration’s takes and erases nothing', async () => {
   const { store } = openPushStores();

@@ -1,10 +1,10 @@
-import { FuelError } from '../base/errors.ts';
-import type { Account, AccountKey } from '../domain/account.ts';
-import type { Ciphertext } from '../domain/account-events.ts';
-import type { WebhookCommand } from '../domain/webhook-commands.ts';
-import { type AccountWriter, changeAccount } from './change-account.ts';
-import type { Directory } from './directory/fold/directory.ts';
-import type { MasterKeys } from './master-key.ts';
+import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import type { MasterKeys } from '../../accounts/master-key.ts';
+import { FuelError } from '../../base/errors.ts';
+import type { Account, AccountKey } from '../../domain/account.ts';
+import type { Ciphertext } from '../../domain/account-events.ts';
+import type { WebhookCommand } from '../../domain/webhook-commands.ts';
 
 /** Of webhook secrets, one a key at most; those of switched-off keys and removed webhooks too. */
 export interface RewrapCounts {

@@ -1,12 +1,12 @@
-import type { Clock } from '../base/clock.ts';
-import { FuelError } from '../base/errors.ts';
-import { accountStream } from '../domain/account-events.ts';
-import { RESTORE_EVENTS } from '../event-store/damage.ts';
-import { type EventStore, isDamaged } from '../event-store/event-store.ts';
-import type { Author } from '../event-store/new-event.ts';
-import { readOperations, recordOperations } from '../event-store/operations.ts';
-import { isSkipped, type Place, readSkipped } from '../event-store/skipped-events.ts';
-import { loadDirectory } from './directory/load-directory.ts';
+import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import type { Clock } from '../../base/clock.ts';
+import { FuelError } from '../../base/errors.ts';
+import { accountStream } from '../../domain/account-events.ts';
+import { RESTORE_EVENTS } from '../../event-store/damage.ts';
+import { type EventStore, isDamaged } from '../../event-store/event-store.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import { readOperations, recordOperations } from '../../event-store/operations.ts';
+import { isSkipped, type Place, readSkipped } from '../../event-store/skipped-events.ts';
 
 /**
  * Has an account judged without the event that closed it, or nobody bothered again by an event that is parked: `parked`,
