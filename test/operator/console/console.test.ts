@@ -155,7 +155,7 @@ describe('the console while no store answers', () => {
   const unavailable = {
     ...{ environment: 'staging', clock: { now: Date.now }, id: 'one', roles: ['webhooks'] },
     store: { head: away, readStream: away },
-    view: { checkpoint: away, countParked: away, parked: away, find: away, build: { checkpoint: away } },
+    view: { checkpoint: away, countParked: away, parked: away, find: away, building: away },
     ...{ subscriptions: { status: away }, coordination: { holder: away, live: away } },
     queue: { backlog: away, find: away, failingLanes: away, page: away },
     ...{ directory: new Directory(), attempts: new AttemptHistory(), history: new FigureHistory() },

@@ -111,7 +111,7 @@ function parts(): ConsoleParts {
     view: {
       checkpoint: async () => position,
       countParked: async () => 0,
-      build: { checkpoint: async () => undefined },
+      building: async () => undefined,
     },
     subscriptions: { status: async () => position },
     queue: {
@@ -129,7 +129,9 @@ function parts(): ConsoleParts {
     ...figures,
     readiness: () => ({ ready: true, checks: {} }),
     certificateEndsAtMs: async () => NOW_MS + 9 * 86_400_000,
+    disk: async () => undefined,
     damage: async () => [],
+    engineNames: [],
   };
   return invented as unknown as ConsoleParts;
 }
@@ -142,7 +144,8 @@ const server = createOpsServer({ readiness, metrics, log: silentLog, console: co
 const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
 const browser = await startBrowser();
 const page = await browser.newPage({ viewport: SIZE });
-await page.goto(`http://127.0.0.1:${port}/`);
+const answer = await page.goto(`http://127.0.0.1:${port}/`);
+if (answer?.ok() !== true) throw new Error(`the overview answers ${answer?.status()}`);
 await page.screenshot({ path: PICTURE });
 await browser.close();
 await server.stop();
