@@ -1,10 +1,9 @@
-import type { TransactionRow } from '../../../projections/transactions.ts';
+import type { TransactionRow, VisibleStatus } from '../../../projections/transactions.ts';
 import { noAccessReason } from '../../accounts/account-state.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
-import type { ListedRecord } from '../../pull/view/list-records.ts';
-import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import type { PageRow, ViewReads } from '../../pull/view/transactions-view.ts';
 import type { Delivery, DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import {
   type TransactionDeliveriesOptions,
@@ -15,17 +14,32 @@ import { type Column, type Facts, link, type Section, state, type Table, table, 
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
 import { type AppliedEvent, effectsOf, timelineColumns, timelineOf } from './timeline.ts';
 
+/** What a list shows of a record's text. */
+interface Head {
+  readonly status: VisibleStatus;
+  readonly corporate: { readonly id: number };
+  readonly vehicle: { readonly number_plate: string | null };
+}
+
 /** A transaction in a list of what customers see. */
-export function recordAnswer(account: number, record: ListedRecord) {
+export function recordAnswer(account: number, { id, createdAtMs, head, fees }: PageRow) {
+  const { status, corporate, vehicle } = JSON.parse(`${head}}}`) as Head;
   return {
-    id: record.id,
+    id,
     account,
-    status: record.status,
-    created_at: formatDateTime(record.createdAtMs),
-    corporate: record.corporateId,
-    number_plate: record.numberPlate,
-    total_amount: record.totalAmount,
+    status,
+    created_at: formatDateTime(createdAtMs),
+    corporate: corporate.id,
+    number_plate: vehicle.number_plate,
+    /** As printed, with all its decimals. */
+    total_amount: /"total_amount":([^,}]+)/.exec(`${fees}`)?.[1] ?? '',
   };
+}
+
+/** Whether the number plate contains a text, whatever their spaces and capitals. */
+export function hasPlate({ number_plate }: { readonly number_plate: string | null }, text: string): boolean {
+  const plain = (each: string): string => each.replaceAll(/\s/g, '').toUpperCase();
+  return number_plate !== null && plain(number_plate).includes(plain(text));
 }
 
 export const RECORD_COLUMNS: readonly Column<ReturnType<typeof recordAnswer>>[] = [
@@ -38,7 +52,7 @@ export const RECORD_COLUMNS: readonly Column<ReturnType<typeof recordAnswer>>[] 
 ];
 
 export interface TransactionParts extends TransactionDeliveriesOptions {
-  readonly view: Pick<TransactionsView, 'find' | 'checkpoint'>;
+  readonly view: Pick<ViewReads, 'find' | 'checkpoint'>;
   readonly queue: Pick<DeliveryReads, 'page' | 'find'>;
   readonly accountOf: AccountOf;
 }

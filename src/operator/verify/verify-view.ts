@@ -7,7 +7,8 @@ import type { Damage, EventStore, Position, RecordedEvent } from '../../event-st
 import { readInParts } from '../../event-store/reads.ts';
 import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
 import type { DifferenceKind } from '../../pull/view/compare-rows.ts';
-import type { Place, TransactionsView } from '../../pull/view/transactions-view.ts';
+import { listRows } from '../../pull/view/list-rows.ts';
+import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { differenceFromEvents, foldRow } from './compare-row.ts';
 import { IdSet } from './id-set.ts';
 import { isInScope, type Judge, type ProjectedEvent, SETTLE_MS, type VerifyScope } from './read-log.ts';
@@ -172,7 +173,10 @@ export class ViewJudge implements Judge {
     const accounts = accountId === undefined ? pagesOf : [accountId];
     if (accounts !== undefined) {
       const fromMs = pagesOf === undefined ? EARLIEST_MS : (sinceMs ?? EARLIEST_MS);
-      for (const account of accounts) yield* idsOnPages(view, account, fromMs);
+      for (const id of accounts) {
+        const query = { accountId: id, fromMs, toMs: LATEST_MS, statuses: VISIBLE_STATUSES };
+        for await (const row of listRows(view, query, PART)) yield [row.id];
+      }
       return;
     }
     let ids = await view.idsAfter(-1, IDS);
@@ -190,19 +194,4 @@ function unreadableOf(row: RowState | undefined, history: readonly RecordedEvent
   if (event === undefined || change === undefined || !('parkReason' in change)) return undefined;
   const { position, stream, revision } = event;
   return { position, event: { stream, revision }, reason: change.parkReason, isCertain: false };
-}
-
-async function* idsOnPages(
-  view: TransactionsView,
-  accountId: number,
-  fromMs: number,
-): AsyncGenerator<readonly number[]> {
-  let after: Place | undefined;
-  for (;;) {
-    const range = { fromMs, toMs: LATEST_MS };
-    const page = await view.page({ accountId, ...range, statuses: VISIBLE_STATUSES, after, limit: PART });
-    yield page.rows.map(({ id }) => id);
-    after = page.rows.at(-1);
-    if (!page.hasMore) return;
-  }
 }

@@ -4,12 +4,13 @@ import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../projections/tr
 import { FuelError } from '../../../base/errors.ts';
 import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
 import { embeddedFiles } from '../../../engines/sqlite/embedded-files.ts';
-import { hasPlate, listRecords } from '../../../pull/view/list-records.ts';
+import { listRows } from '../../../pull/view/list-rows.ts';
 import type { Place } from '../../../pull/view/transactions-view.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
 import { readId } from '../../answers/filters.ts';
 import {
   findTransaction,
+  hasPlate,
   isMissing,
   RECORD_COLUMNS,
   recordAnswer,
@@ -120,10 +121,11 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
   let read = 0;
   let printed = 0;
   // One more than is printed tells nothing: without a filter a page is as long as the list.
-  for await (const record of listRecords(view, query, plate === undefined ? limit : undefined)) {
+  for await (const row of listRows(view, query, plate === undefined ? limit : undefined)) {
+    const record = recordAnswer(account, row);
     read += 1;
     if (plate === undefined || hasPlate(record, plate)) {
-      await out.row(RECORD_COLUMNS, recordAnswer(account, record));
+      await out.row(RECORD_COLUMNS, record);
       printed += 1;
     }
     if (printed >= limit) return 0;
