@@ -44,17 +44,8 @@ export function identify(deployment: { directory: AccessDirectory; environment: 
   };
 }
 
-/** Checks 1 and 2, or the check that the gateway in front has made them. */
-export function edge(
-  options: EdgeOptions,
-  context: { proxies: readonly string[]; log: Log; metrics: ApiMetrics },
-): Step {
-  return options.kind === 'embedded'
-    ? embeddedEdge(options.windows, context.proxies)
-    : externalEdge(options.tokens, context);
-}
-
-function embeddedEdge(windows: EdgeWindows, proxies: readonly string[]): Step {
+/** Checks 1 and 2. */
+export function embeddedEdge(windows: EdgeWindows, proxies: readonly string[]): Step {
   const trusts = trustedProxies(proxies);
   return async (ctx, next) => {
     const { caller } = ctx.state;
@@ -75,7 +66,11 @@ function embeddedEdge(windows: EdgeWindows, proxies: readonly string[]): Step {
   };
 }
 
-function externalEdge(tokens: readonly string[], { log, metrics }: { log: Log; metrics: ApiMetrics }): Step {
+/** The check that the gateway in front has made checks 1 and 2. */
+export function externalEdge(
+  tokens: readonly string[],
+  { log, metrics }: { log: Log; metrics: ApiMetrics },
+): Step {
   const proves = createEdgeProof(tokens);
   return async (ctx, next) => {
     if (proves(ctx.get('X-Edge-Token'))) return next();

@@ -5,7 +5,8 @@ import type { Log } from '../base/log.ts';
 import type { Environment } from '../domain/account-events.ts';
 import {
   type EdgeOptions,
-  edge,
+  embeddedEdge,
+  externalEdge,
   identify,
   requireAvailability,
   requireForwardedHttps,
@@ -35,7 +36,7 @@ export interface ApiOptions extends TransactionsOptions {
 
 /** The pull API as a request listener. The order of its steps is the order of acceptance. */
 export function createApi(options: ApiOptions): RequestListener {
-  const { log } = options;
+  const { log, edge, proxies } = options;
   const app = new Koa<RequestState>();
   // Errors of a request are answered and logged by its steps; what arrives here is a broken connection.
   app.on('error', (error: unknown) => log.info({ err: error }, 'the connection ended before the answer did'));
@@ -44,10 +45,10 @@ export function createApi(options: ApiOptions): RequestListener {
   app.use(requireHost);
   app.use(identify(options));
   // The gateway's token is checked before anything else; checks 1 and 2 need an up-to-date directory.
-  if (options.edge.kind === 'external') app.use(edge(options.edge, options));
+  if (edge.kind === 'external') app.use(externalEdge(edge.tokens, options));
   app.use(requireAvailability(options.availability));
   if (options.tlsTerminated) app.use(requireForwardedHttps);
-  if (options.edge.kind === 'embedded') app.use(edge(options.edge, options));
+  if (edge.kind === 'embedded') app.use(embeddedEdge(edge.windows, proxies));
   app.use(route);
   app.use(listTransactions(options));
   const handle = app.callback();

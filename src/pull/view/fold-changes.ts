@@ -36,10 +36,11 @@ export function foldHistory(
   parkedAtMs: number,
 ): FoldedHistory {
   const fold = new RowFold(before);
-  const parked = history.flatMap((change) => {
+  const parked: ParkedTransactionEvent[] = [];
+  for (const change of history) {
     const effect = fold.apply(change);
-    return effect.kind === 'parked' ? [parkedEvent(change, effect.reason, parkedAtMs)] : [];
-  });
+    if (effect.kind === 'parked') parked.push(parkedEvent(change, effect.reason, parkedAtMs));
+  }
   return { state: fold.state === before ? undefined : fold.state, parked };
 }
 

@@ -9,7 +9,8 @@ const MIN_BLOCK = 4;
 
 /**
  * The rows of the ids in a JSON array, in its order, as two values: their texts as bytes, one after the other, and what
- * else there is, with the texts' lengths, as JSON. Fifty rows with a value for each column cost three times as much.
+ * else there is, with the texts' lengths, as JSON. With a value for each column and the record as text a whole
+ * page (50 records, 100 signed URLs) takes 0.95 ms of processor time instead of 0.5: medians of 8 interleaved rounds.
  */
 const ROWS = `SELECT CAST(group_concat(head || fees || coalesce(mobile_number, ''), '') AS BLOB),
     json_group_array(json_array(octet_length(head), octet_length(fees), octet_length(mobile_number), pump, odometer))

@@ -1,7 +1,10 @@
 import type { RowState } from '../../../../projections/transactions.ts';
 import { statusCode, statusOf } from '../../../pull/view/status-codes.ts';
 
-/** The values of `ROW_COLUMNS`: a row costs half as much as an array of them. */
+/**
+ * The values of `ROW_COLUMNS`. As an array, since SQLite's objects cost 2.5 microseconds more for each row: 12 % of a
+ * rebuild beside the served view, which reads the rows of both.
+ */
 export type RowValues = [
   id: number,
   accountId: number,
@@ -25,9 +28,20 @@ export const ROW_COLUMNS = [
 
 export function valuesOf(id: number, { accountId, revision, shown }: RowState): RowValues {
   if (shown === null) return [id, accountId, revision, null, null, null, null, null, null, null, null, null];
-  const { createdAtMs, corporateId, corporateGroupId, head, mobileNumber, fees, pump, odometer } = shown;
-  const place = [statusCode(shown.status), createdAtMs, corporateId, corporateGroupId] as const;
-  return [id, accountId, revision, ...place, head, mobileNumber, fees, pump, odometer];
+  return [
+    id,
+    accountId,
+    revision,
+    statusCode(shown.status),
+    shown.createdAtMs,
+    shown.corporateId,
+    shown.corporateGroupId,
+    shown.head,
+    shown.mobileNumber,
+    shown.fees,
+    shown.pump,
+    shown.odometer,
+  ];
 }
 
 export function stateOf(values: RowValues): RowState {
