@@ -2,7 +2,7 @@ import type { Account, AccountKey, ProfilePeriod } from './account.ts';
 import type { AccountEvent, Environment } from './account-events.ts';
 import { type Decision, record, refused, unchanged } from './decision.ts';
 import { type GivenReason, reasonOf } from './given-reason.ts';
-import { isTextTooLong, MAX_TEXT_CHARACTERS, textFault } from './values/bounds.ts';
+import { textFault } from './values/bounds.ts';
 import { formatDateTime } from './values/date-time.ts';
 import { decideWebhook, type WebhookCommand } from './webhook-commands.ts';
 
@@ -59,9 +59,6 @@ type Command<Type extends AccountCommand['type']> = Extract<AccountCommand, { ty
  * one that is not possible is refused with what to do instead.
  */
 export function decide(command: AccountCommand, account: Account | undefined): AccountDecision {
-  if (textsOf(command).some(isTextTooLong)) {
-    return refused(`a text has at most ${MAX_TEXT_CHARACTERS} characters: give a shorter one`);
-  }
   const fault = textsOf(command)
     .map(textFault)
     .find((found) => found !== undefined);
@@ -218,27 +215,12 @@ function rateLimitFault(rateLimit: number): string | undefined {
   return 'the rate limit must be a whole number of requests a minute, at least 1';
 }
 
-/** The texts of the command that have no form of their own to be checked by. */
+/** Of an address its own rule says how long it may be. */
 function textsOf(command: AccountCommand): readonly string[] {
-  switch (command.type) {
-    case 'OpenAccount':
-    case 'SetCorporateGroup':
-    case 'SetCorporate':
-      return [command.name];
-    case 'SetContacts':
-      return command.emails;
-    case 'SetChargingProfile':
-      return [command.profile];
-    case 'IssueKey':
-      return command.label === null ? [] : [command.label];
-    case 'DisableIntegration':
-    case 'SwitchKeyOff':
-    case 'RemoveWebhook':
-    case 'DisableWebhook':
-      return command.reason === undefined ? [] : [command.reason];
-    default:
-      return [];
-  }
+  if (command.type === 'SetWebhookUrl') return [];
+  return Object.values(command)
+    .flat()
+    .filter((value) => typeof value === 'string');
 }
 
 function isBlank(text: string): boolean {

@@ -313,7 +313,7 @@ describe('a text that a command is given', () => {
   ];
 
   test('has at most 1,000 characters', () => {
-    const tooLong = 'a text has at most 1000 characters: give a shorter one';
+    const tooLong = 'a text must have at most 1000 characters';
     for (const command of withText) {
       given(opened())
         .when(command(x(1_001)))
