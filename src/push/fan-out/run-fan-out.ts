@@ -1,27 +1,15 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reasonOf } from '../../base/errors.ts';
 import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
 import { pause } from '../../base/pause.ts';
-import { type RetryOptions, retryWhileUnavailable } from '../../base/retry.ts';
+import { retryWhileUnavailable } from '../../base/retry.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import { eventBytes, MAX_BATCH_BYTES } from '../../event-store/batch-bytes.ts';
-import type { GroupConsumer, GroupEvent, PersistentSubscriptions } from '../../event-store/event-store.ts';
+import type { GroupConsumer, GroupEvent } from '../../event-store/event-store.ts';
+import { followGroup, type GroupFollower } from '../follow-group.ts';
 import type { FanOut, FanOutResult } from './fan-out.ts';
 
 export const DELIVERIES_GROUP = 'deliveries';
 
-export interface BatchLimits<T> {
-  readonly maxItems: number;
-  readonly maxBytes: number;
-  readonly bytesOf: (item: T) => number;
-}
-
-const BATCH: BatchLimits<GroupEvent> = {
-  maxItems: 100,
-  maxBytes: MAX_BATCH_BYTES,
-  bytesOf: ({ event }) => eventBytes(event),
-};
 const BUFFER = 400;
 /** Each batch costs commits or round trips: after one of so many events, the next one begins this long after it began. */
 const MANY = 20;
@@ -29,13 +17,9 @@ const MANY_TOGETHER_MS = 10;
 /** After this the events that a killed process held are handed out again. */
 const ACK_TIMEOUT_MS = 5_000;
 
-export interface RunFanOutOptions {
-  readonly subscriptions: PersistentSubscriptions;
+export interface RunFanOutOptions
+  extends Pick<GroupFollower, 'subscriptions' | 'log' | 'signal' | 'onState'> {
   readonly fanOut: FanOut;
-  readonly log: Log;
-  readonly signal: AbortSignal;
-  /** Called with `undefined` when the subscription is connected, and with the reason when it is not. */
-  readonly onState?: (missing: string | undefined) => void;
 }
 
 /**
@@ -43,55 +27,25 @@ export interface RunFanOutOptions {
  * its deliveries are stored. While a store is unavailable no further event is taken; an event that can't be handled
  * is parked with its reason. Rejects with any other error of the subscription.
  */
-export async function runFanOut(options: RunFanOutOptions): Promise<void> {
-  const { onState } = options;
-  await retryWhileUnavailable(async (available) => {
-    onState?.('the group of the deliveries is being made ready');
-    try {
-      await consume(options, available);
-    } catch (error) {
-      onState?.(reasonOf(error));
-      throw error;
-    }
-  }, retryOptions(options));
-}
-
-async function consume(options: RunFanOutOptions, available: () => void): Promise<void> {
-  const { subscriptions, signal, onState } = options;
-  await prepareGroup(subscriptions);
-  const failed = new AbortController();
-  const until = AbortSignal.any([signal, failed.signal]);
-  const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until, onState });
-  available();
-  for await (const events of inBatches(consumer, BATCH)) {
-    const startedAtMs = performance.now();
-    try {
-      const work = async () => acknowledge(consumer, await handle(options, events), options.log);
-      await retryWhileUnavailable(work, { ...retryOptions(options), fields: { events: events.length } });
-    } catch (error) {
-      failed.abort(); // otherwise leaving the loop would wait for the next event
-      throw error;
-    }
-    const leftMs = startedAtMs + MANY_TOGETHER_MS - performance.now();
-    if (events.length >= MANY && leftMs > 0) await pause(leftMs, until);
-  }
-}
-
-function retryOptions({ log, signal }: RunFanOutOptions): RetryOptions {
-  return { log, signal, component: 'fan-out' };
-}
-
-/** Parked events are retried: this version may read what another could not. */
-async function prepareGroup(subscriptions: PersistentSubscriptions): Promise<void> {
-  await subscriptions.ensureGroup(DELIVERIES_GROUP, {
-    prefixes: [TRANSACTION_STREAMS],
-    ackTimeoutMs: ACK_TIMEOUT_MS,
+export async function runFanOut({ fanOut, ...following }: RunFanOutOptions): Promise<void> {
+  const { log, signal } = following;
+  const settings = { prefixes: [TRANSACTION_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS };
+  const component = 'fan-out';
+  await followGroup({
+    ...following,
+    ...{ group: DELIVERIES_GROUP, settings, bufferSize: BUFFER, component },
+    async handle(consumer, events, until) {
+      const startedAtMs = performance.now();
+      const work = async () => acknowledge(consumer, await fanOutEach(fanOut, events), log);
+      await retryWhileUnavailable(work, { log, signal, component, fields: { events: events.length } });
+      const leftMs = startedAtMs + MANY_TOGETHER_MS - performance.now();
+      if (events.length >= MANY && leftMs > 0) await pause(leftMs, until);
+    },
   });
-  await subscriptions.replayParked(DELIVERIES_GROUP);
 }
 
 /** An event that can't be handled even alone is parked: it must not delay the others. */
-async function handle({ fanOut }: RunFanOutOptions, events: readonly GroupEvent[]): Promise<FanOutResult[]> {
+async function fanOutEach(fanOut: FanOut, events: readonly GroupEvent[]): Promise<FanOutResult[]> {
   const results: FanOutResult[] = [];
   const failed = await isolateFailures(events, async (some) => {
     for (const result of await fanOut.handle(some)) results.push(result);
@@ -122,38 +76,5 @@ async function acknowledge(
       await consumer.retry(event, { reason, delayMs: result.delayMs });
       log.warn({ position, stream, reason }, 'deliveries wait: their account can not be read');
     }
-  }
-}
-
-/**
- * Groups the items that an iteration has ready, without waiting for more: a batch holds one to `maxItems` items, and
- * gets no more once it has `maxBytes`. Ends with the iteration and rejects with it.
- */
-export async function* inBatches<T>(
-  items: AsyncIterable<T>,
-  { maxItems, maxBytes, bytesOf }: BatchLimits<T>,
-): AsyncGenerator<T[], void> {
-  const iterator = items[Symbol.asyncIterator]();
-  try {
-    let next = iterator.next();
-    for (;;) {
-      const first = await next;
-      if (first.done === true) return;
-      const batch = [first.value];
-      let bytes = bytesOf(first.value);
-      next = iterator.next();
-      next.catch(() => undefined); // it is awaited in the next round, when this batch is handled
-      while (batch.length < maxItems && bytes < maxBytes) {
-        const more = await Promise.race([next, nextTurn(undefined)]);
-        if (more === undefined || more.done === true) break;
-        batch.push(more.value);
-        bytes += bytesOf(more.value);
-        next = iterator.next();
-        next.catch(() => undefined);
-      }
-      yield batch;
-    }
-  } finally {
-    await iterator.return?.();
   }
 }

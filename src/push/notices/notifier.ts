@@ -4,21 +4,15 @@ import type { ReadAccountEvent } from '../../accounts/directory/fold/directory.t
 import type { Clock } from '../../base/clock.ts';
 import { errorKind, reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
-import { retryWhileUnavailable } from '../../base/retry.ts';
 import type { Account } from '../../domain/account.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
 import { foldAccount } from '../../domain/account-evolve.ts';
 import { noticesStream, type OperationsEvent } from '../../domain/operations-events.ts';
 import { decodeStrict } from '../../event-store/codec.ts';
-import type {
-  EventStore,
-  GroupConsumer,
-  GroupEvent,
-  PersistentSubscriptions,
-  RecordedEvent,
-} from '../../event-store/event-store.ts';
+import type { EventStore, GroupConsumer, GroupEvent, RecordedEvent } from '../../event-store/event-store.ts';
 import { newEvent } from '../../event-store/new-event.ts';
 import { readSkipped } from '../../event-store/skipped-events.ts';
+import { followGroup, type GroupFollower } from '../follow-group.ts';
 import type { Mailer } from './mailer.ts';
 import { noticeText } from './notice-text.ts';
 
@@ -33,7 +27,7 @@ const MAX_RETRY_MS = 5 * 60_000;
 
 export interface NotifierOptions {
   readonly store: Pick<EventStore, 'readStream' | 'append'>;
-  readonly subscriptions: Pick<PersistentSubscriptions, 'ensureGroup' | 'consume' | 'replayParked'>;
+  readonly subscriptions: GroupFollower['subscriptions'];
   readonly mailer: Mailer;
   readonly operatorEmail: string | null;
   readonly clock: Clock;
@@ -43,57 +37,58 @@ export interface NotifierOptions {
 
 /**
  * Mails the notices of account events until the signal aborts: each once, and once more only where its `NoticeSent` could
- * not be recorded. A mail that can't be sent is retried
- * with growing delays until its event is a day old; one that the mail server refuses permanently is logged. Of several
- * notifiers each event goes to one. While a store is unavailable it waits; it rejects with other errors.
+ * not be recorded. A mail that can't be sent is retried with growing delays until its event is a day old; one that the
+ * mail server refuses permanently is logged. Of several notifiers each event goes to one. While a store is unavailable it
+ * waits; it rejects with other errors.
  */
 export async function runNotifier(options: NotifierOptions): Promise<void> {
   const { subscriptions, signal, log } = options;
-  await retryWhileUnavailable(
-    async (available) => {
-      const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS };
-      await subscriptions.ensureGroup(NOTICES_GROUP, settings);
-      await subscriptions.replayParked(NOTICES_GROUP); // this version may read what another could not
-      available();
-      await new Notifier(options).run();
-    },
-    { log, signal, component: 'notices' },
-  );
+  const notifier = new Notifier(options);
+  await followGroup({
+    group: NOTICES_GROUP,
+    settings: { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS },
+    bufferSize: BUFFER_SIZE,
+    component: 'notices',
+    handle: (...handed) => notifier.handle(...handed),
+    ...{ subscriptions, log, signal },
+  });
 }
 
 class Notifier {
   readonly #options: NotifierOptions;
-  readonly #consumer: GroupConsumer;
-  readonly #ended = new AbortController();
   /** By position, the audiences of an event that were notified: a retry leaves them out. */
   readonly #notified = new Map<number, Set<Notice['audience']>>();
-  #done: GroupEvent[] = [];
-  #acking: Promise<void> | undefined;
-  /** The error with which acknowledging failed. */
-  #failure: { readonly error: unknown } | undefined;
 
   constructor(options: NotifierOptions) {
     this.#options = options;
-    const { subscriptions } = options;
-    const signal = AbortSignal.any([options.signal, this.#ended.signal]);
-    this.#consumer = subscriptions.consume(NOTICES_GROUP, { bufferSize: BUFFER_SIZE, signal });
   }
 
-  /** Rejects with the stores' errors; events that were not acknowledged are then delivered again. */
-  async run(): Promise<void> {
-    try {
-      for await (const handed of this.#consumer) await this.#handleOrPark(handed);
-    } finally {
-      this.#ended.abort();
-      await this.#acking;
+  /** Acknowledges together what needs no mail, so that a long history is skipped fast. */
+  async handle(consumer: GroupConsumer, events: readonly GroupEvent[], until: AbortSignal): Promise<void> {
+    const { silent = [], others = [] } = Object.groupBy(events, (handed) =>
+      this.#needsNone(readAccountEvent(handed.event)) ? 'silent' : 'others',
+    );
+    for (const handed of silent) this.#logGivenUp(handed);
+    await consumer.ack(silent);
+    for (const handed of others) {
+      if (until.aborted) return; // the rest is handed out again
+      await this.#notifyOrPark(consumer, handed);
     }
-    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  #needsNone(read: ReadAccountEvent): boolean {
+    return read.ok && (!needsNotice(read.event) || this.#options.clock.now() - read.atMs > NOTICE_MAX_AGE_MS);
   }
 
   /** An event at which the program itself fails must not block the others. */
-  async #handleOrPark(handed: GroupEvent): Promise<void> {
+  async #notifyOrPark(consumer: GroupConsumer, handed: GroupEvent): Promise<void> {
     try {
-      await this.#handle(handed);
+      let read = readAccountEvent(handed.event);
+      if (!read.ok) read = readAccountEvent(handed.event, await readSkipped(this.#options.store));
+      // The directory logs it: an account that can't be read is closed until it is repaired.
+      if (!read.ok) await consumer.park(handed, read.reason);
+      else if (this.#needsNone(read)) await consumer.ack([handed]);
+      else await this.#notify(consumer, handed, read);
     } catch (error) {
       const kind = errorKind(error);
       if (kind === 'unavailable' || kind === 'closed') throw error;
@@ -102,30 +97,20 @@ class Notifier {
         { err: error, stream, position, type },
         'event parked: no notice is mailed for it',
       );
-      await this.#consumer.park(handed, reasonOf(error));
+      await consumer.park(handed, reasonOf(error));
     }
   }
 
-  async #handle(handed: GroupEvent): Promise<void> {
-    let read = readAccountEvent(handed.event);
-    if (!read.ok) read = readAccountEvent(handed.event, await readSkipped(this.#options.store));
-    if (!read.ok) {
-      // The directory logs it: an account that can't be read is closed until it is repaired.
-      await this.#consumer.park(handed, read.reason);
-    } else if (!needsNotice(read.event) || this.#ageMs(read.atMs) > NOTICE_MAX_AGE_MS) {
-      if (handed.retryCount > 0) this.#logGivenUp(handed);
-      this.#acknowledge(handed);
-    } else {
-      await this.#notify(handed, read);
-    }
-  }
-
-  async #notify(handed: GroupEvent, read: Extract<ReadAccountEvent, { ok: true }>): Promise<void> {
+  async #notify(
+    consumer: GroupConsumer,
+    handed: GroupEvent,
+    read: Extract<ReadAccountEvent, { ok: true }>,
+  ): Promise<void> {
     const { operatorEmail, clock, log, signal } = this.#options;
     const { stream, position, type, id: eventId } = handed.event;
     const account = await this.#account(handed.event);
     if (account === undefined) {
-      await this.#consumer.park(handed, `the stream ${stream} can not be read to its end`);
+      await consumer.park(handed, `the stream ${stream} can not be read to its end`);
       return;
     }
     const notified = this.#notified.get(position) ?? new Set();
@@ -138,8 +123,6 @@ class Notifier {
         notified.add(notice.audience);
         await this.#record(notice, eventId);
       }
-      this.#notified.delete(position);
-      this.#acknowledge(handed);
     } catch (error) {
       this.#notified.set(position, notified);
       const delayMs = Math.min(FIRST_RETRY_MS * 2 ** handed.retryCount, MAX_RETRY_MS);
@@ -147,8 +130,11 @@ class Notifier {
         { err: error, account: account.now.id, type, position, delayMs },
         'a notice could not be mailed yet: retrying',
       );
-      await this.#consumer.retry(handed, { reason: String(error), delayMs });
+      await consumer.retry(handed, { reason: String(error), delayMs });
+      return;
     }
+    this.#notified.delete(position);
+    await consumer.ack([handed]);
   }
 
   #logGivenUp({ event: { stream, position, type } }: GroupEvent): void {
@@ -202,26 +188,5 @@ class Notifier {
     const data = { account_id: accountId, event_id: eventId, audience };
     const events = [newEvent({ type: 'NoticeSent', data }, AUTHOR, clock.now())];
     await store.append([{ stream: noticesStream(accountId), expected: 'any', events }]);
-  }
-
-  #ageMs(atMs: number): number {
-    return this.#options.clock.now() - atMs;
-  }
-
-  /** Acknowledges in the background, in batches, so that a long history is skipped fast. */
-  #acknowledge(handed: GroupEvent): void {
-    this.#done.push(handed);
-    this.#acking ??= this.#acknowledgeAll()
-      .catch((error: unknown) => {
-        this.#failure ??= { error };
-        this.#ended.abort();
-      })
-      .finally(() => {
-        this.#acking = undefined;
-      });
-  }
-
-  async #acknowledgeAll(): Promise<void> {
-    while (this.#done.length > 0) await this.#consumer.ack(this.#done.splice(0));
   }
 }

@@ -82,6 +82,19 @@ describe('a notice that could not be mailed', () => {
     await vi.waitUntil(() => recipients(smtp.mails).some((to) => to.includes(OPERATOR)), WAIT);
   });
 
+  test('leaves those of later events alone when the service is asked to stop; the next start mails them', async () => {
+    const { smtp, run, abort, stop, record, clock, lines } = await withServer();
+    await record(DISABLED, onKey('WebhookEnabled'));
+    run(abort);
+    await smtp.received(1);
+    await stop();
+    expect(lines.filter(({ msg }) => String(msg).includes('could not be mailed yet'))).toHaveLength(1);
+    clock.advance(300 * SECOND_MS);
+    run();
+    await smtp.received(4);
+    expect(recipients(smtp.mails).filter((to) => to.includes(OPERATOR))).toHaveLength(2);
+  });
+
   test('is mailed after the next start when the service stops', async () => {
     const { smtp, run, stop, record, clock } = await withServer();
     smtp.refuse.push(451, 451);
