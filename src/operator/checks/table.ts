@@ -4,7 +4,7 @@ import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { Damage } from '../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { LaneStreak } from '../../push/queue/delivery-queue.ts';
-import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../../service/ops/followers.ts';
+import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../answers/follower.ts';
 import { MAX_FAILING } from './accounts.ts';
 import { type Finding, notChecked, right, some, wrong } from './check.ts';
 

@@ -5,7 +5,7 @@ import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { LaneReads } from '../../push/queue/delivery-queue.ts';
-import { FOLLOWERS, type Follower, type FollowerParts, placeOf, secondsBehind } from './followers.ts';
+import { FOLLOWERS, type Follower, type FollowerReads, placeOf, secondsBehind } from './followers.ts';
 
 /** However often they are scraped, the stores are asked this often. */
 const READ_EVERY_MS = 15_000;
@@ -16,7 +16,7 @@ export const MAX_BACKLOG_COUNTED = 10_000;
 /** How the help of each of these figures begins: those of several processes must not be added up. */
 export const SHARED = 'Shared, the same in every process:';
 
-export interface SharedFigureParts extends Omit<FollowerParts, 'coordination'> {
+export interface SharedFigureParts extends FollowerReads {
   readonly queue: Pick<LaneReads, 'backlog'>;
   readonly directory: Pick<Directory, 'counts'>;
   readonly log: Log;

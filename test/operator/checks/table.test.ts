@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readDisk } from '../../../src/base/disk/disk.ts';
+import type { FollowerStatus } from '../../../src/operator/answers/follower.ts';
 import {
   CHECKS,
   type Check,
@@ -11,7 +12,6 @@ import {
 } from '../../../src/operator/checks/table.ts';
 import { attentionOf } from '../../../src/operator/console/figures/attention.ts';
 import type { Snapshot } from '../../../src/operator/console/figures/snapshot.ts';
-import type { FollowerStatus } from '../../../src/service/ops/followers.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
 import { readDocument } from '../../support/documents.ts';

@@ -153,7 +153,6 @@ describe('the figures that are the same in every process', () => {
         checkpoint: () => away(undefined),
         countParked: () => away(2_000),
         ...none,
-        building: async () => undefined,
       },
       queue: {
         backlog: () => away({ pending: 1, held: 1, failingLanes: 1, nextDueAtMs: undefined }),

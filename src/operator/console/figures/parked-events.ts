@@ -1,6 +1,6 @@
 import { printableData } from '../../../event-store/codec.ts';
 import { MAX_PARKED_LOOKED_AT } from '../../../event-store/skipped-events.ts';
-import type { FollowerStatus } from '../../../service/ops/followers.ts';
+import type { FollowerStatus } from '../../answers/follower.ts';
 import { type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
 import type { ConsoleParts } from './parts.ts';
 import { withoutDriver } from './record-facts.ts';

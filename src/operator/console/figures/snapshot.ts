@@ -1,6 +1,6 @@
 import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
-import { type FollowerStatus, followerStatus } from '../../../service/ops/followers.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
+import { type FollowerStatus, followerStatus } from '../../answers/follower.ts';
 import { MAX_FAILING } from '../../checks/accounts.ts';
 import { AccountIndex } from './account-index.ts';
 import { Fresh, type Known, known } from './known.ts';

@@ -1,5 +1,5 @@
-import type { FollowerStatus } from '../../../service/ops/followers.ts';
 import { state, table, time } from '../../answers/columns.ts';
+import type { FollowerStatus } from '../../answers/follower.ts';
 import { PARKED_COLUMNS, type ParkedAnswer } from '../../answers/parked.ts';
 import { known } from '../figures/known.ts';
 import { parkedEvents } from '../figures/parked-events.ts';
