@@ -22,19 +22,17 @@ export function createNameLookup(options: { resolve: ResolveName; clock: Clock }
     ttl: KEPT_MS,
     ttlResolution: 0,
     perf: clock,
+    ignoreFetchAbort: true, // who asked for a name that is dropped meanwhile still gets its answer
+    async fetchMethod(name, _stale, { options: keeping }) {
+      const { result: found } = await withinTime<FoundAddresses>({
+        limitMs: LOOKUP_LIMIT_MS,
+        work: (signal) => tryToResolve(name, signal),
+        expired: () => ({ ok: false, detail: `${name}: no answer within ${LOOKUP_LIMIT_MS} ms` }),
+      });
+      keeping.ttl = found.ok ? KEPT_MS : FAILURE_KEPT_MS;
+      return found;
+    },
   });
-  const underWay = new Map<string, Promise<FoundAddresses>>();
-
-  async function lookUp(name: string): Promise<FoundAddresses> {
-    const { result: found } = await withinTime<FoundAddresses>({
-      limitMs: LOOKUP_LIMIT_MS,
-      work: (signal) => tryToResolve(name, signal),
-      expired: () => ({ ok: false, detail: `${name}: no answer within ${LOOKUP_LIMIT_MS} ms` }),
-    });
-    kept.set(name, found, { ttl: found.ok ? KEPT_MS : FAILURE_KEPT_MS });
-    underWay.delete(name);
-    return found;
-  }
 
   async function tryToResolve(name: string, signal: AbortSignal): Promise<FoundAddresses> {
     try {
@@ -46,13 +44,6 @@ export function createNameLookup(options: { resolve: ResolveName; clock: Clock }
   }
 
   return {
-    async find(host) {
-      if (isIP(host) !== 0) return { ok: true, addresses: [host] };
-      const known = kept.get(host) ?? underWay.get(host);
-      if (known !== undefined) return known;
-      const lookup = lookUp(host);
-      underWay.set(host, lookup);
-      return lookup;
-    },
+    find: async (host) => (isIP(host) === 0 ? kept.forceFetch(host) : { ok: true, addresses: [host] }),
   };
 }

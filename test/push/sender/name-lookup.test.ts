@@ -72,6 +72,17 @@ describe('a look-up', () => {
     expect(asked).toHaveLength(10_002);
   });
 
+  test('is found for everybody, also where more than 10,000 are being looked up at once', async () => {
+    const { promise, resolve } = Promise.withResolvers<readonly string[]>();
+    const { names } = counting(() => promise);
+    const found = Array.from({ length: 10_001 }, (_, n) => names.find(`${n}.test`));
+    resolve(['192.0.2.7']);
+    const failed = (await Promise.allSettled(found)).filter(
+      (each) => each.status === 'rejected' || !each.value.ok,
+    );
+    expect(failed).toEqual([]);
+  });
+
   test('that finds no address is a failure', async () => {
     const { names } = counting(async () => []);
     expect(await names.find('a.test')).toEqual({ ok: false, detail: 'a.test has no address' });
