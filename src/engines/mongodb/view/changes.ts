@@ -14,7 +14,7 @@ import { DUPLICATE_KEY, retryUpsert } from '../driver/prepared-collections.ts';
 import { documentOf, stateOf, type TransactionDocument } from './documents.ts';
 import type { Generation } from './generations.ts';
 
-/** Each round is lost to another writer's change of the row: at most as many as its stream has events. */
+/** Each round is lost to another writer's change of a row of the batch. */
 const MAX_ROUNDS = 100;
 const UNKNOWN_ERROR = 8;
 
@@ -121,24 +121,18 @@ function asRead({ _id, account_id, revision }: TransactionDocument) {
 
 /**
  * Inserts what begins with a record without reading first: in an empty view that is everything. Returns the rest, where
- * a row exists or something may have to be parked.
+ * something may have to be parked; or all where a row was there.
  */
 async function insertFresh(generation: Generation, histories: Histories, atMs: number): Promise<Histories> {
   const left: Histories = new Map();
-  const fresh: { history: KnownChange[]; document: TransactionDocument }[] = [];
+  const inserts: { insertOne: { document: TransactionDocument } }[] = [];
   for (const [id, history] of histories) {
     const state = freshState(history, foldHistory(undefined, history, atMs));
     if (state === undefined) left.set(id, history);
-    else fresh.push({ history, document: documentOf(id, state) });
+    else inserts.push({ insertOne: { document: documentOf(id, state) } });
   }
-  if (fresh.length === 0) return left;
-  const inserts = fresh.map(({ document }) => ({ insertOne: { document } }));
-  const { duplicates } = await writeUnordered(generation, inserts);
-  for (const index of duplicates) {
-    const taken = fresh[index];
-    if (taken !== undefined) left.set(taken.document._id, taken.history);
-  }
-  return left;
+  if (inserts.length === 0) return left;
+  return (await writeUnordered(generation, inserts)).duplicates === 0 ? left : histories;
 }
 
 async function decide({ rows }: Generation, open: Histories, atMs: number): Promise<Outcome[]> {
@@ -159,20 +153,20 @@ async function write(generation: Generation, outcomes: readonly Outcome[]): Prom
   );
   if (inserts.length + replacements.length === 0) return true;
   const { matched, duplicates } = await writeUnordered(generation, [...inserts, ...replacements]);
-  return duplicates.length === 0 && matched === replacements.length;
+  return duplicates === 0 && matched === replacements.length;
 }
 
 /**
- * Writes all that can be written, and returns which operations found an existing row. Throws the server's own error for
+ * Writes all that can be written, and counts the inserts that found an existing row. Throws the server's own error for
  * any other failure, so that a temporary one can be told from a permanent one.
  */
 export async function writeUnordered(
   { rows }: Generation,
   operations: readonly AnyBulkWriteOperation<TransactionDocument>[],
-): Promise<{ matched: number; duplicates: number[] }> {
+): Promise<{ readonly matched: number; readonly duplicates: number }> {
   try {
     const { matchedCount } = await rows.bulkWrite(operations, { ordered: false });
-    return { matched: matchedCount, duplicates: [] };
+    return { matched: matchedCount, duplicates: 0 };
   } catch (error) {
     if (!(error instanceof MongoBulkWriteError)) throw error;
     const failures = [error.writeErrors].flat();
@@ -182,6 +176,6 @@ export async function writeUnordered(
       throw new MongoServerError({ message, code });
     }
     if (failures.length === 0) throw error;
-    return { matched: error.matchedCount, duplicates: failures.map(({ index }) => index) };
+    return { matched: error.matchedCount, duplicates: failures.length };
   }
 }
