@@ -25,6 +25,8 @@ export interface JobData {
   readonly name: string;
   /** The fields of its log's lines; `undefined`: it logs nothing, as a command's threads do. */
   readonly log: Readonly<Record<string, string>> | undefined;
+  /** Whether anybody takes what it counts. */
+  readonly isCounted: boolean;
   /** The job's own. */
   readonly data: unknown;
 }
@@ -66,7 +68,7 @@ const REPORT_EVERY_MS = 1_000;
 
 /** Does the job that this thread was started for. */
 export async function runJob(jobs: Jobs, openEngines: OpenEngines): Promise<void> {
-  const { host, job, name, log: fields, data } = workerData as JobData;
+  const { host, job, name, log: fields, isCounted, data } = workerData as JobData;
   const stopping = new AbortController();
   const told: unknown[] = [];
   let take = (value: unknown): void => void told.push(value);
@@ -81,10 +83,10 @@ export async function runJob(jobs: Jobs, openEngines: OpenEngines): Promise<void
   const log = fields === undefined ? silentLog : createLog(config.FUEL_LOG_LEVEL, fields);
   const registry = new Registry();
   const metrics = workMetrics(registry);
-  const loop = watchLoopDelay(metrics.loopDelay, name);
+  const loop = isCounted ? watchLoopDelay(metrics.loopDelay, name) : undefined;
   const count = async (): Promise<void> =>
     report({ kind: 'metrics', metrics: await registry.getMetricsAsJSON() });
-  const counting = setInterval(count, REPORT_EVERY_MS).unref();
+  const counting = isCounted ? setInterval(count, REPORT_EVERY_MS).unref() : undefined;
   const run = await load();
   const engines = await openEngines(config, systemClock, log);
   const signal = stopping.signal;
@@ -100,8 +102,8 @@ export async function runJob(jobs: Jobs, openEngines: OpenEngines): Promise<void
     await run(context, data as never);
   } finally {
     clearInterval(counting);
-    loop.stop();
-    await count();
+    loop?.stop();
+    if (isCounted) await count();
     await engines.close();
     parentPort?.close();
   }

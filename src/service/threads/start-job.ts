@@ -42,7 +42,8 @@ export function startJob({ entry, config, holder }: ThreadHost, options: JobOpti
   const listening = Promise.withResolvers<void>();
   let missing: string | undefined = 'it starts';
   let wasReady = false;
-  const started: JobData = { host: { entry: entry.href, config, holder }, job, name, log, data };
+  const isCounted = onMetrics !== undefined;
+  const started: JobData = { host: { entry: entry.href, config, holder }, job, name, log, isCounted, data };
   const thread = startThread<FromThread>({
     ...{ name: `the thread ${name}`, entry, data: started, memory, signal },
     onMessage(message) {
