@@ -233,6 +233,23 @@ describe('the webhooks role', () => {
     expect(m.receiver.to(PATH)).toHaveLength(1);
   });
 
+  test('that is asked to stop counts no attempt that its receiver did not get', async () => {
+    const m = await machine();
+    const { promise: asked, resolve } = Promise.withResolvers<void>();
+    m.receiver.answer(PATH, (response) => {
+      resolve();
+      setTimeout(() => response.writeHead(200).end(), 100);
+    });
+    await m.provision();
+    for (let id = 501; id <= 512; id++) await m.record(id); // more than a new webhook gets at once
+    const run = m.start();
+    await asked;
+    await run.stop();
+    const attempted = (await m.logged()).filter(({ attemptsInCycle }) => attemptsInCycle > 0);
+    expect(attempted).toHaveLength(m.receiver.to(PATH).length);
+    expect(attempted.length).toBeLessThan(12);
+  });
+
   test('follows the accounts until the attempts in progress have ended', async () => {
     const m = await machine();
     const [asked, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
