@@ -28,7 +28,7 @@ export async function run(): Promise<boolean> {
     let runs = 0;
     const freshStore = (): string => {
       const runFolder = join(folder, `run-${runs++}`);
-      mkdirSync(runFolder);
+      mkdirSync(runFolder, { mode: 0o700 });
       return join(runFolder, 'events.db');
     };
     const template = freshStore();

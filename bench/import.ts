@@ -22,7 +22,7 @@ export async function run(): Promise<boolean> {
     let run = 0;
     const freshStore = async (): Promise<string> => {
       const runFolder = join(folder, `run-${run++}`);
-      mkdirSync(runFolder);
+      mkdirSync(runFolder, { mode: 0o700 });
       return join(runFolder, 'events.db');
     };
     const template = await freshStore();

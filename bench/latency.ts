@@ -99,7 +99,7 @@ function opened(accountId: number): NewEvent {
 
 /** The share of a core that a service with all roles uses while nothing happens. */
 async function idleShare(dataDir: string): Promise<number> {
-  mkdirSync(dataDir);
+  mkdirSync(dataDir, { mode: 0o700 });
   await buildData(dataDir, 1_000);
   const serve = await startServe({ dataDir });
   try {

@@ -72,7 +72,7 @@ function report(importPeakMb: number, servePeakMb: number, delay: LoopDelay): bo
 }
 
 async function provisionEmpty(dataDir: string): Promise<Customer[]> {
-  mkdirSync(dataDir);
+  mkdirSync(dataDir, { mode: 0o700 });
   const engines = await openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
   const customers = await provision(engines.store(), ACCOUNTS);
   await engines.close();

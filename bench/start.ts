@@ -29,7 +29,7 @@ const ACKS = 1_000;
 export async function run(): Promise<boolean> {
   return inScratchFolder(async (folder) => {
     const dataDir = join(folder, 'data');
-    mkdirSync(dataDir);
+    mkdirSync(dataDir, { mode: 0o700 });
     const config = loadConfig({ FUEL_DATA_DIR: dataDir }, 'command');
     const engines = await openEngines(config, systemClock);
     const prefix = await recordAccounts(engines.store(), openMasterKeys(config), ACCOUNTS);

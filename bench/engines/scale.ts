@@ -123,7 +123,7 @@ class ScaleBench {
   /** Each in a folder of its own: the certificate and the log are not shared. */
   async #start(role: Role): Promise<RunningServe> {
     const dataDir = join(this.#parts.folder, `${role}-${this.#starts++}`);
-    mkdirSync(dataDir);
+    mkdirSync(dataDir, { mode: 0o700 });
     const env = { ...this.#parts.setUp.env, FUEL_DATA_DIR: dataDir, FUEL_API_THREADS: '1' };
     return startServe({ dataDir, roles: [role], env });
   }

@@ -15,7 +15,7 @@ export async function buildData(
   lines: number,
   onProvisioned?: (store: EventStore, customers: readonly Customer[]) => Promise<void>,
 ): Promise<[Customer, ...Customer[]]> {
-  mkdirSync(dataDir, { recursive: true });
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const engines = await openEngines(loadConfig({ FUEL_DATA_DIR: dataDir }, 'command'), systemClock);
   const store = engines.store();
   await storeIdentity(store, systemClock);

@@ -68,7 +68,7 @@ export async function setUpWebhooks(
     FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
     FUEL_WEBHOOK_CA: receivers.caFile,
   };
-  mkdirSync(dataDir, { recursive: true });
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   // A log line of each delivery would stand between the figures where the service runs in this process.
   const config = loadConfig({ ...env, FUEL_LOG_LEVEL: 'warn' }, 'serve');
   const customers = await openCustomers(config, receivers, firstAccount);
