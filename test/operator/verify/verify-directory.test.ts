@@ -4,12 +4,13 @@ import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { AccountState } from '../../../src/accounts/directory/fold/directory-entry.ts';
 import type { RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
 import { systemClock } from '../../../src/base/clock.ts';
+import type { AccountKey } from '../../../src/domain/account.ts';
 import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
 import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { skipEvent } from '../../../src/operator/verify/skip-event.ts';
 import { verifyDirectory } from '../../../src/operator/verify/verify-directory.ts';
-import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
+import { keyIssued, onKey, opened, PREFIX } from '../../support/accounts/account-samples.ts';
 import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
@@ -89,6 +90,17 @@ test('the prefixes by which keys are found are compared too, whatever the accoun
       })),
   });
   expect((await verify(7)).differences).toEqual(['account 7 is not as its stream says']);
+});
+
+test('the keys that an account had before it could not be read are compared too', async () => {
+  const { verify } = await machine(() => true, {
+    states: (states) =>
+      states.map(({ id, position, revision, packed }) => {
+        const lastKeys = new Map([[PREFIX, { prefix: PREFIX } as AccountKey]]);
+        return { id, position, revision, packed, lastKeys, unreadable: null, keyEvents: undefined };
+      }),
+  });
+  expect((await verify(9)).differences).toEqual(['account 9 is not as its stream says']);
 });
 
 test('what was changed is a difference; what is of another version of the program is none', async () => {

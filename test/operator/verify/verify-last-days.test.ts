@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Log } from '../../../src/base/log.ts';
 import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
-import { Unreadable } from '../../../src/event-store/event-store.ts';
+import { type RecordedEvent, Unreadable } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { verifyLastDays } from '../../../src/operator/verify/verify-last-days.ts';
 import { projectEvent } from '../../../src/pull/record/project-event.ts';
@@ -139,6 +139,25 @@ test('nothing that depends on a damaged event is repaired, and the damage is tol
     expect.stringMatching(/^error damaged: event 0 of transaction-3 .*restore events.db from a backup/),
     expect.stringMatching(/^error the last two days differ/),
   ]);
+});
+
+test('what an event that can not be read has left in the view is told, also where that is no damage for sure', async () => {
+  const { store, project, verify, lines } = await start();
+  await project(1, 2, 3, 4);
+  const readable = (await store.readStream('transaction-3'))[0];
+  const unread = (events: readonly RecordedEvent[]) =>
+    events.map((event) =>
+      event.id === readable?.id ? { ...event, data: new Unreadable('no JSON') } : event,
+    );
+  const spoiled = storeWith(store, {
+    readStreams: async (streams) => (await store.readStreams(streams)).map(unread),
+    async *subscribe(options) {
+      for await (const batch of store.subscribe(options)) yield { ...batch, events: unread(batch.events) };
+    },
+  });
+  const { damage } = await verify({ store: spoiled });
+  expect(damage).toMatchObject([{ event: { stream: 'transaction-3', revision: 0 }, isCertain: false }]);
+  expect(lines.at(-1)).toMatch(/^error the last two days differ/);
 });
 
 test('where the days begin is found step by step, can be interrupted, and is no matter of a damaged time', async () => {
