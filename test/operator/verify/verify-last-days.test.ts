@@ -155,6 +155,7 @@ test('what an event that can not be read has left in the view is told, also wher
       for await (const batch of store.subscribe(options)) yield { ...batch, events: unread(batch.events) };
     },
   });
+  await verify(); // nothing else is left
   const { damage } = await verify({ store: spoiled });
   expect(damage).toMatchObject([{ event: { stream: 'transaction-3', revision: 0 }, isCertain: false }]);
   expect(lines.at(-1)).toMatch(/^error the last two days differ/);
