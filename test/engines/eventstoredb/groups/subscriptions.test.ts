@@ -45,18 +45,20 @@ describe('a group on EventStoreDB', () => {
     });
     const subscriptions = store.subscriptions();
     await subscriptions.ensureGroup('g', SETTINGS);
-    const consumer = subscriptions.consume('g', { bufferSize: 2, signal: end.signal });
+    const told: (string | undefined)[] = [];
+    const onState = (missing: string | undefined): void => void told.push(missing);
+    const consumer = subscriptions.consume('g', { bufferSize: 2, signal: end.signal, onState });
     const events = consumer[Symbol.asyncIterator]();
     const next = async (): Promise<GroupEvent> => (await events.next()).value;
     const restart = async (): Promise<void> => {
       await running.double.stop();
       running.double = await startEventStoreDbDouble({ folder, port });
     };
-    return { running, store, subscriptions, consumer, next, restart };
+    return { running, store, subscriptions, consumer, told, next, restart };
   }
 
-  test('continues automatically after its node was killed and restarted', async () => {
-    const { store, consumer, next, restart } = await opened();
+  test('continues automatically after its node was killed and restarted, and says so', async () => {
+    const { store, consumer, told, next, restart } = await opened();
     await record(store, 'transaction-1', 'a');
     await consumer.ack([await next()]);
     const coming = next();
@@ -65,6 +67,8 @@ describe('a group on EventStoreDB', () => {
     let event = await coming;
     while (nameOf(event.event) === 'a') event = await next(); // its acknowledgement may be lost
     expect(nameOf(event.event)).toBe('b');
+    expect([told[0], told.at(-1)]).toEqual([undefined, undefined]);
+    expect(told.filter((missing) => missing !== undefined).length).toBeGreaterThan(0);
   });
 
   const LATE = fault(status.DEADLINE_EXCEEDED, 'Operation timed out');
