@@ -3,7 +3,7 @@ import { type Collection, type Document, type IndexDescription, MongoClient } fr
 import { systemClock } from '../../src/base/clock.ts';
 import { TRANSACTION_STREAMS } from '../../src/domain/transaction-events.ts';
 import { loadConfig, openEngines } from '../../src/engines/engines.ts';
-import type { Position } from '../../src/event-store/event-store.ts';
+import type { Position } from '../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';
 import { type EngineEnv, freshId, type Verdict, withEngines } from '../support/engines.ts';

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Coordination } from '../../src/base/coordination/coordination.ts';
 import { silentLog } from '../../src/base/log.ts';
-import type { EventStore, Position } from '../../src/event-store/event-store.ts';
+import type { EventStore } from '../../src/event-store/event-store.ts';
+import type { Position } from '../../src/event-store/recorded-event.ts';
 import { runProjector } from '../../src/pull/view/projector.ts';
 import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 

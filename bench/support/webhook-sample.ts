@@ -8,7 +8,7 @@ import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { setWebhook } from '../../src/operator/keys/set-webhook.ts';
-import { deliveryId } from '../../src/push/message/delivery-id.ts';
+import { deliveryId } from '../../src/push/message/envelope.ts';
 import { createNameLookup } from '../../src/push/sender/name-lookup.ts';
 import { resolveName } from '../../src/push/targets/resolve-name.ts';
 import { parseKey } from '../../test/support/accounts/parse-key.ts';

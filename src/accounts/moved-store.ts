@@ -7,9 +7,10 @@ import { FuelError } from '../base/errors.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import { recordedAt } from '../event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../event-store/event-store.ts';
+import type { EventStore } from '../event-store/event-store.ts';
 import type { Author } from '../event-store/new-event.ts';
 import { readOperations, recordOperations } from '../event-store/operations.ts';
+import type { RecordedEvent } from '../event-store/recorded-event.ts';
 
 const FILE = 'moved.json';
 /** What to do where a store was moved. */

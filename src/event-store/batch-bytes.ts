@@ -1,4 +1,4 @@
-import type { RecordedEvent } from './event-store.ts';
+import type { RecordedEvent } from './recorded-event.ts';
 
 /**
  * A batch is full once its events reach this, as `jsonBytes` counts them: it has one event at least, whatever its

@@ -1,7 +1,7 @@
 import { type DomainEventType, faultsOf, SCHEMA_VERSION, schemaOf } from '../domain/events.ts';
 import { MAX_NESTING, nestsDeeperThan, shortened } from '../domain/values/bounds.ts';
 import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
-import { type RecordedEvent, Unreadable } from './event-store.ts';
+import { type RecordedEvent, Unreadable } from './recorded-event.ts';
 
 /** An event in the present version of its schema, or why that is not possible. */
 export type Decoded =

@@ -1,5 +1,5 @@
 import { FuelError } from '../base/errors.ts';
-import { Unreadable } from './event-store.ts';
+import { Unreadable } from './recorded-event.ts';
 
 /**
  * Bytes of an event that are parsed: a value may take twenty times the memory of its text. EventStoreDB takes a MiB in one

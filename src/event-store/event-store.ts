@@ -1,10 +1,5 @@
 import type { EventMetadata } from '../domain/events.ts';
-
-/**
- * A place in the log of all events. Later events have larger positions; gaps mean nothing (EventStoreDB
- * counts bytes). A safe integer.
- */
-export type Position = number;
+import type { Position, RecordedEvent } from './recorded-event.ts';
 
 export interface NewEvent {
   /** UUID. An event that is appended again at its place is not recorded twice. */
@@ -15,36 +10,6 @@ export interface NewEvent {
   readonly metadata: EventMetadata;
 }
 
-export interface RecordedEvent {
-  readonly position: Position;
-  readonly stream: string;
-  /** 0 for the first event of the stream, then 1, 2, … */
-  readonly revision: number;
-  readonly id: string;
-  readonly type: string;
-  /** Parsed JSON; an `Unreadable` where the stored bytes are not JSON, or damaged. */
-  readonly data: unknown;
-  readonly metadata: unknown;
-  /** When the store recorded it, milliseconds. */
-  readonly recordedAtMs: number;
-}
-
-/** In place of data or metadata that can't be read, so that one bad event never ends a subscription. */
-export class Unreadable {
-  readonly reason: string;
-  /** Its bytes are no text, which nobody can record: damage of the store. Other bad events may be their writer's. */
-  readonly isDamage: boolean;
-  constructor(reason: string, { isDamage = false } = {}) {
-    this.reason = reason;
-    this.isDamage = isDamage;
-  }
-}
-
-/** Whether the event's bytes surely are damaged. */
-export function isDamaged({ data, metadata }: Pick<RecordedEvent, 'data' | 'metadata'>): boolean {
-  return [data, metadata].some((part) => part instanceof Unreadable && part.isDamage);
-}
-
 /** A place of the store whose bytes are damaged. */
 export interface Damage {
   readonly position: Position;
@@ -53,19 +18,6 @@ export interface Damage {
   readonly reason: string;
   /** Otherwise the event is text and no JSON, as a faulty writer might have recorded it. */
   readonly isCertain: boolean;
-}
-
-/**
- * The type of the event that marks the end of an erased stream, with the revision `ERASED_REVISION`. Only an engine
- * that keeps erased events until its log is cleaned up has such events.
- */
-export const STREAM_ERASED = '$streamDeleted';
-/** Higher than any other revision. */
-export const ERASED_REVISION = Number.MAX_SAFE_INTEGER;
-
-/** Whether it is the engine's own mark of an erasure: any writer can append an event of that type, but not there. */
-export function isErasure({ type, revision }: Pick<RecordedEvent, 'type' | 'revision'>): boolean {
-  return type === STREAM_ERASED && revision === ERASED_REVISION;
 }
 
 /** `none`: the stream must not exist. `any`: no check. A number: the revision of its last event. */

@@ -2,7 +2,8 @@ import { type LeaseTerms, whileHolding } from '../base/coordination/while-holdin
 import type { Log } from '../base/log.ts';
 import { pause } from '../base/pause.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
-import type { EventStore, Position, SubscriptionBatch } from './event-store.ts';
+import type { EventStore, SubscriptionBatch } from './event-store.ts';
+import type { Position } from './recorded-event.ts';
 
 const STANDBY_CHECK_MS = 500;
 

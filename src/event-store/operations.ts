@@ -5,8 +5,9 @@ import {
   type OperationsEvent,
 } from '../domain/operations-events.ts';
 import { decodeStrict } from './codec.ts';
-import type { EventStore, RecordedEvent } from './event-store.ts';
+import type { EventStore } from './event-store.ts';
 import { type Author, newEvent } from './new-event.ts';
+import type { RecordedEvent } from './recorded-event.ts';
 
 export type Operation = OperationsEvent & { readonly recorded: RecordedEvent };
 

@@ -1,4 +1,5 @@
-import type { EventStore, RecordedEvent, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
+import type { EventStore, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
+import type { RecordedEvent } from './recorded-event.ts';
 
 const STREAMS_PER_READ = 128;
 

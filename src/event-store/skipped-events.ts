@@ -4,9 +4,9 @@ import {
   MAX_PARKED_READ,
   type ParkedEvent,
   type PersistentSubscriptions,
-  type RecordedEvent,
 } from './event-store.ts';
 import { operationOf, readOperations } from './operations.ts';
+import type { RecordedEvent } from './recorded-event.ts';
 
 /**
  * The places of events that the operator has skipped: they are judged as if they were not there. A parked one stays

@@ -3,8 +3,9 @@ import type { Clock } from '../base/clock.ts';
 import { FuelError } from '../base/errors.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { decodeStrict } from './codec.ts';
-import type { EventStore, Position } from './event-store.ts';
+import type { EventStore } from './event-store.ts';
 import { newEvent } from './new-event.ts';
+import type { Position } from './recorded-event.ts';
 
 const AUTHOR = { actor: 'system', command: 'store open' };
 

@@ -1,8 +1,8 @@
 import { type AccessDirectory, identifyCaller } from '../accounts/caller.ts';
 import type { Log } from '../base/log.ts';
 import type { Environment } from '../domain/account-events.ts';
+import { refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
-import { refuse, type Step } from './context.ts';
 import { clientAddress, trustedProxies } from './edge/addresses.ts';
 import { checkEdge, createEdgeProof, type EdgeWindows } from './edge/checks.ts';
 

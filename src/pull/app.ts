@@ -12,7 +12,7 @@ import {
   requireForwardedHttps,
   requireHost,
 } from './admission.ts';
-import { type RequestState, refuse, type Step } from './context.ts';
+import { type RequestState, refuse, type Step } from './answers.ts';
 import { keepProvenConnections } from './proven-connections.ts';
 import { requestLog } from './request-log.ts';
 import { listTransactions, type TransactionsOptions } from './transactions.ts';

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
-import type { RefusalCode } from './answers.ts';
-import type { Context, Step } from './context.ts';
+import type { Context, RefusalCode, Step } from './answers.ts';
 import { trustedProxies } from './edge/addresses.ts';
 
 /** How long a connection may stay idle while no key has been accepted on it. */

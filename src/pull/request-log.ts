@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Log } from '../base/log.ts';
-import { type RefusalCode, refusalOf } from './answers.ts';
+import { type Context, type RefusalCode, refusalOf, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
-import { type Context, refuse, type Step } from './context.ts';
 
 const MAX_LOGGED_PATH = 200;
 /** The five access checks, by the code with which each refuses. */

@@ -2,14 +2,13 @@ import type { Caller } from '../accounts/caller.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Account, type AccountKey, activeProfile } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
-import { goodAnswer, type RefusalCode } from './answers.ts';
+import { answer, goodAnswer, type RefusalCode, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
-import { answer, refuse, type Step } from './context.ts';
 import type { Cursors } from './cursor.ts';
 import type { Presigner } from './images/presign.ts';
-import { pageBody } from './page-body.ts';
 import { type ListQuery, readParameters } from './parameters.ts';
-import type { TransactionsView, ViewPage } from './view/transactions-view.ts';
+import { ByteWriter, recordWriter, type WrittenRecordTerms } from './record/record.ts';
+import type { PageRow, TransactionsView, ViewPage } from './view/transactions-view.ts';
 
 const IMAGES_VALID_FOR_SECONDS = 60 * 60;
 
@@ -90,4 +89,27 @@ function bodyOf(page: ViewPage, query: ListQuery, access: Access, options: Trans
     { mobileNumber: access.key.driverMobile, urls: parts, expiresAt: formatDateTime(expiresAtMs) },
     `{"limit":${query.limit},"has_more":${page.hasMore},"next_cursor":${next}}`,
   );
+}
+
+/** Two image URLs of the usual length, and what stands between the parts of a record. */
+const USUAL_REST_BYTES = 1_024;
+
+/**
+ * The body of a page, joined from rendered text, so that decimals never become JavaScript numbers, and from bytes, so that
+ * nothing is encoded again. `pagination` is JSON in ASCII.
+ */
+export function pageBody(rows: readonly PageRow[], terms: WrittenRecordTerms, pagination: string): Buffer {
+  const expectedBytes = rows.reduce(
+    (sum, { head, fees }) => sum + head.length + fees.length + USUAL_REST_BYTES,
+    USUAL_REST_BYTES,
+  );
+  const body = new ByteWriter(expectedBytes);
+  const write = recordWriter(body, terms);
+  body.ascii('{"data":[');
+  for (const [index, row] of rows.entries()) {
+    if (index > 0) body.ascii(',');
+    write(row);
+  }
+  body.ascii(`],"pagination":${pagination}}`);
+  return body.written();
 }

@@ -1,5 +1,5 @@
-import { type RecordedEvent, STREAM_ERASED } from '../../src/event-store/event-store.ts';
 import { readToEnd } from '../../src/event-store/reads.ts';
+import { type RecordedEvent, STREAM_ERASED } from '../../src/event-store/recorded-event.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';
 import { expectedRecord } from '../support/transactions/record-oracle.ts';
 

@@ -6,7 +6,7 @@ import {
   recordedAt,
   type SchemaHistory,
 } from '../../src/event-store/codec.ts';
-import { type RecordedEvent, Unreadable } from '../../src/event-store/event-store.ts';
+import { type RecordedEvent, Unreadable } from '../../src/event-store/recorded-event.ts';
 import { nested } from '../support/transactions/deep-values.ts';
 
 function recorded(changes: Partial<RecordedEvent> = {}): RecordedEvent {

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RenderedRecord } from '../../projections/transactions.ts';
 import { createPresigner } from '../../src/pull/images/presign.ts';
-import { pageBody } from '../../src/pull/page-body.ts';
 import { recordText } from '../../src/pull/record/record.ts';
+import { pageBody } from '../../src/pull/transactions.ts';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 300 }).map((value) => JSON.stringify(value));
 const objectKey = fc.option(fc.string({ unit: 'binary', maxLength: 1_000 }));

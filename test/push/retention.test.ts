@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { deliveryId } from '../../src/push/message/delivery-id.ts';
+import { deliveryId } from '../../src/push/message/envelope.ts';
 import { purgeEnded, startRetention } from '../../src/push/retention.ts';
 import { PREFIX } from '../support/accounts/account-samples.ts';
 import { claimOptions, delivered, newDelivery } from '../support/deliveries/deliveries.ts';

@@ -5,8 +5,9 @@ import {
   isAccountEventType,
 } from '../../domain/account-events.ts';
 import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { isSkipped, NONE_SKIPPED, type SkippedEvents } from '../../event-store/skipped-events.ts';
 import type { Directory, DirectoryEvent, ReadAccountEvent } from './fold/directory.ts';
 import type { DirectoryAccount } from './fold/directory-entry.ts';

@@ -3,7 +3,8 @@ import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import { ACCOUNT_STREAMS, type AccountEvent, accountStream } from '../../domain/account-events.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
-import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { NONE_SKIPPED, readSkipped, skippedBy, withSkipped } from '../../event-store/skipped-events.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import { directoryEvent, restoreDirectory } from './apply-to-directory.ts';
@@ -185,5 +186,36 @@ export class LiveDirectory {
   #content(): DirectoryContent {
     const { directory } = this.#options;
     return { position: this.#checkpoint, anchor: this.#anchor, states: () => directory.states() };
+  }
+}
+
+/** A directory that is later than this has lost its store, or has much to read. */
+const MAX_WAIT_MS = 100;
+
+interface Waiter {
+  readonly position: Position;
+  readonly resolve: () => void;
+}
+
+/** Waits until a live directory has reached a position. */
+export class DirectoryReach {
+  readonly #waiting = new Set<Waiter>();
+  #position: Position = 0;
+
+  moved(position: Position): void {
+    this.#position = position;
+    for (const waiter of this.#waiting) if (waiter.position <= position) waiter.resolve();
+  }
+
+  /** Resolves when the directory is there, or after a tenth of a second: the caller must check again. */
+  async reach(position: Position): Promise<void> {
+    if (this.#position >= position) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiter = { position, resolve };
+    const timer = setTimeout(resolve, MAX_WAIT_MS);
+    this.#waiting.add(waiter);
+    await promise;
+    clearTimeout(timer);
+    this.#waiting.delete(waiter);
   }
 }

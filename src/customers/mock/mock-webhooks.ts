@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RenderedRecord } from '../../../projections/transactions.ts';
 import type { Presigner } from '../../pull/images/presign.ts';
-import { deliveryId } from '../../push/message/delivery-id.ts';
 import {
+  deliveryId,
   type Envelope,
   pushedRecordText,
   type WebhookEventType,

@@ -7,11 +7,10 @@ import type {
   BackwardsBatch,
   Damage,
   EventStore,
-  Position,
-  RecordedEvent,
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../event-store/event-store.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { EventStoreDbConnection } from './driver/connection.ts';
 import { type NodeInfo, readNodeInfo } from './driver/node-info.ts';
 import { EventStoreDbSubscriptions } from './groups/subscriptions.ts';

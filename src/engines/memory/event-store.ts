@@ -3,15 +3,9 @@ import type { Clock } from '../../base/clock.ts';
 import { Signal } from '../../base/signal.ts';
 import { batchesOf, eventBytes } from '../../event-store/batch-bytes.ts';
 import { assertStorable } from '../../event-store/event-bounds.ts';
-import type {
-  Append,
-  AppendResult,
-  EventStore,
-  NewEvent,
-  Position,
-  RecordedEvent,
-} from '../../event-store/event-store.ts';
-import { jsonText } from '../../event-store/json-text.ts';
+import type { Append, AppendResult, EventStore, NewEvent } from '../../event-store/event-store.ts';
+import { jsonText } from '../../event-store/new-event.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { opening } from './opening.ts';
 
 const HEARTBEAT_MS = 1_000;

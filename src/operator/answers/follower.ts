@@ -1,6 +1,6 @@
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
-import type { Position } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 import { type BuildProgress, buildProgress } from '../../pull/view/build/progress.ts';
 import { isBuilding } from '../../pull/view/build/rebuild.ts';
 import { PROJECTOR_LEASE, VIEW_NAME } from '../../pull/view/projector.ts';

@@ -1,8 +1,7 @@
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { membersOf, printableData, recordedAt } from '../../event-store/codec.ts';
-import type { RecordedEvent } from '../../event-store/event-store.ts';
-import { projectEvent } from '../../pull/record/project-event.ts';
-import { type Effect, RowFold } from '../../pull/record/row-fold.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import { type Effect, projectEvent, RowFold } from '../../pull/record/project-event.ts';
 import type { Delivery } from '../../push/queue/delivery-queue.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';
 import { attemptAnswer, attemptName, deliveryAnswer, outcomeText, resultOf } from './delivery.ts';

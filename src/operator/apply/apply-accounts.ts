@@ -4,9 +4,10 @@ import { EventOrderFault, evolve, foldAccount } from '../../domain/account-evolv
 import { type Refused, refused } from '../../domain/decision.ts';
 import { type DesiredAccount, decideDesired } from '../../domain/desired-account.ts';
 import type { DomainEvent } from '../../domain/events.ts';
-import type { Append, AppendResult, RecordedEvent } from '../../event-store/event-store.ts';
+import type { Append, AppendResult } from '../../event-store/event-store.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
-import { parsedLines } from '../lines/parsed-lines.ts';
+import { parsedLines } from '../lines/lines.ts';
 import {
   type LineCounts,
   type LineDecider,

@@ -1,8 +1,7 @@
 import { accountStream } from '../../domain/account-events.ts';
 import { type DesiredAccount, faultsOfDesired } from '../../domain/desired-account.ts';
 import { MAX_NESTING, shortened } from '../../domain/values/bounds.ts';
-import { parseJsonLine } from '../lines/json-line.ts';
-import type { ParsedLine } from '../lines/parsed-lines.ts';
+import { type ParsedLine, parseJsonLine } from '../lines/lines.ts';
 
 const LINE = {
   members: '"account_id"',

@@ -3,8 +3,9 @@ import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../../domain
 import { isOperationsEventType, OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../../domain/transaction-events.ts';
 import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
-import type { EventStore, Position, RecordedEvent } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 
 const BACKWARDS_STEP = 500;
 

@@ -2,7 +2,8 @@ import { FuelError } from '../../base/errors.ts';
 import type { EventMetadata } from '../../domain/events.ts';
 import { formatDateTime, parseDateTime } from '../../domain/values/date-time.ts';
 import { sameJson } from '../../domain/values/same-json.ts';
-import { type NewEvent, type RecordedEvent, Unreadable } from '../../event-store/event-store.ts';
+import type { NewEvent } from '../../event-store/event-store.ts';
+import { type RecordedEvent, Unreadable } from '../../event-store/recorded-event.ts';
 
 /** An event's stream and revision, the same in every store that has it: `account-7@3`. */
 export function placeOf({ stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>): string {

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isRecordingType, transactionStream } from '../../domain/transaction-events.ts';
 import { sameJson } from '../../domain/values/same-json.ts';
-import type { EventStore, Position } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 import type { DeliveryQueue, LaneStreak, StoredDelivery } from '../../push/queue/delivery-queue.ts';
 import { healthy } from '../../push/queue/failure-streak.ts';
 

@@ -1,13 +1,8 @@
 import { isMark } from '../../accounts/moved-store.ts';
 import { FuelError } from '../../base/errors.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import type {
-  Append,
-  AppendResult,
-  EventStore,
-  Position,
-  RecordedEvent,
-} from '../../event-store/event-store.ts';
+import type { Append, AppendResult, EventStore } from '../../event-store/event-store.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { placeOf, toCopied } from './copied-event.ts';
 import { LogComparison } from './log-comparison.ts';
 

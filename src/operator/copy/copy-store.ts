@@ -4,14 +4,10 @@ import type { Clock } from '../../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { FuelError } from '../../base/errors.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
-import type {
-  EventStore,
-  PersistentSubscriptions,
-  Position,
-  RecordedEvent,
-} from '../../event-store/event-store.ts';
+import type { EventStore, PersistentSubscriptions } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { readOperations, recordOperations } from '../../event-store/operations.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { groupStatus } from '../../event-store/skipped-events.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';

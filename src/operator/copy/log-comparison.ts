@@ -1,10 +1,6 @@
-import type {
-  EventStore,
-  Position,
-  RecordedEvent,
-  SubscriptionBatch,
-} from '../../event-store/event-store.ts';
+import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { differenceBetween, placeOf } from './copied-event.ts';
 
 const BATCH = 1_000;

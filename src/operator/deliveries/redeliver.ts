@@ -3,8 +3,9 @@ import { type AccountWriter, changeAccount } from '../../accounts/change-account
 import { FuelError } from '../../base/errors.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
 import { isWithdrawalType, transactionStream } from '../../domain/transaction-events.ts';
-import { type EventStore, isDamaged, Unreadable } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
+import { isDamaged, Unreadable } from '../../event-store/recorded-event.ts';
 import type { DeliveryPlace, DeliveryQueue, DeliverySummary } from '../../push/queue/delivery-queue.ts';
 
 /** Due times are spread like this, so that redelivered deliveries leave a receiver capacity for live ones. */

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { record } from '../../domain/decision.ts';
 import {
   decideTransaction,
@@ -11,16 +12,17 @@ import {
   type TransactionEventType,
 } from '../../domain/transaction-events.ts';
 import { decode } from '../../event-store/codec.ts';
-import type { RecordedEvent } from '../../event-store/event-store.ts';
-import type { JsonText } from '../../event-store/json-text.ts';
+import type { JsonText } from '../../event-store/new-event.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import { LineCutter, type NumberedLine, parsedLines, parseLines } from '../lines/lines.ts';
 import {
   type LineCounts,
   type LineDecider,
   type RecordLinesOptions,
   recordLines,
 } from '../lines/record-lines.ts';
-import type { ImportedEvent } from './parse-line.ts';
-import { parsedImport } from './parsed-import.ts';
+import { type ImportedEvent, parseLine } from './parse-line.ts';
+import { parsedInThread } from './parsing-thread.ts';
 
 export type ImportCounts = LineCounts;
 
@@ -86,4 +88,34 @@ function stateOf(history: readonly RecordedEvent[]): TransactionState | 'unreada
     state = evolveTransaction(state, { type: decoded.type, data: decoded.data } as TransactionEvent);
   }
   return state;
+}
+
+/** To parse less takes no longer than to start a thread. */
+const MIN_THREAD_BYTES = 1024 * 1024;
+
+/**
+ * The lines of an import. Those behind the first mebibyte are parsed in a thread, where the machine has a core for it.
+ */
+export async function* parsedImport(
+  input: AsyncIterable<Buffer>,
+): AsyncGenerator<NumberedLine<ImportedEvent>[]> {
+  const chunks = input[Symbol.asyncIterator]();
+  const cutter = new LineCutter();
+  try {
+    for (let bytes = 0; bytes < MIN_THREAD_BYTES; ) {
+      const { done, value } = await chunks.next();
+      if (done === true) {
+        yield parseLines(cutter.end(), parseLine);
+        return;
+      }
+      yield parseLines(cutter.cut(value), parseLine);
+      bytes += value.length;
+    }
+    const rest = { [Symbol.asyncIterator]: () => chunks };
+    yield* availableParallelism() > 1
+      ? parsedInThread(rest, cutter.state)
+      : parsedLines(rest, parseLine, cutter);
+  } finally {
+    await chunks.return?.();
+  }
 }

@@ -1,6 +1,6 @@
 import type { TransactionEventType } from '../../domain/transaction-events.ts';
-import { JsonText } from '../../event-store/json-text.ts';
-import type { NumberedLine } from '../lines/parsed-lines.ts';
+import { JsonText } from '../../event-store/new-event.ts';
+import type { NumberedLine } from '../lines/lines.ts';
 import type { ImportedEvent } from './parse-line.ts';
 
 /** Lines by column: what a thread hands to another is copied, and a row of five names costs more than its values. */

@@ -7,9 +7,8 @@ import {
   transactionStream,
 } from '../../domain/transaction-events.ts';
 import { MAX_NESTING, shortened } from '../../domain/values/bounds.ts';
-import { JsonText } from '../../event-store/json-text.ts';
-import { parseJsonLine } from '../lines/json-line.ts';
-import type { ParsedLine } from '../lines/parsed-lines.ts';
+import { JsonText } from '../../event-store/new-event.ts';
+import { type ParsedLine, parseJsonLine } from '../lines/lines.ts';
 
 const LINE = {
   members: '"type" and "data"',

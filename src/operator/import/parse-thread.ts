@@ -1,6 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { type CutState, type Line, LineCutter } from '../lines/lines.ts';
-import { parseLines } from '../lines/parsed-lines.ts';
+import { type CutState, type Line, LineCutter, parseLines } from '../lines/lines.ts';
 import { type PackedLines, packLines } from './packed-lines.ts';
 import { parseLine } from './parse-line.ts';
 

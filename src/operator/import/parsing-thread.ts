@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { startThread, type Thread } from '../../base/thread.ts';
-import type { CutState } from '../lines/lines.ts';
-import type { NumberedLine } from '../lines/parsed-lines.ts';
+import type { CutState, NumberedLine } from '../lines/lines.ts';
 import { type PackedLines, unpackLines } from './packed-lines.ts';
 import type { ImportedEvent } from './parse-line.ts';
 import type { ParseThreadMessage } from './parse-thread.ts';

@@ -1,4 +1,6 @@
 import { isUtf8 } from 'node:buffer';
+import { nestsDeeperThan } from '../../domain/values/bounds.ts';
+import { repeatedMember } from './repeated-member.ts';
 
 /** One line of the input, numbered from 1; `fault` where it is too long or not UTF-8. Blank lines are left out. */
 export type Line = { readonly number: number } & ({ readonly text: string } | { readonly fault: string });
@@ -70,4 +72,69 @@ function toLine(number: number, bytes: Buffer): Line | undefined {
   if (!isUtf8(bytes)) return { number, fault: 'is not UTF-8' };
   const text = bytes.toString('utf8').trim(); // a byte order mark and CR count as white space
   return text === '' ? undefined : { number, text };
+}
+
+/** What a line says about which stream, or why it can't be used. */
+export type ParsedLine<T> =
+  | { readonly ok: true; readonly stream: string; readonly content: T }
+  | { readonly ok: false; readonly reason: string };
+
+/** A line with its number in the input, from 1, and the length of its text, about. */
+export type NumberedLine<T> = ParsedLine<T> & { readonly number: number; readonly characters: number };
+
+export type LineParser<T> = (text: string) => ParsedLine<T>;
+
+/** The lines of an input, those of one chunk at a time. `cutter`: of what was before it. */
+export async function* parsedLines<T>(
+  input: AsyncIterable<Buffer>,
+  parse: LineParser<T>,
+  cutter = new LineCutter(),
+): AsyncGenerator<NumberedLine<T>[]> {
+  for await (const chunk of input) yield parseLines(cutter.cut(chunk), parse);
+  yield parseLines(cutter.end(), parse);
+}
+
+export function parseLines<T>(lines: readonly Line[], parse: LineParser<T>): NumberedLine<T>[] {
+  return lines.map((line) => {
+    const { number } = line;
+    if ('fault' in line) return { number, characters: 0, ok: false, reason: line.fault };
+    return { number, characters: line.text.length, ...parse(line.text) };
+  });
+}
+
+/** The members of the JSON object on one line, or why it is none. */
+export type JsonLine =
+  | { readonly ok: true; readonly members: Readonly<Record<string, unknown>> }
+  | { readonly ok: false; readonly reason: string };
+
+export interface LineForm {
+  /** What the object must have: `"type" and "data"`. */
+  readonly members: string;
+  /** Objects and arrays within each other; the line's own object is the first. */
+  readonly maxLevels: number;
+  /** What it may not be deeper than: `the 64 levels that …`. */
+  readonly levels: string;
+  /** Whether no object may have a member twice. To look takes longer than an import has for a line. */
+  readonly refusesRepeated?: true;
+}
+
+/** Reads a line that must be one JSON object. */
+export function parseJsonLine(text: string, form: LineForm): JsonLine {
+  let line: unknown;
+  try {
+    line = JSON.parse(text);
+  } catch (error) {
+    return { ok: false, reason: `is not JSON: ${(error as Error).message}` };
+  }
+  if (typeof line !== 'object' || line === null || Array.isArray(line)) {
+    return { ok: false, reason: `is not an object with ${form.members}` };
+  }
+  // Before anything walks the values by recursion.
+  if (nestsDeeperThan(line, form.maxLevels)) {
+    return { ok: false, reason: `nests deeper than ${form.levels}` };
+  }
+  const repeated = form.refusesRepeated ? repeatedMember(text) : undefined;
+  if (repeated !== undefined)
+    return { ok: false, reason: `has the member ${JSON.stringify(repeated)} twice` };
+  return { ok: true, members: line as Readonly<Record<string, unknown>> };
 }

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import type { Decision } from '../../domain/decision.ts';
 import type { EventMetadata } from '../../domain/events.ts';
-import type { Append, EventStore, NewEvent, RecordedEvent } from '../../event-store/event-store.ts';
+import type { Append, EventStore, NewEvent } from '../../event-store/event-store.ts';
 import { type Author, metadataOf, newEventWith, type RecordableEvent } from '../../event-store/new-event.ts';
 import { readInParts } from '../../event-store/reads.ts';
-import type { NumberedLine } from './parsed-lines.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import type { NumberedLine } from './lines.ts';
 
 /** Of lines; together they are those that were read. */
 export interface LineCounts {

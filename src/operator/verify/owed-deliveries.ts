@@ -1,6 +1,7 @@
 import { isWithdrawalType, transactionStream } from '../../domain/transaction-events.ts';
-import { type EventStore, isDamaged } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
+import { isDamaged } from '../../event-store/recorded-event.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
 import { classify, type DecisionContext, decideAsOf, newDelivery } from '../../push/fan-out/decide-event.ts';
 import type { NewDelivery } from '../../push/queue/delivery-queue.ts';

@@ -1,7 +1,8 @@
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
-import type { EventStore, Position, RecordedEvent } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
 
 const BLOCK = 500;

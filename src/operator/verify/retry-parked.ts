@@ -1,7 +1,8 @@
 import type { Clock } from '../../base/clock.ts';
-import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { notSkipped } from '../../event-store/skipped-events.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';

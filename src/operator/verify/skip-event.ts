@@ -3,9 +3,10 @@ import type { Clock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { RESTORE_EVENTS } from '../../event-store/damage.ts';
-import { type EventStore, isDamaged } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { readOperations, recordOperations } from '../../event-store/operations.ts';
+import { isDamaged } from '../../event-store/recorded-event.ts';
 import { isSkipped, type Place, readSkipped } from '../../event-store/skipped-events.ts';
 
 /**

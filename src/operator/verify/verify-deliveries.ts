@@ -7,10 +7,11 @@ import { accountStream, type Environment } from '../../domain/account-events.ts'
 import { isRecordingType, transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
-import type { Damage, EventStore, RecordedEvent } from '../../event-store/event-store.ts';
+import type { Damage, EventStore } from '../../event-store/event-store.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { classify, type DecisionContext, decideAsOf } from '../../push/fan-out/decide-event.ts';
-import { deliveryId } from '../../push/message/delivery-id.ts';
+import { deliveryId } from '../../push/message/envelope.ts';
 import type {
   DeliveryPlace,
   DeliveryQueue,

@@ -3,8 +3,9 @@ import { type RowState, VISIBLE_STATUSES } from '../../../projections/transactio
 import { transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../domain/values/date-time.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
-import type { Damage, EventStore, Position, RecordedEvent } from '../../event-store/event-store.ts';
+import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
 import type { DifferenceKind } from '../../pull/view/compare-rows.ts';
 import { listRows } from '../../pull/view/list-rows.ts';

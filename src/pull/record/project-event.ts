@@ -2,7 +2,10 @@ import {
   idOfChange,
   projectTransaction,
   RecordFault,
+  type RowState,
+  stateAfter,
   type TransactionChange,
+  transition,
 } from '../../../projections/transactions.ts';
 import { reasonOf } from '../../base/errors.ts';
 import {
@@ -11,7 +14,7 @@ import {
   transactionStream,
 } from '../../domain/transaction-events.ts';
 import { decode } from '../../event-store/codec.ts';
-import { isErasure, type Position, type RecordedEvent } from '../../event-store/event-store.ts';
+import { isErasure, type Position, type RecordedEvent } from '../../event-store/recorded-event.ts';
 
 /** What one event does to the view, with its position; or why it is parked. */
 export type ViewChange =
@@ -50,5 +53,34 @@ export function projectEvent(event: RecordedEvent): ViewChange {
   } catch (error) {
     // One event must not block the others, whatever is wrong with it.
     return parked(error instanceof RecordFault ? error.message : reasonOf(error));
+  }
+}
+
+/** What an event of a transaction did to the view. */
+export type Effect =
+  | { readonly kind: 'shown' | 'hidden' | 'no change' }
+  | { readonly kind: 'parked'; readonly reason: string };
+
+/** Folds one transaction's events into its row, as every view does. One that can't follow changes nothing: it is parked. */
+export class RowFold {
+  #state: RowState | undefined;
+
+  constructor(before?: RowState) {
+    this.#state = before;
+  }
+
+  /** `undefined` before the first event that was applied. */
+  get state(): RowState | undefined {
+    return this.#state;
+  }
+
+  apply(projected: ViewChange): Effect {
+    if ('parkReason' in projected) return { kind: 'parked', reason: projected.parkReason };
+    const { change } = projected;
+    const verdict = transition(this.#state, change);
+    if (verdict === 'stale') return { kind: 'no change' };
+    if (verdict !== 'apply') return { kind: 'parked', reason: verdict.illegal };
+    this.#state = stateAfter(change);
+    return { kind: change.kind === 'show' ? 'shown' : 'hidden' };
   }
 }

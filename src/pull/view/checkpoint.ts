@@ -1,6 +1,6 @@
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
 import { FuelError } from '../../base/errors.ts';
-import type { Position } from '../../event-store/event-store.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 
 /** An event that could not be applied, kept with the reason until an operator retries it. */
 export interface ParkedTransactionEvent {

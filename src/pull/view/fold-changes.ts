@@ -1,8 +1,7 @@
 import { idOfChange, type RowState, type TransactionChange } from '../../../projections/transactions.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
-import { ERASED_REVISION } from '../../event-store/event-store.ts';
-import type { ViewChange } from '../record/project-event.ts';
-import { RowFold } from '../record/row-fold.ts';
+import { ERASED_REVISION } from '../../event-store/recorded-event.ts';
+import { RowFold, type ViewChange } from '../record/project-event.ts';
 import type { ParkedTransactionEvent } from './checkpoint.ts';
 
 export type KnownChange = Extract<ViewChange, { readonly change: TransactionChange }>;

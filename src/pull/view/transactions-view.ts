@@ -4,7 +4,7 @@ import type {
   TransactionRow,
   VisibleStatus,
 } from '../../../projections/transactions.ts';
-import type { Position } from '../../event-store/event-store.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 import type { ViewChange } from '../record/project-event.ts';
 import type { BuildCheckpoint, Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 

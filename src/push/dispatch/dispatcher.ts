@@ -3,6 +3,7 @@ import { disabledReason, keyIneligibleReason } from '../../../projections/delive
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
 import { Retry } from '../../base/retry.ts';
+import { SerialWork } from '../../base/serial-work.ts';
 import type { AccountEvent } from '../../domain/account-events.ts';
 import type { AppendHealthEvent } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
@@ -13,7 +14,6 @@ import type {
   NewDelivery,
   WebhookHealth,
 } from '../queue/delivery-queue.ts';
-import { SerialWork } from '../queue/serial-work.ts';
 import { AccountReactions, type Reaction } from './account-reactions.ts';
 import { type AttemptTerms, attempt, type Judged, judge, released } from './attempt.ts';
 import { HeldAccounts } from './held-accounts.ts';

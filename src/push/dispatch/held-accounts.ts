@@ -1,6 +1,6 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { DeliveryWork } from '../queue/delivery-queue.ts';
-import { accessAt } from './attempt-check.ts';
+import { accessAt } from './attempt.ts';
 
 /** How often held deliveries are looked for that another process held before it died. */
 const LOOK_EVERY_MS = 60_000;

@@ -1,10 +1,10 @@
+import type { Scheduler } from '../../base/clock.ts';
 import { reasonOf } from '../../base/errors.ts';
 import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import type { DeliveryReport, DeliveryWork, WebhookHealth } from '../queue/delivery-queue.ts';
 import { withoutWords } from '../queue/next-state.ts';
-import type { Scheduler } from './scheduler.ts';
 
 const TOGETHER_MS = 2;
 /** After a commit of so many, which one webhook alone never fills, each of the next shares its cost with more. */

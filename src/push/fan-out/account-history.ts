@@ -4,7 +4,8 @@ import type { Directory, ReadAccountEvent } from '../../accounts/directory/fold/
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { type AccountDraft, EventOrderFault, evolveDraft } from '../../domain/account-evolve.ts';
-import type { EventStore, Position } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 import { NONE_SKIPPED, readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
 
 /** Events of account streams kept in memory at most, of all accounts together. */

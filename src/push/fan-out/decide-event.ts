@@ -7,10 +7,10 @@ import type { TransactionChange, TransactionRow, VisibleStatus } from '../../../
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../../event-store/event-store.ts';
-import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
-import { RowFold } from '../../pull/record/row-fold.ts';
-import { deliveryId } from '../message/delivery-id.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import { projectEvent, RowFold, type ViewChange } from '../../pull/record/project-event.ts';
+import { deliveryId } from '../message/envelope.ts';
 import type { NewDelivery } from '../queue/delivery-queue.ts';
 import type { AccountHistory } from './account-history.ts';
 

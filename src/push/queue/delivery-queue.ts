@@ -1,5 +1,5 @@
 import type { RenderedRecord } from '../../../projections/transactions.ts';
-import type { Position } from '../../event-store/event-store.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 
 /**
  * Attempts that are kept of one delivery: it can be redelivered without limit, and must not grow with that. An attempt

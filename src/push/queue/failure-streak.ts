@@ -1,5 +1,4 @@
-import { answerOf } from './answer.ts';
-import type { Attempt, WebhookHealth } from './delivery-queue.ts';
+import type { Attempt, AttemptOutcome, WebhookHealth } from './delivery-queue.ts';
 import { endOf, type Transition } from './next-state.ts';
 
 const MAX_ANSWERS = 5;
@@ -52,4 +51,19 @@ export class FailureStreaks {
     this.#seen.set(prefix, health);
     this.changed.set(prefix, health);
   }
+}
+
+/** What a receiver answered: its status, or the failure in words: `503`, `timeout: …`. */
+export function answerOf(outcome: AttemptOutcome): string {
+  return statusOf(outcome) ?? (outcome.ok ? '' : `${outcome.kind}: ${outcome.detail}`);
+}
+
+/** In short: its status, or the kind of the failure. */
+export function shortAnswer(outcome: AttemptOutcome): string {
+  return statusOf(outcome) ?? (outcome.ok ? '' : outcome.kind);
+}
+
+function statusOf(outcome: AttemptOutcome): string | undefined {
+  const isJudgedByStatus = outcome.ok || outcome.kind === 'status';
+  return isJudgedByStatus && outcome.answer !== null ? String(outcome.answer.status) : undefined;
 }

@@ -1,4 +1,3 @@
-import { shortAnswer } from './answer.ts';
 import {
   type Attempt,
   type AttemptOutcome,
@@ -12,6 +11,7 @@ import {
   type StoredDelivery,
   type WebhookHealth,
 } from './delivery-queue.ts';
+import { shortAnswer } from './failure-streak.ts';
 import type { DeliveryProgress } from './next-state.ts';
 
 /** A row or document as an engine returns it. What is absent is `null`. */

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../base/clock.ts';
+import { withinTime } from '../../base/within-time.ts';
 import type { ResolveName } from '../targets/resolve-name.ts';
 import type { FoundAddresses, NameLookup } from '../targets/target.ts';
-import { withinTime } from './within-time.ts';
 
 const LOOKUP_LIMIT_MS = 500;
 /** Shorter than the wait before a retry, so that a retry sees a changed address. */

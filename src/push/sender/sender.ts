@@ -1,6 +1,7 @@
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
+import { type TimedResult, withinTime } from '../../base/within-time.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
 import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
 import { forbiddenAmong, type NameLookup, readTarget, type Target } from '../targets/target.ts';
@@ -12,7 +13,6 @@ import { receiverConnection } from './receiver-connection.ts';
 import type { Sender, SendRequest } from './sender-port.ts';
 import { StartGate } from './start-gate.ts';
 import { readPem, trustedAuthorities } from './trusted-authorities.ts';
-import { type TimedResult, withinTime } from './within-time.ts';
 
 /**
  * From the start of the connection, or the write on a kept one, to the last byte of the answer. It is the receiver's:

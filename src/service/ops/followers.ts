@@ -1,13 +1,9 @@
 import type { Clock } from '../../base/clock.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import type {
-  EventStore,
-  GroupStatus,
-  PersistentSubscriptions,
-  Position,
-} from '../../event-store/event-store.ts';
+import type { EventStore, GroupStatus, PersistentSubscriptions } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 import { groupStatus } from '../../event-store/skipped-events.ts';
 import { countParkedByView } from '../../pull/view/parked-events.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';

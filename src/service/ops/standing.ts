@@ -5,7 +5,8 @@ import type { DiskState } from '../../base/disk/disk.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
-import type { EventStore, Position } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 import type { EngineHealth } from '../engines/engine-health.ts';
 import type { Readiness } from './ops-server.ts';
 

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { apiMetrics } from '../../pull/api-metrics.ts';
-import { deliveryMetrics } from '../../push/delivery-metrics.ts';
+import { deliveryMetrics } from './delivery-metrics.ts';
 import { loopDelayMetric } from './loop-delay.ts';
 
 /** The metrics of one thread, for another. */

@@ -1,17 +1,15 @@
 import { Directory } from '../../accounts/directory/fold/directory.ts';
-import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
-import { DirectoryReach } from '../../accounts/directory/reach.ts';
+import { DirectoryReach, LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import { assertSecretsReadable } from '../../accounts/store-binding.ts';
+import { systemScheduler } from '../../base/clock.ts';
 import { type Config, retentionMs } from '../../base/config/config.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted } from '../../base/pause.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
-import type { DeliveryMetrics } from '../../push/delivery-metrics.ts';
 import { Dispatcher } from '../../push/dispatch/dispatcher.ts';
 import { retryDelayMs } from '../../push/dispatch/retry-schedule.ts';
-import { systemScheduler } from '../../push/dispatch/scheduler.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { FanOut } from '../../push/fan-out/fan-out.ts';
 import { runFanOut } from '../../push/fan-out/run-fan-out.ts';
@@ -21,6 +19,7 @@ import { startRetention } from '../../push/retention.ts';
 import { configuredSender } from '../../push/sender/sender.ts';
 import type { Sender } from '../../push/sender/sender-port.ts';
 import type { Engines } from '../engines/engines.ts';
+import type { DeliveryMetrics } from '../ops/delivery-metrics.ts';
 import type { Job } from '../threads/job.ts';
 
 export interface WebhooksRun {

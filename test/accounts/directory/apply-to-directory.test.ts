@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { applyToDirectory, readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
-import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
+import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 
 const recorded = (revision: number, event: object, metadata: unknown = {}): RecordedEvent => ({

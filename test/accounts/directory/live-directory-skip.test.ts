@@ -3,7 +3,7 @@ import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import { silentLog } from '../../../src/base/log.ts';
-import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
+import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { skipEvent } from '../../../src/operator/verify/skip-event.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';

@@ -9,8 +9,9 @@ import type { StoredDirectory } from '../../../src/accounts/directory/rows/store
 import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
-import type { EventStore, RecordedEvent, SubscribeOptions } from '../../../src/event-store/event-store.ts';
+import type { EventStore, SubscribeOptions } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { verifyDirectory } from '../../../src/operator/verify/verify-directory.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { contentOf } from '../../support/accounts/directory-content.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { DirectoryReach } from '../../../src/accounts/directory/reach.ts';
+import { DirectoryReach } from '../../../src/accounts/directory/live-directory.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

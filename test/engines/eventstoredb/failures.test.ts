@@ -1,13 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { EventStoreDb } from '../../../src/engines/eventstoredb/event-store.ts';
+import type { SubscribeOptions, SubscriptionBatch } from '../../../src/event-store/event-store.ts';
 import {
   ERASED_REVISION,
   isErasure,
   STREAM_ERASED,
-  type SubscribeOptions,
-  type SubscriptionBatch,
   Unreadable,
-} from '../../../src/event-store/event-store.ts';
+} from '../../../src/event-store/recorded-event.ts';
 import { restartableNode } from '../../support/event-store/eventstoredb-under-test.ts';
 import { collect, named, nameOf, record } from '../../support/event-store/store-events.ts';
 import { until, within } from '../../support/waiting.ts';

@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { AttemptHistory, FigureHistory } from '../../../src/operator/console/figures/history.ts';
-import { deliveryMetrics } from '../../../src/push/delivery-metrics.ts';
 import type { Sender } from '../../../src/push/sender/sender-port.ts';
+import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 
 const MINUTE_MS = 60_000;
 const START_MS = 1_000 * MINUTE_MS;

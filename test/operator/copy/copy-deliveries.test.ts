@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { copyDeliveries, relocated } from '../../../src/operator/copy/copy-deliveries.ts';
-import { deliveryId } from '../../../src/push/message/delivery-id.ts';
+import { deliveryId } from '../../../src/push/message/envelope.ts';
 import type { StoredDelivery } from '../../../src/push/queue/delivery-queue.ts';
 import { PREFIX } from '../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';

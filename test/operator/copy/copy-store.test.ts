@@ -3,7 +3,7 @@ import { assertNoUnfinishedCopy } from '../../../src/accounts/unfinished-copy.ts
 import { systemClock } from '../../../src/base/clock.ts';
 import type { Coordination } from '../../../src/base/coordination/coordination.ts';
 import { FuelError } from '../../../src/base/errors.ts';
-import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
+import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { parkedByGroup } from '../../../src/operator/copy/copy-store.ts';
 import type { ClaimedDelivery } from '../../../src/push/queue/delivery-queue.ts';

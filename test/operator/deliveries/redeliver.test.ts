@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
-import { Unreadable } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import { Unreadable } from '../../../src/event-store/recorded-event.ts';
 import {
   type RedeliverOptions,
   redeliverByIds,

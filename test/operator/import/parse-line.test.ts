@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { JsonText } from '../../../src/event-store/json-text.ts';
+import { JsonText } from '../../../src/event-store/new-event.ts';
 import { parseLine } from '../../../src/operator/import/parse-line.ts';
 import { nestedText } from '../../support/transactions/deep-values.ts';
 import { cancelled, confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';

@@ -3,11 +3,10 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { parsedImport } from '../../../src/operator/import/import-transactions.ts';
 import { type ImportedEvent, parseLine } from '../../../src/operator/import/parse-line.ts';
-import { parsedImport } from '../../../src/operator/import/parsed-import.ts';
 import { parsedInThread } from '../../../src/operator/import/parsing-thread.ts';
-import { LineCutter } from '../../../src/operator/lines/lines.ts';
-import { type NumberedLine, parsedLines } from '../../../src/operator/lines/parsed-lines.ts';
+import { LineCutter, type NumberedLine, parsedLines } from '../../../src/operator/lines/lines.ts';
 import { confirmed, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
 import { inChunks } from '../../support/transactions/importing.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
-import { Unreadable } from '../../../src/event-store/event-store.ts';
+import { Unreadable } from '../../../src/event-store/recorded-event.ts';
 import { decideStreams } from '../../../src/operator/verify/owed-deliveries.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';

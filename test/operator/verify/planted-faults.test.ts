@@ -11,7 +11,7 @@ import { DeliveryJudge } from '../../../src/operator/verify/verify-deliveries.ts
 import { ViewJudge } from '../../../src/operator/verify/verify-view.ts';
 import { projectEvent } from '../../../src/pull/record/project-event.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
-import { deliveryId } from '../../../src/push/message/delivery-id.ts';
+import { deliveryId } from '../../../src/push/message/envelope.ts';
 import type { DeliveryQueue, NewDelivery } from '../../../src/push/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { DAY_MS } from '../../support/agreement/verifying.ts';

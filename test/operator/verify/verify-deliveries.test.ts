@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DomainEvent } from '../../../src/domain/events.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
-import { deliveryId } from '../../../src/push/message/delivery-id.ts';
+import { deliveryId } from '../../../src/push/message/envelope.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { AFTER_URL, DAY_MS, range, startVerifying } from '../../support/agreement/verifying.ts';
 import { claimOptions, delivered, held } from '../../support/deliveries/deliveries.ts';

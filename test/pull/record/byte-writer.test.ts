@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ByteWriter } from '../../../src/pull/record/byte-writer.ts';
+import { ByteWriter } from '../../../src/pull/record/record.ts';
 
 const ascii = fc.string({ unit: 'binary-ascii', maxLength: 50 });
 const character = fc.integer({ min: 0, max: 127 });

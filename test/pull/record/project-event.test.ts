@@ -4,7 +4,7 @@ import {
   type RecordedEvent,
   STREAM_ERASED,
   Unreadable,
-} from '../../../src/event-store/event-store.ts';
+} from '../../../src/event-store/recorded-event.ts';
 import { projectEvent } from '../../../src/pull/record/project-event.ts';
 import { cancelled, confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { AccountEvent, Environment } from '../../../src/domain/account-events.ts';
-import { accessAt, checkAttempt } from '../../../src/push/dispatch/attempt-check.ts';
+import { accessAt, checkAttempt } from '../../../src/push/dispatch/attempt.ts';
 import {
   keyIssued,
   onKey,

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { deliveryId } from '../../../src/push/message/delivery-id.ts';
+import { deliveryId } from '../../../src/push/message/envelope.ts';
 import { keyIssued, onKey, PREFIX, profileSet, webhookSet } from '../../support/accounts/account-samples.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { failedWith, OK, PushMachine, READY, TIMEOUT } from '../../support/deliveries/push.ts';

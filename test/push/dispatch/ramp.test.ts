@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Ramps } from '../../../src/push/dispatch/ramp.ts';
+import { Ramps } from '../../../src/push/dispatch/lane-slots.ts';
 
 /** Takes whatever is allowed, each millisecond. */
 function takenBy(seconds: number): number[] {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { deliveryId } from '../../../src/push/message/delivery-id.ts';
+import { deliveryId } from '../../../src/push/message/envelope.ts';
 
 /** UUIDv5 as RFC 9562 describes it. */
 function uuidV5(name: string, namespace: string): string {

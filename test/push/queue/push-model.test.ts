@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
+import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { keyIssued, PREFIX, profileSet, webhookSet } from '../../support/accounts/account-samples.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { listed } from '../../support/deliveries/listed.ts';

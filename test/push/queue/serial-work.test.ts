@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SerialWork } from '../../../src/push/queue/serial-work.ts';
+import { SerialWork } from '../../../src/base/serial-work.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 
 function pieces() {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { getTasks } from 'node-cron';
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { DirectoryReach } from '../../../src/accounts/directory/reach.ts';
+import { DirectoryReach } from '../../../src/accounts/directory/live-directory.ts';
 import { bindStore, trustMasterKey } from '../../../src/accounts/store-binding.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/base/config/config.ts';
@@ -18,8 +18,8 @@ import type {
 } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
-import { deliveryMetrics } from '../../../src/push/delivery-metrics.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
+import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
 import { runWebhooks } from '../../../src/service/roles/webhooks.ts';
 import { startJob } from '../../../src/service/threads/start-job.ts';

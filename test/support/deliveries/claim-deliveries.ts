@@ -1,5 +1,4 @@
-import type { MessagePort } from 'node:worker_threads';
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import { claimOptions } from './deliveries.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Scheduler } from '../../../src/push/dispatch/scheduler.ts';
+import type { Scheduler } from '../../../src/base/clock.ts';
 
 interface Timer {
   readonly atMs: number;

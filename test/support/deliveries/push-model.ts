@@ -1,5 +1,5 @@
-import type { RecordedEvent } from '../../../src/event-store/event-store.ts';
-import { deliveryId } from '../../../src/push/message/delivery-id.ts';
+import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
+import { deliveryId } from '../../../src/push/message/envelope.ts';
 import type { Delivery, DeliveryReport, DeliveryState } from '../../../src/push/queue/delivery-queue.ts';
 import type { PushMachine, Sent } from './push.ts';
 

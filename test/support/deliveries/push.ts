@@ -11,8 +11,9 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../src/engines/sqlite/event-store/event-store.ts';
-import type { EventStore, RecordedEvent } from '../../../src/event-store/event-store.ts';
+import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { Dispatcher } from '../../../src/push/dispatch/dispatcher.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { FanOut, type FanOutOptions } from '../../../src/push/fan-out/fan-out.ts';

@@ -3,7 +3,7 @@ import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { loadConfig, openEngines } from '../../../src/engines/engines.ts';
-import { Unreadable } from '../../../src/event-store/event-store.ts';
+import { Unreadable } from '../../../src/event-store/recorded-event.ts';
 import { runProjector } from '../../../src/pull/view/projector.ts';
 import { until } from '../waiting.ts';
 

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type {
   EventStore,
   PersistentSubscriptions,
-  RecordedEvent,
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../../src/event-store/event-store.ts';
+import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 
 /**
  * A part of a shared store, which behaves like a separate one: its streams have unique names, and its log begins

@@ -1,10 +1,6 @@
-import type {
-  EventStore,
-  NewEvent,
-  Position,
-  SubscriptionBatch,
-} from '../../../src/event-store/event-store.ts';
+import type { EventStore, NewEvent, SubscriptionBatch } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import type { Position } from '../../../src/event-store/recorded-event.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 

@@ -1,18 +1,13 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Clock } from '../../../src/base/clock.ts';
-import { systemClock } from '../../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { transactionStream } from '../../../src/domain/transaction-events.ts';
 import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
-import type {
-  Append,
-  AppendResult,
-  EventStore,
-  RecordedEvent,
-} from '../../../src/event-store/event-store.ts';
+import type { Append, AppendResult, EventStore } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { type CopyReport, type CopyStoreOptions, copyStore } from '../../../src/operator/copy/copy-store.ts';
 import { record } from '../event-store/store-events.ts';

@@ -1,4 +1,4 @@
-import type { Position } from '../../../event-store/event-store.ts';
+import type { Position } from '../../../event-store/recorded-event.ts';
 
 /** One account as it is stored. */
 export interface DirectoryRow {

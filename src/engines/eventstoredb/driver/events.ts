@@ -5,7 +5,7 @@ import {
   type RecordedEvent,
   STREAM_ERASED,
   Unreadable,
-} from '../../../event-store/event-store.ts';
+} from '../../../event-store/recorded-event.ts';
 import { StoredContent } from './stored-content.ts';
 
 /** Every stream but the server's own. */

@@ -2,7 +2,7 @@ import persistentPb from '@eventstore/db-client/generated/persistent_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { InterceptingCall, type Interceptor, ListenerBuilder } from '@grpc/grpc-js';
 import { tooLong } from '../../../event-store/event-bounds.ts';
-import type { Unreadable } from '../../../event-store/event-store.ts';
+import type { Unreadable } from '../../../event-store/recorded-event.ts';
 
 type Message = streamsPb.ReadResp.ReadEvent.RecordedEvent | persistentPb.ReadResp.ReadEvent.RecordedEvent;
 

@@ -3,14 +3,13 @@ import { FuelError, reasonOf } from '../../../base/errors.ts';
 import type { Log } from '../../../base/log.ts';
 import { Retry } from '../../../base/retry.ts';
 import { Signal } from '../../../base/signal.ts';
-import {
-  type ConsumeOptions,
-  type GroupConsumer,
-  type GroupEvent,
-  type GroupSettings,
-  isErasure,
-  type RecordedEvent,
+import type {
+  ConsumeOptions,
+  GroupConsumer,
+  GroupEvent,
+  GroupSettings,
 } from '../../../event-store/event-store.ts';
+import { isErasure, type RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { toKnownError } from '../driver/errors.ts';
 import { isWanted, recordedOf } from '../driver/events.ts';

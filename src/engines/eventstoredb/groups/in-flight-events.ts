@@ -1,6 +1,7 @@
 import type { PersistentSubscriptionToAllResolvedEvent } from '@eventstore/db-client';
 import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
-import type { GroupEvent, GroupSettings, Position, RecordedEvent } from '../../../event-store/event-store.ts';
+import type { GroupEvent, GroupSettings } from '../../../event-store/event-store.ts';
+import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 
 /** An event as the server sends it to a consumer, and as it is acknowledged or parked. */
 export type Message = PersistentSubscriptionToAllResolvedEvent;

@@ -1,6 +1,6 @@
 import { assertStorable } from '../../../event-store/event-bounds.ts';
 import type { Append, AppendResult } from '../../../event-store/event-store.ts';
-import { jsonText, repeatingJson } from '../../../event-store/json-text.ts';
+import { jsonText, repeatingJson } from '../../../event-store/new-event.ts';
 import { type BatchAnswer, type BatchAppend, EventStoreDbBatchAppend } from '../driver/batch-append.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { storeUnavailable } from '../driver/errors.ts';

@@ -12,12 +12,8 @@ import {
   StreamNotFoundError,
 } from '@eventstore/db-client';
 import { MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
-import type {
-  BackwardsBatch,
-  EventStore,
-  Position,
-  RecordedEvent,
-} from '../../../event-store/event-store.ts';
+import type { BackwardsBatch, EventStore } from '../../../event-store/event-store.ts';
+import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { EventStoreDbConnection, UseOptions } from '../driver/connection.ts';
 import { isWanted, recordedOf, toPosition } from '../driver/events.ts';
 import { StoredContent } from '../driver/stored-content.ts';

@@ -1,5 +1,4 @@
 import { batchesOf, jsonBytes } from '../../../event-store/batch-bytes.ts';
-import { shortAnswer } from '../../../push/queue/answer.ts';
 import type {
   Delivery,
   DeliveryFilter,
@@ -9,6 +8,7 @@ import type {
   LaneReads,
   StoredDelivery,
 } from '../../../push/queue/delivery-queue.ts';
+import { shortAnswer } from '../../../push/queue/failure-streak.ts';
 import { dueOf, type Entry, leastOf, type MemoryDeliveries } from './deliveries.ts';
 
 const BATCH = 500;

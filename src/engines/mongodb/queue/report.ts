@@ -1,8 +1,8 @@
 import type { ClientSession } from 'mongodb';
+import { SerialWork } from '../../../base/serial-work.ts';
 import type { DeliveryReport, WebhookHealth } from '../../../push/queue/delivery-queue.ts';
 import { FailureStreaks, healthy } from '../../../push/queue/failure-streak.ts';
 import { keptAttempt, nextState, type Transition, transitionsOf } from '../../../push/queue/next-state.ts';
-import { SerialWork } from '../../../push/queue/serial-work.ts';
 import { toProgress } from '../../../push/queue/stored-form.ts';
 import type { MongoConnection } from '../driver/connection.ts';
 import { type DeliveryCollections, deliveryCollections, insertMissing } from './collections.ts';

@@ -1,6 +1,5 @@
 import type { Db, Filter } from 'mongodb';
-import { indexFor, type RowIndexName } from '../../../pull/view/row-indexes.ts';
-import { statusCode } from '../../../pull/view/status-codes.ts';
+import { indexFor, type RowIndexName, statusCode } from '../../../pull/view/stored-rows.ts';
 import type { PageQuery, PageRow } from '../../../pull/view/transactions-view.ts';
 import type { TransactionDocument } from './documents.ts';
 import { generationOf } from './generations.ts';

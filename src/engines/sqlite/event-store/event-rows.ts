@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { FuelError } from '../../../base/errors.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
 import { MAX_BYTES, tooLong } from '../../../event-store/event-bounds.ts';
-import { type Position, type RecordedEvent, Unreadable } from '../../../event-store/event-store.ts';
+import { type Position, type RecordedEvent, Unreadable } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 
 /** In place of a text that is too long to be parsed stands its length, which SQLite knows without reading it. */

@@ -10,12 +10,11 @@ import type {
   Damage,
   EventStore,
   NewEvent,
-  Position,
-  RecordedEvent,
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../../event-store/event-store.ts';
-import { jsonText, repeatingJson } from '../../../event-store/json-text.ts';
+import { jsonText, repeatingJson } from '../../../event-store/new-event.ts';
+import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 import { CommitWatch } from '../driver/commit-watch.ts';
 import { Database } from '../driver/database.ts';
 import { isRepeated } from '../driver/errors.ts';

@@ -1,13 +1,13 @@
 import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
+import type { Damage } from '../../../event-store/event-store.ts';
 import {
-  type Damage,
   isDamaged,
   type Position,
   type RecordedEvent,
   Unreadable,
-} from '../../../event-store/event-store.ts';
+} from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 import { damageIn, type EventRows, PLACES, type PlaceRow } from './event-rows.ts';
 

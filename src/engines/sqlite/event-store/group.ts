@@ -1,6 +1,7 @@
 import type { Clock } from '../../../base/clock.ts';
 import { FuelError } from '../../../base/errors.ts';
-import type { GroupEvent, Position, SubscriptionBatch } from '../../../event-store/event-store.ts';
+import type { GroupEvent, SubscriptionBatch } from '../../../event-store/event-store.ts';
+import type { Position } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 import type { SqliteEventStore } from './event-store.ts';
 

@@ -1,11 +1,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
-import type {
-  BackwardsBatch,
-  Position,
-  RecordedEvent,
-  SubscriptionBatch,
-} from '../../../event-store/event-store.ts';
+import type { BackwardsBatch, SubscriptionBatch } from '../../../event-store/event-store.ts';
+import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 import { orDamaged } from '../driver/errors.ts';
 import {

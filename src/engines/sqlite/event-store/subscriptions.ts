@@ -7,8 +7,8 @@ import {
   MAX_PARKED_READ,
   type ParkedEvent,
   type PersistentSubscriptions,
-  type Position,
 } from '../../../event-store/event-store.ts';
+import type { Position } from '../../../event-store/recorded-event.ts';
 import { CommitWatch } from '../driver/commit-watch.ts';
 import { Database, type OpenOptions } from '../driver/database.ts';
 import type { SqliteEventStore } from './event-store.ts';

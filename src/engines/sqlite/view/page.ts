@@ -1,7 +1,6 @@
 import type { StatementSync } from 'node:sqlite';
 import type { VisibleStatus } from '../../../../projections/transactions.ts';
-import { indexFor, ROW_INDEXES, type RowIndexName } from '../../../pull/view/row-indexes.ts';
-import { statusCode } from '../../../pull/view/status-codes.ts';
+import { indexFor, ROW_INDEXES, type RowIndexName, statusCode } from '../../../pull/view/stored-rows.ts';
 import type { PageQuery, PageRow, Place, ViewPage } from '../../../pull/view/transactions-view.ts';
 import type { Database } from '../driver/database.ts';
 

@@ -1,6 +1,7 @@
 import type { RowState, TransactionRow } from '../../../../projections/transactions.ts';
 import type { Clock } from '../../../base/clock.ts';
-import { MAX_PARKED_READ, type Position } from '../../../event-store/event-store.ts';
+import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
+import type { Position } from '../../../event-store/recorded-event.ts';
 import type { ViewChange } from '../../../pull/record/project-event.ts';
 import {
   type BuildCheckpoint,

@@ -1,4 +1,4 @@
-import { ATTEMPT_DURATIONS, ATTEMPTS } from '../../../push/delivery-metrics.ts';
+import { ATTEMPT_DURATIONS, ATTEMPTS } from '../../../service/ops/delivery-metrics.ts';
 import type { Reading } from '../../../service/ops/shared-figures.ts';
 import type { MetricsJson } from '../../../service/ops/work-metrics.ts';
 

@@ -8,7 +8,6 @@ import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
 import type { Readiness } from '../../../service/ops/ops-server.ts';
 import type { Repaired } from '../../verify/verify-last-days.ts';
-
 import type { AttemptHistory, FigureHistory } from './history.ts';
 
 /** A nightly verification that this process made. */

@@ -2,7 +2,8 @@ import type { DirectoryAccount } from '../../../accounts/directory/fold/director
 import { accountStream } from '../../../domain/account-events.ts';
 import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
 import { membersOf, recordedAtMs } from '../../../event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../../../event-store/event-store.ts';
+import type { EventStore } from '../../../event-store/event-store.ts';
+import type { RecordedEvent } from '../../../event-store/recorded-event.ts';
 import { type AuditLine, auditLine } from '../../audit/audit.ts';
 
 const MAX_EVENTS = 100;

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
-import type { EventStore, Position } from '../../../event-store/event-store.ts';
+import type { EventStore } from '../../../event-store/event-store.ts';
+import type { Position } from '../../../event-store/recorded-event.ts';
 import { type DifferenceKind, differenceOf } from '../compare-rows.ts';
 import type { ViewReads } from '../transactions-view.ts';
 

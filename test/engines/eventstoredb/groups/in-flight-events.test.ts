@@ -4,7 +4,8 @@ import {
   MAX_DELAYED,
   type Message,
 } from '../../../../src/engines/eventstoredb/groups/in-flight-events.ts';
-import type { GroupEvent, RecordedEvent } from '../../../../src/event-store/event-store.ts';
+import type { GroupEvent } from '../../../../src/event-store/event-store.ts';
+import type { RecordedEvent } from '../../../../src/event-store/recorded-event.ts';
 
 const TIMEOUT_MS = 1_000;
 /** How long after a time-out the server may still send the event again. */

@@ -10,7 +10,7 @@ import {
 } from '../../../../src/engines/mongodb/view/generations.ts';
 import { readPage } from '../../../../src/engines/mongodb/view/page.ts';
 import { openMongoView } from '../../../../src/engines/mongodb/view/view.ts';
-import { ERASED_REVISION } from '../../../../src/event-store/event-store.ts';
+import { ERASED_REVISION } from '../../../../src/event-store/recorded-event.ts';
 import type { ViewChange } from '../../../../src/pull/record/project-event.ts';
 import { beforeWrites } from '../../../support/engines/interposed-mongodb.ts';
 import { describeWithMongodb, mongodb } from '../../../support/engines/mongodb.ts';

@@ -11,7 +11,8 @@ import {
   type SqliteEventStore,
 } from '../../../../src/engines/sqlite/event-store/event-store.ts';
 import { leavesOutTransactions, readAllSql } from '../../../../src/engines/sqlite/event-store/log-reader.ts';
-import { type SubscriptionBatch, Unreadable } from '../../../../src/event-store/event-store.ts';
+import type { SubscriptionBatch } from '../../../../src/event-store/event-store.ts';
+import { Unreadable } from '../../../../src/event-store/recorded-event.ts';
 import { eventStoreContract } from '../../../contracts/event-store.contract.ts';
 import { collect, named, nameOf, record } from '../../../support/event-store/store-events.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
