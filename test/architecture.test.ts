@@ -27,8 +27,8 @@ const LAYERS = [
 ];
 /** What is not the core: the adapters, what operators use, and what customers try. */
 const AROUND = /^src\/(?:engines|operator|customers)\//;
-/** What one engine consists of. */
-const ENGINE = /^src\/engines\/(\w+)\//;
+/** What one engine consists of; beside the engines is what all of them store, and how. */
+const ENGINE = /^src\/engines\/(?!stored\/)(\w+)\//;
 /** The engine of tests: nothing of the program opens it, since a process has several threads. */
 const MEMORY = /^src\/engines\/memory\//;
 /** What works on the embedded files themselves. */

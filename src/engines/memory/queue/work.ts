@@ -1,8 +1,8 @@
 import type { Clock } from '../../../base/clock.ts';
-import { FreeSlots, newLeaseToken } from '../../../push/queue/claims.ts';
 import type { ClaimedDelivery, DeliveryWork } from '../../../push/queue/delivery-queue.ts';
 import { FailureStreaks } from '../../../push/queue/failure-streak.ts';
 import { NO_RECORD, newProgress } from '../../../push/queue/next-state.ts';
+import { FreeSlots, newLeaseToken } from '../../stored/claims.ts';
 import { dueOf, type Entry, leastOf, type MemoryDeliveries } from './deliveries.ts';
 
 export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWork, 'changed'> {

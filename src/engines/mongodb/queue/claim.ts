@@ -1,7 +1,7 @@
 import type { Document, Filter } from 'mongodb';
-import { newLeaseToken } from '../../../push/queue/claims.ts';
 import type { ClaimedDelivery, ClaimOptions } from '../../../push/queue/delivery-queue.ts';
-import { toClaimed } from '../../../push/queue/stored-form.ts';
+import { newLeaseToken } from '../../stored/claims.ts';
+import { toClaimed } from '../../stored/delivery.ts';
 import type { DeliveryCollections, DeliveryDocument } from './collections.ts';
 import { rowOf } from './documents.ts';
 import { endWithdrawn } from './withdrawals.ts';

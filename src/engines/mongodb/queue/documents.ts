@@ -15,7 +15,7 @@ import {
   STREAK,
   storedAttempt,
   toStored,
-} from '../../../push/queue/stored-form.ts';
+} from '../../stored/delivery.ts';
 import type { DeliveryDocument, LaneDocument, RecordDocument } from './collections.ts';
 
 /** A delivery as it is inserted or replaced. */

@@ -1,6 +1,6 @@
-import { FreeSlots, newLeaseToken } from '../../../push/queue/claims.ts';
 import type { ClaimedDelivery, ClaimOptions, NewDelivery } from '../../../push/queue/delivery-queue.ts';
 import { newProgress } from '../../../push/queue/next-state.ts';
+import { FreeSlots, newLeaseToken } from '../../stored/claims.ts';
 import { type DeliveryCollections, insertMissing } from './collections.ts';
 import { toDocument } from './documents.ts';
 import { endWithdrawn } from './withdrawals.ts';

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Filter } from 'mongodb';
 import type { Clock } from '../../../base/clock.ts';
 import { jsonBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
-import { type Condition, selectionOf } from '../../../push/queue/delivery-index.ts';
 import type {
   Backlog,
   DeliveryFilter,
@@ -14,13 +13,8 @@ import type {
   StoredDelivery,
 } from '../../../push/queue/delivery-queue.ts';
 import { healthy } from '../../../push/queue/failure-streak.ts';
-import {
-  toDelivery,
-  toLaneAttempt,
-  toLogged,
-  toStoredDelivery,
-  toSummary,
-} from '../../../push/queue/stored-form.ts';
+import { toDelivery, toLaneAttempt, toLogged, toStoredDelivery, toSummary } from '../../stored/delivery.ts';
+import { type Condition, selectionOf } from '../../stored/delivery-index.ts';
 import {
   type DeliveryCollections,
   type DeliveryDocument,

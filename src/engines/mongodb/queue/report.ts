@@ -3,7 +3,7 @@ import { SerialWork } from '../../../base/serial-work.ts';
 import type { DeliveryReport, WebhookHealth } from '../../../push/queue/delivery-queue.ts';
 import { FailureStreaks, healthy } from '../../../push/queue/failure-streak.ts';
 import { keptAttempt, nextState, type Transition, transitionsOf } from '../../../push/queue/next-state.ts';
-import { toProgress } from '../../../push/queue/stored-form.ts';
+import { toProgress } from '../../stored/delivery.ts';
 import type { MongoConnection } from '../driver/connection.ts';
 import { type DeliveryCollections, deliveryCollections, insertMissing } from './collections.ts';
 import { guardOf, rowOf, toHealth, toLaneDocument, updateOf } from './documents.ts';

@@ -3,7 +3,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { DeliveryWork } from '../../../push/queue/delivery-queue.ts';
 import { healthy } from '../../../push/queue/failure-streak.ts';
 import { type DeliveryChange, transitionOf } from '../../../push/queue/next-state.ts';
-import { STREAK, toStored } from '../../../push/queue/stored-form.ts';
+import { STREAK, toStored } from '../../stored/delivery.ts';
 import type { MongoConnection } from '../driver/connection.ts';
 import { claimDue, laneHeads } from './claim.ts';
 import type { DeliveryCollections, Use } from './collections.ts';

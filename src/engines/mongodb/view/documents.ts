@@ -1,5 +1,5 @@
 import { NO_ACCOUNT, type RowState, type TransactionRow } from '../../../../projections/transactions.ts';
-import { statusCode, statusOf } from '../../../pull/view/stored-rows.ts';
+import { statusCode, statusOf } from '../../stored/rows.ts';
 
 /** A `Place` in one field, so that an index orders by both and a page after a cursor is one range. */
 export interface PlaceField {

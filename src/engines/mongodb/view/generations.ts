@@ -5,7 +5,7 @@ import {
   canContinue,
   firstCheckpoint,
 } from '../../../pull/view/checkpoint.ts';
-import { ROW_INDEXES } from '../../../pull/view/stored-rows.ts';
+import { ROW_INDEXES } from '../../stored/rows.ts';
 import { retryUpsert } from '../driver/prepared-collections.ts';
 import type { ParkedDocument, TransactionDocument } from './documents.ts';
 

@@ -1,6 +1,6 @@
 import type { Db, Filter } from 'mongodb';
-import { indexFor, type RowIndexName, statusCode } from '../../../pull/view/stored-rows.ts';
 import type { PageQuery, PageRow } from '../../../pull/view/transactions-view.ts';
+import { indexFor, type RowIndexName, statusCode } from '../../stored/rows.ts';
 import type { TransactionDocument } from './documents.ts';
 import { generationOf } from './generations.ts';
 import { readPageRow } from './page-row.ts';

@@ -6,7 +6,7 @@ import {
   type StoredDelivery,
 } from '../../../push/queue/delivery-queue.ts';
 import { redeliveryRefusal } from '../../../push/queue/next-state.ts';
-import { toProgress } from '../../../push/queue/stored-form.ts';
+import { toProgress } from '../../stored/delivery.ts';
 import { attemptValues, deliveryValues, recordValues, type Statements } from './statements.ts';
 import { changeRows, type QueueParts } from './work.ts';
 

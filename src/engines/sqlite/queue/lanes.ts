@@ -1,6 +1,6 @@
 import type { ClaimOptions, WebhookHealth } from '../../../push/queue/delivery-queue.ts';
 import { healthy } from '../../../push/queue/failure-streak.ts';
-import { fromStored, type Row, STREAK } from '../../../push/queue/stored-form.ts';
+import { fromStored, type Row, STREAK } from '../../stored/delivery.ts';
 import type { Database } from '../driver/database.ts';
 
 export type SqliteLanes = ReturnType<typeof sqliteLanes>;

@@ -1,6 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { batchesOf, jsonBytes } from '../../../event-store/batch-bytes.ts';
-import { type Condition, type Selection, selectionOf } from '../../../push/queue/delivery-index.ts';
 import {
   type Backlog,
   type DeliveryFilter,
@@ -19,7 +18,8 @@ import {
   toLogged,
   toStoredDelivery,
   toSummary,
-} from '../../../push/queue/stored-form.ts';
+} from '../../stored/delivery.ts';
+import { type Condition, type Selection, selectionOf } from '../../stored/delivery-index.ts';
 import type { Database } from '../driver/database.ts';
 import { type SqliteLanes, toHealth } from './lanes.ts';
 import { columnsOf, SUMMARY_COLUMNS, WITH_RECORD } from './statements.ts';

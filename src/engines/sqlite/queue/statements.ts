@@ -15,7 +15,7 @@ import {
   SUMMARY,
   storedAttempt,
   toProgress,
-} from '../../../push/queue/stored-form.ts';
+} from '../../stored/delivery.ts';
 import type { Database } from '../driver/database.ts';
 
 type Names = Readonly<Record<string, string>>;

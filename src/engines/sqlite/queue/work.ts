@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../base/clock.ts';
-import { FreeSlots, newLeaseToken } from '../../../push/queue/claims.ts';
 import type {
   ClaimedDelivery,
   ClaimOptions,
@@ -9,7 +8,8 @@ import type {
 } from '../../../push/queue/delivery-queue.ts';
 import { FailureStreaks, healthy } from '../../../push/queue/failure-streak.ts';
 import { NO_RECORD, newProgress } from '../../../push/queue/next-state.ts';
-import { type Row, toClaimed } from '../../../push/queue/stored-form.ts';
+import { FreeSlots, newLeaseToken } from '../../stored/claims.ts';
+import { type Row, toClaimed } from '../../stored/delivery.ts';
 import type { CommitWatch } from '../driver/commit-watch.ts';
 import type { Database } from '../driver/database.ts';
 import type { SqliteLanes } from './lanes.ts';

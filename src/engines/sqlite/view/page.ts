@@ -1,7 +1,7 @@
 import type { StatementSync } from 'node:sqlite';
 import type { VisibleStatus } from '../../../../projections/transactions.ts';
-import { indexFor, ROW_INDEXES, type RowIndexName, statusCode } from '../../../pull/view/stored-rows.ts';
 import type { PageQuery, PageRow, Place, ViewPage } from '../../../pull/view/transactions-view.ts';
+import { indexFor, ROW_INDEXES, type RowIndexName, statusCode } from '../../stored/rows.ts';
 import type { Database } from '../driver/database.ts';
 
 const MIN_BLOCK = 4;

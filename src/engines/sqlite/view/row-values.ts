@@ -1,5 +1,5 @@
 import type { RowState } from '../../../../projections/transactions.ts';
-import { statusCode, statusOf } from '../../../pull/view/stored-rows.ts';
+import { statusCode, statusOf } from '../../stored/rows.ts';
 
 /**
  * The values of `ROW_COLUMNS`. As an array, since SQLite's objects cost 2.5 microseconds more for each row; from that some

@@ -1,4 +1,4 @@
-import { ROW_INDEXES } from '../../../pull/view/stored-rows.ts';
+import { ROW_INDEXES } from '../../stored/rows.ts';
 
 /**
  * An index contains all that finding a page needs, so that only the rows shown are read. A view that is built beside the

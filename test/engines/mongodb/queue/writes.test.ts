@@ -5,7 +5,7 @@ import { laneHeads } from '../../../../src/engines/mongodb/queue/claim.ts';
 import { openMongoDeliveryQueue } from '../../../../src/engines/mongodb/queue/queue.ts';
 import { whereOf } from '../../../../src/engines/mongodb/queue/reads.ts';
 import { heldAccountsPipeline } from '../../../../src/engines/mongodb/queue/work.ts';
-import { selectionOf } from '../../../../src/push/queue/delivery-index.ts';
+import { selectionOf } from '../../../../src/engines/stored/delivery-index.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
 import {
   claimOptions,

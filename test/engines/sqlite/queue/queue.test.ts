@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Clock } from '../../../../src/base/clock.ts';
 import { openSqliteDeliveryQueue } from '../../../../src/engines/sqlite/queue/queue.ts';
 import { queryOf } from '../../../../src/engines/sqlite/queue/reads.ts';
-import { selectionOf } from '../../../../src/push/queue/delivery-index.ts';
+import { selectionOf } from '../../../../src/engines/stored/delivery-index.ts';
 import type { DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
 import { boundedReadsContract } from '../../../contracts/bounded-reads.contract.ts';
 import { deliveryLogContract } from '../../../contracts/delivery-log.contract.ts';

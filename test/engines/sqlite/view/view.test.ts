@@ -7,7 +7,7 @@ import { Database } from '../../../../src/engines/sqlite/driver/database.ts';
 import { runQuery } from '../../../../src/engines/sqlite/view/page.ts';
 import { MIGRATIONS } from '../../../../src/engines/sqlite/view/schema.ts';
 import { openSqliteView, type SqliteTransactionsView } from '../../../../src/engines/sqlite/view/view.ts';
-import { ROW_INDEXES, type RowIndexName } from '../../../../src/pull/view/stored-rows.ts';
+import { ROW_INDEXES, type RowIndexName } from '../../../../src/engines/stored/rows.ts';
 import { transactionsViewContract } from '../../../contracts/transactions-view.contract.ts';
 import { transactionsViewAtOnceContract } from '../../../contracts/transactions-view-at-once.contract.ts';
 import { viewBuildContract } from '../../../contracts/view-build.contract.ts';

@@ -1,4 +1,4 @@
-import type { DeliveryFilter, DeliveryState } from './delivery-queue.ts';
+import type { DeliveryFilter, DeliveryState } from '../../push/queue/delivery-queue.ts';
 
 /** What each index holds besides the time, by which it is ordered. Every engine has them under these names. */
 const INDEXED = {

@@ -1,5 +1,5 @@
 import { VISIBLE_STATUSES, type VisibleStatus } from '../../../projections/transactions.ts';
-import type { PageQuery } from './transactions-view.ts';
+import type { PageQuery } from '../../pull/view/transactions-view.ts';
 
 /** As every view stores them: a code never changes its meaning. */
 const STATUS_CODES: Readonly<Record<VisibleStatus, number>> = { CONFIRMED: 1, EXTERNAL: 2 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { withinTime } from '../../../src/base/within-time.ts';
+import { withinTime } from '../../src/base/within-time.ts';
 
 const LIMIT_MS = 60;
 const later = <T>(ms: number, value: T) => new Promise<T>((resolve) => setTimeout(() => resolve(value), ms));

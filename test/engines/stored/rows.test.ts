@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
-import { statusCode, statusOf } from '../../../src/pull/view/stored-rows.ts';
+import { statusCode, statusOf } from '../../../src/engines/stored/rows.ts';
 
 test('each status has a code of its own, which is read as that status', () => {
   const codes = VISIBLE_STATUSES.map(statusCode);

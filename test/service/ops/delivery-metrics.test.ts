@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import type { Sender, SendResult } from '../../src/push/sender/sender-port.ts';
-import { deliveryMetrics } from '../../src/service/ops/delivery-metrics.ts';
+import type { Sender, SendResult } from '../../../src/push/sender/sender-port.ts';
+import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 
 function counted() {
   const registry = new Registry();

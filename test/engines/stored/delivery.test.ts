@@ -1,6 +1,4 @@
 import { expect, test } from 'vitest';
-import type { NewDelivery } from '../../../src/push/queue/delivery-queue.ts';
-import { newProgress } from '../../../src/push/queue/next-state.ts';
 import {
   IDENTITY,
   PROGRESS,
@@ -8,7 +6,9 @@ import {
   toProgress,
   toStored,
   toSummary,
-} from '../../../src/push/queue/stored-form.ts';
+} from '../../../src/engines/stored/delivery.ts';
+import type { NewDelivery } from '../../../src/push/queue/delivery-queue.ts';
+import { newProgress } from '../../../src/push/queue/next-state.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 
 const delivery = newDelivery(1);

@@ -10,9 +10,9 @@ import {
   type NewDelivery,
   type StoredDelivery,
   type WebhookHealth,
-} from './delivery-queue.ts';
-import { shortAnswer } from './failure-streak.ts';
-import type { DeliveryProgress } from './next-state.ts';
+} from '../../push/queue/delivery-queue.ts';
+import { shortAnswer } from '../../push/queue/failure-streak.ts';
+import type { DeliveryProgress } from '../../push/queue/next-state.ts';
 
 /** A row or document as an engine returns it. What is absent is `null`. */
 export type Row = Readonly<Record<string, unknown>>;

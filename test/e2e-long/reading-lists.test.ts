@@ -1,0 +1,77 @@
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { PushService } from '../support/deliveries/push-service.ts';
+import { watchSources } from '../support/reading/ran.ts';
+import { filesToRead, readingList } from '../support/reading/reading-list.ts';
+import { folder } from '../support/service/commands.ts';
+import { until } from '../support/waiting.ts';
+
+const PROBE = join(import.meta.dirname, '../support/reading/probe.ts');
+/** What timers start now and then ran in one round, not in each. */
+const ROUNDS = 4;
+const THREADS = 2;
+
+/** A service of these roles whose threads say which sources ran. */
+async function start(...roles: readonly string[]) {
+  const written = join(folder(), 'probe');
+  mkdirSync(written);
+  const push = await PushService.prepare(
+    {},
+    roles.flatMap((role) => ['--role', role]),
+  );
+  await push.service.start({ NODE_OPTIONS: `--import ${PROBE}`, FUEL_TEST_PROBE: written });
+  const customer = await push.customer(1);
+  let count = 0;
+  const sourcesRun = async (): Promise<string[]> => {
+    count += 1;
+    process.kill(push.service.pid, 'SIGUSR2');
+    const names = () =>
+      readdirSync(written).filter((name) => /^\d+-\d+$/.test(name) && name.startsWith(`${count}-`));
+    await until(async () => names().length === THREADS, 5_000);
+    return names().flatMap((name) => readFileSync(join(written, name), 'utf8').split('\n'));
+  };
+  return { push, customer, sourcesRun };
+}
+
+/** What ran in each round of this work, after a first round that loads and prepares what later ones use. */
+async function ranInEach(work: () => Promise<string[]>): Promise<string[]> {
+  await work();
+  const rounds: Set<string>[] = [];
+  while (rounds.length < ROUNDS) rounds.push(filesToRead(await work()));
+  return [...rounds.reduce((all, round) => all.intersection(round))].sort();
+}
+
+it('a transaction runs, from its line to a page, through the files that ARCHITECTURE.md lists, and no other', async () => {
+  const { push, customer, sourcesRun } = await start('api', 'projector');
+  const importRun = watchSources();
+  const day = 86_400_000;
+  const [from, to] = [-day, day].map((ms) => new Date(Date.now() + ms).toISOString());
+  const ran = await ranInEach(async () => {
+    await sourcesRun();
+    const [event] = push.made(1, 1);
+    if (event === undefined) throw new Error('no event was made');
+    importRun();
+    await push.record([event], { wait: false });
+    const imported = importRun();
+    await until(async () => {
+      const { text } = await push.service.get(`/transactions?from=${from}&to=${to}`, { key: customer.key });
+      return text.includes(`{"id":${event.data.transaction_id},`);
+    }, 5_000);
+    return [...imported, ...(await sourcesRun())];
+  });
+  expect(ran).toEqual(readingList("One transaction's path").toSorted());
+});
+
+it('a delivery runs, from its event to the recorded answer, through the files that ARCHITECTURE.md lists, and no other', async () => {
+  const { push, sourcesRun } = await start('webhooks');
+  let count = 0;
+  const ran = await ranInEach(async () => {
+    await sourcesRun();
+    await push.record(push.made(1, 1), { wait: false });
+    count += 1;
+    await push.settled(1, 'delivered', count);
+    return sourcesRun();
+  });
+  expect(ran).toEqual(readingList("One delivery's path").toSorted());
+});

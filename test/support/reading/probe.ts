@@ -1,0 +1,29 @@
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
+import { watchSources } from './ran.ts';
+
+/**
+ * Loaded into each thread of a process before all else (`node --import`): on SIGUSR2 each thread writes which sources
+ * ran since the last time, as `<count>-<thread>` into the folder FUEL_TEST_PROBE.
+ */
+const folder = process.env.FUEL_TEST_PROBE ?? '';
+const sourcesRun = watchSources();
+let count = 0;
+
+function write(): void {
+  count += 1;
+  const path = join(folder, `${count}-${threadId}`);
+  writeFileSync(`${path}.part`, sourcesRun().join('\n'));
+  renameSync(`${path}.part`, path);
+}
+
+const channel = new BroadcastChannel('test probe');
+channel.onmessage = write;
+channel.unref();
+if (isMainThread) {
+  process.on('SIGUSR2', () => {
+    channel.postMessage('write');
+    write();
+  });
+}
