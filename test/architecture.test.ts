@@ -4,6 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { anchorsOf, readDocument } from './support/documents.ts';
+import { linesOfFile, readingList } from './support/reading/reading-list.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MAX_FILE_LINES = 300;
@@ -143,6 +144,16 @@ describe('the layout', () => {
     expect(circlesOf(folderOf)).toEqual([]);
     expect(circlesOf((path) => path)).toEqual([]);
   });
+
+  it.each(["One transaction's path", "One delivery's path"])(
+    'lists at most 40 files and 4,500 lines for who reads: %s',
+    (heading) => {
+      const files = readingList(heading);
+      expect(files.length).toBeGreaterThan(20);
+      expect(files.length).toBeLessThanOrEqual(40);
+      expect(files.reduce((lines, path) => lines + linesOfFile(path), 0)).toBeLessThanOrEqual(4_500);
+    },
+  );
 
   it('has no folder with too many files', () => {
     const counts = Map.groupBy(sources, ({ path }) => dirname(path));
