@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -121,6 +122,14 @@ describe('a backup', () => {
     mkdirSync(join(target, 'occupied'));
     await expect(backupDataDir(folder, target, MADE_AT)).rejects.toMatchObject({ code: 'REFUSED' });
     expect(readdirSync(target)).toEqual(['occupied']);
+  });
+
+  test('is refused where others may write to the target, and writes nothing there', async () => {
+    const { folder } = await dataDir();
+    const target = temporaryFolder();
+    chmodSync(target, 0o777);
+    await expect(backupDataDir(folder, target, MADE_AT)).rejects.toMatchObject({ code: 'REFUSED' });
+    expect(readdirSync(target)).toEqual([]);
   });
 
   test('is refused where there is no event store, and creates no folder', async () => {

@@ -163,6 +163,22 @@ describe('a copy is refused', () => {
   });
 });
 
+test('a copy is recorded before its source is marked; what came in between is named, the mark is not', async () => {
+  const [source, target] = [await sample(), newEnd()];
+  const copy = () =>
+    copyFrom(source, target, {
+      async markMoved() {
+        expect((await operations(target)).map(({ type }) => type)).toEqual(['StoreNamed', 'StoreCopied']);
+        await record(source.store, 'account-7', 'late');
+        const mark = { ...named('mark'), type: 'StoreMoved' };
+        await source.store.append([{ stream: 'operations', expected: 'any', events: [mark] }]);
+      },
+    });
+  const late = [expect.stringMatching(/account-7.* is not in the target$/)];
+  expect((await copy()).faults).toEqual(late);
+  expect((await copy()).faults).toEqual(late);
+});
+
 test('a copy is refused where a process came to work on the source while it ran', async () => {
   const [source, target] = [await sample(), newEnd()];
   let started: Promise<unknown> | undefined;
