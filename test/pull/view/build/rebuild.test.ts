@@ -233,17 +233,14 @@ describe('a rebuild', () => {
   });
 
   test('ends with the error with which the view that it compares with can not be followed', async () => {
-    const { rebuild, start, shows, append, view, operations } = await recorded();
+    const { rebuild, start, shows, append, view, served, operations } = await recorded();
     const { stop } = start();
     await shows(3);
     await stop();
     await append('transaction-4', confirmed(4));
-    const broken = new Proxy(view, {
-      get(target, name) {
-        if (name === 'apply') return () => Promise.reject(new TypeError('a fault'));
-        const value: unknown = Reflect.get(target, name);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
+    const { generation } = served().checkpoint;
+    const broken = beforeCall(view, 'apply', (_, to) => {
+      if ((to as { generation: number }).generation === generation) throw new TypeError('a fault');
     });
     await expect(rebuild({ view: broken })).rejects.toThrow('a fault');
     expect(await operations()).toEqual([]);
@@ -282,6 +279,16 @@ describe('a rebuild', () => {
     expect(build?.position).toBe(build?.servesFrom);
     expect((await rebuild()).outcome).toBe('switched');
     expect((await view.checkpoint())?.generation).toBe(build?.generation);
+  });
+
+  test('asked to stop while it compares serves nothing, and the next call continues', async () => {
+    const { rebuild, view } = await projected();
+    const before = (await view.checkpoint())?.generation;
+    const stopping = new AbortController();
+    const stopped = beforeCall(view, 'rowsAfter', () => stopping.abort());
+    expect((await rebuild({ view: stopped, signal: stopping.signal })).outcome).toBe('interrupted');
+    expect((await view.checkpoint())?.generation).toBe(before);
+    expect((await rebuild()).outcome).toBe('switched');
   });
 
   test('is done by one process at a time: a second one is refused', async () => {
