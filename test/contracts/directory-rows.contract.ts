@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../src/accounts/directory/fold/directory.ts';
 import { rowOf } from '../../src/accounts/directory/rows/packed-row.ts';
@@ -54,6 +55,18 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       .map((row) => ({ ...row, packed: Buffer.from(row.packed).toString() }));
 
   describe('the rows of a directory', () => {
+    test('that are cleared keep what another process saves meanwhile', async () => {
+      const { rows, other } = await started();
+      await rows.clear({ ...CHECKPOINT, seal: 'one' });
+      const many = Array.from({ length: 1_600 }, (_, n) => row(n + 1, 'old'));
+      expect(await rows.save(many, { ...CHECKPOINT, seal: 'two' }, 'one')).toBe(true);
+      const clearing = rows.clear({ ...CHECKPOINT, seal: 'three' });
+      while ((await other.checkpoint())?.seal !== 'three') await nextTurn();
+      expect(await other.save([row(1, 'new')], { ...CHECKPOINT, seal: 'four' }, 'three')).toBe(true);
+      await clearing;
+      expect((await all(rows)).find(({ accountId }) => accountId === 1)).toMatchObject({ packed: 'new' });
+    });
+
     test('where nothing was saved there is nothing', async () => {
       const { rows } = await started();
       expect(await rows.checkpoint()).toBeUndefined();
