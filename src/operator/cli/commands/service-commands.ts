@@ -43,9 +43,9 @@ async function serve(roles: readonly Role[]): Promise<number> {
   const { startProcess } = await import('../../serve/start-process.ts');
   const faults = await faultsOfNamed(config);
   if (faults.length > 0) throw invalidConfig(faults);
+  const signal = abortOnInterrupt(); // before the first line of the log, which a supervisor may wait for
   const log = createLog(config.FUEL_LOG_LEVEL);
   for (const unknown of unknownSettings(process.env)) log.warn(unknown, unknownText(unknown));
-  const signal = abortOnInterrupt();
   const asked = once(signal, 'abort').then(() => 'asked' as const);
   const service = await startProcess({ config, roles, log, clock: systemClock, signal }).catch((error) => {
     if (error !== signal.reason) throw error;
