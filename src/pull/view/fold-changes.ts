@@ -44,8 +44,10 @@ export function foldHistory(
 }
 
 /** The state of a row that begins with these changes; `undefined` where one may have to be judged by what is there. */
-export function freshState(history: readonly KnownChange[], { state, parked }: FoldedHistory) {
-  return history[0]?.change.kind === 'show' && parked.length === 0 ? state : undefined;
+export function freshState(history: readonly KnownChange[]): RowState | undefined {
+  if (history[0]?.change.kind !== 'show') return undefined; // a void is folded once, onto what is there
+  const { state, parked } = foldHistory(undefined, history, 0);
+  return parked.length === 0 ? state : undefined;
 }
 
 /** The last change of a transaction, which no other follows. */

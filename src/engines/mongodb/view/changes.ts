@@ -40,7 +40,7 @@ export async function applyChanges(
   const { histories, unreadable } = groupChanges(changes, atMs);
   await park(generation, unreadable);
   const parked = new Map(unreadable.map((event) => [event.position, event]));
-  const open = await insertFresh(generation, histories, atMs);
+  const open = await insertFresh(generation, histories);
   for (let isDone = open.size === 0, round = 0; !isDone; round++) {
     if (round === MAX_ROUNDS) throw new Error(`rows of the view change without end: ${[...open.keys()]}`);
     const outcomes = await decide(generation, open, atMs);
@@ -123,11 +123,11 @@ function asRead({ _id, account_id, revision }: TransactionDocument) {
  * Inserts what begins with a record without reading first: in an empty view that is everything. Returns the rest, where
  * something may have to be parked; or all where a row was there.
  */
-async function insertFresh(generation: Generation, histories: Histories, atMs: number): Promise<Histories> {
+async function insertFresh(generation: Generation, histories: Histories): Promise<Histories> {
   const left: Histories = new Map();
   const inserts: { insertOne: { document: TransactionDocument } }[] = [];
   for (const [id, history] of histories) {
-    const state = freshState(history, foldHistory(undefined, history, atMs));
+    const state = freshState(history);
     if (state === undefined) left.set(id, history);
     else inserts.push({ insertOne: { document: documentOf(id, state) } });
   }

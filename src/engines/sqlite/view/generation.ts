@@ -196,7 +196,7 @@ export class SqliteGeneration {
     const atMs = this.#clock.now();
     const { histories, unreadable: parked } = groupChanges(changes, atMs);
     for (const [id, history] of histories) {
-      const fresh = freshState(history, foldHistory(undefined, history, atMs));
+      const fresh = freshState(history);
       if (fresh !== undefined && this.#write(this.#statements.insert, id, fresh)) continue;
       const { state, parked: illegal } = foldHistory(this.find([id]).get(id), history, atMs);
       if (state !== undefined) this.#write(this.#statements.put, id, state);
