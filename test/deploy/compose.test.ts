@@ -4,9 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { ROLES, type Role } from '../../src/base/config/config.ts';
 import { loadConfig, showConfig } from '../../src/engines/engines.ts';
-import { type ComposeService, composeFile, environmentOf, ROOT, variablesIn } from './compose-file.ts';
+import {
+  type ComposeFile,
+  type ComposeService,
+  composeFile,
+  environmentOf,
+  ROOT,
+  variablesIn,
+} from './compose-file.ts';
 
 const folders: string[] = [];
 afterAll(() => {
@@ -103,6 +111,18 @@ describe('docker-compose.yml', () => {
   it('pins every other image to a version', () => {
     const tags = services.map(([, { image }]) => image.split(':')[1] ?? 'none');
     expect(tags.filter((tag) => !/\d+\.\d+\.?\d*/.test(tag) && !/^\d+\.\d+$/.test(tag))).toEqual([]);
+  });
+
+  it('has the same versions in deploy/digests.yml, each with its digest', () => {
+    const fixed: ComposeFile = parse(readFileSync(join(ROOT, 'deploy/digests.yml'), 'utf8'));
+    const images = Object.entries(fixed.services).map(
+      ([name, { image }]) => [name, image.split('@')] as const,
+    );
+    expect(images.map(([name]) => name)).toEqual(['mail', 'photos']);
+    for (const [name, [tag, digest]] of images) {
+      expect(tag).toBe(serviceNamed(name).image);
+      expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/);
+    }
   });
 
   it('starts a service only when both engines are healthy, and says of every service when it is', () => {
