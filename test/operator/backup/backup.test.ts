@@ -168,6 +168,25 @@ async function backupDuring(change: (folder: string) => void) {
   return { views: files.filter((name) => name.startsWith('transactions')), copies };
 }
 
+test('a backup writes through no file and no link that somebody puts into the folder meanwhile', async () => {
+  const victim = join(temporaryFolder(), 'victim');
+  writeFileSync(victim, 'not ours');
+  const { folder } = await dataDir();
+  const target = temporaryFolder();
+  let isDone = false;
+  const look = (): void => {
+    if (existsSync(join(target, 'transactions.db.partial')))
+      symlinkSync(victim, join(target, 'deliveries.db.partial'));
+    else if (!isDone) setImmediate(look);
+  };
+  look();
+  const made = backupDataDir(folder, target, MADE_AT).finally(() => {
+    isDone = true;
+  });
+  await expect(made).rejects.toMatchObject({ code: 'EEXIST' });
+  expect(readFileSync(victim, 'utf8')).toBe('not ours');
+});
+
 describe('the view in a backup', () => {
   test('is copied once where nothing takes its place', async () => {
     expect(await backupDuring(() => undefined)).toEqual({ views: ['transactions.db'], copies: 1 });

@@ -175,6 +175,23 @@ describe('the notifier', () => {
     expect((await notifier.subscriptions.parked(NOTICES_GROUP))[0]?.reason).toContain('unknown event type');
   });
 
+  test('acknowledges what needs no mail before it sends one, so that a long history is skipped fast', async () => {
+    const smtp = await startSmtpServer();
+    const mailsAtAck: number[] = [];
+    const notifier = await start({
+      smtpUrl: smtp.url,
+      through: acknowledging(async (ack) => {
+        mailsAtAck.push(smtp.mails.length);
+        await ack();
+      }),
+    });
+    await notifier.record(DISABLED, onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
+    notifier.run();
+    await smtp.received(2);
+    await vi.waitUntil(async () => mailsAtAck.length === 2, WAIT);
+    expect(mailsAtAck).toEqual([0, 2]);
+  });
+
   test('continues after an acknowledgement that a store could not take, and mails nothing twice', async () => {
     const smtp = await startSmtpServer();
     let failures = 0;

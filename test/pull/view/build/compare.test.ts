@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
 import { ViewComparison } from '../../../../src/pull/view/build/compare.ts';
@@ -8,6 +9,14 @@ import { confirmed } from '../../../support/transactions/e2e-samples.ts';
 import { sampleRow } from '../../../support/transactions/records.ts';
 
 const BUILT = 2;
+
+const row = (id: number): TransactionRow => ({ ...SAMPLE, id });
+const SAMPLE = sampleRow({ id: 0 });
+
+const without = (all: readonly number[], some: readonly number[]): number[] => {
+  const left = new Set(some);
+  return all.filter((id) => !left.has(id));
+};
 
 function rows(...held: readonly TransactionRow[]) {
   const view = {
@@ -87,4 +96,30 @@ test('a record that changes while it is looked at is judged later', async () => 
   });
   expect(await comparison.judgeSuspects(2)).toBe(false);
   expect(comparison.differing).toBe(0);
+});
+
+test('both views are compared record by record, however their pages end', async () => {
+  const ids = fc.uniqueArray(fc.integer({ min: 0, max: 1_300 }), { minLength: 1, maxLength: 1_300 });
+  const { store } = openPushStores();
+  await fc.assert(
+    fc.asyncProperty(ids, ids, fc.integer({ min: 2, max: 900 }), async (gone, added, every) => {
+      const shared = Array.from({ length: 1_200 }, (_, id) => id * every);
+      const [built, served] = [without(shared, gone), [...new Set([...without(shared, added), ...added])]];
+      const of = (held: readonly number[]) => rows(...held.toSorted((a, b) => a - b).map((id) => row(id)));
+      const [builtRows, servedRows] = [of(built), of(served)];
+      const view: Pick<ViewReads, 'find' | 'rowsAfter'> = {
+        find: (some, generation) => (generation === BUILT ? builtRows : servedRows).find(some),
+        rowsAfter: (after, limit, generation) =>
+          (generation === BUILT ? builtRows : servedRows).rowsAfter(after, limit),
+      };
+      const comparison = new ViewComparison(store, view, BUILT);
+      await comparison.findSuspects();
+      expect(await comparison.judgeSuspects(0)).toBe(true);
+      expect([comparison.records, comparison.differing]).toEqual([
+        built.length,
+        new Set(built).symmetricDifference(new Set(served)).size,
+      ]);
+    }),
+    { numRuns: 15 },
+  );
 });
