@@ -312,6 +312,8 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
     test('is not replaced by a process that has seen less', async () => {
       const { rows, content, checkpoint } = await saved();
       const behind = new Directory();
+      const first = { position: 1, stream: 'account-7', revision: 0 };
+      behind.apply({ ...first, decoded: { ok: true, event: opened(), atMs: 0 } });
       const stored = new StoredDirectory(rows, sealKeys(1));
       const less = () => ({
         ...content(),
@@ -350,6 +352,22 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       expect([...statesOf(loading.loaded)]).toHaveLength(1_002);
       expect(await m.stored.save(m.content, options)).toBe(true);
       expect(await load(m.other)).toMatchObject({ loaded: { position: 1_204 } });
+    });
+
+    test('is anchored at the newest event that a row may hold, however late that was applied', async () => {
+      const m = await saved();
+      addMany(m, 1_200, 0);
+      let saves = 0;
+      const rows: DirectoryRows = {
+        ...m.rows,
+        save(...all) {
+          if (saves++ === 0) m.apply(1_299, 1, { type: 'IntegrationEnabled', data: { account_id: 1_299 } });
+          return m.rows.save(...all);
+        },
+      };
+      await new StoredDirectory(rows, sealKeys(1)).save(m.content, options);
+      const newest = (await Array.fromAsync(m.other.rows())).flat().map(({ position }) => position);
+      expect(await m.other.checkpoint()).toMatchObject({ anchor: { position: Math.max(...newest) } });
     });
 
     test('whose first save ends between two commits is not there, and the next save begins anew', async () => {

@@ -201,6 +201,10 @@ describe('a process that starts', () => {
     expect(live.directory.key(PREFIX)?.key.active).toBe(false);
     await until(async () => lines.some((line) => line.includes('directory saved')), 5_000);
     expect(await agreement()).toEqual({ checked: 1, differences: [] });
+    m.clock.advance(30_000);
+    await m.record('account-7', onKey('KeySwitchedOn'));
+    await until(async () => live.directory.key(PREFIX)?.key.active === true, 5_000);
+    expect(await m.savedAt()).toBe(checkpoint.position); // from now on as ever: a minute later
   });
 
   test('waits while the stored directory can not be reached, rather than read a long log', async () => {
@@ -316,6 +320,23 @@ describe('saving the directory', () => {
     expect(tries).toBe(1);
     m.clock.advance(60_000);
     await until(async () => (await m.savedAt()) !== undefined, 5_000);
+  });
+
+  test('that ends with the process is no failure', async () => {
+    const m = machine();
+    const begun = Promise.withResolvers<void>();
+    const { lines, stop } = await m.start({
+      save: (_, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+          begun.resolve();
+        }),
+    });
+    await m.record('account-9', opened('Other', 9));
+    await m.recordMany();
+    await begun.promise;
+    await stop();
+    expect(lines.join('')).not.toContain('could not be saved');
   });
 
   test('counts what is applied while it goes on for the next one', async () => {
