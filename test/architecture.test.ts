@@ -40,8 +40,8 @@ const FILES_OF_SQLITE = [
   'src/operator/cli/command/command-engines.ts',
   'src/operator/cli/commands/store-commands.ts',
   'src/operator/cli/commands/transaction-commands.ts',
+  'src/operator/console/figures/console-parts.ts',
   'src/operator/erase/erased-bytes.ts',
-  'src/operator/serve/operator-side.ts',
 ];
 /** The folders or files that may import a package: only its adapter. */
 const DRIVERS: Readonly<Record<string, RegExp>> = {

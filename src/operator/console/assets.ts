@@ -8,23 +8,20 @@ export interface Asset {
   readonly etag: string;
 }
 
-const FILES = {
-  '/console/console.css': { type: 'text/css', file: new URL('./assets/console.css', import.meta.url) },
-  '/console/console.js': { type: 'text/javascript', file: new URL('./assets/console.js', import.meta.url) },
-  '/console/idiomorph.js': {
-    type: 'text/javascript',
-    file: new URL(import.meta.resolve('idiomorph/dist/idiomorph.min.js')),
-  },
-} as const;
+const FILES = [
+  ['/console/console.css', './assets/console.css'],
+  ['/console/console.js', './assets/console.js'],
+  ['/console/idiomorph.js', 'idiomorph/dist/idiomorph.min.js'],
+] as const;
 
 let read: ReadonlyMap<string, Asset> | undefined;
 
 /** The files of the console, by path; read when first asked for. */
 export function assetAt(path: string): Asset | undefined {
   read ??= new Map(
-    Object.entries(FILES).map(([at, { type, file }]) => {
-      const body = readFileSync(fileURLToPath(file), 'utf8');
-      return [at, { type, body, etag: etagOf(body) }];
+    FILES.map(([at, file]) => {
+      const body = readFileSync(fileURLToPath(import.meta.resolve(file)), 'utf8');
+      return [at, { type: at.endsWith('.css') ? 'text/css' : 'text/javascript', body, etag: etagOf(body) }];
     }),
   );
   return read.get(path);

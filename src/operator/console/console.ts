@@ -1,9 +1,9 @@
+import { isIP } from 'node:net';
 import type Koa from 'koa';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { OPS_STATUS } from '../../service/ops/ops-server.ts';
-import { assetAt } from './assets.ts';
-import type { ConsoleParts } from './figures/parts.ts';
-import { isCrossSite, isKnownHost } from './host-check.ts';
+import { type Asset, assetAt } from './assets.ts';
+import type { ConsoleParts } from './figures/console-parts.ts';
 import type { MadePage, PageMaker, PageMakerOptions } from './page-maker.ts';
 
 const HEADERS = {
@@ -74,19 +74,13 @@ export class Console {
   async #answer(ctx: Koa.Context): Promise<void> {
     const asset = assetAt(ctx.path);
     if (asset !== undefined) {
-      ctx.set({ ETag: asset.etag, 'Cache-Control': 'no-cache' });
-      ctx.type = asset.type;
-      if (isUnchanged(ctx, asset.etag)) return;
-      ctx.body = asset.body;
-      return;
+      ctx.set('Cache-Control', 'no-cache');
+      return send(ctx, OPS_STATUS.ok, asset);
     }
     this.#maker ??= this.#load();
     const page = await (await this.#maker).page(ctx.path, ctx.querystring);
-    ctx.set({ ETag: page.etag, 'X-As-Of': formatDateTime(page.atMs) });
-    ctx.type = 'text/html';
-    if (isUnchanged(ctx, page.etag)) return;
-    ctx.status = STATUS_OF[page.outcome];
-    ctx.body = page.document();
+    ctx.set('X-As-Of', formatDateTime(page.atMs));
+    send(ctx, STATUS_OF[page.outcome], page);
   }
 
   /** The pages are loaded when somebody looks: a start is not delayed by them. */
@@ -96,8 +90,36 @@ export class Console {
   }
 }
 
-function isUnchanged(ctx: Koa.Context, etag: string): boolean {
-  if (ctx.get('If-None-Match') !== etag) return false;
-  ctx.status = OPS_STATUS.unchanged;
-  return true;
+/** Nothing, where whoever asks has it. */
+function send(ctx: Koa.Context, status: number, { etag, type, body }: Asset): void {
+  ctx.set('ETag', etag);
+  ctx.type = type;
+  if (ctx.get('If-None-Match') === etag) {
+    ctx.status = OPS_STATUS.unchanged;
+  } else {
+    ctx.status = status;
+    ctx.body = body;
+  }
+}
+
+/**
+ * Whether the console may be asked for under this name. A page of another site, whose name is made to lead to this
+ * machine, is then of that name: it can't read what only its own name, an address or `localhost` may ask for.
+ */
+function isKnownHost(header: string | undefined, hosts: readonly string[]): boolean {
+  const [, bracketed, plain = ''] =
+    /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::\d{1,5})?$/.exec(header ?? '') ?? [];
+  if (bracketed !== undefined) return isIP(bracketed) === 6;
+  const name = plain.toLowerCase().replace(/\.$/, '');
+  return name !== '' && (name === 'localhost' || isIP(name) === 4 || hosts.includes(name));
+}
+
+/**
+ * Whether a browser asks for another site's page, as it says itself. To follow a link from there is no read by that
+ * site; to show the answer in a frame would be.
+ */
+function isCrossSite(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site === undefined || site === 'same-origin' || site === 'none') return false;
+  return headers['sec-fetch-mode'] !== 'navigate' || headers['sec-fetch-dest'] !== 'document';
 }

@@ -1,16 +1,8 @@
-import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
-import { type Config, retentionMs } from '../../base/config/config.ts';
-import { FuelError } from '../../base/errors.ts';
-import { readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
-import { refusalAnswer } from '../../pull/answers.ts';
-import { generatedCertificate } from '../../pull/server/certificate.ts';
-import { damagedEvents } from '../../pull/view/parked-events.ts';
-import type { OperatorSide, RunningProcess } from '../../service/service.ts';
+import type { Config } from '../../base/config/config.ts';
+import type { OperatorSide } from '../../service/service.ts';
 import { Console } from '../console/console.ts';
-import { AttemptHistory, FigureHistory } from '../console/figures/history.ts';
-import type { ConsoleParts, Proof } from '../console/figures/parts.ts';
+import { consoleParts, type Proof } from '../console/figures/console-parts.ts';
 import { startNightly, verifyInThread } from './nightly.ts';
 
 /**
@@ -44,46 +36,4 @@ export function operatorSide(config: Config, clock: Clock): OperatorSide {
       parts.add('nightly verification', nightly);
     },
   };
-}
-
-/** What the operator's console reads of this process and its stores. */
-function consoleParts(running: RunningProcess, lastProof: () => Proof | undefined): ConsoleParts {
-  const { config, engines, metrics, disk, host, roles } = running;
-  const [attempts, history] = [new AttemptHistory(), new FigureHistory()];
-  metrics.onTaken((thread, counted) => {
-    if (thread === 'webhooks') attempts.take(counted);
-  });
-  metrics.shared.onReading = (reading) => history.add(reading);
-  return {
-    ...running,
-    id: host.holder,
-    engineNames: engines.remote.map(({ name }) => name),
-    lastProof,
-    environment: config.FUEL_ENVIRONMENT,
-    retentionMs: retentionMs(config),
-    store: engines.store(),
-    view: engines.view(),
-    subscriptions: engines.subscriptions(),
-    queue: engines.queue(),
-    coordination: engines.coordination(),
-    disk: async () => disk?.(),
-    ...{ attempts, history },
-    // Where that takes long the night's finding counts.
-    damage: async () =>
-      readThroughSoon(config, engines)
-        ? damagedEvents(engines.store(), () => engines.view())
-        : (lastProof()?.damage ?? []),
-    certificateEndsAtMs: () => certificateEndsAtMs(config, roles),
-    statusOf: (code) => refusalAnswer({ code }, '').status,
-  };
-}
-
-async function certificateEndsAtMs(config: Config, roles: readonly string[]): Promise<number | undefined> {
-  if (!roles.includes('api') || config.FUEL_TLS === 'terminated') return undefined;
-  const file = config.FUEL_TLS_CERT ?? generatedCertificate(config).cert;
-  try {
-    return new X509Certificate(await readFile(file)).validToDate.getTime();
-  } catch (error) {
-    throw new FuelError('CONFIG_INVALID', `${file} can not be read`, { cause: error });
-  }
 }

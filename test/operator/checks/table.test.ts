@@ -10,10 +10,8 @@ import {
   judge,
   judged,
 } from '../../../src/operator/checks/table.ts';
-import { attentionOf } from '../../../src/operator/console/figures/attention.ts';
-import type { Snapshot } from '../../../src/operator/console/figures/snapshot.ts';
-import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { attentionOf, type Snapshot } from '../../../src/operator/console/figures/snapshot.ts';
+import { PREFIX } from '../../support/accounts/account-samples.ts';
 import { readDocument } from '../../support/documents.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -39,8 +37,12 @@ const doctor = (id: CheckId, facts: Omit<Facts, 'atMs'>) => judged(id, { atMs: N
 function overview(facts: Omit<Facts, 'atMs'>): readonly string[] {
   const at = <T>(value: T) => ({ value, atMs: NOW_MS });
   const { closed = [], disabled = [], webhooks = 0 } = facts;
-  const refs = (prefixes: readonly string[]) => prefixes.map((prefix) => ({ accountId: 7, prefix }));
-  const lists = { accounts: [], closed, webhooks: refs(Array(webhooks).fill('x')), disabled: refs(disabled) };
+  const refs = (prefixes: readonly string[]) =>
+    prefixes.map((prefix) => ({ accountId: 7, prefix, disabledAtMs: null }));
+  const lists = {
+    ...{ accounts: [], closed: [...closed] },
+    ...{ webhooks: refs(Array(webhooks).fill('x')), disabled: refs(disabled) },
+  };
   const snapshot: Snapshot = {
     atMs: NOW_MS,
     followers: at(facts.followers ?? []),
@@ -54,8 +56,7 @@ function overview(facts: Omit<Facts, 'atMs'>): readonly string[] {
     lists: at(lists),
     damage: at([]),
   };
-  const parts = { directory: directoryOf(opened(), keyIssued(), webhookSet()), engineNames: [] };
-  return attentionOf(snapshot, parts).map(({ level }) => level);
+  return attentionOf(snapshot, []).map(({ level }) => level);
 }
 
 const idle = { holder: null };

@@ -1,11 +1,12 @@
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { text as textOf } from 'node:stream/consumers';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { Console } from '../../../src/operator/console/console.ts';
-import { AttemptHistory, FigureHistory } from '../../../src/operator/console/figures/history.ts';
-import type { ConsoleParts } from '../../../src/operator/console/figures/parts.ts';
-import { isKnownHost } from '../../../src/operator/console/host-check.ts';
+import type { ConsoleParts } from '../../../src/operator/console/figures/console-parts.ts';
+import { AttemptHistory } from '../../../src/operator/console/figures/history.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { createOpsServer } from '../../../src/service/ops/ops-server.ts';
 import { PushService } from '../../support/deliveries/push-service.ts';
@@ -41,7 +42,7 @@ function ask(
 }
 
 async function start() {
-  const readiness = () => ({ ready: false, checks: { started: false, mongodb: true } });
+  const readiness = async () => ({ ready: false, checks: { started: false, mongodb: true } });
   const console = new Console({
     hosts: ['ops.example.com'],
     environment: 'staging',
@@ -92,9 +93,11 @@ describe('the console before the service has started', () => {
     expect((await ask(`${url}/metrics`, { headers })).status).toBe(200);
   });
 
-  test('a request without a host is not served', () => {
-    expect(isKnownHost(undefined, [])).toBe(false);
-    expect(isKnownHost('', [''])).toBe(false);
+  test.each(['', 'Host:\r\n'])('a request with no host, "%s", is not served', async (header) => {
+    const { url } = await start();
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.end(`GET / HTTP/1.0\r\n${header}\r\n`);
+    expect(await textOf(socket)).toMatch(/^HTTP\/1.1 421 /);
   });
 
   test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('refuses %s everywhere', async (method) => {
@@ -158,9 +161,9 @@ describe('the console while no store answers', () => {
     view: { checkpoint: away, countParked: away, parked: away, find: away, building: away },
     ...{ subscriptions: { status: away }, coordination: { holder: away, live: away } },
     queue: { backlog: away, find: away, failingLanes: away, page: away },
-    ...{ directory: new Directory(), attempts: new AttemptHistory(), history: new FigureHistory() },
-    engineNames: ['mongodb'],
-    readiness: () => ({ ready: false, checks: { mongodb: false } }),
+    ...{ directory: new Directory(), attempts: new AttemptHistory(), readings: [] },
+    engines: { remote: [{ name: 'mongodb' }] },
+    readiness: async () => ({ ready: false, checks: { mongodb: false } }),
     certificateEndsAtMs: away,
     disk: away,
     damage: away,

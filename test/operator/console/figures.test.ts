@@ -3,14 +3,14 @@ import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { RESTORE_EVENTS } from '../../../src/event-store/damage.ts';
-import { AccountIndex } from '../../../src/operator/console/figures/account-index.ts';
-import { attentionOf } from '../../../src/operator/console/figures/attention.ts';
-import { gatesOf } from '../../../src/operator/console/figures/gates.ts';
-import { Fresh, known } from '../../../src/operator/console/figures/known.ts';
-import type { Snapshot } from '../../../src/operator/console/figures/snapshot.ts';
+import { textOf } from '../../../src/operator/answers/columns.ts';
+import { failingWebhooks } from '../../../src/operator/checks/accounts.ts';
+import { accountLists } from '../../../src/operator/console/figures/account-lists.ts';
+import { known, shared } from '../../../src/operator/console/figures/known.ts';
+import { attentionOf, type Snapshot } from '../../../src/operator/console/figures/snapshot.ts';
+import { gatesTable } from '../../../src/operator/console/pages/gates.ts';
 import { keyIssued, opened, PREFIX, profileSet, webhookSet } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
 
 const NOW_MS = Date.parse('2026-09-10T00:00:00.000Z');
 const DAY_MS = 86_400_000;
@@ -54,11 +54,10 @@ function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
 }
 
 describe('what needs attention', () => {
-  const of = (overrides: Partial<Snapshot>, ...events: readonly AccountEvent[]) =>
-    attentionOf(snapshotOf(overrides), {
-      directory: directoryOf(...events),
-      engineNames: ['eventstoredb', 'mongodb'],
-    }).map(({ level, text }) => `${level}: ${text}`);
+  const of = (overrides: Partial<Snapshot>) =>
+    attentionOf(snapshotOf(overrides), ['eventstoredb', 'mongodb']).map(
+      ({ level, text }) => `${level}: ${text}`,
+    );
   const at = <T>(value: T) => ({ value, atMs: NOW_MS });
   const follower = {
     name: 'transactions',
@@ -154,7 +153,14 @@ describe('what needs attention', () => {
       'bad: account 7 is closed: an event of it can not be read',
     ],
     [
-      { lists: at({ accounts: [], closed: [], webhooks: [], disabled: [{ accountId: 7, prefix: PREFIX }] }) },
+      {
+        lists: at({
+          accounts: [],
+          closed: [],
+          webhooks: [],
+          disabled: [{ accountId: 7, prefix: PREFIX, disabledAtMs: 1 }],
+        }),
+      },
       `warn: the webhook of key ${PREFIX} is switched off: nothing is sent to it`,
     ],
   ])('is in %j: %s', (overrides, text) => {
@@ -175,20 +181,20 @@ describe('what needs attention', () => {
   });
 
   test('is a webhook that fails, unless it is switched off already', () => {
-    const failing = at([{ prefix: PREFIX, failedInARow: 4, failingSinceMs: NOW_MS, lastAnswers: ['503'] }]);
-    expect(of({ failing }, ...withWebhook)).toEqual([
+    const failing = { prefix: PREFIX, failedInARow: 4, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
+    expect(of({ failing: at([failing]) })).toEqual([
       `warn: deliveries to key ${PREFIX} fail: 4 in a row, the last answer 503`,
     ]);
-    expect(of({ failing }, ...withWebhook, disabled)).toEqual([]);
-    expect(of({ failing })).toEqual([]);
+    const ofAccount = (...events: readonly AccountEvent[]) =>
+      failingWebhooks([failing], { directory: directoryOf(...events) });
+    expect(ofAccount(...withWebhook)).toEqual([failing]);
+    expect(ofAccount(...withWebhook, disabled)).toEqual([]);
+    expect(ofAccount()).toEqual([]);
   });
 });
 
 describe('the lists of accounts', () => {
-  const indexOf = (directory: Directory) => {
-    const clock = new FakeClock();
-    return { clock, index: new AccountIndex({ directory, environment: 'staging', clock }) };
-  };
+  const listsOf = (directory: Directory) => accountLists({ directory, environment: 'staging' });
   const apply = (directory: Directory, accountId: number, ...events: readonly AccountEvent[]): void => {
     const stream = `account-${accountId}`;
     const first = (directory.account(accountId)?.revision ?? -1) + 1;
@@ -209,24 +215,34 @@ describe('the lists of accounts', () => {
     apply(directory, 8, disabled);
     apply(directory, 10, disabled);
     apply(directory, 9, { type: 'KeySwitchedOff', data: { account_id: 9, prefix: '' } });
-    const lists = await indexOf(directory).index.lists();
+    const lists = await listsOf(directory)();
     expect(lists.accounts.map(({ id }) => id)).toEqual([7, 8, 9, 10, 11]);
     expect(lists.webhooks.map(({ accountId }) => accountId)).toEqual([7, 8, 10, 11]);
     expect(lists.disabled.map(({ accountId }) => accountId)).toEqual([10, 8]);
   });
 
-  test('are read again two seconds later if accounts have changed, and only then', async () => {
+  test('are made again if accounts have changed, and only then', async () => {
     const directory = new Directory();
     apply(directory, 7, opened('N'));
-    const { index, clock } = indexOf(directory);
-    const first = await index.lists();
-    clock.advance(2_000);
+    const read = listsOf(directory);
+    const first = await read();
     directory.advance(500);
-    expect(await index.lists()).toBe(first);
+    expect(await read()).toBe(first);
     apply(directory, 8, opened('M'));
-    expect(await index.lists()).toBe(first);
-    clock.advance(2_000);
-    expect((await index.lists()).accounts).toHaveLength(2);
+    expect((await read()).accounts).toHaveLength(2);
+  });
+
+  test('are forgotten once nobody has looked for a while', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const read = listsOf(new Directory());
+    await read();
+    vi.advanceTimersByTime(14 * 60_000);
+    const lists = await read();
+    vi.advanceTimersByTime(14 * 60_000);
+    expect(await read()).toBe(lists);
+    vi.advanceTimersByTime(15 * 60_000);
+    expect(await read()).not.toBe(lists);
   });
 });
 
@@ -238,15 +254,12 @@ test('accounts that changed are read again among those that did not', async () =
     directory.apply({ position: directory.position + 1, stream: `account-${accountId}`, revision, decoded });
   };
   for (let id = 1; id <= 300; id++) apply(id, 0, opened(`Name ${id}`));
-  const clock = new FakeClock();
-  const index = new AccountIndex({ directory, environment: 'staging', clock });
-  await index.lists(); // on a busy machine the first read may take longer than `listsSoon` waits
-  expect((await index.listsSoon()).value?.accounts).toHaveLength(300);
+  const read = accountLists({ directory, environment: 'staging' });
+  expect((await read()).accounts).toHaveLength(300);
   apply(7, 1, keyIssued());
   apply(7, 2, webhookSet());
   apply(301, 0, opened('Newest'));
-  clock.advance(2_000);
-  const { accounts, webhooks } = await index.lists();
+  const { accounts, webhooks } = await read();
   expect([accounts.length, accounts[300]?.name, webhooks]).toMatchObject([301, 'newest', [{ accountId: 7 }]]);
 });
 
@@ -254,45 +267,37 @@ describe('the access checks of an account', () => {
   const gates = (...events: readonly AccountEvent[]) => {
     const { account } = directoryOf(...events).account(7) ?? {};
     const key = account?.keys.get(PREFIX);
-    return gatesOf({
-      account,
-      statusOf: (code) => (code === 'INVALID_API_KEY' ? 401 : 403),
-      nowMs: NOW_MS,
-      events: [],
-      ...(key && { key }),
-    });
+    const { rows } = gatesTable({ account, nowMs: NOW_MS, events: [], ...(key && { key }) });
+    return rows(10).map(({ cells }) => cells.map(textOf).join(' | '));
   };
 
   test('say how requests are answered, since when and why', () => {
     const ended = profileSet('2026-01-01T00:00:00.000Z', '2026-09-01T00:00:00.000Z');
-    expect(gates(opened(), keyIssued(), enabled, ended)).toMatchObject([
-      { check: '3 key', answer: undefined },
-      { check: '4 integration', answer: undefined },
-      {
-        check: '5 charging profile',
-        answer: '403 NO_ACTIVE_CHARGING_PROFILE',
-        sinceMs: Date.parse('2026-09-01T00:00:00.000Z'),
-        why: 'its charging profile ended at 2026-09-01T00:00:00.000Z',
-      },
+    expect(gates(opened(), keyIssued(), enabled, ended)).toEqual([
+      '3 key | passes | passes | unknown | the key is on',
+      '4 integration | passes | passes | unknown | the integration is on',
+      '5 charging profile | refuses | answers 403 NO_ACTIVE_CHARGING_PROFILE | 2026-09-01T00:00:00.000Z | ' +
+        'its charging profile ended at 2026-09-01T00:00:00.000Z',
     ]);
+    const off: AccountEvent = { type: 'KeySwitchedOff', data: { account_id: 7, prefix: PREFIX } };
+    expect(gates(opened(), keyIssued(), off)[0]).toContain('3 key | refuses | answers 401 INVALID_API_KEY');
   });
 
   test('pass where there is access, until its end', () => {
     const current = profileSet('2026-09-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z');
-    expect(gates(opened(), enabled, current)).toMatchObject([
-      { answer: undefined },
-      {
-        answer: undefined,
-        sinceMs: Date.parse('2026-09-01T00:00:00.000Z'),
-        why: 'until 2027-01-01T00:00:00.000Z',
-      },
+    expect(gates(opened(), enabled, current)).toEqual([
+      '4 integration | passes | passes | unknown | the integration is on',
+      '5 charging profile | passes | passes | 2026-09-01T00:00:00.000Z | until 2027-01-01T00:00:00.000Z',
     ]);
   });
 
-  test('refuse where the integration is off, or there never was a profile', () => {
-    expect(gates(opened())).toMatchObject([
-      { answer: '403 API_INTEGRATION_NOT_ENABLED' },
-      { answer: '403 NO_ACTIVE_CHARGING_PROFILE', sinceMs: undefined, why: 'it has no charging profile' },
+  test('refuse where the integration is off, or there never was a profile, or nothing can be read', () => {
+    expect(gates(opened())).toEqual([
+      '4 integration | refuses | answers 403 API_INTEGRATION_NOT_ENABLED | unknown | the integration is off',
+      '5 charging profile | refuses | answers 403 NO_ACTIVE_CHARGING_PROFILE | unknown | it has no charging profile',
+    ]);
+    expect(gates()).toEqual([
+      'account | refuses | answers 503 SERVICE_UNAVAILABLE | unknown | the account can not be read',
     ]);
   });
 });
@@ -303,7 +308,7 @@ describe('what is known', () => {
     expect(await known(async () => 1, now)).toEqual({ value: 1, atMs: 5 });
     const away = new FuelError('STORE_UNAVAILABLE', 'mongodb is away');
     expect(await known(() => Promise.reject(away), now)).toEqual({ unknown: 'mongodb is away' });
-    expect(await known(() => new Promise(() => undefined), now, { maxWaitMs: 1 })).toEqual({
+    expect(await known(() => new Promise(() => undefined), now, 1)).toEqual({
       unknown: 'the store does not answer',
     });
     await expect(known(() => Promise.reject(new TypeError('broken')), now)).rejects.toThrow('broken');
@@ -313,44 +318,47 @@ describe('what is known', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('that fails late leaves what was read since', async () => {
-    const clock = new FakeClock();
-    const reads: PromiseWithResolvers<string>[] = [];
-    const read = () => {
-      const next = Promise.withResolvers<string>();
-      reads.push(next);
-      return next.promise;
-    };
-    const fresh = new Fresh(read, { maxAgeMs: 2_000, now: () => clock.now() });
-    const first = fresh.get();
-    clock.advance(2_000);
-    const second = fresh.get();
-    reads[0]?.reject(new Error('away'));
-    await expect(first).rejects.toThrow('away');
-    expect(fresh.get()).toBe(second);
-    reads[1]?.resolve('read');
-    expect(await second).toBe('read');
-  });
-
   test('is read once for all who ask in its time, and again after a failure', async () => {
-    const clock = new FakeClock();
-    let reads = 0;
-    let fails = true;
-    const fresh = new Fresh(
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    let [reads, fails] = [0, true];
+    const read = shared(
       async () => {
         reads += 1;
         if (fails) throw new Error('away');
         return reads;
       },
-      { maxAgeMs: 2_000, now: () => clock.now() },
+      { ageMs: 2_000, maxAgeMs: 5_000 },
     );
-    await expect(Promise.all([fresh.get(), fresh.get()])).rejects.toThrow('away');
+    await expect(Promise.all([read(), read()])).rejects.toThrow('away');
     expect(reads).toBe(1);
     fails = false;
-    expect(await Promise.all([fresh.get(), fresh.get(), fresh.get()])).toEqual([2, 2, 2]);
-    clock.advance(1_999);
-    expect(await fresh.get()).toBe(2);
-    clock.advance(1);
-    expect(await fresh.get()).toBe(3);
+    expect(await Promise.all([read(), read(), read()])).toEqual([2, 2, 2]);
+    await vi.advanceTimersByTimeAsync(1_999);
+    expect(await read()).toBe(2);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await read()).toBe(3);
+  });
+
+  test('that takes long is read less often, fifty times its length later or at its greatest age', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const readsAfter = async (lengthMs: number, restMs: number): Promise<number> => {
+      let reads = 0;
+      const read = shared(
+        async () => {
+          reads += 1;
+          await new Promise((resolve) => setTimeout(resolve, lengthMs));
+        },
+        { ageMs: 2_000, maxAgeMs: 5_000 },
+      );
+      void read();
+      await vi.advanceTimersByTimeAsync(lengthMs + restMs);
+      void read();
+      return reads;
+    };
+    expect([await readsAfter(40, 1_999), await readsAfter(40, 2_000)]).toEqual([1, 2]);
+    expect([await readsAfter(80, 3_999), await readsAfter(80, 4_000)]).toEqual([1, 2]);
+    expect([await readsAfter(9_000, 4_999), await readsAfter(9_000, 5_000)]).toEqual([1, 2]);
   });
 });

@@ -38,19 +38,18 @@ test('few pages are made at once; somewhat after one has ended, by a failure too
   expect(await begunAfter(1_000)).toBe(6); // four are being made
 });
 
-test('of very many that ask at once, those who would wait too long get nothing, and those who left take no turn', async () => {
+test('those who would wait too long get nothing, and take no turn later', async () => {
   const { ends, take, begunAfter } = pages();
   const asked = take(105);
-  expect(await asked[104]).toBeUndefined();
   expect(await begunAfter(3_999)).toBe(4);
-  const later = take(1)[0];
-  expect(await later).toBeUndefined(); // a hundred wait still
+  const later = take(1);
   await begunAfter(1);
   expect(await Promise.all(asked.slice(4))).toEqual(Array(101).fill(undefined));
-  take(100);
   for (const end of ends) end.resolve();
   expect(await asked[0]).toBe('made');
-  expect(await begunAfter(200)).toBe(8);
+  expect(await begunAfter(200)).toBe(5);
+  ends[4]?.resolve();
+  expect(await later[0]).toBe('made');
 });
 
 test('once nobody waits, all turns are free, and no timer is left', async () => {

@@ -4,12 +4,13 @@ import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { Console } from '../../../src/operator/console/console.ts';
-import { AttemptHistory, FigureHistory } from '../../../src/operator/console/figures/history.ts';
-import type { ConsoleParts } from '../../../src/operator/console/figures/parts.ts';
+import type { ConsoleParts } from '../../../src/operator/console/figures/console-parts.ts';
+import { AttemptHistory } from '../../../src/operator/console/figures/history.ts';
 import type { Sender } from '../../../src/push/sender/sender-port.ts';
 import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { createOpsServer } from '../../../src/service/ops/ops-server.ts';
+import type { Reading } from '../../../src/service/ops/shared-figures.ts';
 import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
 import { startBrowser } from '../../support/browser.ts';
 
@@ -56,7 +57,7 @@ function directory(): Directory {
 }
 
 /** An hour in which a receiver began to fail, and deliveries fell behind for a while. */
-async function histories(): Promise<{ readonly attempts: AttemptHistory; readonly history: FigureHistory }> {
+async function histories(): Promise<Pick<ConsoleParts, 'attempts' | 'readings'>> {
   let at = NOW_MS - 59 * MINUTE_MS;
   const attempts = new AttemptHistory(() => at);
   const registry = new Registry();
@@ -78,20 +79,21 @@ async function histories(): Promise<{ readonly attempts: AttemptHistory; readonl
     attempts.take(await registry.getMetricsAsJSON());
   }
   at = NOW_MS;
-  const history = new FigureHistory();
+  const readings: Reading[] = [];
   for (let step = 239; step >= 0; step--) {
     const peak = Math.max(0, 1 - Math.abs(step - 90) / 14);
     const lag = { transactions: 0.4 * peak, deliveries: 21 * peak, notices: 0 };
-    history.add({
+    readings.push({
       atMs: NOW_MS - step * 15_000,
       lag,
       pending: Math.round(36 + 9 * Math.sin(step / 6) + 640 * peak + (step < 86 ? (86 - step) * 1.9 : 0)),
     });
   }
-  return { attempts, history };
+  return { attempts, readings };
 }
 
 const figures = await histories();
+const readiness = async () => ({ ready: true, checks: {} });
 
 function parts(): ConsoleParts {
   const position = { position: HEAD, parked: 0 };
@@ -127,16 +129,15 @@ function parts(): ConsoleParts {
     },
     directory: directory(),
     ...figures,
-    readiness: () => ({ ready: true, checks: {} }),
+    readiness,
     certificateEndsAtMs: async () => NOW_MS + 9 * 86_400_000,
     disk: async () => undefined,
     damage: async () => [],
-    engineNames: [],
+    engines: { remote: [] },
   };
   return invented as unknown as ConsoleParts;
 }
 
-const readiness = () => ({ ready: true, checks: {} });
 const console = new Console({ hosts: [], environment: 'staging', clock, readiness });
 console.serve(parts());
 const metrics = createMetrics();

@@ -6,61 +6,50 @@ export type Known<T> =
   | { readonly unknown: string; readonly value?: undefined };
 
 const MAX_WAIT_MS = 3_000;
-const LATE = 'the store does not answer';
+const LATE = { unknown: 'the store does not answer' };
+/** What takes long is read less often: it rests for so many times its length, so that it takes a fiftieth of the time. */
+const REST_FACTOR = 50;
 
 /** What `read` gives in time. Rejects with faults of the program. */
 export async function known<T>(
   read: () => Promise<T>,
   now: () => number,
-  { maxWaitMs = MAX_WAIT_MS, late = LATE } = {},
+  maxWaitMs = MAX_WAIT_MS,
 ): Promise<Known<T>> {
-  const { promise: inTime, resolve } = Promise.withResolvers<Known<T>>();
-  const timer = setTimeout(() => resolve({ unknown: late }), maxWaitMs);
+  const { promise: late, resolve } = Promise.withResolvers<Known<T>>();
+  const timer = setTimeout(resolve, maxWaitMs, LATE);
   try {
     const atMs = now();
-    return await Promise.race([read().then((value) => ({ value, atMs })), inTime]);
+    return await Promise.race([read().then((value) => ({ value, atMs })), late]);
   } catch (error) {
-    const isTimeout = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
-    if (!isTimeout && !(error instanceof FuelError)) throw error;
-    return { unknown: isTimeout ? LATE : reasonOf(error) };
+    if (error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name)) return LATE;
+    if (error instanceof FuelError) return { unknown: reasonOf(error) };
+    throw error;
   } finally {
     clearTimeout(timer);
   }
 }
 
-export interface FreshOptions {
-  readonly maxAgeMs: number;
-  readonly now: () => number;
-  /** The rest after a read, in times of its own length: what takes long is read less often. */
-  readonly restFactor?: number;
-  readonly maxRestMs?: number;
-}
-
-/** Reads again once what it has is older than a time, however many ask meanwhile. */
-export class Fresh<T> {
-  readonly #read: () => Promise<T>;
-  readonly #options: Required<FreshOptions>;
-  #held: { readonly value: Promise<T>; untilMs: number } | undefined;
-
-  constructor(read: () => Promise<T>, { restFactor = 20, maxRestMs = 15_000, ...options }: FreshOptions) {
-    this.#read = read;
-    this.#options = { restFactor, maxRestMs, ...options };
-  }
-
-  get(): Promise<T> {
-    const { maxAgeMs, now, restFactor, maxRestMs } = this.#options;
-    const nowMs = now();
-    if (this.#held !== undefined && nowMs < this.#held.untilMs) return this.#held.value;
-    const value = this.#read();
-    const held = { value, untilMs: nowMs + maxAgeMs };
-    this.#held = held;
-    const rest = (): void => {
-      const restMs = Math.min(restFactor * (now() - nowMs), maxRestMs);
-      held.untilMs = nowMs + Math.max(maxAgeMs, restMs);
-    };
-    value.then(rest, () => {
-      if (this.#held === held) this.#held = undefined;
-    });
-    return value;
-  }
+/**
+ * `read`, once for all who ask while it reads and for `ageMs` after; after a long one for longer, at most `maxAgeMs`. A
+ * failure is not kept.
+ */
+export function shared<T>(
+  read: () => Promise<T>,
+  { ageMs, maxAgeMs }: { readonly ageMs: number; readonly maxAgeMs: number },
+): () => Promise<T> {
+  let held: Promise<T> | undefined;
+  const forget = (): void => {
+    held = undefined;
+  };
+  return () => {
+    if (held !== undefined) return held;
+    const startedAtMs = performance.now();
+    held = read();
+    held.then(() => {
+      const restMs = REST_FACTOR * (performance.now() - startedAtMs);
+      setTimeout(forget, Math.max(ageMs, Math.min(restMs, maxAgeMs))).unref();
+    }, forget);
+    return held;
+  };
 }

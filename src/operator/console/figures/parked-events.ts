@@ -2,7 +2,7 @@ import { printableData } from '../../../event-store/codec.ts';
 import { MAX_PARKED_LOOKED_AT } from '../../../event-store/skipped-events.ts';
 import type { FollowerStatus } from '../../answers/follower.ts';
 import { type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
-import type { ConsoleParts } from './parts.ts';
+import type { ConsoleParts } from './console-parts.ts';
 import { withoutDriver } from './record-facts.ts';
 
 /** As many as an operator reads; the command lists all. */

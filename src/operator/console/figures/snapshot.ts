@@ -1,62 +1,99 @@
 import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
 import { type FollowerStatus, followerStatus } from '../../answers/follower.ts';
-import { MAX_FAILING } from '../../checks/accounts.ts';
-import { AccountIndex } from './account-index.ts';
-import { Fresh, type Known, known } from './known.ts';
-import type { ConsoleParts } from './parts.ts';
-import { OperationsTail } from './tails.ts';
+import { failingWebhooks, MAX_FAILING } from '../../checks/accounts.ts';
+import { judge, type Problem } from '../../checks/table.ts';
+import { accountLists } from './account-lists.ts';
+import type { ConsoleParts } from './console-parts.ts';
+import { type Known, known, shared } from './known.ts';
+import { operationsTail } from './tails.ts';
 
-/** However many look, the stores are asked this often. */
-const MAX_AGE_MS = 2_000;
-const CERTIFICATE_MAX_AGE_MS = 60_000;
-/** All events are read for it. */
-const DAMAGE_MAX_AGE_MS = 10_000;
+/** However many look, the stores are asked this often, and less often where that takes long. */
+const AGE = { ageMs: 2_000, maxAgeMs: 15_000 };
 
-/** The state of the whole service, each part with when it was read. */
+/** Parts of the state of the service. Each is read for everybody who looks, and only while somebody does. */
+export type Figures = ReturnType<typeof figuresOf>;
+/** All of them, each with when it was read. */
 export type Snapshot = { readonly atMs: number } & {
   readonly [Name in keyof Figures]: Awaited<ReturnType<Figures[Name]>>;
 };
-type Figures = ReturnType<typeof figuresOf>;
 
-/** One snapshot for everybody who looks, of which each part is read only while somebody does. */
-export class Snapshots {
-  readonly accounts: AccountIndex;
-  readonly #now: () => number;
-  readonly #figures: Figures;
-
-  constructor(parts: ConsoleParts) {
-    this.accounts = new AccountIndex(parts);
-    this.#now = () => parts.clock.now();
-    this.#figures = figuresOf(parts, this.accounts);
-  }
-
-  async get(): Promise<Snapshot> {
-    const reads = Object.entries(this.#figures).map(async ([name, read]) => [name, await read()] as const);
-    const figures = Object.fromEntries(await Promise.all(reads)) as Omit<Snapshot, 'atMs'>;
-    return { ...figures, atMs: this.#now() };
-  }
+export function figuresOf(parts: ConsoleParts) {
+  const { queue, coordination, readiness, certificateEndsAtMs, disk, damage, clock, directory } = parts;
+  const of = <T>(read: () => Promise<T>, age = AGE): (() => Promise<Known<T>>) =>
+    shared(() => known(read, () => clock.now()), age);
+  return {
+    followers: of<readonly FollowerStatus[]>(() => followerStatus(parts, { glance: true })),
+    backlog: of(() => queue.backlog(MAX_BACKLOG_COUNTED)),
+    /** The longest streaks first, at most `MAX_FAILING`. */
+    failing: of(async () => failingWebhooks(await queue.failingLanes(MAX_FAILING), { directory })),
+    processes: of(() => coordination.live(PROCESS_MAX_AGE_MS)),
+    readiness: of(readiness),
+    operations: of(operationsTail(parts.store)),
+    certificateEndsAtMs: of(certificateEndsAtMs),
+    disk: of(disk),
+    lists: of(accountLists(parts)),
+    /** All events are read for it. */
+    damage: of(damage, { ...AGE, ageMs: 10_000 }),
+  };
 }
 
-function figuresOf(parts: ConsoleParts, accounts: AccountIndex) {
-  const { queue, coordination, readiness, certificateEndsAtMs, disk, damage, clock } = parts;
-  const now = (): number => clock.now();
-  const fresh = <T>(read: () => Promise<T>, maxAgeMs = MAX_AGE_MS): (() => Promise<Known<T>>) => {
-    const held = new Fresh(() => known(read, now), { maxAgeMs, now });
-    return () => held.get();
-  };
-  const tail = new OperationsTail(parts.store);
-  return {
-    followers: fresh<readonly FollowerStatus[]>(() => followerStatus(parts, { glance: true })),
-    backlog: fresh(() => queue.backlog(MAX_BACKLOG_COUNTED)),
-    /** Webhooks with a failure streak, the longest first, at most `MAX_FAILING`. */
-    failing: fresh(() => queue.failingLanes(MAX_FAILING)),
-    processes: fresh(() => coordination.live(PROCESS_MAX_AGE_MS)),
-    readiness: fresh(async () => readiness()),
-    operations: fresh(() => tail.read()),
-    certificateEndsAtMs: fresh(certificateEndsAtMs, CERTIFICATE_MAX_AGE_MS),
-    disk: fresh(disk),
-    lists: () => accounts.listsSoon(),
-    damage: fresh(damage, DAMAGE_MAX_AGE_MS),
-  };
+/** What they are called where they can't be read; that may hide anything. */
+const NAMES = {
+  followers: 'followers',
+  backlog: 'the backlog of deliveries',
+  failing: 'failing webhooks',
+  processes: 'processes',
+  readiness: 'readiness',
+  operations: 'repairs',
+  certificateEndsAtMs: 'the certificate',
+  disk: 'the disk',
+  lists: 'webhooks that are switched off, and closed accounts',
+  damage: 'damaged events',
+} as const satisfies Record<keyof Figures, string>;
+
+export async function snapshotOf(figures: Figures, { clock }: Pick<ConsoleParts, 'clock'>) {
+  const reads = Object.entries(figures).map(async ([name, read]) => [name, await read()] as const);
+  return { ...Object.fromEntries(await Promise.all(reads)), atMs: clock.now() } as Snapshot;
+}
+
+/** Something that an operator should look at. */
+export interface Attention extends Pick<Problem, 'id' | 'text' | 'href' | 'words'> {
+  /** `bad` does not end before somebody acts. */
+  readonly level: 'bad' | 'warn';
+}
+
+/** What needs attention, the worst first; empty where all is well. */
+export function attentionOf(snapshot: Snapshot, engineNames: readonly string[]): readonly Attention[] {
+  const { lists, operations, atMs } = snapshot;
+  const verdicts = judge({
+    atMs,
+    disk: snapshot.disk.value,
+    readiness: snapshot.readiness.value?.checks,
+    engines: engineNames,
+    damage: snapshot.damage.value,
+    followers: snapshot.followers.value,
+    closed: lists.value?.closed,
+    webhooks: lists.value?.webhooks.length,
+    disabled: lists.value?.disabled.map(({ prefix }) => prefix),
+    failing: snapshot.failing.value,
+    oldestDueAtMs: snapshot.backlog.value?.nextDueAtMs,
+    certificateEndsAtMs: snapshot.certificateEndsAtMs.value,
+    repairs: (operations.value ?? [])
+      .filter(({ type }) => type === 'AgreementRepaired')
+      .map(({ data, atMs }) => ({ atMs, what: `${data.what}`, repaired: `${data.repaired}` })),
+  });
+  const found = verdicts.flatMap(({ severity, problems }) =>
+    problems.map(({ do: cure, text, ...problem }): Attention => {
+      const level = severity === 'act' ? 'bad' : 'warn';
+      return { ...problem, level, text: cure === undefined ? text : `${text}: ${cure}` };
+    }),
+  );
+  const unknown = Object.entries(NAMES).flatMap(([name, what]): Attention[] => {
+    const figure: Known<unknown> = snapshot[name as keyof Figures];
+    if (!('unknown' in figure)) return [];
+    const text = `not known: ${what} (${figure.unknown})`;
+    return [{ level: 'warn', id: `unknown-${what}`, text, href: '/', words: ['doctor'] }];
+  });
+  return [...found.toSorted((a, b) => Number(a.level === 'warn') - Number(b.level === 'warn')), ...unknown];
 }

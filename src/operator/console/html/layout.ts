@@ -1,6 +1,6 @@
 import { formatDateTime } from '../../../domain/values/date-time.ts';
-import type { ConsoleParts } from '../figures/parts.ts';
-import type { Snapshots } from '../figures/snapshot.ts';
+import type { ConsoleParts } from '../figures/console-parts.ts';
+import type { Figures } from '../figures/snapshot.ts';
 import { type Command, commands } from './commands.ts';
 import { html, line, render } from './html.ts';
 import { type Part, problem, type Shown, section, show } from './parts.ts';
@@ -8,7 +8,7 @@ import { type Part, problem, type Shown, section, show } from './parts.ts';
 /** What a page is made from. */
 export interface PageContext {
   readonly parts: ConsoleParts;
-  readonly snapshots: Snapshots;
+  readonly figures: Figures;
   /** The parameters of the query, each once, as they came. */
   readonly query: Readonly<Record<string, string>>;
   /** The last part of the path, for a page about one thing. */

@@ -3,12 +3,12 @@ import type { AccountEvent } from '../../../domain/account-events.ts';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
 import { accountAnswer, accountSections } from '../../answers/account.ts';
 import { type Column, state, type Table, table, time } from '../../answers/columns.ts';
-import { type Gate, type GateOptions, gatesOf } from '../figures/gates.ts';
 import { accountTail, type LoggedEvent } from '../figures/tails.ts';
 import { cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import { notFound, type Page, type PageContext } from '../html/layout.ts';
 import { content, problem } from '../html/parts.ts';
+import { gatesTable } from './gates.ts';
 
 const MAX_EVENTS = 50;
 
@@ -32,7 +32,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
     heading: [`Account ${id} ${line(account?.name ?? '')}`, state(access)],
     parts: [
       first === undefined || account !== undefined ? (first ?? null) : problem(content(first)),
-      gatesTable({ account, statusOf: parts.statusOf, nowMs, events }),
+      gatesTable({ account, nowMs, events }),
       html`<p><a href=${`/deliveries?account=${id}`}>Its deliveries</a>, <a href=${`/deliveries?account=${id}&state=failed`}>those that failed</a></p>`,
       ...others,
       eventsTable(events),
@@ -47,25 +47,6 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
       cmd('Everything that happened to it')`audit --account ${id} --newest`,
     ],
   };
-}
-
-const GATES: readonly Column<Gate>[] = [
-  { head: 'Check', cell: ({ check }) => check },
-  {
-    head: 'Now',
-    cell: ({ answer }) => (answer === undefined ? state('passes', 'good') : state('refuses', 'bad')),
-  },
-  {
-    head: 'Requests get',
-    cell: ({ answer }) => (answer === undefined ? 'passes' : `answers ${answer}`),
-  },
-  { head: 'Since', cell: ({ sinceMs }) => (sinceMs === undefined ? 'unknown' : time(sinceMs)) },
-  { head: 'Why', cell: ({ why }) => why },
-];
-
-export function gatesTable(options: GateOptions): Table {
-  const [of, idOf] = [gatesOf(options), ({ check }: Gate) => check];
-  return table('Access as it stands now', GATES, { of, idOf, empty: 'none' });
 }
 
 type DataMember<E> = E extends { readonly data: infer Data } ? keyof Data : never;

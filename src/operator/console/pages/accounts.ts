@@ -1,19 +1,20 @@
 import { ACCOUNT_COLUMNS, accountLine } from '../../answers/account.ts';
 import { link, table } from '../../answers/columns.ts';
-import type { AccountLists } from '../figures/account-index.ts';
+import type { AccountLists } from '../figures/account-lists.ts';
 import { cmd } from '../html/commands.ts';
-import type { Page, PageContext } from '../html/layout.ts';
+import { type Page, type PageContext, unavailable } from '../html/layout.ts';
 import { form, next, note, number } from '../html/parts.ts';
 
 const ON_A_PAGE = 50;
 const ID = /^\d{1,16}$/;
 
 /** Accounts by id, those that a search finds. */
-export async function accountsPage({ parts, snapshots, query }: PageContext): Promise<Page> {
+export async function accountsPage({ parts, figures, query }: PageContext): Promise<Page> {
   const { directory } = parts;
-  const lists = await snapshots.accounts.lists();
+  const lists = await figures.lists();
+  if ('unknown' in lists) return unavailable(lists.unknown);
   const text = (query.q ?? '').trim();
-  const found = search(lists, text, Number(query.after ?? -1));
+  const found = search(lists.value, text, Number(query.after ?? -1));
   const [shown, last] = [found.slice(0, ON_A_PAGE), found[ON_A_PAGE - 1]];
   const after = found.length > ON_A_PAGE ? String(last) : undefined;
   const key = directory.key(text);
@@ -26,7 +27,7 @@ export async function accountsPage({ parts, snapshots, query }: PageContext): Pr
         fields: [{ name: 'q', label: 'Id, part of the name, or prefix of a key', size: 30 }],
         given: { q: text },
         submit: 'Search',
-        all: `all ${number(lists.accounts.length)}`,
+        all: `all ${number(lists.value.accounts.length)}`,
       }),
       key === undefined
         ? null

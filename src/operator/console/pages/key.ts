@@ -4,7 +4,8 @@ import { accountTail } from '../figures/tails.ts';
 import { cmd } from '../html/commands.ts';
 import { notFound, type Page, type PageContext } from '../html/layout.ts';
 import { note } from '../html/parts.ts';
-import { eventsTable, gatesTable } from './account.ts';
+import { eventsTable } from './account.ts';
+import { gatesTable } from './gates.ts';
 
 /** A key as an operator may see it: no hash, no secret. */
 export async function keyPage({ parts, name: prefix }: PageContext): Promise<Page> {
@@ -15,7 +16,7 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
   const { environment, active, allowList, rateLimit } = key;
   const isForeign = environment !== parts.environment;
   const events = await accountTail(parts.store, entry);
-  const gates = { account: entry.account, key, statusOf: parts.statusOf, nowMs: parts.clock.now(), events };
+  const gates = { account: entry.account, key, nowMs: parts.clock.now(), events };
   return {
     title: `Key ${prefix}`,
     heading: [`Key ${prefix}`, state(active ? 'on' : 'off')],

@@ -4,19 +4,20 @@ import type { Reading } from '../../../service/ops/shared-figures.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
 import { type Column, table, time } from '../../answers/columns.ts';
 import { duration, FOLLOWER_COLUMNS } from '../../answers/follower.ts';
-import { failingWebhooks } from '../../checks/accounts.ts';
-import { type Attention, attentionOf } from '../figures/attention.ts';
 import type { AttemptMinute } from '../figures/history.ts';
-import type { Snapshot } from '../figures/snapshot.ts';
+import { type Attention, attentionOf, type Snapshot, snapshotOf } from '../figures/snapshot.ts';
 import { chart } from '../html/charts.ts';
 import { cmd, copied } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
 import { grid, number, orUnknown, partOf, plural, type Shown, show } from '../html/parts.ts';
 
-export async function overviewPage({ parts, snapshots }: PageContext): Promise<Page> {
-  const snapshot = await snapshots.get();
-  const found = attentionOf(snapshot, parts);
+export async function overviewPage({ parts, figures }: PageContext): Promise<Page> {
+  const snapshot = await snapshotOf(figures, parts);
+  const found = attentionOf(
+    snapshot,
+    parts.engines.remote.map(({ name }) => name),
+  );
   const problems = found.length === 0 ? '' : `(${found.length}) `;
   return {
     title: `${problems}Overview`,
@@ -26,7 +27,7 @@ export async function overviewPage({ parts, snapshots }: PageContext): Promise<P
       grid(followersTable(snapshot), deliveryFacts(snapshot, parts)),
       html`<div class="charts">
         ${attemptCharts(parts.attempts.minutes(), parts.roles)}
-        ${historyCharts(parts.history.readings())}
+        ${historyCharts(parts.readings)}
       </div>`,
       processTable(snapshot, parts.id),
     ],
@@ -85,9 +86,7 @@ function deliveryFacts({ backlog, failing, lists, atMs }: Snapshot, parts: PageC
           '·',
           to('/webhooks?state=disabled', `${disabledWebhooks} switched off`),
           '·',
-          orUnknown(failing, (lanes) =>
-            to('/webhooks?state=failing', `${failingWebhooks(lanes, parts).length} failing`),
-          ),
+          orUnknown(failing, (lanes) => to('/webhooks?state=failing', `${lanes.length} failing`)),
         ],
       ],
       ['failed', to('/deliveries?state=failed', 'the newest that failed')],
@@ -107,8 +106,6 @@ function attemptCharts(minutes: readonly AttemptMinute[], roles: readonly string
     return html`<figure><figcaption><strong>Attempts</strong></figcaption>
       <p class="note">Unknown here: this process has no role webhooks. The processes below that have it show theirs.</p></figure>`;
   }
-  const failedOf = ({ failed }: AttemptMinute): number =>
-    Object.values(failed).reduce((sum, n) => sum + n, 0);
   const note = 'of this process, in the last hour';
   return html`${chart({
     id: 'chart-attempts',
@@ -119,7 +116,7 @@ function attemptCharts(minutes: readonly AttemptMinute[], roles: readonly string
       { name: 'delivered', tone: 'good' },
       { name: 'failed', tone: 'bad' },
     ],
-    points: minutes.map((minute) => ({ atMs: minute.atMs, values: [minute.delivered, failedOf(minute)] })),
+    points: minutes.map((minute) => ({ atMs: minute.atMs, values: [minute.delivered, minute.failed] })),
   })}
   ${chart({
     id: 'chart-latency',

@@ -3,7 +3,7 @@ import type { FollowerStatus } from '../../answers/follower.ts';
 import { PARKED_COLUMNS, type ParkedAnswer } from '../../answers/parked.ts';
 import { known } from '../figures/known.ts';
 import { parkedEvents } from '../figures/parked-events.ts';
-import type { Snapshot } from '../figures/snapshot.ts';
+import { type Snapshot, snapshotOf } from '../figures/snapshot.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
@@ -14,8 +14,8 @@ import { followersTable } from './overview.ts';
 const MAX_OPERATIONS = 20;
 
 /** How far each follower is, what it parked, and whether view and deliveries agree with the events. */
-export async function projectionsPage({ parts, snapshots }: PageContext): Promise<Page> {
-  const snapshot = await snapshots.get();
+export async function projectionsPage({ parts, figures }: PageContext): Promise<Page> {
+  const snapshot = await snapshotOf(figures, parts);
   const { atMs, operations } = snapshot;
   const followers = snapshot.followers.value ?? [];
   const parked = await known(

@@ -1,10 +1,10 @@
 import type { VNode } from 'preact';
 import { type Column, link, state, table, time } from '../../answers/columns.ts';
-import { failingWebhooks, MAX_FAILING } from '../../checks/accounts.ts';
-import type { AccountLists, WebhookRef } from '../figures/account-index.ts';
+import { MAX_FAILING } from '../../checks/accounts.ts';
+import type { AccountLists, WebhookRef } from '../figures/account-lists.ts';
 import { cmd } from '../html/commands.ts';
 import { html } from '../html/html.ts';
-import { malformed, type Page, type PageContext } from '../html/layout.ts';
+import { malformed, type Page, type PageContext, unavailable } from '../html/layout.ts';
 import { href, next, note, number, orUnknown, type Shown, show } from '../html/parts.ts';
 
 const ON_A_PAGE = 50;
@@ -13,7 +13,7 @@ const WORST_SHOWN = 25;
 const STATES = ['disabled', 'failing', 'active'] as const;
 
 /** All webhooks: those that are switched off, those that fail, then the others by account. */
-export async function webhooksPage({ parts, snapshots, query }: PageContext): Promise<Page> {
+export async function webhooksPage({ parts, figures, query }: PageContext): Promise<Page> {
   const { after } = query;
   const wanted = STATES.find((state) => state === query.state);
   if (query.state && wanted === undefined) {
@@ -21,9 +21,10 @@ export async function webhooksPage({ parts, snapshots, query }: PageContext): Pr
     return malformed('Webhooks', [fault]);
   }
   const { directory } = parts;
-  const [{ failing: lanes }, lists] = await Promise.all([snapshots.get(), snapshots.accounts.lists()]);
-  const streaks = new Map(failingWebhooks(lanes.value ?? [], parts).map((lane) => [lane.prefix, lane]));
-  const { disabled, webhooks } = lists;
+  const [lanes, lists] = await Promise.all([figures.failing(), figures.lists()]);
+  if ('unknown' in lists) return unavailable(lists.unknown);
+  const streaks = new Map((lanes.value ?? []).map((lane) => [lane.prefix, lane]));
+  const { disabled, webhooks } = lists.value;
   const failing = [...streaks.keys()].map((prefix) => ({
     prefix,
     accountId: directory.key(prefix)?.entry.id ?? 0,
@@ -52,7 +53,7 @@ export async function webhooksPage({ parts, snapshots, query }: PageContext): Pr
     parts: [
       filters(
         wanted,
-        lists,
+        lists.value,
         orUnknown(lanes, () => number(failing.length, MAX_FAILING)),
       ),
       table('Webhooks of active keys', COLUMNS, {

@@ -1,0 +1,67 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { type Config, retentionMs } from '../../../base/config/config.ts';
+import { FuelError } from '../../../base/errors.ts';
+import { readThroughSoon } from '../../../engines/sqlite/embedded-files.ts';
+import { generatedCertificate } from '../../../pull/server/certificate.ts';
+import { damagedEvents } from '../../../pull/view/parked-events.ts';
+import type { ViewReads } from '../../../pull/view/transactions-view.ts';
+import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
+import type { Reading } from '../../../service/ops/shared-figures.ts';
+import type { RunningProcess } from '../../../service/service.ts';
+import type { Repaired } from '../../verify/verify-last-days.ts';
+import { AttemptHistory } from './history.ts';
+
+/** An hour of figures that are read every 15 s. */
+const READINGS_KEPT = 240;
+
+/** A nightly verification that this process made. */
+export interface Proof extends Repaired {
+  readonly atMs: number;
+}
+
+/** What the console reads of this process and its stores. It changes nothing. */
+export type ConsoleParts = Readonly<ReturnType<typeof consoleParts>>;
+
+export function consoleParts(running: RunningProcess, lastProof: () => Proof | undefined) {
+  const { config, engines, metrics, disk, host, roles } = running;
+  const attempts = new AttemptHistory();
+  metrics.onTaken((thread, counted) => {
+    if (thread === 'webhooks') attempts.take(counted);
+  });
+  const readings: Reading[] = [];
+  metrics.shared.onReading = (reading) => {
+    if (readings.push(reading) > READINGS_KEPT) readings.shift();
+  };
+  const [view, queue]: [ViewReads, DeliveryReads & LaneReads] = [engines.view(), engines.queue()];
+  return {
+    ...running,
+    ...{ attempts, lastProof, view, queue },
+    /** Of the shared figures, as this process read them; oldest first. */
+    readings: readings as readonly Reading[],
+    id: host.holder,
+    environment: config.FUEL_ENVIRONMENT,
+    retentionMs: retentionMs(config),
+    store: engines.store(),
+    subscriptions: engines.subscriptions(),
+    coordination: engines.coordination(),
+    disk: async () => disk?.(),
+    /** Where to find it takes long the night's finding counts. */
+    damage: async () =>
+      readThroughSoon(config, engines)
+        ? damagedEvents(engines.store(), () => engines.view())
+        : (lastProof()?.damage ?? []),
+    certificateEndsAtMs: () => certificateEndsAtMs(config, roles),
+  };
+}
+
+/** Of the pull API's; `undefined` where this process has none. */
+async function certificateEndsAtMs(config: Config, roles: readonly string[]): Promise<number | undefined> {
+  if (!roles.includes('api') || config.FUEL_TLS === 'terminated') return undefined;
+  const file = config.FUEL_TLS_CERT ?? generatedCertificate(config).cert;
+  try {
+    return new X509Certificate(await readFile(file)).validToDate.getTime();
+  } catch (error) {
+    throw new FuelError('CONFIG_INVALID', `${file} can not be read`, { cause: error });
+  }
+}
