@@ -99,7 +99,7 @@ export function checkContacts(
 /** Webhooks that fail and are not switched off, the longest streak first. */
 export function failingWebhooks(
   failing: readonly LaneStreak[],
-  { directory }: { readonly directory: Pick<Directory, 'key'> },
+  directory: Pick<Directory, 'key'>,
 ): readonly LaneStreak[] {
   return failing.filter(({ prefix }) => {
     const key = directory.key(prefix)?.key;

@@ -1,11 +1,14 @@
+import { X509Certificate } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { findMasterKeys } from '../../accounts/master-key.ts';
 import type { Config } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
+import { DAY_MS } from '../../domain/values/date-time.ts';
 import { registry as REGISTRY, type Registry } from '../../engines/engines.ts';
-import { generatedCertificate, readCertificate } from '../../pull/server/certificate.ts';
+import { certificatePaths, readCertificate } from '../../pull/server/certificate.ts';
 import { readPem, trustedAuthorities } from '../../push/sender/trusted-authorities.ts';
 import { type Finding, right, wrong } from './check.ts';
+import { verdictOf } from './table.ts';
 
 /** Whether `fuel serve` would start with these settings and the files that they name. */
 export async function checkConfiguration(
@@ -32,40 +35,70 @@ export async function checkConfiguration(
  * `fuel serve` can use all of them. Creates nothing: files that a start generates may be missing.
  */
 export async function faultsOfNamed(config: Config, registry = REGISTRY): Promise<string[]> {
-  const checks = [checkDataDir, checkCertificate, checkMasterKey, checkAuthorities];
-  const ofFiles = checks.flatMap((check) => faultOf(() => check(config)));
+  const ofFiles = READ.flatMap((read) => faultOf(() => read(config)));
   return [...ofFiles, ...(await registry.faultsOfEngines(config))];
 }
 
-function checkDataDir({ FUEL_DATA_DIR: path }: Config): void {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found?.isDirectory() === false)
-    throw new FuelError('CONFIG_INVALID', `FUEL_DATA_DIR: ${path} is not a folder`);
-}
+/** What a start reads. Each throws for what it can't use. */
+const READ: readonly ((config: Config) => void)[] = [
+  ({ FUEL_DATA_DIR: path }) => {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === false)
+      throw new FuelError('CONFIG_INVALID', `FUEL_DATA_DIR: ${path} is not a folder`);
+  },
+  (config) => {
+    const { files, isGenerated } = certificatePaths(config);
+    if (config.FUEL_TLS === 'terminated' || (isGenerated && !existsSync(files.cert))) return;
+    readCertificate(files);
+  },
+  (config) => {
+    if (config.FUEL_ENVIRONMENT === 'production' && config.FUEL_MASTER_KEY === undefined) return; // reported already
+    findMasterKeys(config);
+  },
+  ({ FUEL_WEBHOOK_CA: path }) => {
+    if (path !== undefined) trustedAuthorities(readPem(path));
+  },
+];
 
-function checkCertificate(config: Config): void {
-  const { FUEL_TLS, FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
-  if (FUEL_TLS === 'terminated') return;
-  if (cert !== undefined && key !== undefined) readCertificate({ cert, key });
-  else if (existsSync(generatedCertificate(config).cert)) readCertificate(generatedCertificate(config));
-}
-
-function checkMasterKey(config: Config): void {
-  if (config.FUEL_ENVIRONMENT === 'production' && config.FUEL_MASTER_KEY === undefined) return; // reported already
-  findMasterKeys(config);
-}
-
-function checkAuthorities({ FUEL_WEBHOOK_CA: path }: Config): void {
-  if (path !== undefined) trustedAuthorities(readPem(path));
-}
-
-function faultOf(check: () => void): string[] {
+function faultOf(read: () => void): string[] {
   try {
-    check();
+    read();
     return [];
   } catch (error) {
     const { message, cause, code } = error as NodeJS.ErrnoException;
     const who = code === 'EACCES' ? ': run this as the user that owns it' : '';
     return [cause instanceof Error ? `${message} (${cause.message})` : `${message}${who}`];
   }
+}
+
+type CertificateConfig = Pick<Config, 'FUEL_TLS' | 'FUEL_TLS_CERT' | 'FUEL_TLS_KEY' | 'FUEL_DATA_DIR'>;
+
+/** The certificate that customers see: its names and its end, and that the key belongs to it. */
+export function checkCertificate(config: CertificateConfig, nowMs: number): Finding {
+  if (config.FUEL_TLS === 'terminated') return right('FUEL_TLS is terminated: a proxy has the certificate');
+  const { files, isGenerated } = certificatePaths(config);
+  if (isGenerated && !existsSync(files.cert)) return right('the first start makes a self-signed certificate');
+  const renew = isGenerated
+    ? `rm ${files.cert} ${files.key}, and restart fuel serve, which makes new ones`
+    : `put a new certificate into ${files.cert} and its key into ${files.key}: they are read again without a restart`;
+  let read: X509Certificate;
+  try {
+    read = new X509Certificate(readCertificate(files).cert);
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return wrong(`${message} (${(cause as Error | undefined)?.message})`, renew);
+  }
+  const { subjectAltName: names, validFromDate, validToDate } = read;
+  if (names === undefined) return wrong(`${files.cert} names no host (subjectAltName)`, renew);
+  const leftMs = validToDate.getTime() - nowMs;
+  const detail = `for ${names}, until ${validToDate.toISOString().slice(0, 10)} (${inDays(leftMs)})`;
+  if (validFromDate.getTime() > nowMs) return wrong(`not valid before ${validFromDate.toISOString()}`, renew);
+  if (leftMs < 0) return wrong(`it has ended: ${detail}`, renew);
+  const { problems } = verdictOf('certificate', { atMs: nowMs, certificateEndsAtMs: validToDate.getTime() });
+  return problems.length > 0 ? wrong(`it ends soon: ${detail}`, renew) : right(detail);
+}
+
+function inDays(leftMs: number): string {
+  const days = Math.floor(Math.abs(leftMs) / DAY_MS);
+  const text = days === 0 ? 'less than a day' : days === 1 ? '1 day' : `${days} days`;
+  return leftMs < 0 ? `ended ${text} ago` : `${text} left`;
 }

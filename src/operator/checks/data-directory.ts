@@ -14,15 +14,11 @@ import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
 const SECRET_FILES = ['master.key', 'tls-key.pem'];
 
+type FileState = NonNullable<ReturnType<typeof inspectEmbedded>>;
+
 /** One embedded file, as far as it could be looked at. */
-export interface LookedAtFile {
+export interface LookedAtFile extends FileState {
   readonly name: string;
-  readonly version: number;
-  readonly knownVersion: number;
-  /** `null`: none; `undefined`: too large to be read through. */
-  readonly damage: string | null | undefined;
-  /** For this user. */
-  readonly isReadOnly: boolean;
   /** A damaged one is put aside and recreated. */
   readonly isRecreated?: boolean;
 }

@@ -1,35 +1,46 @@
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import { findMasterKeys, otherKeyFile } from '../../accounts/master-key.ts';
+import { recordedMasterKeys } from '../../accounts/store-binding.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { readDisk } from '../../base/disk/disk.ts';
 import { registry as REGISTRY, type Registry } from '../../engines/engines.ts';
 import { configuredPhotoStore } from '../../pull/images/presign.ts';
-import { generatedCertificate } from '../../pull/server/certificate.ts';
-import { verifyMailServer } from '../../push/notices/mailer.ts';
-import type { Engines, ServerKind } from '../../service/engines/engines.ts';
-import { checkCertificate } from './certificate.ts';
+import type { Engines } from '../../service/engines/engines.ts';
+import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
+import type { FollowerStatus } from '../answers/follower.ts';
+import { checkContacts, checkCorporates, failingWebhooks, MAX_FAILING, webhooksOf } from './accounts.ts';
 import { type CheckResult, type Finding, notChecked, right, within, wrong } from './check.ts';
-import { checkConfiguration } from './configuration.ts';
+import { checkCertificate, checkConfiguration } from './configuration.ts';
 import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
-import { checkClocks, checkEngine, embeddedEngine } from './engines.ts';
-import { checkPhotos } from './photos.ts';
-import { StoreChecks } from './store-checks.ts';
-import { judged } from './table.ts';
+import { checkMasterKeys } from './master-keys.ts';
+import { checkClocks, checkEngine, checkMail, checkPhotos } from './servers.ts';
+import { checkStore } from './store.ts';
+import { Stores } from './stores.ts';
+import { type CheckId, type Facts, judged, verdictOf } from './table.ts';
 
 const LIMIT_MS = 8_000;
-/** Of the photo store, whose check then names it. */
-const ANSWER_MS = 5_000;
 const MIN_SECRET_CHARACTERS = 4;
 const SHOW_CONFIG = 'fuel config show';
 
 type Env = Readonly<Record<string, string | undefined>>;
+type Work = () => Finding | Promise<Finding>;
 
 interface Check {
   readonly check: string;
-  /** Without which it can't be made: it is not where one of them is faulty. */
-  readonly needs: readonly string[];
+  /** Settings without which it can't be made: it is not where one of them is faulty. */
+  readonly needs?: readonly string[];
   /** What to do where it fails or takes too long. */
   readonly remedy: string;
-  readonly work: () => Finding | Promise<Finding>;
+  readonly work: Work;
+}
+
+interface Doctor {
+  readonly env: Env;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly registry: Registry;
+  readonly engines: Engines;
 }
 
 /**
@@ -39,40 +50,30 @@ interface Check {
 export async function examine(env: Env, clock: Clock, registry = REGISTRY): Promise<CheckResult[]> {
   const { config, faulty, secrets } = registry.inspectConfig(env);
   const engines = await registry.openEngines(config, clock);
-  const { servers } = registry;
-  const causes = [...servers.map(({ check }) => check), 'data-directory', 'disk-space'];
+  const doctor = { env, config, clock, registry, engines };
+  const causes = [...registry.servers.map(({ check }) => check), 'data-directory', 'disk-space'];
   const repair = `first repair what the checks ${causes.slice(0, -1).join(', ')} and ${causes.at(-1)} name`;
+  const resultOf = async ({ check, needs = [], remedy, work }: Check): Promise<CheckResult> => {
+    const missing = needs.filter((name) => faulty.has(name));
+    if (missing.length === 0) return { check, ...(await within(LIMIT_MS, remedy, work)) };
+    return { check, ...wrong(`not checked: ${missing.join(', ')} is not valid`, SHOW_CONFIG) };
+  };
   try {
     const checks = [
-      ...checksOfMachine(env, { config, clock, registry }),
-      ...checksOfEngines(engines, { clock, servers }),
-      ...checksOfStores(new StoreChecks(engines, config, clock), { repair, servers }),
+      ...checksOfMachine(doctor),
+      ...checksOfServers(doctor),
+      ...checksOfStores(doctor, repair),
     ];
-    const results = await Promise.all(checks.map((check) => resultOf(check, faulty)));
-    return withoutFollowing(results, { causes, repair }).map((result) => withoutSecrets(result, secrets));
+    const results = await Promise.all(checks.map(resultOf));
+    const wrongs = results.filter(({ check, ok }) => !ok && causes.includes(check)).map(({ check }) => check);
+    // A check that failed since what it needs is wrong is no second alarm.
+    const isFollowing = ({ do: remedy }: CheckResult): boolean => wrongs.length > 0 && remedy === repair;
+    return results.map((result) =>
+      isFollowing(result) ? { check: result.check, ...notChecked(wrongs) } : withoutSecrets(result, secrets),
+    );
   } finally {
     await engines.close();
   }
-}
-
-async function resultOf(
-  { check, needs, remedy, work }: Check,
-  faulty: ReadonlySet<string>,
-): Promise<CheckResult> {
-  const missing = needs.filter((name) => faulty.has(name));
-  if (missing.length === 0) return { check, ...(await within(LIMIT_MS, remedy, work)) };
-  return { check, ...wrong(`not checked: ${missing.join(', ')} is not valid`, SHOW_CONFIG) };
-}
-
-/** A check that failed since what it needs is wrong is no second alarm. */
-function withoutFollowing(
-  results: readonly CheckResult[],
-  { causes, repair }: { readonly causes: readonly string[]; readonly repair: string },
-): CheckResult[] {
-  const wrongs = results.filter(({ check, ok }) => !ok && causes.includes(check)).map(({ check }) => check);
-  return results.map((result) =>
-    wrongs.length > 0 && result.do === repair ? { check: result.check, ...notChecked(wrongs) } : result,
-  );
 }
 
 function withoutSecrets(result: CheckResult, secrets: readonly string[]): CheckResult {
@@ -83,33 +84,21 @@ function withoutSecrets(result: CheckResult, secrets: readonly string[]): CheckR
   return { ...result, detail: masked(result.detail), do: result.do === null ? null : masked(result.do) };
 }
 
-function checksOfMachine(
-  env: Env,
-  {
-    config,
-    clock,
-    registry,
-  }: { readonly config: Config; readonly clock: Clock; readonly registry: Registry },
-): Check[] {
-  const { FUEL_DATA_DIR: dataDir, FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
-  const files = cert !== undefined && key !== undefined ? { cert, key } : generatedCertificate(config);
-  const isSample = env.FUEL_IMAGES_ENDPOINT === undefined || env.FUEL_IMAGES_ENDPOINT === '';
+function checksOfMachine({ env, config, clock, registry }: Doctor): Check[] {
+  const { FUEL_DATA_DIR: dataDir, FUEL_SMTP_URL: smtpUrl } = config;
   return [
     {
       check: 'configuration',
-      needs: [],
       remedy: SHOW_CONFIG,
       work: () => checkConfiguration(env, config, registry),
     },
     {
       check: 'data-directory',
-      needs: [],
       remedy: `ls -la ${dataDir}`,
       work: () => checkDataDirectory(dataDir, () => lookAtFiles(config)),
     },
     {
       check: 'disk-space',
-      needs: [],
       remedy: `df ${dataDir}`,
       async work() {
         const disk = await readDisk(dataDir);
@@ -120,59 +109,34 @@ function checksOfMachine(
       check: 'certificate',
       needs: ['FUEL_TLS'],
       remedy: SHOW_CONFIG,
-      work: () =>
-        checkCertificate({
-          isTerminated: config.FUEL_TLS === 'terminated',
-          files,
-          isGenerated: cert === undefined || key === undefined,
-          nowMs: clock.now(),
-        }),
+      work: () => checkCertificate(config, clock.now()),
     },
     {
       check: 'mail-server',
       needs: ['FUEL_SMTP_URL'],
       remedy: 'start the mail server, or correct FUEL_SMTP_URL',
-      work: () => checkMail(config.FUEL_SMTP_URL),
+      work: () => checkMail(smtpUrl),
     },
     {
       check: 'photo-store',
       needs: ['FUEL_IMAGES_ENDPOINT'],
       remedy: 'correct FUEL_IMAGES_ENDPOINT',
       work: () =>
-        checkPhotos(configuredPhotoStore(config), {
-          isSample,
-          nowMs: clock.now(),
-          signal: AbortSignal.timeout(ANSWER_MS),
-        }),
+        checkPhotos(env.FUEL_IMAGES_ENDPOINT ? configuredPhotoStore(config) : undefined, clock.now()),
     },
   ];
 }
 
-/** Whether the mail server takes a connection, with the credentials that it was given. */
-export async function checkMail(url: string | undefined): Promise<Finding> {
-  if (url === undefined)
-    return right('FUEL_SMTP_URL is not set: nobody is mailed, the log names each notice');
-  const { host } = new URL(url);
-  try {
-    await verifyMailServer(url);
-    return right(`${host} takes mails`);
-  } catch (error) {
-    return wrong(`${host}: ${(error as Error).message}`, 'start the mail server, or correct FUEL_SMTP_URL');
-  }
-}
-
-function checksOfEngines(
-  { remote }: Engines,
-  { clock, servers }: { readonly clock: Clock; readonly servers: readonly ServerKind[] },
-): Check[] {
+function checksOfServers({ engines: { remote }, clock, registry: { servers } }: Doctor): Check[] {
+  const { node, sqlite } = process.versions;
   const ofServers = servers.map(
-    (kind): Check => ({
-      check: kind.check,
-      needs: [kind.setting],
-      remedy: `start ${kind.title}, or correct ${kind.setting}`,
+    ({ check, name, setting, title, holds }): Check => ({
+      check,
+      needs: [setting],
+      remedy: `start ${title}, or correct ${setting}`,
       work() {
-        const used = remote.find(({ name }) => name === kind.name);
-        return used === undefined ? embeddedEngine(kind.holds) : checkEngine(used);
+        const used = remote.find((engine) => engine.name === name);
+        return used ? checkEngine(used) : right(`${holds}: embedded, SQLite ${sqlite} of Node ${node}`);
       },
     }),
   );
@@ -188,25 +152,67 @@ function checksOfEngines(
 }
 
 /** `repair`: what to do where one of them fails since what it needs is wrong. */
-function checksOfStores(
-  stores: StoreChecks,
-  { repair, servers }: { readonly repair: string; readonly servers: readonly ServerKind[] },
-): Check[] {
-  const on = (check: string, work: Check['work'], more: readonly string[] = []): Check => ({
+function checksOfStores({ engines, config, clock, registry }: Doctor, repair: string): Check[] {
+  const stores = new Stores(engines, config, clock);
+  const noStore = async (): Promise<Finding> => {
+    const isMissing = (await engines.state('store')) === 'missing';
+    return right(isMissing ? 'there is no store yet' : 'not looked at: the check store says why');
+  };
+  const verdict = (id: CheckId, facts: Omit<Facts, 'atMs'>, detail: string): Finding =>
+    judged(id, { atMs: clock.now(), ...facts }, detail);
+  const webhooksIn = (all: Directory) => [...webhooksOf(all, config.FUEL_ENVIRONMENT)];
+  const ofDirectory = (look: (all: Directory) => Finding | Promise<Finding>) => async () => {
+    const all = await stores.directory();
+    return all === undefined ? noStore() : look(all);
+  };
+  const ofFollowers = (id: CheckId, describe: (follower: FollowerStatus) => string) => async () => {
+    // Where it is full no process can report what it works on.
+    const disk = engines.embedded.length > 0 ? await readDisk(config.FUEL_DATA_DIR) : undefined;
+    const { causes } = verdictOf(id, { atMs: clock.now(), disk });
+    if (causes.length > 0) return notChecked(causes);
+    const followers = await stores.followers();
+    if (followers === undefined) return noStore();
+    const all = id === 'consumers' ? await stores.directory() : undefined;
+    const detail = followers.map((each) => `${each.name}: ${describe(each)}`).join('; ');
+    return verdict(id, { followers, webhooks: all && webhooksIn(all).length }, detail);
+  };
+  const works: Readonly<Record<string, Work>> = {
+    store: () => checkStore(stores),
+    accounts: ofDirectory((all) => {
+      const accounts = [...all.accounts()];
+      const closed = accounts.filter(({ unreadable }) => unreadable !== null).map(({ id }) => id);
+      return verdict('accounts', { closed }, `${accounts.length} accounts; the events of each can be read`);
+    }),
+    'master-keys': ofDirectory(async (all) => {
+      const store = await stores.find('store');
+      const recorded = store === undefined ? [] : await recordedMasterKeys(store);
+      return checkMasterKeys(all, findMasterKeys(config), { recorded, otherFile: otherKeyFile(config) });
+    }),
+    'parked-events': ofFollowers('parked-events', ({ parked }) => `${parked}`),
+    consumers: ofFollowers('consumers', ({ holder }) => holder ?? 'nothing to do yet'),
+    lag: ofFollowers('lag', (each) => `${each.lag_events ?? 'many'} events, ${each.lag_seconds} s`),
+    contacts: ofDirectory((all) => checkContacts(webhooksIn(all), config.FUEL_OPERATOR_EMAIL)),
+    webhooks: ofDirectory(async (all) => {
+      if ((await engines.state('queue')) === 'damaged') return notChecked(['data-directory']);
+      const keys = webhooksIn(all).map(({ key }) => key);
+      const disabled = keys.filter(({ webhook }) => webhook?.disabled != null).map(({ prefix }) => prefix);
+      const queue = await stores.find('queue');
+      const { pending = 0, held = 0 } = (await queue?.backlog(MAX_BACKLOG_COUNTED)) ?? {};
+      const failing = failingWebhooks((await queue?.failingLanes(MAX_FAILING)) ?? [], all);
+      const counts = `${keys.length} webhooks, ${disabled.length} switched off, ${failing.length} failing`;
+      const detail = `${counts}; deliveries: ${pending} pending, ${held} held`;
+      return verdict('webhooks', { disabled, failing }, detail);
+    }),
+    corporates: ofDirectory(async (all) => {
+      const view = await stores.find('view');
+      return view === undefined ? right('there is no view yet') : checkCorporates(all, view, clock.now());
+    }),
+  };
+  const settings = [...registry.servers.map(({ setting }) => setting), 'FUEL_ENVIRONMENT'];
+  return Object.entries(works).map(([check, work]) => ({
     check,
-    needs: [...servers.map(({ setting }) => setting), 'FUEL_ENVIRONMENT', ...more],
+    needs: ['store', 'master-keys'].includes(check) ? [...settings, 'FUEL_MASTER_KEY'] : settings,
     remedy: repair,
     work,
-  });
-  return [
-    on('store', () => stores.store(), ['FUEL_MASTER_KEY']),
-    on('accounts', () => stores.accounts()),
-    on('master-keys', () => stores.masterKeys(), ['FUEL_MASTER_KEY']),
-    on('parked-events', () => stores.parked()),
-    on('consumers', () => stores.consumers()),
-    on('lag', () => stores.lag()),
-    on('contacts', () => stores.contacts()),
-    on('webhooks', () => stores.webhooks()),
-    on('corporates', () => stores.corporates()),
-  ];
+  }));
 }

@@ -45,8 +45,8 @@ export interface Problem {
   readonly do?: string;
   /** The words of a command after `fuel`. */
   readonly words: readonly string[];
-  /** The console's page that says more. */
-  readonly href: string;
+  /** The console's page that says more; that of projections unless given. */
+  readonly href?: string;
 }
 
 export interface Check {
@@ -62,7 +62,6 @@ export interface Check {
 const ALL = ['disk-space', 'engines'] as const;
 /** What a process can't keep up while a disk takes nothing or an engine does not answer. */
 const FOLLOWING = ['known_to_others', 'event_store_heard', 'subscription_connected', 'api_threads_ready'];
-const page = '/projections';
 
 /** What doctor, the console's overview and the alerts judge alike. */
 export const CHECKS = {
@@ -72,7 +71,7 @@ export const CHECKS = {
     judge: ({ disk }) =>
       disk === undefined || (disk.refusal === undefined && !disk.isLow)
         ? []
-        : [{ id: 'disk', text: disk.refusal ?? disk.text, do: MAKE_SPACE, words: ['doctor'], href: page }],
+        : [{ id: 'disk', text: disk.refusal ?? disk.text, do: MAKE_SPACE, words: ['doctor'] }],
   },
   readiness: {
     severity: 'act',
@@ -91,7 +90,7 @@ export const CHECKS = {
       if (first === undefined) return [];
       const more = others.length === 0 ? '' : `, and ${others.length} more`;
       const text = `damaged: ${describeDamage(first)}${more}`;
-      return [{ id: 'damage', text, do: RESTORE_EVENTS, words: ['verify'], href: page }];
+      return [{ id: 'damage', text, do: RESTORE_EVENTS, words: ['verify'] }];
     },
   },
   consumers: {
@@ -104,7 +103,6 @@ export const CHECKS = {
           id: `follower-${name}-idle`,
           text: `no live process works on ${name}`,
           words: ['serve', '--role', roleOf(name)],
-          href: page,
         })),
   },
   lag: {
@@ -119,13 +117,28 @@ export const CHECKS = {
           text: `${name} is ${Math.round(lag_seconds)} s behind the events`,
           do: 'fuel projection status, again after a minute: if a position does not grow, look for errors in the log of its process',
           words: ['projection', 'status'],
-          href: page,
         })),
   },
   'parked-events': {
     severity: 'act',
     alerts: ['FuelEventsParked', 'FuelNoticesParked'],
-    judge: ({ followers = [] }) => followers.filter(({ parked }) => parked > 0).map(parkedBy),
+    judge: ({ followers = [] }) =>
+      followers
+        .filter(({ parked }) => parked > 0)
+        .map(({ name, parked }) => {
+          const of = name === VIEW_NAME ? [] : ['--follower', name];
+          const words = ['projection', 'parked', ...of];
+          const retry = ['projection parked retry --all', ...of].join(' ');
+          return {
+            id: `follower-${name}-parked`,
+            text:
+              parked === 1
+                ? `an event of ${name} is parked, and left out until it is retried`
+                : `${parked} events of ${name} are parked, and left out until they are retried`,
+            do: `fuel ${words.join(' ')} names each with its reason; repair the cause, then: fuel ${retry}`,
+            words,
+          };
+        }),
   },
   rebuild: {
     severity: 'look',
@@ -133,7 +146,7 @@ export const CHECKS = {
       followers.flatMap(({ name, unfinished_rebuild_percent: percent }) => {
         if (percent === undefined) return [];
         const text = `a rebuild of ${name} stopped at ${percent} %`;
-        return [{ id: `follower-${name}-rebuild`, text, words: ['projection', 'rebuild', name], href: page }];
+        return [{ id: `follower-${name}-rebuild`, text, words: ['projection', 'rebuild', name] }];
       }),
   },
   webhooks: {
@@ -188,7 +201,6 @@ export const CHECKS = {
           id: `repair-${at}`,
           text: `${repair.repaired} of ${repair.what} differed from the events and were repaired at ${formatDateTime(repair.atMs)}`,
           words: ['verify', '--explain'],
-          href: page,
         })),
   },
 } as const satisfies Readonly<Record<string, Check>>;
@@ -196,20 +208,13 @@ export const CHECKS = {
 /** As doctor names it, where that judges it too. */
 export type CheckId = keyof typeof CHECKS;
 
-export interface Verdict extends Pick<Check, 'severity'> {
-  readonly id: CheckId;
-  readonly problems: readonly Problem[];
-  /** What it was not made because of. */
-  readonly causes: readonly string[];
-}
-
 /** Every check in the order of the table. */
-export function judge(facts: Facts): readonly Verdict[] {
+export function judge(facts: Facts) {
   return (Object.keys(CHECKS) as CheckId[]).map((id) => verdictOf(id, facts));
 }
 
-/** A check whose need is not met finds nothing. */
-export function verdictOf(id: CheckId, facts: Facts): Verdict {
+/** A check whose need is not met finds nothing, for these `causes`. */
+export function verdictOf(id: CheckId, facts: Facts) {
   const failed = {
     'disk-space': facts.disk?.refusal === undefined ? [] : ['disk-space'],
     engines: (facts.engines ?? []).filter((name) => facts.readiness?.[name] === false),
@@ -242,23 +247,7 @@ function unready({ readiness = {}, engines = [] }: Facts, isWanted: (name: strin
       ? `${name} can not be reached`
       : `this process is not ready: ${name} does not hold`,
     words: ['doctor'],
-    href: page,
   }));
-}
-
-function parkedBy({ name, parked }: FollowerStatus): Problem {
-  const of = name === VIEW_NAME ? [] : ['--follower', name];
-  const words = ['projection', 'parked', ...of];
-  return {
-    id: `follower-${name}-parked`,
-    text:
-      parked === 1
-        ? `an event of ${name} is parked, and left out until it is retried`
-        : `${parked} events of ${name} are parked, and left out until they are retried`,
-    do: `fuel ${words.join(' ')} names each with its reason; repair the cause, then: fuel ${['projection parked retry --all', ...of].join(' ')}`,
-    words,
-    href: page,
-  };
 }
 
 function switchedOff(disabled: readonly string[]): Problem[] {

@@ -27,9 +27,8 @@ const GENERATED_FOR_DAYS = 825;
 
 /** The configured files, or in staging those of a self-signed certificate, which the first start generates. */
 export async function certificateFiles(config: Config, log: Log): Promise<CertificateFiles> {
-  const { FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
-  if (cert !== undefined && key !== undefined) return { cert, key };
-  const files = generatedCertificate(config);
+  const { files, isGenerated } = certificatePaths(config);
+  if (!isGenerated) return files;
   if (!existsSync(files.cert) || !existsSync(files.key)) {
     await mkdir(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
     await generateInto(files);
@@ -38,9 +37,15 @@ export async function certificateFiles(config: Config, log: Log): Promise<Certif
   return files;
 }
 
-/** The paths of the generated certificate, whether it exists or not. */
-export function generatedCertificate({ FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>): CertificateFiles {
-  return { cert: join(FUEL_DATA_DIR, 'tls-cert.pem'), key: join(FUEL_DATA_DIR, 'tls-key.pem') };
+/** The paths of the configured certificate, or of the generated one, whether it exists or not. */
+export function certificatePaths({
+  FUEL_TLS_CERT: cert,
+  FUEL_TLS_KEY: key,
+  FUEL_DATA_DIR: folder,
+}: Pick<Config, 'FUEL_TLS_CERT' | 'FUEL_TLS_KEY' | 'FUEL_DATA_DIR'>) {
+  if (cert !== undefined && key !== undefined) return { files: { cert, key }, isGenerated: false };
+  const files = { cert: join(folder, 'tls-cert.pem'), key: join(folder, 'tls-key.pem') };
+  return { files, isGenerated: true };
 }
 
 /** Reads both files and checks that they belong together. Throws `CONFIG_INVALID` that names them. */

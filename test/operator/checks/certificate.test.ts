@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checkCertificate } from '../../../src/operator/checks/certificate.ts';
+import { checkCertificate } from '../../../src/operator/checks/configuration.ts';
 import { makeCertificate } from '../../support/certificate.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -9,16 +9,21 @@ const DAY_MS = 86_400_000;
 
 async function terms({ fits = true } = {}) {
   const folder = temporaryFolder();
-  const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+  const files = { cert: join(folder, 'tls-cert.pem'), key: join(folder, 'tls-key.pem') };
   const [made, other] = [await makeCertificate(), fits ? undefined : await makeCertificate()];
   writeFileSync(files.cert, made.cert);
   writeFileSync(files.key, (other ?? made).key);
   const { validToDate } = new (await import('node:crypto')).X509Certificate(made.cert);
-  return { isTerminated: false, files, isGenerated: false, nowMs: Date.now(), endMs: validToDate.getTime() };
+  const config = {
+    FUEL_TLS: 'served' as const,
+    FUEL_DATA_DIR: folder,
+    ...{ FUEL_TLS_CERT: files.cert, FUEL_TLS_KEY: files.key },
+  };
+  return { config, endMs: validToDate.getTime() };
 }
 
 test('a certificate that lasts is right, with its names and its end', async () => {
-  const finding = checkCertificate(await terms());
+  const finding = checkCertificate((await terms()).config, Date.now());
   expect(finding).toMatchObject({
     ok: true,
     detail: expect.stringMatching(/for DNS:localhost, .*until \d{4}-/),
@@ -27,12 +32,12 @@ test('a certificate that lasts is right, with its names and its end', async () =
 
 test('a certificate is wrong less than 14 days before its end, after it, and before its beginning', async () => {
   const given = await terms();
-  const at = (nowMs: number) => checkCertificate({ ...given, nowMs });
+  const at = (nowMs: number) => checkCertificate(given.config, nowMs);
   expect(at(given.endMs - 14 * DAY_MS)).toMatchObject({ ok: true });
   expect(at(given.endMs - 14 * DAY_MS + 1)).toMatchObject({
     ok: false,
     detail: expect.stringContaining('it ends soon'),
-    do: expect.stringContaining(`put a new certificate into ${given.files.cert}`),
+    do: expect.stringContaining(`put a new certificate into ${given.config.FUEL_TLS_CERT}`),
   });
   for (const [days, text] of [
     [-20.5, '20 days left'],
@@ -47,14 +52,17 @@ test('a certificate is wrong less than 14 days before its end, after it, and bef
 });
 
 test('a key of another certificate is wrong, and so is a file that is missing', async () => {
-  expect(checkCertificate(await terms({ fits: false }))).toMatchObject({ ok: false });
-  const files = { cert: '/nowhere/cert.pem', key: '/nowhere/key.pem' };
-  const given = { ...(await terms()), files };
-  expect(checkCertificate(given)).toMatchObject({ ok: false, detail: expect.stringContaining('ENOENT') });
-  expect(checkCertificate({ ...given, isGenerated: true })).toMatchObject({ ok: true });
+  const check = (config: Parameters<typeof checkCertificate>[0]) => checkCertificate(config, Date.now());
+  const { config } = await terms({ fits: false });
+  expect(check(config)).toMatchObject({ ok: false });
+  const missing = { ...config, FUEL_TLS_CERT: '/nowhere/cert.pem', FUEL_TLS_KEY: '/nowhere/key.pem' };
+  expect(check(missing)).toMatchObject({ ok: false, detail: expect.stringContaining('ENOENT') });
+  const generated = { ...config, FUEL_TLS_CERT: undefined, FUEL_TLS_KEY: undefined };
+  expect(check(generated)).toMatchObject({ ok: false, do: expect.stringMatching(/^rm .*tls-cert.pem/) });
+  expect(check({ ...generated, FUEL_DATA_DIR: temporaryFolder() })).toMatchObject({ ok: true });
 });
 
 test('behind a proxy that ends TLS there is none to look at', async () => {
-  const given = { ...(await terms({ fits: false })), isTerminated: true };
-  expect(checkCertificate(given)).toMatchObject({ ok: true });
+  const { config } = await terms({ fits: false });
+  expect(checkCertificate({ ...config, FUEL_TLS: 'terminated' }, Date.now())).toMatchObject({ ok: true });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { eventStoreDb } from '../../../src/engines/eventstoredb/engine.ts';
 import { mongoDb } from '../../../src/engines/mongodb/engine.ts';
-import { checkClocks, checkEngine } from '../../../src/operator/checks/engines.ts';
+import { checkClocks, checkEngine } from '../../../src/operator/checks/servers.ts';
 import type { Server, ServerKind } from '../../../src/service/engines/engines.ts';
 
 const NOW_MS = 1_000_000;

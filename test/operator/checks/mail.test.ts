@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkMail } from '../../../src/operator/checks/doctor.ts';
+import { checkMail } from '../../../src/operator/checks/servers.ts';
 import { startSmtpServer } from '../../support/service/smtp.ts';
 import { closedPort } from '../../support/tcp-server.ts';
 

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { bindStore } from '../../../src/accounts/store-binding.ts';
 import { beginCopy } from '../../../src/accounts/unfinished-copy.ts';
-import { checkMissingStore, checkStore } from '../../../src/operator/checks/store.ts';
+import { checkStore } from '../../../src/operator/checks/store.ts';
 import { claimDeliveryLog } from '../../../src/push/delivery-log.ts';
-import type { StoreName, StoreState } from '../../../src/service/engines/engines.ts';
+import type { Engines, StoreName, StoreState } from '../../../src/service/engines/engines.ts';
 import { openProjection } from '../../support/transactions/projector.ts';
 
 async function bound() {
@@ -20,15 +20,28 @@ async function bound() {
   await view.reset(storeId, 0);
   const queue = stores.openQueue();
   await claimDeliveryLog(store, queue, clock);
-  return { ...stores, queue, embedded: ['store'] as const, isQueueMissing: false, config, storeId };
+  return { ...stores, queue, config, storeId };
+}
+
+type Config = Parameters<typeof checkStore>[0]['config'];
+type Parts = Partial<Record<StoreName, unknown>>;
+
+/** Of stores of which only these are there. */
+function check(parts: Parts, config: object, states: Partial<Record<StoreName, StoreState>> = {}) {
+  const state = async (name: StoreName) =>
+    states[name] ?? (parts[name] === undefined ? 'missing' : 'current');
+  const engines = { embedded: ['store'], state } as unknown as Engines;
+  const find = async (name: StoreName) => parts[name] as never;
+  return checkStore({ config: config as Config, engines, find });
 }
 
 describe('the stores', () => {
   test('that belong together and to the configuration are right', async () => {
     const { config, ...parts } = await bound();
-    expect(await checkStore(parts, config)).toMatchObject({ ok: true });
-    const absent = { view: undefined, queue: undefined, coordination: undefined };
-    expect(await checkStore({ ...parts, ...absent }, config)).toMatchObject({ ok: true });
+    expect(await check(parts, config)).toMatchObject({ ok: true });
+    const other = 'of another version';
+    const states = { view: other, queue: other, coordination: other } as const;
+    expect(await check({ store: parts.store }, config, states)).toMatchObject({ ok: true });
   });
 
   test('of which nothing was recorded are right, and nothing is recorded by the look', async () => {
@@ -38,21 +51,18 @@ describe('the stores', () => {
       FUEL_MASTER_KEY: undefined,
       FUEL_DATA_DIR: folder,
     } as const;
-    const finding = await checkStore(
-      { store, view, embedded: ['store'] as const, queue: undefined, isQueueMissing: true, coordination },
-      config,
-    );
+    const finding = await check({ store, view, coordination }, config);
     expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('empty') });
     expect(await store.head()).toBe(0);
   });
 
   test('of another environment, or with another master key, are wrong', async () => {
     const { config, ...parts } = await bound();
-    expect(await checkStore(parts, { ...config, FUEL_ENVIRONMENT: 'production' })).toMatchObject({
+    expect(await check(parts, { ...config, FUEL_ENVIRONMENT: 'production' })).toMatchObject({
       ok: false,
       detail: expect.stringContaining('the store belongs to staging'),
     });
-    expect(await checkStore(parts, { ...config, FUEL_MASTER_KEY: [randomBytes(32)] })).toMatchObject({
+    expect(await check(parts, { ...config, FUEL_MASTER_KEY: [randomBytes(32)] })).toMatchObject({
       ok: false,
       detail: expect.stringContaining('master key'),
     });
@@ -61,13 +71,13 @@ describe('the stores', () => {
   test('with a view or a delivery log of others are wrong', async () => {
     const { config, ...parts } = await bound();
     await parts.view.reset('another', 0);
-    expect(await checkStore(parts, config)).toMatchObject({
+    expect(await check(parts, config)).toMatchObject({
       ok: false,
       detail: expect.stringContaining('transactions was made from event store another'),
     });
     await parts.view.reset(parts.storeId, 0);
     const queue = parts.openQueue('other.db');
-    expect(await checkStore({ ...parts, queue }, config)).toMatchObject({
+    expect(await check({ ...parts, queue }, config)).toMatchObject({
       ok: false,
       do: expect.stringContaining('fuel verify deliveries --repair --resend-unknown'),
     });
@@ -76,8 +86,8 @@ describe('the stores', () => {
   test('whose delivery log is missing are wrong; one of another version is updated by the next start', async () => {
     const { config, ...parts } = await bound();
     const without = { ...parts, queue: undefined };
-    expect(await checkStore(without, config)).toMatchObject({ ok: true });
-    expect(await checkStore({ ...without, isQueueMissing: true }, config)).toMatchObject({
+    expect(await check(without, config, { queue: 'of another version' })).toMatchObject({ ok: true });
+    expect(await check(without, config)).toMatchObject({
       ok: false,
       detail: expect.stringMatching(/^the delivery log \S+ of this event store is missing$/),
       do: expect.stringContaining('fuel verify deliveries --repair --resend-unknown'),
@@ -92,15 +102,7 @@ describe('the stores', () => {
       FUEL_MASTER_KEY: undefined,
       FUEL_DATA_DIR: folder,
     } as const;
-    const parts = {
-      store,
-      view,
-      embedded: ['store'] as const,
-      queue: undefined,
-      isQueueMissing: true,
-      coordination,
-    };
-    expect(await checkStore(parts, config)).toMatchObject({
+    expect(await check({ store, view, coordination }, config)).toMatchObject({
       ok: false,
       detail: expect.stringContaining('the view was made from event store former'),
       do: expect.stringContaining('restore the events from the backup'),
@@ -110,7 +112,7 @@ describe('the stores', () => {
   test('into which a copy is not finished are wrong', async () => {
     const { config, ...parts } = await bound();
     await beginCopy(parts.coordination, 'another');
-    expect(await checkStore(parts, config)).toMatchObject({
+    expect(await check(parts, config)).toMatchObject({
       ok: false,
       detail: expect.stringContaining('fuel store copy'),
     });
@@ -119,7 +121,7 @@ describe('the stores', () => {
 
 describe('an event store that is missing', () => {
   const found = (states: Partial<Record<StoreName, StoreState>>) =>
-    checkMissingStore(async (name) => states[name] ?? 'missing', '/var/lib/fuel');
+    check({}, { FUEL_DATA_DIR: '/var/lib/fuel' }, states);
 
   test('is right before the first start, and where only an older version of it is there', async () => {
     expect(await found({})).toMatchObject({ ok: true, detail: 'there is no store yet' });

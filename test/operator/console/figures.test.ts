@@ -186,7 +186,7 @@ describe('what needs attention', () => {
       `warn: deliveries to key ${PREFIX} fail: 4 in a row, the last answer 503`,
     ]);
     const ofAccount = (...events: readonly AccountEvent[]) =>
-      failingWebhooks([failing], { directory: directoryOf(...events) });
+      failingWebhooks([failing], directoryOf(...events));
     expect(ofAccount(...withWebhook)).toEqual([failing]);
     expect(ofAccount(...withWebhook, disabled)).toEqual([]);
     expect(ofAccount()).toEqual([]);

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { type Config, retentionMs } from '../../../base/config/config.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { readThroughSoon } from '../../../engines/sqlite/embedded-files.ts';
-import { generatedCertificate } from '../../../pull/server/certificate.ts';
+import { certificatePaths } from '../../../pull/server/certificate.ts';
 import { damagedEvents } from '../../../pull/view/parked-events.ts';
 import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
@@ -58,7 +58,7 @@ export function consoleParts(running: RunningProcess, lastProof: () => Proof | u
 /** Of the pull API's; `undefined` where this process has none. */
 async function certificateEndsAtMs(config: Config, roles: readonly string[]): Promise<number | undefined> {
   if (!roles.includes('api') || config.FUEL_TLS === 'terminated') return undefined;
-  const file = config.FUEL_TLS_CERT ?? generatedCertificate(config).cert;
+  const { cert: file } = certificatePaths(config).files;
   try {
     return new X509Certificate(await readFile(file)).validToDate.getTime();
   } catch (error) {

@@ -26,7 +26,7 @@ export function figuresOf(parts: ConsoleParts) {
     followers: of<readonly FollowerStatus[]>(() => followerStatus(parts, { glance: true })),
     backlog: of(() => queue.backlog(MAX_BACKLOG_COUNTED)),
     /** The longest streaks first, at most `MAX_FAILING`. */
-    failing: of(async () => failingWebhooks(await queue.failingLanes(MAX_FAILING), { directory })),
+    failing: of(async () => failingWebhooks(await queue.failingLanes(MAX_FAILING), directory)),
     processes: of(() => coordination.live(PROCESS_MAX_AGE_MS)),
     readiness: of(readiness),
     operations: of(operationsTail(parts.store)),
@@ -58,7 +58,7 @@ export async function snapshotOf(figures: Figures, { clock }: Pick<ConsoleParts,
 }
 
 /** Something that an operator should look at. */
-export interface Attention extends Pick<Problem, 'id' | 'text' | 'href' | 'words'> {
+export interface Attention extends Omit<Problem, 'do'> {
   /** `bad` does not end before somebody acts. */
   readonly level: 'bad' | 'warn';
 }

@@ -45,10 +45,10 @@ function attentionList(found: readonly Attention[]): VNode {
     return html`<section class="well" id="attention">All is well: nothing needs attention.</section>`;
   return html`<ul class="attention" id="attention" aria-label="What needs attention">
     ${found.map(
-      ({ level, id, text, href, words }) => html`<li id=${`attention-${id}`} class=${level}>
+      ({ level, id, text, href = '/projections', words }) => html`<li id=${`attention-${id}`} class=${level}>
         ${show({ state: level === 'bad' ? 'act' : 'look', tone: level })}
         <span>${line(text)} – <a href=${href}>more</a></span>
-        ${words === undefined ? null : copied(words)}
+        ${copied(words)}
       </li>`,
     )}
   </ul>`;
