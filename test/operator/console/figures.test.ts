@@ -8,7 +8,9 @@ import { failingWebhooks } from '../../../src/operator/checks/accounts.ts';
 import { accountLists } from '../../../src/operator/console/figures/account-lists.ts';
 import { known, shared } from '../../../src/operator/console/figures/known.ts';
 import { attentionOf, type Snapshot } from '../../../src/operator/console/figures/snapshot.ts';
+import type { PageContext } from '../../../src/operator/console/html/layout.ts';
 import { gatesTable } from '../../../src/operator/console/pages/gates.ts';
+import { webhooksPage } from '../../../src/operator/console/pages/webhooks.ts';
 import { keyIssued, opened, PREFIX, profileSet, webhookSet } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
 
@@ -261,6 +263,25 @@ test('accounts that changed are read again among those that did not', async () =
   apply(301, 0, opened('Newest'));
   const { accounts, webhooks } = await read();
   expect([accounts.length, accounts[300]?.name, webhooks]).toMatchObject([301, 'newest', [{ accountId: 7 }]]);
+});
+
+test('webhooks are listed as those switched off, those that fail and the others, each after the one before', async () => {
+  const refs = (...names: readonly string[]) =>
+    names.map((prefix) => ({ accountId: 7, prefix, disabledAtMs: null }));
+  const others = Array.from({ length: 60 }, (_, n) => `other${n}`);
+  const lists = { webhooks: refs('off', 'bad', 'both', ...others), disabled: refs('off', 'both') };
+  const lanes = ['bad', 'both'].map((prefix) => ({ prefix, failedInARow: 1, lastAnswers: [] }));
+  const figures = { lists: async () => ({ value: lists }), failing: async () => ({ value: lanes }) };
+  const listed = async (query: PageContext['query']) => {
+    const context = { parts: { directory: new Directory() }, figures, query } as unknown as PageContext;
+    const page = await webhooksPage(context);
+    const [list] = page.parts.filter((part) => part !== null && 'rows' in part);
+    return list?.rows(100).map(({ id }) => id.replace('webhooks-', ''));
+  };
+  expect(await listed({})).toEqual(['off', 'both', 'bad', ...others.slice(0, 47)]);
+  expect(await listed({ after: 'other46' })).toEqual(others.slice(47));
+  expect(await listed({ state: 'active', after: 'other49' })).toEqual(others.slice(50));
+  expect(await listed({ state: 'failing' })).toEqual(['bad']);
 });
 
 describe('the access checks of an account', () => {

@@ -38,19 +38,16 @@ export function figuresOf(parts: ConsoleParts) {
   };
 }
 
-/** What they are called where they can't be read; that may hide anything. */
-const NAMES = {
-  followers: 'followers',
+/** What those are called that are not called as here; where one can't be read, that may hide anything. */
+const NAMES: Partial<Record<string, string>> = {
   backlog: 'the backlog of deliveries',
   failing: 'failing webhooks',
-  processes: 'processes',
-  readiness: 'readiness',
   operations: 'repairs',
   certificateEndsAtMs: 'the certificate',
   disk: 'the disk',
   lists: 'webhooks that are switched off, and closed accounts',
   damage: 'damaged events',
-} as const satisfies Record<keyof Figures, string>;
+};
 
 export async function snapshotOf(figures: Figures, { clock }: Pick<ConsoleParts, 'clock'>) {
   const reads = Object.entries(figures).map(async ([name, read]) => [name, await read()] as const);
@@ -89,9 +86,9 @@ export function attentionOf(snapshot: Snapshot, engineNames: readonly string[]):
       return { ...problem, level, text: cure === undefined ? text : `${text}: ${cure}` };
     }),
   );
-  const unknown = Object.entries(NAMES).flatMap(([name, what]): Attention[] => {
-    const figure: Known<unknown> = snapshot[name as keyof Figures];
-    if (!('unknown' in figure)) return [];
+  const unknown = Object.entries(snapshot).flatMap(([name, figure]): Attention[] => {
+    if (typeof figure === 'number' || !('unknown' in figure)) return [];
+    const what = NAMES[name] ?? name;
     const text = `not known: ${what} (${figure.unknown})`;
     return [{ level: 'warn', id: `unknown-${what}`, text, href: '/', words: ['doctor'] }];
   });

@@ -5,16 +5,13 @@ import type { AccountLists, WebhookRef } from '../figures/account-lists.ts';
 import { cmd } from '../html/commands.ts';
 import { html } from '../html/html.ts';
 import { malformed, type Page, type PageContext, unavailable } from '../html/layout.ts';
-import { href, next, note, number, orUnknown, type Shown, show } from '../html/parts.ts';
+import { href, next, number, orUnknown, type Shown, show } from '../html/parts.ts';
 
 const ON_A_PAGE = 50;
-/** How many that need attention stand before all others on the first page. */
-const WORST_SHOWN = 25;
 const STATES = ['disabled', 'failing', 'active'] as const;
 
 /** All webhooks: those that are switched off, those that fail, then the others by account. */
 export async function webhooksPage({ parts, figures, query }: PageContext): Promise<Page> {
-  const { after } = query;
   const wanted = STATES.find((state) => state === query.state);
   if (query.state && wanted === undefined) {
     const fault = `${query.state} is no state of a webhook: they are ${STATES.join(', ')}`;
@@ -25,19 +22,16 @@ export async function webhooksPage({ parts, figures, query }: PageContext): Prom
   if ('unknown' in lists) return unavailable(lists.unknown);
   const streaks = new Map((lanes.value ?? []).map((lane) => [lane.prefix, lane]));
   const { disabled, webhooks } = lists.value;
-  const failing = [...streaks.keys()].map((prefix) => ({
-    prefix,
-    accountId: directory.key(prefix)?.entry.id ?? 0,
-  }));
-  const apart = new Set([...disabled, ...failing].map(({ prefix }) => prefix));
-  const others = webhooks.filter(({ prefix }) => !apart.has(prefix));
-  const page =
-    wanted === 'disabled' || wanted === 'failing'
-      ? pageOf({ disabled, failing }[wanted], after)
-      : pageOf(others, after, true);
-  const first = wanted === undefined && after === undefined ? [disabled, failing] : [];
-  const shown = [...first.flatMap((refs) => refs.slice(0, WORST_SHOWN)), ...page.shown];
-  const isCut = first.some((refs) => refs.length > WORST_SHOWN);
+  const off = new Set(disabled.map(({ prefix }) => prefix));
+  const failing = [...streaks.keys()]
+    .filter((prefix) => !off.has(prefix))
+    .map((prefix) => ({ prefix, accountId: directory.key(prefix)?.entry.id ?? 0 }));
+  const active = webhooks.filter(({ prefix }) => !off.has(prefix) && !streaks.has(prefix));
+  const of: readonly WebhookRef[] =
+    wanted === undefined ? [...disabled, ...failing, ...active] : { disabled, failing, active }[wanted];
+  const from = of.findIndex(({ prefix }) => prefix === query.after) + 1; // from the first, where that is gone
+  const shown = of.slice(from, from + ON_A_PAGE);
+  const after = of.length > from + ON_A_PAGE ? shown.at(-1)?.prefix : undefined;
   const listedOf = ({ prefix, accountId }: WebhookRef): Listed => {
     const { key, entry } = directory.key(prefix) ?? {};
     const [webhook, streak] = [key?.webhook, streaks.get(prefix)];
@@ -61,36 +55,13 @@ export async function webhooksPage({ parts, figures, query }: PageContext): Prom
         idOf: ({ prefix }) => prefix,
         empty: 'No webhook is in this state.',
       }),
-      isCut
-        ? note(
-            `Of those that are switched off, and of those that fail, the first ${WORST_SHOWN}: the links above show all.`,
-          )
-        : null,
-      next('/webhooks', { state: wanted, after: page.next }, `Next ${ON_A_PAGE}`),
+      next('/webhooks', { state: wanted, after }, `Next ${ON_A_PAGE}`),
     ],
     commands: [
       cmd('Every key with its webhook')`key list`,
       cmd('Accounts with the worst state of their webhooks')`account list`,
     ],
   };
-}
-
-/**
- * What stands after a webhook. Where that is gone: in a list by account what is of the accounts after its own, in others
- * the beginning.
- */
-function pageOf(refs: readonly WebhookRef[], after: string | undefined, isByAccount = false) {
-  const accountId = Number(after?.split('-')[0] ?? -1);
-  const at = refs.findIndex((ref) => nameOf(ref) === after);
-  const next = isByAccount ? refs.findIndex((ref) => ref.accountId > accountId) : 0;
-  const from = at >= 0 ? at + 1 : next >= 0 ? next : refs.length;
-  const shown = refs.slice(from, from + ON_A_PAGE);
-  const last = shown.at(-1);
-  return { shown, next: last !== undefined && refs.length > from + ON_A_PAGE ? nameOf(last) : undefined };
-}
-
-function nameOf({ accountId, prefix }: WebhookRef): string {
-  return `${accountId}-${prefix}`;
 }
 
 function filters(wanted: string | undefined, { webhooks, disabled }: AccountLists, failing: Shown): VNode {
