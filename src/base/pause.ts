@@ -14,3 +14,14 @@ export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
+
+/** What the work gives, or what `late` gives or throws where that takes longer; it is not ended then. */
+export async function orLate<T>(work: Promise<T>, limitMs: number, late: () => T): Promise<T> {
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, limitMs);
+  try {
+    return await Promise.race([work, over.then(late)]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

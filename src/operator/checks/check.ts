@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { reasonOf } from '../../base/errors.ts';
+import { orLate } from '../../base/pause.ts';
 
 export interface Finding {
   readonly ok: boolean;
@@ -61,13 +62,9 @@ export async function within(
   remedy: string,
   work: () => Finding | Promise<Finding>,
 ): Promise<Finding> {
-  const late = Promise.withResolvers<Finding>();
-  const timer = setTimeout(
-    () => late.resolve(wrong(`no answer within ${limitMs / 1000} s`, remedy)),
-    limitMs,
-  );
+  const late = () => wrong(`no answer within ${limitMs / 1000} s`, remedy);
   try {
-    return await Promise.race([Promise.resolve().then(work), late.promise]);
+    return await orLate(Promise.resolve().then(work), limitMs, late);
   } catch (error) {
     const { cause } = error as Error;
     const why =
@@ -77,7 +74,5 @@ export async function within(
       `${reasonOf(error)}${why}`,
       code === 'EACCES' && path !== undefined ? asOwnerOf(path) : remedy,
     );
-  } finally {
-    clearTimeout(timer);
   }
 }

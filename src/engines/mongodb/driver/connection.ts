@@ -9,6 +9,7 @@ import {
   MongoServerSelectionError,
 } from 'mongodb';
 import { FuelError, refusedConnectionString } from '../../../base/errors.ts';
+import { orLate } from '../../../base/pause.ts';
 
 /** To find a server for an operation; short, so that a page request is answered within 2 s in any case. */
 const SELECTION_MS = 1_200;
@@ -194,15 +195,9 @@ function closed(cause?: unknown): FuelError {
  * no time-out of its own for a server that has received an operation and does not answer.
  */
 export async function inTime<T>(withinMs: number, work: () => Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    late.reject(new FuelError('STORE_UNAVAILABLE', `MongoDB has not answered within ${withinMs} ms`));
-  }, withinMs);
-  try {
-    return await Promise.race([work(), late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return orLate(work(), withinMs, () => {
+    throw new FuelError('STORE_UNAVAILABLE', `MongoDB has not answered within ${withinMs} ms`);
+  });
 }
 
 function newClient(url: string): MongoClient {

@@ -1,4 +1,5 @@
 import { FuelError, reasonOf } from '../../../base/errors.ts';
+import { orLate } from '../../../base/pause.ts';
 
 /** What was read, with the time; or why it is not known. */
 export type Known<T> =
@@ -16,17 +17,14 @@ export async function known<T>(
   now: () => number,
   maxWaitMs = MAX_WAIT_MS,
 ): Promise<Known<T>> {
-  const { promise: late, resolve } = Promise.withResolvers<Known<T>>();
-  const timer = setTimeout(resolve, maxWaitMs, LATE);
   try {
     const atMs = now();
-    return await Promise.race([read().then((value) => ({ value, atMs })), late]);
+    const reading = read().then((value): Known<T> => ({ value, atMs }));
+    return await orLate(reading, maxWaitMs, () => LATE);
   } catch (error) {
     if (error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name)) return LATE;
     if (error instanceof FuelError) return { unknown: reasonOf(error) };
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -69,12 +69,14 @@ export function eventsTable(events: readonly LoggedEvent[]): Table {
   return loggedTable(`Its newest events, at most ${MAX_EVENTS}`, events.slice(0, MAX_EVENTS), SHOWN);
 }
 
-/** With the text and numbers of their data, or of these members of it. */
+/** With the text and numbers of their data, or of these members of it, which may be lists too. */
 export function loggedTable(caption: string, of: readonly LoggedEvent[], names?: readonly string[]): Table {
+  const isShown = (value: unknown): boolean =>
+    ['string', 'number'].includes(typeof value) || (names !== undefined && Array.isArray(value));
   const detailsOf = ({ data }: LoggedEvent): string[] =>
     (names ?? Object.keys(data))
-      .filter((name) => ['string', 'number'].includes(typeof data[name]))
-      .map((name) => `${name.replaceAll('_', ' ')} ${line(String(data[name]), 120)}`);
+      .filter((name) => isShown(data[name]))
+      .map((name) => `${name.replaceAll('_', ' ')} ${line([data[name]].flat().join(', '), 120)}`);
   const columns: readonly Column<LoggedEvent>[] = [
     { head: 'Time', cell: ({ atMs }) => time(atMs) },
     { head: 'Event', cell: ({ type }) => type },

@@ -1,8 +1,10 @@
+import { printableData } from '../../../event-store/codec.ts';
+import { MAX_PARKED_LOOKED_AT } from '../../../event-store/skipped-events.ts';
 import { state, table, time } from '../../answers/columns.ts';
 import type { FollowerStatus } from '../../answers/follower.ts';
-import { PARKED_COLUMNS, type ParkedAnswer } from '../../answers/parked.ts';
+import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
 import { known } from '../figures/known.ts';
-import { parkedEvents } from '../figures/parked-events.ts';
+import { withoutDriver } from '../figures/record-facts.ts';
 import { type Snapshot, snapshotOf } from '../figures/snapshot.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
@@ -12,6 +14,8 @@ import { loggedTable } from './account.ts';
 import { followersTable } from './overview.ts';
 
 const MAX_OPERATIONS = 20;
+/** Of one follower, as many as an operator reads; the command lists all. */
+const MAX_PARKED = 50;
 
 /** How far each follower is, what it parked, and whether view and deliveries agree with the events. */
 export async function projectionsPage({ parts, figures }: PageContext): Promise<Page> {
@@ -19,7 +23,7 @@ export async function projectionsPage({ parts, figures }: PageContext): Promise<
   const { atMs, operations } = snapshot;
   const followers = snapshot.followers.value ?? [];
   const parked = await known(
-    () => parkedEvents(parts, followers),
+    async () => (await Promise.all(followers.map((follower) => parkedEvents(follower, parts)))).flat(),
     () => parts.clock.now(),
   );
   const caption = 'Parked events, oldest first';
@@ -51,6 +55,20 @@ export async function projectionsPage({ parts, figures }: PageContext): Promise<
     ],
     commands: commandsOf(followers, parked.value ?? []),
   };
+}
+
+/** The oldest of them, without what a reason may quote of the driver. */
+async function parkedEvents({ name, parked: count }: FollowerStatus, parts: PageContext['parts']) {
+  const parked: ParkedAnswer[] = [];
+  if (count === 0) return parked;
+  for await (const event of parkedBy(name, parts, MAX_PARKED_LOOKED_AT)) {
+    if (parked.push(parkedAnswer(name, event)) === MAX_PARKED) break;
+  }
+  const streams = await parts.store.readStreams(parked.map(({ stream }) => stream));
+  return parked.map((event, at) => {
+    const recorded = streams[at]?.find(({ revision }) => revision === event.revision);
+    return { ...event, reason: withoutDriver(event.reason, recorded && printableData(recorded)) };
+  });
 }
 
 function agreement({ lastProof, roles, startedAtMs }: PageContext['parts'], { operations }: Snapshot) {

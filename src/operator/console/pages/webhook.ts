@@ -3,12 +3,13 @@ import { noAccessReason } from '../../../accounts/account-state.ts';
 import type { Backlog, LaneAttempt } from '../../../push/queue/delivery-queue.ts';
 import { type Column, facts, link, state, type Table, table, time } from '../../answers/columns.ts';
 import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhook.ts';
-import { accountTail, type LoggedEvent } from '../figures/tails.ts';
+import { accountTail } from '../figures/tails.ts';
 import { chart } from '../html/charts.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html } from '../html/html.ts';
 import { notFound, type Page, type PageContext } from '../html/layout.ts';
 import { content, grid, href, number, plural, problem } from '../html/parts.ts';
+import { loggedTable } from './account.ts';
 
 /** The attempts of so many deliveries are shown, found among so many of the newest. */
 const SHOWN = { deliveries: 60, maxRead: 2_000 };
@@ -16,6 +17,7 @@ const MAX_COUNTED = 10_000;
 const PARTS = 10;
 const MIN_IN_PART = 5;
 const EMPTY = 'Nothing was attempted yet.';
+const EVIDENCE = ['failed_in_a_row', 'failing_since', 'last_answers'];
 
 export async function webhookPage({ parts, name: prefix }: PageContext): Promise<Page> {
   const found = parts.directory.key(prefix);
@@ -34,7 +36,9 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
   const { state: name } = answer;
   const isFailing = name === 'active' && health.failedInARow > 0;
   const noAccess = noAccessReason(entry.account, parts.clock.now());
-  const evidence = events.find(({ type, data }) => type === 'WebhookDisabled' && data.prefix === prefix);
+  const evidence = events
+    .filter(({ type, data }) => type === 'WebhookDisabled' && data.prefix === prefix)
+    .slice(0, 1);
   const deliveries = { key: prefix };
   return {
     title: `Webhook ${prefix}`,
@@ -54,7 +58,7 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
           facts: [...facts(HEALTH_FACTS, answer).facts, ...backlogFacts(backlog, noAccess)],
         },
       ),
-      name === 'disabled' ? switchedOff(evidence) : null,
+      name === 'disabled' ? problem(content(loggedTable('Switched off', evidence, EVIDENCE))) : null,
       attemptCharts(attempts),
       answersTable(attempts),
       html`<p><a href=${href('/deliveries', deliveries)}>All deliveries to this key</a>, <a href=${href('/deliveries', { ...deliveries, state: 'failed' })}>those that failed</a></p>`,
@@ -70,26 +74,6 @@ function backlogFacts({ pending, held, nextDueAtMs }: Backlog, noAccess: string 
     ['Next due', nextDueAtMs === undefined ? 'nothing' : time(nextDueAtMs)],
     ['Held', held === 0 ? '0' : `${number(held, MAX_COUNTED)}: ${why}`],
   ] as const;
-}
-
-/** By what evidence it was switched off. */
-function switchedOff(event: LoggedEvent | undefined): VNode {
-  const { failed_in_a_row: failed, failing_since: since, last_answers: answers } = event?.data ?? {};
-  const last = Array.isArray(answers) && answers.length > 0 ? answers.map(String).join(', ') : '–';
-  return problem(
-    content({
-      caption: 'Switched off',
-      facts: [
-        [
-          'By',
-          event === undefined ? 'unknown' : `${event.actor ?? 'unknown'} (${event.command ?? 'unknown'})`,
-        ],
-        ['Failed in a row', typeof failed === 'number' ? failed : 'unknown'],
-        ['Failing since', typeof since === 'string' ? since : '–'],
-        ['Last answers', last],
-      ],
-    }),
-  );
 }
 
 function attemptCharts(attempts: readonly LaneAttempt[]): VNode {
