@@ -2,7 +2,6 @@ import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { isUnavailable } from '../../base/errors.ts';
-import type { AccountKey } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { LaneStreak } from '../../push/queue/delivery-queue.ts';
@@ -54,30 +53,21 @@ function latest(directory: Pick<Directory, 'accounts'>): readonly DirectoryAccou
   return readable.toSorted((a, b) => b.position - a.position).slice(0, MAX_ACCOUNTS);
 }
 
-interface OwnedWebhook {
-  readonly accountId: number;
-  readonly key: AccountKey;
-  readonly hasContact: boolean;
-}
-
 /** The webhooks of active keys, switched off or not. */
-export function* webhooksOf(
-  directory: Pick<Directory, 'accounts'>,
-  environment: Environment,
-): Generator<OwnedWebhook> {
+export function* webhooksOf(directory: Pick<Directory, 'accounts'>, environment: Environment) {
   for (const { account } of directory.accounts()) {
     if (account === undefined) continue;
     const { id: accountId, emails } = account;
     for (const key of account.keys.values()) {
       if (!key.active || key.webhook === null || key.environment !== environment) continue;
-      yield { accountId, key, hasContact: emails.length > 0 };
+      yield { accountId, key, hasContact: emails.length > 0 } as const;
     }
   }
 }
 
 /** Webhooks that may fail and be switched off without anybody being told. */
 export function checkContacts(
-  webhooks: Iterable<Pick<OwnedWebhook, 'accountId' | 'hasContact'>>,
+  webhooks: Iterable<{ readonly accountId: number; readonly hasContact: boolean }>,
   operatorEmail: string | undefined,
 ): Finding {
   const untold = new Set<number>();

@@ -4,23 +4,17 @@ import { mayHaveHad, type RecordedMasterKey } from '../../accounts/store-binding
 import { secretsByMasterKey } from '../keys/webhook-secrets.ts';
 import { type Finding, right, some, wrong } from './check.ts';
 
-/** What is known of master keys besides those that are given. */
-export interface KnownKeys {
-  /** In the order in which the store recorded them. */
-  readonly recorded: readonly RecordedMasterKey[];
-  /** A `master.key` with a key that is not given, which a process without FUEL_MASTER_KEY would take. */
-  readonly otherFile: string | undefined;
-}
-
 /**
  * Which master keys the webhook secrets still need, and which can go: those that encrypt nothing and are older than
- * the first. A newer one that encrypts nothing is about to become the first.
+ * the first. A newer one that encrypts nothing is about to become the first. `recorded` are the store's in their order,
+ * `otherFile` is a `master.key` whose key is not given, which a process without FUEL_MASTER_KEY would take.
  */
 export function checkMasterKeys(
   directory: Pick<Directory, 'accounts'>,
   keys: Pick<MasterKeys, 'ids' | 'fingerprints'> | undefined,
-  { recorded, otherFile }: KnownKeys,
+  known: { readonly recorded: readonly RecordedMasterKey[]; readonly otherFile: string | undefined },
 ): Finding {
+  const { recorded, otherFile } = known;
   const given = keys?.ids() ?? [];
   const counts = secretsByMasterKey(directory);
   const missing = [...counts].filter(([id]) => !given.includes(id));

@@ -4,7 +4,7 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 import { OPS_STATUS } from '../../service/ops/ops-server.ts';
 import { type Asset, assetAt } from './assets.ts';
 import type { ConsoleParts } from './figures/console-parts.ts';
-import type { MadePage, PageMaker, PageMakerOptions } from './page-maker.ts';
+import type { PageMaker, PageMakerOptions } from './page-maker.ts';
 
 const HEADERS = {
   'Content-Security-Policy': [
@@ -24,13 +24,6 @@ const HEADERS = {
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
 } as const;
-
-const STATUS_OF = {
-  ok: OPS_STATUS.ok,
-  'not found': OPS_STATUS.notFound,
-  malformed: OPS_STATUS.malformed,
-  unavailable: OPS_STATUS.unavailable,
-} as const satisfies Record<MadePage['outcome'], number>;
 
 export interface ConsoleOptions extends Omit<PageMakerOptions, 'parts'> {
   /** Names, besides addresses and `localhost`, under which it may be asked for. */
@@ -80,7 +73,7 @@ export class Console {
     this.#maker ??= this.#load();
     const page = await (await this.#maker).page(ctx.path, ctx.querystring);
     ctx.set('X-As-Of', formatDateTime(page.atMs));
-    send(ctx, STATUS_OF[page.outcome], page);
+    send(ctx, OPS_STATUS[page.outcome], page);
   }
 
   /** The pages are loaded when somebody looks: a start is not delayed by them. */

@@ -33,7 +33,7 @@ export interface PageMakerOptions {
 }
 
 /** The `etag` identifies what it shows, without the time as of which it does. */
-export interface MadePage extends Asset {
+interface MadePage extends Asset {
   readonly outcome: NonNullable<Page['outcome']>;
   readonly atMs: number;
 }
@@ -78,7 +78,7 @@ export class PageMaker {
     return {
       outcome: page.outcome ?? 'ok',
       ...{ type: 'text/html', etag: etagOf(page.title + main), atMs },
-      body: document(page, { main, path, environment, asOfMs: atMs }),
+      body: document(main, page, { path, environment, asOfMs: atMs }),
     };
   }
 

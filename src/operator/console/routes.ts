@@ -23,10 +23,7 @@ export interface Route {
 }
 
 /** The page of all, with its parameters, and that of one, by the first part of the path. */
-const PAGES = new Map<
-  string,
-  { readonly all?: Make; readonly parameters?: readonly string[]; readonly one?: Make }
->([
+const PAGES = new Map<string, { all?: Make; parameters?: readonly string[]; one?: Make }>([
   ['', { all: overviewPage }],
   ['webhooks', { all: webhooksPage, parameters: ['state', 'after'], one: webhookPage }],
   ['deliveries', { all: deliveriesPage, parameters: [...DELIVERY_FIELDS, 'after'], one: deliveryPage }],

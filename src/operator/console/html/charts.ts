@@ -34,7 +34,8 @@ export interface Chart {
 }
 
 /** Figures over time, with a table of them: bars and lines over the last hour, dots from the first to the last. */
-export function chart({ id, title, note, kind, series, points }: Chart): VNode {
+export function chart(shown: Chart): VNode {
+  const { id, title, note, kind, series, points } = shown;
   const highest = ({ values }: Point): number =>
     kind === 'bars' ? sum(values) : values.reduce((most: number, value) => Math.max(most, value ?? 0), 0);
   const max = points.reduce((most, point) => Math.max(most, highest(point)), 0);
@@ -56,7 +57,7 @@ export function chart({ id, title, note, kind, series, points }: Chart): VNode {
     <figcaption><strong>${title}</strong> <span class="note">${note}</span></figcaption>
     <div class="chart">
       <span class="max">${points.length === 0 ? '' : round(max)}</span>
-      <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true" focusable="false">${DRAWN[kind]({ series, points, ...scale({ kind, points, max }) })}</svg>
+      <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true" focusable="false">${drawn(shown, max)}</svg>
     </div>
     <details id=${`${id}-figures`}>
       <summary>${title} as figures</summary>
@@ -65,32 +66,19 @@ export function chart({ id, title, note, kind, series, points }: Chart): VNode {
   </figure>`;
 }
 
-interface Drawing extends Pick<Chart, 'series' | 'points'> {
-  readonly x: (atMs: number) => number;
-  readonly y: (value: number) => number;
-}
-
-function scale({ kind, points, max }: Pick<Chart, 'kind' | 'points'> & { readonly max: number }) {
+function drawn({ kind, series, points }: Chart, max: number): readonly unknown[] {
   const lastMs = points.at(-1)?.atMs ?? 0;
   const spanMs = kind === 'dots' ? lastMs - (points[0]?.atMs ?? 0) || SPAN_MS : SPAN_MS;
-  return {
-    x: (atMs: number): number => round(3 + (WIDTH - 6) * (1 - (lastMs - atMs) / spanMs)),
-    y: (value: number): number => round(HEIGHT - 1 - (value / (max || 1)) * (HEIGHT - 2)),
-  };
-}
-
-const DRAWN: Readonly<Record<Chart['kind'], (drawing: Drawing) => unknown>> = {
-  bars: ({ series, points, x, y }) =>
-    points.map(({ atMs, values }) =>
-      values.map((value, at) => {
-        if (value === null || value === 0) return null;
-        const below = sum(values.slice(0, at));
-        const top = y(below + value);
-        return html`<rect x=${x(atMs) - BAR / 2} y=${top} width=${round(BAR * 0.8)} height=${round(Math.max(1, y(below) - top))} class=${series[at]?.tone} />`;
-      }),
-    ),
-  lines: ({ series, points, x, y }) =>
-    series.map(({ tone }, at) => {
+  const x = (atMs: number): number => round(3 + (WIDTH - 6) * (1 - (lastMs - atMs) / spanMs));
+  const y = (value: number): number => round(HEIGHT - 1 - (value / (max || 1)) * (HEIGHT - 2));
+  if (kind === 'dots') {
+    return points.map(
+      ({ atMs, values: [value], tone }) =>
+        html`<path d=${`M${x(atMs)} ${y(value ?? 0)}h0`} class=${`dot ${tone}`} />`,
+    );
+  }
+  if (kind === 'lines') {
+    return series.map(({ tone }, at) => {
       const steps = points.map(({ atMs, values }, index) => {
         const value = values[at] ?? null;
         if (value === null) return '';
@@ -98,13 +86,17 @@ const DRAWN: Readonly<Record<Chart['kind'], (drawing: Drawing) => unknown>> = {
         return isFirst ? `M${x(atMs)} ${y(value)}h.1` : `L${x(atMs)} ${y(value)}`;
       });
       return html`<path d=${steps.join('')} class=${`line ${tone}`} />`;
+    });
+  }
+  return points.flatMap(({ atMs, values }) =>
+    values.map((value, at) => {
+      if (value === null || value === 0) return null;
+      const below = sum(values.slice(0, at));
+      const top = y(below + value);
+      return html`<rect x=${x(atMs) - BAR / 2} y=${top} width=${round(BAR * 0.8)} height=${round(Math.max(1, y(below) - top))} class=${series[at]?.tone} />`;
     }),
-  dots: ({ points, x, y }) =>
-    points.map(
-      ({ atMs, values: [value], tone }) =>
-        html`<path d=${`M${x(atMs)} ${y(value ?? 0)}h0`} class=${`dot ${tone}`} />`,
-    ),
-};
+  );
+}
 
 function sum(values: readonly (number | null)[]): number {
   return values.reduce((total: number, value) => total + (value ?? 0), 0);

@@ -9,9 +9,7 @@ import { printable, printableLine } from '../../../base/printable.ts';
  */
 export const html: (strings: TemplateStringsArray, ...values: readonly unknown[]) => VNode = markup;
 
-export function render(content: VNode): string {
-  return renderToString(content);
-}
+export const render: (content: VNode) => string = renderToString;
 
 const MAX_LINE = 200;
 const MAX_TEXT = 1_000;

@@ -23,7 +23,7 @@ export interface Page {
   readonly parts: readonly Part[];
   readonly commands?: readonly Command[];
   /** Whether what was asked for exists and can be read; `ok` unless given. */
-  readonly outcome?: 'ok' | 'not found' | 'malformed' | 'unavailable';
+  readonly outcome?: 'ok' | 'notFound' | 'malformed' | 'unavailable';
 }
 
 const SECTIONS = [
@@ -42,16 +42,15 @@ export function renderMain({ title, heading = title, parts, commands: list = [] 
   );
 }
 
+/** What stands around the page. */
+interface Frame {
+  readonly path: string;
+  readonly environment: string;
+  readonly asOfMs: number;
+}
+
 /** The whole document around what `renderMain` made. */
-export function document(
-  { title }: Page,
-  {
-    main,
-    path,
-    environment,
-    asOfMs,
-  }: { readonly main: string; readonly path: string; readonly environment: string; readonly asOfMs: number },
-): string {
+export function document(main: string, { title }: Page, { path, environment, asOfMs }: Frame): string {
   const at = formatDateTime(asOfMs);
   const head = render(html`<head>
     <meta charset="utf-8" />
@@ -93,7 +92,7 @@ export function notFound(
   { commands = [], above = null }: { readonly commands?: readonly Command[]; readonly above?: Part } = {},
 ): Page {
   const parts = [above, problem(html`<p>${show(why)}</p>`)];
-  return { title: `${what}: not found`, heading: what, outcome: 'not found', parts, commands };
+  return { title: `${what}: not found`, heading: what, outcome: 'notFound', parts, commands };
 }
 
 export function malformed(what: string, faults: readonly string[], above: Part = null): Page {

@@ -70,33 +70,22 @@ function deliveryFacts({ backlog, failing, lists, atMs }: Snapshot, parts: PageC
     return [time(dueAtMs), dueAtMs < atMs ? `(${duration((atMs - dueAtMs) / 1000)} ago)` : ''];
   });
   const { disabledWebhooks } = parts.directory.counts;
+  const webhooks = orUnknown(lists, (of) => number(of.webhooks.length));
+  const accounts = orUnknown(lists, (of) => plural(of.accounts.length, 'account'));
+  const failed = orUnknown(failing, ({ length }) => `${length} failing`);
+  const ofWebhooks: Shown = [
+    ...[to('/webhooks', webhooks), '·', to('/webhooks?state=disabled', `${disabledWebhooks} switched off`)],
+    ...['·', to('/webhooks?state=failing', failed)],
+  ];
   return {
     caption: 'Deliveries',
     facts: [
       ['pending', counted('pending')],
       ['oldest due', due],
       ['held', counted('held')],
-      [
-        'webhooks',
-        [
-          to(
-            '/webhooks',
-            orUnknown(lists, ({ webhooks }) => number(webhooks.length)),
-          ),
-          '·',
-          to('/webhooks?state=disabled', `${disabledWebhooks} switched off`),
-          '·',
-          orUnknown(failing, (lanes) => to('/webhooks?state=failing', `${lanes.length} failing`)),
-        ],
-      ],
+      ['webhooks', ofWebhooks],
       ['failed', to('/deliveries?state=failed', 'the newest that failed')],
-      [
-        'accounts',
-        to(
-          '/accounts',
-          orUnknown(lists, ({ accounts }) => plural(accounts.length, 'account')),
-        ),
-      ],
+      ['accounts', to('/accounts', accounts)],
     ] as const,
   };
 }

@@ -3,6 +3,7 @@ import { MAX_PARKED_LOOKED_AT } from '../../../event-store/skipped-events.ts';
 import { state, table, time } from '../../answers/columns.ts';
 import type { FollowerStatus } from '../../answers/follower.ts';
 import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
+import type { Proof } from '../figures/console-parts.ts';
 import { known } from '../figures/known.ts';
 import { withoutDriver } from '../figures/record-facts.ts';
 import { type Snapshot, snapshotOf } from '../figures/snapshot.ts';
@@ -72,18 +73,13 @@ async function parkedEvents({ name, parked: count }: FollowerStatus, parts: Page
 }
 
 function agreement({ lastProof, roles, startedAtMs }: PageContext['parts'], { operations }: Snapshot) {
-  const proof = lastProof();
-  const judged = (): Shown => {
-    if (proof === undefined) {
-      return roles.includes('projector')
-        ? [
-            unknown('another process may have verified'),
-            'here: this process has verified none since it started at',
-            time(startedAtMs),
-          ]
-        : [unknown('this process does not verify'), 'here: processes with the role projector verify'];
-    }
-    const { atMs, view, deliveries } = proof;
+  const unproven: Shown = roles.includes('projector')
+    ? [
+        unknown('another process may have verified'),
+        ...['here: this process has verified none since it started at', time(startedAtMs)],
+      ]
+    : [unknown('this process does not verify'), 'here: processes with the role projector verify'];
+  const proven = ({ atMs, view, deliveries }: Proof): Shown => {
     const repaired = state(`repaired ${view} rows, ${deliveries} deliveries`, 'warn');
     return [time(atMs), view + deliveries === 0 ? state('they agreed', 'good') : repaired];
   };
@@ -92,8 +88,14 @@ function agreement({ lastProof, roles, startedAtMs }: PageContext['parts'], { op
     if (last === undefined) return 'none among the newest operations';
     return [time(last.atMs), `${last.data.repaired} of ${line(String(last.data.what))}`];
   });
-  const facts = [['last night’s proof', judged()] as const, ['last repair', repair] as const];
-  return { caption: 'Agreement with the events', facts };
+  const proof = lastProof();
+  return {
+    caption: 'Agreement with the events',
+    facts: [
+      ['last night’s proof', proof === undefined ? unproven : proven(proof)],
+      ['last repair', repair],
+    ] as const,
+  };
 }
 
 function commandsOf(followers: readonly FollowerStatus[], events: readonly ParkedAnswer[]): Command[] {
