@@ -68,6 +68,11 @@ test('a query that was lost is asked again in time', async () => {
   expect(Math.min(...durationsMs)).toBeLessThan(375); // of the 500 ms that a look-up may take
 });
 
+test('a name of which nothing is known yet is waited for as long as DNS allows', async () => {
+  await answering(() => 'silent');
+  await expect(find('hook.test')).rejects.toMatchObject({ code: 'ETIMEOUT' });
+});
+
 test('a look-up that is given up ends at once', async () => {
   const asked = await answering(() => 'silent');
   const stopping = new AbortController();
