@@ -23,10 +23,15 @@ type RowParts = readonly [
   odometer: string | null,
 ];
 
+interface Search {
+  readonly ties: StatementSync;
+  readonly range: StatementSync;
+}
+
 /** Reads pages: finds the places in the indexes, then reads only the rows shown. */
 export class PageReader {
   readonly #db: Database;
-  readonly #runs = new Map<string, StatementSync>();
+  readonly #searches = new Map<RowIndexName, Search>();
   readonly #rows: StatementSync;
 
   constructor(db: Database) {
@@ -49,31 +54,35 @@ export class PageReader {
   }
 
   #run(query: PageQuery, corporate: number | undefined, status: VisibleStatus): ReadRun {
-    const index = indexFor(query);
+    const { ties: findTies, range: findRange } = this.#searchOf(indexFor(query));
     const fixed = {
       account_id: query.accountId,
       status: statusCode(status),
       ...(query.corporateGroupId !== undefined && { corporate_group_id: query.corporateGroupId }),
       ...(corporate !== undefined && { corporate_id: corporate }),
     };
-    const read = (sql: string, bounds: Record<string, number>): Place[] =>
-      (this.#prepared(sql).all({ ...fixed, ...bounds }) as unknown as (readonly [number, number])[]).map(
+    const read = (search: StatementSync, bounds: Record<string, number>): Place[] =>
+      (search.all({ ...fixed, ...bounds }) as unknown as (readonly [number, number])[]).map(
         ([createdAtMs, id]) => ({ createdAtMs, id }),
       );
     return (last, limit) => {
       const after = last ?? query.after;
       const range = { from: query.fromMs, before: after?.createdAtMs ?? query.toMs + 1 };
-      const ties = after && read(runQuery(index, 'ties'), { at: after.createdAtMs, below: after.id, limit });
-      if (ties === undefined) return read(runQuery(index, 'range'), { ...range, limit });
+      const ties = after && read(findTies, { at: after.createdAtMs, below: after.id, limit });
+      if (ties === undefined) return read(findRange, { ...range, limit });
       if (ties.length === limit) return ties;
-      return [...ties, ...read(runQuery(index, 'range'), { ...range, limit: limit - ties.length })];
+      return [...ties, ...read(findRange, { ...range, limit: limit - ties.length })];
     };
   }
 
-  #prepared(sql: string): StatementSync {
-    const statement = this.#runs.get(sql) ?? asArrays(this.#db.prepare(sql));
-    this.#runs.set(sql, statement);
-    return statement;
+  /** Prepared when it is first needed: a view that is being built has no indexes yet. */
+  #searchOf(index: RowIndexName): Search {
+    const known = this.#searches.get(index);
+    if (known !== undefined) return known;
+    const prepare = (part: keyof Search): StatementSync => asArrays(this.#db.prepare(runQuery(index, part)));
+    const search = { ties: prepare('ties'), range: prepare('range') };
+    this.#searches.set(index, search);
+    return search;
   }
 
   #rowsAt(places: readonly Place[]): PageRow[] {
@@ -111,7 +120,7 @@ function asArrays(statement: StatementSync): StatementSync {
  * time, or `ties`, those of one millisecond below an id. To continue after a place takes two searches, ties first: of a row
  * value such as `(created_at, id) < (?, ?)` SQLite uses only the time, and reads every record of that millisecond again.
  */
-export function runQuery(index: RowIndexName, part: 'ties' | 'range'): string {
+export function runQuery(index: RowIndexName, part: keyof Search): string {
   const equal = [...ROW_INDEXES[index], 'status'].map((column) => `${column} = $${column}`);
   return `SELECT created_at, id FROM transactions INDEXED BY ${index} WHERE ${equal.join(' AND ')}
       AND ${part === 'ties' ? 'created_at = $at AND id < $below' : 'created_at >= $from AND created_at < $before'}
