@@ -16,7 +16,7 @@ import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
 import { checkMasterKeys } from './master-keys.ts';
 import { checkClocks, checkEngine, checkMail, checkPhotos } from './servers.ts';
 import { checkStore } from './store.ts';
-import { Stores } from './stores.ts';
+import { storesOf } from './stores.ts';
 import { type CheckId, type Facts, judged, verdictOf } from './table.ts';
 
 const LIMIT_MS = 8_000;
@@ -153,7 +153,7 @@ function checksOfServers({ engines: { remote }, clock, registry: { servers } }: 
 
 /** `repair`: what to do where one of them fails since what it needs is wrong. */
 function checksOfStores({ engines, config, clock, registry }: Doctor, repair: string): Check[] {
-  const stores = new Stores(engines, config, clock);
+  const stores = storesOf(engines, config, clock);
   const noStore = async (): Promise<Finding> => {
     const isMissing = (await engines.state('store')) === 'missing';
     return right(isMissing ? 'there is no store yet' : 'not looked at: the check store says why');
