@@ -52,6 +52,12 @@ test('the median and the 95th percentile are in the bucket of the metric, of the
   expect(second?.p95Ms).toBe(1_000);
 });
 
+test('a quantile is between the bounds of its bucket, also where nothing was faster', async () => {
+  const { history, attempted } = historyAt(START_MS);
+  await attempted('', 65);
+  expect(history.minutes()[0]).toMatchObject({ medianMs: 75, p95Ms: 97.5 });
+});
+
 test('an hour is kept, of a process that runs for longer', async () => {
   const { history, clock, attempted } = historyAt(START_MS);
   for (let minute = 0; minute < 180; minute++) {
