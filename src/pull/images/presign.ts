@@ -97,11 +97,18 @@ function urlParts(
     Buffer.from(`AWS4${secretAccessKey}`),
   );
   const sign = hexAfter(signingKey, toSignStart, SHA256_HEX_LENGTH);
+  /** By the length of the key, which alone is written for each: a text for each makes a page's body take a sixth longer. */
+  const canonicals = new Map<number, Buffer>();
   return {
     start: origin + path,
     encodeKey,
     middle: `?${query}&X-Amz-Signature=`,
-    signature: (key) => sign(hash('sha256', canonicalStart + key + canonicalEnd, 'hex')),
+    signature(key) {
+      const canonical = canonicals.get(key.length) ?? Buffer.from(canonicalStart + key + canonicalEnd);
+      canonicals.set(key.length, canonical);
+      canonical.write(key, canonicalStart.length, 'latin1');
+      return sign(hash('sha256', canonical, 'hex'));
+    },
   };
 }
 
