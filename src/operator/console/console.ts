@@ -4,7 +4,7 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 import { OPS_STATUS } from '../../service/ops/ops-server.ts';
 import { type Asset, assetAt } from './assets.ts';
 import type { ConsoleParts } from './figures/console-parts.ts';
-import type { PageMaker, PageMakerOptions } from './page-maker.ts';
+import type { makePages, PageOptions } from './make-pages.ts';
 
 const HEADERS = {
   'Content-Security-Policy': [
@@ -25,62 +25,53 @@ const HEADERS = {
   'X-Frame-Options': 'DENY',
 } as const;
 
-export interface ConsoleOptions extends Omit<PageMakerOptions, 'parts'> {
+export interface ConsoleOptions extends Omit<PageOptions, 'parts'> {
   /** Names, besides addresses and `localhost`, under which it may be asked for. */
   readonly hosts: readonly string[];
 }
 
 /** The operator's console: pages that show the service and change nothing. */
-export class Console {
-  readonly #options: ConsoleOptions;
-  #parts: ConsoleParts | undefined;
-  #maker: Promise<PageMaker> | undefined;
-
-  constructor(options: ConsoleOptions) {
-    this.#options = options;
-  }
-
-  /** From now on pages show this, instead of what the start waits for. */
-  serve(parts: ConsoleParts): void {
-    this.#parts = parts;
-  }
-
-  /** Answers every request that it gets. */
-  readonly handle: Koa.Middleware = async (ctx) => {
-    ctx.set(HEADERS);
-    if (!isKnownHost(ctx.req.headers.host, this.#options.hosts)) {
-      ctx.status = OPS_STATUS.otherHost;
-      ctx.body =
-        'The console is not served under this name: use an address or localhost, or add it to FUEL_OPS_HOSTS.\n';
-    } else if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
-      ctx.status = OPS_STATUS.methodNotAllowed;
-      ctx.set('Allow', 'GET, HEAD');
-      ctx.body = 'The console only shows: commands change.\n';
-    } else if (isCrossSite(ctx.req.headers)) {
-      ctx.status = OPS_STATUS.refused;
-      ctx.body = 'Other sites can not read the console.\n';
-    } else {
-      await this.#answer(ctx);
-    }
-  };
-
-  async #answer(ctx: Koa.Context): Promise<void> {
+export function createConsole({ hosts, ...options }: ConsoleOptions) {
+  let parts: ConsoleParts | undefined;
+  let pages: Promise<ReturnType<typeof makePages>> | undefined;
+  /** The pages are loaded when somebody looks: a start is not delayed by them. */
+  const load = async () => (await import('./make-pages.ts')).makePages({ ...options, parts: () => parts });
+  const answer = async (ctx: Koa.Context): Promise<void> => {
     const asset = assetAt(ctx.path);
     if (asset !== undefined) {
       ctx.set('Cache-Control', 'no-cache');
       return send(ctx, OPS_STATUS.ok, asset);
     }
-    this.#maker ??= this.#load();
-    const page = await (await this.#maker).page(ctx.path, ctx.querystring);
+    pages ??= load();
+    const page = await (await pages)(ctx.path, ctx.querystring);
     ctx.set('X-As-Of', formatDateTime(page.atMs));
     send(ctx, OPS_STATUS[page.outcome], page);
-  }
+  };
+  return {
+    /** From now on pages show this, instead of what the start waits for. */
+    serve(given: ConsoleParts): void {
+      parts = given;
+    },
 
-  /** The pages are loaded when somebody looks: a start is not delayed by them. */
-  async #load(): Promise<PageMaker> {
-    const { PageMaker } = await import('./page-maker.ts');
-    return new PageMaker({ ...this.#options, parts: () => this.#parts });
-  }
+    /** Answers every request that it gets. */
+    async handle(ctx: Koa.Context): Promise<void> {
+      ctx.set(HEADERS);
+      if (!isKnownHost(ctx.req.headers.host, hosts)) {
+        ctx.status = OPS_STATUS.otherHost;
+        ctx.body =
+          'The console is not served under this name: use an address or localhost, or add it to FUEL_OPS_HOSTS.\n';
+      } else if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+        ctx.status = OPS_STATUS.methodNotAllowed;
+        ctx.set('Allow', 'GET, HEAD');
+        ctx.body = 'The console only shows: commands change.\n';
+      } else if (isCrossSite(ctx.req.headers)) {
+        ctx.status = OPS_STATUS.refused;
+        ctx.body = 'Other sites can not read the console.\n';
+      } else {
+        await answer(ctx);
+      }
+    },
+  };
 }
 
 /** Nothing, where whoever asks has it. */

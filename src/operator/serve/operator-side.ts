@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { OperatorSide } from '../../service/service.ts';
-import { Console } from '../console/console.ts';
+import { createConsole } from '../console/console.ts';
 import { consoleParts, type Proof } from '../console/figures/console-parts.ts';
 import { startNightly, verifyInThread } from './nightly.ts';
 
@@ -10,11 +10,11 @@ import { startNightly, verifyInThread } from './nightly.ts';
  * what it repairs there; the deliveries that it stores are sent by whoever has the webhooks.
  */
 export function operatorSide(config: Config, clock: Clock): OperatorSide {
-  let console: Console | undefined;
+  let console: ReturnType<typeof createConsole> | undefined;
   return {
     pages(readiness) {
       const hosts = config.FUEL_OPS_HOSTS ?? [];
-      console = new Console({ hosts, environment: config.FUEL_ENVIRONMENT, clock, readiness });
+      console = createConsole({ hosts, environment: config.FUEL_ENVIRONMENT, clock, readiness });
       return console.handle;
     },
     start(running, parts) {

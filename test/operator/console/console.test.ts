@@ -4,7 +4,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
-import { Console } from '../../../src/operator/console/console.ts';
+import { createConsole } from '../../../src/operator/console/console.ts';
 import type { ConsoleParts } from '../../../src/operator/console/figures/console-parts.ts';
 import { AttemptHistory } from '../../../src/operator/console/figures/history.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
@@ -43,7 +43,7 @@ function ask(
 
 async function start() {
   const readiness = async () => ({ ready: false, checks: { started: false, mongodb: true } });
-  const console = new Console({
+  const console = createConsole({
     hosts: ['ops.example.com'],
     environment: 'staging',
     clock: { now: Date.now },

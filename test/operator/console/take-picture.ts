@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { Console } from '../../../src/operator/console/console.ts';
+import { createConsole } from '../../../src/operator/console/console.ts';
 import type { ConsoleParts } from '../../../src/operator/console/figures/console-parts.ts';
 import { AttemptHistory } from '../../../src/operator/console/figures/history.ts';
 import type { Sender } from '../../../src/push/sender/sender-port.ts';
@@ -138,7 +138,7 @@ function parts(): ConsoleParts {
   return invented as unknown as ConsoleParts;
 }
 
-const console = new Console({ hosts: [], environment: 'staging', clock, readiness });
+const console = createConsole({ hosts: [], environment: 'staging', clock, readiness });
 console.serve(parts());
 const metrics = createMetrics();
 const server = createOpsServer({ readiness, metrics, log: silentLog, console: console.handle });

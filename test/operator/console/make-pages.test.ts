@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { ConsoleParts } from '../../../src/operator/console/figures/console-parts.ts';
-import { PageMaker } from '../../../src/operator/console/page-maker.ts';
+import { makePages } from '../../../src/operator/console/make-pages.ts';
 
 const NOT_READY = { ready: false, checks: { started: false } };
 
@@ -9,8 +9,8 @@ const NOT_READY = { ready: false, checks: { started: false } };
 function maker(readiness: () => Promise<typeof NOT_READY> = async () => NOT_READY) {
   const clock = { now: Date.now };
   const asked = vi.fn(readiness);
-  const make = new PageMaker({ environment: 'staging', clock, readiness: asked, parts: () => undefined });
-  return { asked, clock, page: (path: string, query = '') => make.page(path, query) };
+  const make = makePages({ environment: 'staging', clock, readiness: asked, parts: () => undefined });
+  return { asked, clock, page: (path: string, query = '') => make(path, query) };
 }
 
 test('a page is one, in whatever order its parameters are given', async () => {
@@ -57,12 +57,12 @@ test('all pages share one snapshot', async () => {
       return async () => undefined;
     },
   };
-  const make = new PageMaker({
+  const make = makePages({
     environment: 'staging',
     clock: { now: Date.now },
     readiness: async () => NOT_READY,
     parts: () => parts as unknown as ConsoleParts,
   });
-  await Promise.allSettled([make.page('/', ''), make.page('/projections', '')]);
+  await Promise.allSettled([make('/', ''), make('/projections', '')]);
   expect(made).toBe(1);
 });

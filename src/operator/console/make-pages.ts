@@ -24,7 +24,7 @@ const MAX_PAGE_MS = 6_000;
 /** Far more than any filter, far less than a header may have. */
 const MAX_QUERY = 2_000;
 
-export interface PageMakerOptions {
+export interface PageOptions {
   readonly environment: ConsoleParts['environment'];
   readonly clock: Clock;
   readonly readiness: () => Promise<Readiness>;
@@ -38,43 +38,34 @@ interface MadePage extends Asset {
   readonly atMs: number;
 }
 
-/** Makes each page once in two seconds or somewhat more, whoever asks. */
-export class PageMaker {
-  readonly #options: PageMakerOptions;
-  readonly #pages = new LRUCache<string, () => Promise<MadePage>>({ max: MAX_PAGES_KEPT });
-  readonly #turns = new PageTurns();
-  #figures: Figures | undefined;
+/** Gives the page of a path and a query: made once in two seconds or somewhat more, whoever asks. */
+export function makePages({ environment, clock, readiness, parts }: PageOptions) {
+  const pages = new LRUCache<string, () => Promise<MadePage>>({ max: MAX_PAGES_KEPT });
+  const turns = new PageTurns();
+  const now = (): number => clock.now();
+  let figures: Figures | undefined;
 
-  constructor(options: PageMakerOptions) {
-    this.#options = options;
+  async function read(path: string, route: Route | undefined, query: Query | undefined): Promise<Page> {
+    if (route === undefined) return notFound(path, 'There is no such page.');
+    if (query === undefined) return malformed('Too long', ['the query of this address is too long']);
+    const started = parts();
+    if (started === undefined) return starting((await readiness()).checks);
+    figures ??= figuresOf(started);
+    return route.make({ parts: started, figures, query, name: route.name });
   }
 
-  page(path: string, querystring: string): Promise<MadePage> {
-    const route = routeOf(path);
-    const query = querystring.length > MAX_QUERY ? undefined : queryOf(route, querystring);
-    const key = JSON.stringify([path, query]);
-    const page = this.#pages.get(key) ?? shared(() => this.#make(path, route, query), AGE);
-    this.#pages.set(key, page);
-    return page();
-  }
-
-  async #make(path: string, route: Route | undefined, query: Query | undefined): Promise<MadePage> {
-    const { clock, environment } = this.#options;
-    const make = async (): Promise<Page> => {
-      const read = await known(
-        () => this.#read(path, route, query),
-        () => clock.now(),
-        MAX_PAGE_MS,
-      );
-      return 'unknown' in read ? unavailable(read.unknown) : read.value;
+  async function make(path: string, route: Route | undefined, query: Query | undefined): Promise<MadePage> {
+    const inTime = async (): Promise<Page> => {
+      const page = await known(() => read(path, route, query), now, MAX_PAGE_MS);
+      return 'unknown' in page ? unavailable(page.unknown) : page.value;
     };
     // The pages that show nothing but the figures of all wait for no other page.
     const isCheap = route === undefined || (route.parameters.length === 0 && route.name === '');
     const page =
-      (await (isCheap ? make() : this.#turns.take(make))) ??
+      (await (isCheap ? inTime() : turns.take(inTime))) ??
       unavailable('More pages are asked for than are made at once.');
     const main = renderMain(page);
-    const atMs = clock.now();
+    const atMs = now();
     return {
       outcome: page.outcome ?? 'ok',
       ...{ type: 'text/html', etag: etagOf(page.title + main), atMs },
@@ -82,14 +73,14 @@ export class PageMaker {
     };
   }
 
-  async #read(path: string, route: Route | undefined, query: Query | undefined): Promise<Page> {
-    if (route === undefined) return notFound(path, 'There is no such page.');
-    if (query === undefined) return malformed('Too long', ['the query of this address is too long']);
-    const parts = this.#options.parts();
-    if (parts === undefined) return starting((await this.#options.readiness()).checks);
-    this.#figures ??= figuresOf(parts);
-    return route.make({ parts, figures: this.#figures, query, name: route.name });
-  }
+  return (path: string, querystring: string): Promise<MadePage> => {
+    const route = routeOf(path);
+    const query = querystring.length > MAX_QUERY ? undefined : queryOf(route, querystring);
+    const key = JSON.stringify([path, query]);
+    const page = pages.get(key) ?? shared(() => make(path, route, query), AGE);
+    pages.set(key, page);
+    return page();
+  };
 }
 
 type Query = Readonly<Record<string, string>>;
