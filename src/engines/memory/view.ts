@@ -13,8 +13,8 @@ import {
   notInUse,
   type ParkedTransactionEvent,
 } from '../../pull/view/checkpoint.ts';
-import { erasure, foldHistory, groupChanges } from '../../pull/view/fold-changes.ts';
 import type { PageQuery, PageRow, TransactionsView } from '../../pull/view/transactions-view.ts';
+import { erasure, foldHistory, groupChanges } from '../stored/fold-changes.ts';
 import { opening } from './opening.ts';
 
 const NAME = 'the transactions view';

@@ -1,6 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import type { Coordination, LiveProcess } from '../../base/coordination/coordination.ts';
-import { mayBeAlive } from '../../base/coordination/may-be-alive.ts';
+import { mayBeAlive } from '../stored/may-be-alive.ts';
 import type { MongoConnection } from './driver/connection.ts';
 import { type CollectionsPlan, PreparedCollections, retryUpsert } from './driver/prepared-collections.ts';
 

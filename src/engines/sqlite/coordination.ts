@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Coordination, Lease, LiveProcess } from '../../base/coordination/coordination.ts';
-import { mayBeAlive } from '../../base/coordination/may-be-alive.ts';
+import { mayBeAlive } from '../stored/may-be-alive.ts';
 import { Database, type OpenOptions } from './driver/database.ts';
 
 export const MIGRATIONS = [

@@ -1,5 +1,5 @@
-import { webhookState } from '../../accounts/account-state.ts';
 import type { AccountKey } from '../../domain/account.ts';
+import { webhookState } from './access-at.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';
 
 /** A key as an operator may see it: no hash, no secret. */

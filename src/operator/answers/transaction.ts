@@ -1,5 +1,4 @@
 import type { TransactionRow, VisibleStatus } from '../../../projections/transactions.ts';
-import { noAccessReason } from '../../accounts/account-state.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
@@ -9,7 +8,7 @@ import {
   type TransactionDeliveriesOptions,
   transactionDeliveries,
 } from '../deliveries/transaction-deliveries.ts';
-import { accessAt, type KeyAccess } from './access-at.ts';
+import { accessAt, type KeyAccess, noAccessReason } from './access-at.ts';
 import { type Column, type Facts, link, type Section, state, type Table, table, time } from './columns.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
 import { type AppliedEvent, effectsOf, timelineColumns, timelineOf } from './timeline.ts';

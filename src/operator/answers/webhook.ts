@@ -1,7 +1,7 @@
-import { webhookState } from '../../accounts/account-state.ts';
 import type { AccountKey } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { WebhookHealth } from '../../push/queue/delivery-queue.ts';
+import { webhookState } from './access-at.ts';
 import { type Column, link, state, time } from './columns.ts';
 
 /** A key's webhook, whether it is on, and its failures in a row. */

@@ -9,7 +9,7 @@ import {
   groupChanges,
   type Histories,
   type KnownChange,
-} from '../../../pull/view/fold-changes.ts';
+} from '../../stored/fold-changes.ts';
 import { DUPLICATE_KEY, retryUpsert } from '../driver/prepared-collections.ts';
 import { documentOf, stateOf, type TransactionDocument } from './documents.ts';
 import type { Generation } from './generations.ts';

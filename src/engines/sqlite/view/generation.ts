@@ -12,8 +12,8 @@ import {
   isComplete,
   type ParkedTransactionEvent,
 } from '../../../pull/view/checkpoint.ts';
-import { erasure, foldHistory, freshState, groupChanges } from '../../../pull/view/fold-changes.ts';
 import type { PageQuery, ViewPage } from '../../../pull/view/transactions-view.ts';
+import { erasure, foldHistory, freshState, groupChanges } from '../../stored/fold-changes.ts';
 import { Database } from '../driver/database.ts';
 import { PageReader } from './page.ts';
 import { ROW_COLUMNS, type RowValues, stateOf, valuesOf } from './row-values.ts';

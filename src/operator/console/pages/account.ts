@@ -1,6 +1,6 @@
-import { noAccessReason } from '../../../accounts/account-state.ts';
 import type { AccountEvent } from '../../../domain/account-events.ts';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
+import { noAccessReason } from '../../answers/access-at.ts';
 import { accountAnswer, accountSections } from '../../answers/account.ts';
 import { type Column, state, type Table, table, time } from '../../answers/columns.ts';
 import { accountTail, type LoggedEvent } from '../figures/tails.ts';

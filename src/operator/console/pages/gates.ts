@@ -1,7 +1,7 @@
-import { noAccessReason } from '../../../accounts/account-state.ts';
 import { type Account, type AccountKey, activeProfile } from '../../../domain/account.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { type RefusalCode, refusals } from '../../../pull/answers.ts';
+import { noAccessReason } from '../../answers/access-at.ts';
 import { type Column, state, type Table, table, time } from '../../answers/columns.ts';
 import type { LoggedEvent } from '../figures/tails.ts';
 

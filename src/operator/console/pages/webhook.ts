@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
-import { noAccessReason } from '../../../accounts/account-state.ts';
 import type { Backlog, LaneAttempt } from '../../../push/queue/delivery-queue.ts';
+import { noAccessReason } from '../../answers/access-at.ts';
 import { type Column, facts, link, state, type Table, table, time } from '../../answers/columns.ts';
 import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhook.ts';
 import { accountTail } from '../figures/tails.ts';

@@ -1,8 +1,8 @@
 import { idOfChange, type RowState, type TransactionChange } from '../../../projections/transactions.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { ERASED_REVISION } from '../../event-store/recorded-event.ts';
-import { RowFold, type ViewChange } from '../record/project-event.ts';
-import type { ParkedTransactionEvent } from './checkpoint.ts';
+import { RowFold, type ViewChange } from '../../pull/record/project-event.ts';
+import type { ParkedTransactionEvent } from '../../pull/view/checkpoint.ts';
 
 export type KnownChange = Extract<ViewChange, { readonly change: TransactionChange }>;
 /** By transaction, in the order of the batch. */

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { hostname } from 'node:os';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { mayBeAlive } from '../../../src/base/coordination/may-be-alive.ts';
+import { mayBeAlive } from '../../../src/engines/stored/may-be-alive.ts';
 
 const here = hostname();
 
