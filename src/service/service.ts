@@ -14,8 +14,9 @@ import { retryWhileUnavailable } from '../base/retry.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
-import { furtherApiThreads } from './api/api-threads.ts';
-import { startApi } from './api/start-api.ts';
+import { createMailer } from '../push/notices/mailer.ts';
+import { runNotifier } from '../push/notices/notifier.ts';
+import { furtherApiThreads, startApi } from './api/start-api.ts';
 import { EngineHealth } from './engines/engine-health.ts';
 import type { Engines, OpenEngines } from './engines/engines.ts';
 import { storeDisk } from './engines/store-disk.ts';
@@ -24,7 +25,6 @@ import { addDiskMetrics, createMetrics, type Metrics } from './ops/metrics.ts';
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
 import { accessState, readiness, readinessOf, Standing } from './ops/standing.ts';
 import { ProcessReport } from './process-report.ts';
-import { runNotices } from './roles/notices.ts';
 import { startDirectory } from './start-directory.ts';
 import { running, StartedParts } from './started-parts.ts';
 import type { ThreadHost } from './threads/job.ts';
@@ -184,29 +184,23 @@ async function startParts(
   const threads = has('api') ? await furtherApiThreads(config, log) : [];
   const [store, standing] = [engines.store(), new Standing()];
   const directories = ['main', ...(has('webhooks') ? ['webhooks'] : []), ...threads];
+  const coordination = engines.coordination();
   const report = parts.add(
     'process report',
-    new ProcessReport({
-      ...{
-        coordination: engines.coordination(),
-        store,
-        clock,
-        log,
-        id: holder,
-        roles,
-        directories,
-        standing,
-      },
-    }),
+    new ProcessReport({ coordination, store, clock, log, id: holder, roles, directories, standing }),
   );
   const live = await startDirectory({
     ...{ engines, parts, clock, log, signal },
     onMoved: (position) => report.moved('main', position),
   });
   const { directory } = live;
+  const figures = {
+    ...{ store, view: engines.view(), subscriptions: engines.subscriptions(), queue: engines.queue() },
+    ...{ directory, clock, log },
+  };
   parts.add(
     'figures',
-    running((stopping) => metrics.shared.run({ ...figuresOf(engines), directory, clock, log }, stopping)),
+    running((stopping) => metrics.shared.run(figures, stopping)),
   );
   parts.add('loop delay', watchLoopDelay(metrics.loopDelay, 'main'));
   const startRole = (name: Role, thread: Omit<JobOptions, 'job' | 'log' | 'onMetrics'>): JobThread => {
@@ -220,11 +214,17 @@ async function startParts(
     });
   const known = { config, log, clock, host, roles, startedAtMs, engines, directory, metrics, disk };
   operator.start({ ...known, readiness: () => operations.readiness() }, parts);
-  if (has('notices'))
+  if (has('notices')) {
+    // It waits for the mail server most of the time, so it needs no thread.
+    const mailer = createMailer(config);
+    const operatorEmail = config.FUEL_OPERATOR_EMAIL ?? null;
+    const notifier = { store, subscriptions: engines.subscriptions(), mailer, operatorEmail, clock, log };
+    const work = (stopping: AbortSignal) => runNotifier({ ...notifier, signal: stopping });
     parts.add(
       'notices',
-      running((stopping) => runNotices({ config, engines, clock, log, signal: stopping })),
+      running((stopping) => work(stopping).finally(() => mailer.close())),
     );
+  }
   const webhooks = has('webhooks')
     ? startRole('webhooks', {
         data: { directory: live.shared },
@@ -253,14 +253,4 @@ async function startParts(
     });
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
-}
-
-/** What the figures are read from. */
-function figuresOf(engines: Engines) {
-  return {
-    store: engines.store(),
-    view: engines.view(),
-    subscriptions: engines.subscriptions(),
-    queue: engines.queue(),
-  };
 }

@@ -8,7 +8,7 @@ import {
   type WebhookEventType,
   webhookRequest,
 } from '../../push/message/envelope.ts';
-import type { SendRequest } from '../../push/sender/sender-port.ts';
+import type { SendRequest } from '../../push/sender/sender.ts';
 
 /** What can be sent on demand, and what it is. */
 export const KINDS = {

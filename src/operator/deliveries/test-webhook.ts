@@ -3,7 +3,7 @@ import { type AccountWriter, changeAccount } from '../../accounts/change-account
 import type { MasterKeys } from '../../accounts/master-key.ts';
 import { FuelError } from '../../base/errors.ts';
 import { webhookRequest } from '../../push/message/envelope.ts';
-import type { Sender, SendResult } from '../../push/sender/sender-port.ts';
+import type { Sender, SendResult } from '../../push/sender/sender.ts';
 
 export interface WebhookTestParts {
   readonly writer: AccountWriter;

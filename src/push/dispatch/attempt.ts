@@ -2,14 +2,13 @@ import { keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import type { Scheduler } from '../../base/clock.ts';
-import { reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { type AccountKey, activeProfile } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { RequestFor } from '../message/envelope.ts';
 import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
 import { answerOf } from '../queue/failure-streak.ts';
-import type { Sender, SendRequest, SendResult } from '../sender/sender-port.ts';
+import type { Sender, SendRequest, SendResult } from '../sender/sender.ts';
 
 export type AttemptCheck =
   /** With the URL and the key of this moment. */
@@ -97,12 +96,7 @@ export async function attempt(
   { sender, retryDelayMs, scheduler, log }: AttemptTerms,
 ): Promise<{ readonly result: SendResult; readonly report: DeliveryReport }> {
   const startedAtMs = scheduler.now();
-  const result = await sender.send(request).catch((error: unknown): SendResult => {
-    // The sender must not throw. Where it does, only this attempt fails.
-    log.error({ err: error, ...linesOf(delivery) }, 'the sender failed: its attempt counts as failed');
-    const outcome = { ok: false, kind: 'protocol', detail: reasonOf(error), answer: null } as const;
-    return { outcome, durationMs: 0, lateMs: 0 };
-  });
+  const result = await sender.send(request);
   const { outcome, durationMs, lateMs } = result;
   const { cycle, attemptNumber: number } = delivery;
   const recorded = { ...claimOf(delivery), attempt: { cycle, number, startedAtMs, durationMs, outcome } };

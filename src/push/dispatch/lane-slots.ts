@@ -1,5 +1,5 @@
 import type { ClaimOptions } from '../queue/delivery-queue.ts';
-import type { SendResult } from '../sender/sender-port.ts';
+import type { SendResult } from '../sender/sender.ts';
 
 /** Attempts under way in this process at most. */
 const MAX_IN_FLIGHT = 512;

@@ -3,7 +3,6 @@ import { type Dispatcher, errors } from 'undici';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
 import { errorDetail } from './connect.ts';
 import { keepIdleMs, type ReceiverConnection } from './receiver-connection.ts';
-import type { SendRequest } from './sender-port.ts';
 
 /** Of one answer: status lines, headers, informational answers and body together. More than any receiver needs. */
 const MAX_ANSWER_BYTES = 256 * 1024;
@@ -36,7 +35,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Settles when the answer is complete or the connection failed; never rejects. */
-  run(path: string, request: SendRequest): Promise<ExchangeResult> {
+  run(
+    path: string,
+    request: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+  ): Promise<ExchangeResult> {
     const { headers, body } = request;
     this.#connection.client.dispatch({ method: 'POST', path, headers: { ...headers }, body }, this);
     return this.#ended.promise;

@@ -10,7 +10,6 @@ import { Exchange } from './exchange.ts';
 import { createKeptConnections, type KeptConnections } from './kept-connections.ts';
 import { createNameLookup } from './name-lookup.ts';
 import { receiverConnection } from './receiver-connection.ts';
-import type { Sender, SendRequest } from './sender-port.ts';
 import { StartGate } from './start-gate.ts';
 import { readPem, trustedAuthorities } from './trusted-authorities.ts';
 
@@ -19,6 +18,27 @@ import { readPem, trustedAuthorities } from './trusted-authorities.ts';
  * where a step of it waited for this process, that is not counted.
  */
 const TIME_LIMIT_MS = 500;
+
+export interface SendRequest {
+  readonly url: string;
+  /** Header names in the form they are sent. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface SendResult {
+  readonly outcome: AttemptOutcome;
+  /** The whole attempt, name look-up included. */
+  readonly durationMs: number;
+  /** The part of it in which a step of the receiver waited for this process. */
+  readonly lateMs: number;
+}
+
+/** Makes one attempt. Never rejects: whatever goes wrong is an outcome. */
+export interface Sender {
+  send(request: SendRequest): Promise<SendResult>;
+  close(): Promise<void>;
+}
 
 export interface SenderOptions {
   /** Staging only: loopback, private addresses and any port may be called. */
@@ -92,76 +112,60 @@ async function send(parts: Parts, request: SendRequest): Promise<TimedResult<Att
   if (forbidden !== undefined)
     return onTime(failure('forbidden', `${target.host} has the address ${forbidden}`));
   if (!parts.kept.has(target.origin)) await parts.gate.pass();
-  const job = new SendJob(parts, { target, addresses, request });
-  return withinTime({
-    limitMs: TIME_LIMIT_MS,
-    work: (signal) => job.run(signal),
-    expired: (lateMs) => job.expired(Math.round(lateMs)),
-    progress: () => job.progress,
-  });
+  return exchangeWithin(parts, { target, addresses, request });
 }
 
-interface SendJobOptions {
-  readonly target: Target;
-  /** All of them judged. */
-  readonly addresses: readonly string[];
-  readonly request: SendRequest;
-}
-
-class SendJob {
-  readonly #parts: Parts;
-  readonly #options: SendJobOptions;
-  #exchange: Exchange | undefined;
-  #steps = 0;
-
-  constructor(parts: Parts, options: SendJobOptions) {
-    this.#parts = parts;
-    this.#options = options;
-  }
-
-  /**
-   * On a kept connection; where that was closed before anything was written, on the next kept one, and finally on
-   * a new one.
-   */
-  async run(signal: AbortSignal): Promise<AttemptOutcome> {
-    const { target, addresses, request } = this.#options;
-    const { kept, secureContext } = this.#parts;
+/**
+ * On a kept connection; where that was closed before anything was written, on the next kept one, and finally on a new
+ * one. All `addresses` are judged.
+ */
+function exchangeWithin(
+  { kept, secureContext }: Parts,
+  {
+    target,
+    addresses,
+    request,
+  }: { readonly target: Target; readonly addresses: readonly string[]; readonly request: SendRequest },
+): Promise<TimedResult<AttemptOutcome>> {
+  let exchange: Exchange | undefined;
+  let steps = 0;
+  const onStep = (): void => void steps++;
+  const work = async (signal: AbortSignal): Promise<AttemptOutcome> => {
     for (;;) {
-      this.#exchange = undefined;
+      exchange = undefined;
       const idle = kept.take(target.origin, addresses);
       const connected: Connected =
         idle === undefined
-          ? await connectToAny({ target, addresses, secureContext, signal, onStep: () => this.#steps++ })
+          ? await connectToAny({ target, addresses, secureContext, signal, onStep })
           : { ok: true, socket: idle.socket, address: idle.address };
       if (!connected.ok) return failure(connected.kind, connected.detail);
       const connection = idle ?? receiverConnection(target, connected.address, connected.socket);
       const close = (): void => void connection.socket.destroy();
       signal.addEventListener('abort', close, { once: true });
-      this.#exchange = new Exchange(connection);
-      const { sent, outcome } = await this.#exchange.run(target.path, request);
+      exchange = new Exchange(connection);
+      const { sent, outcome } = await exchange.run(target.path, request);
       signal.removeEventListener('abort', close);
       if (outcome.ok || outcome.kind === 'status') kept.give(connection);
       else connection.socket.destroy();
       if (sent || idle === undefined || signal.aborted) return outcome;
     }
-  }
+  };
+  return withinTime({
+    limitMs: TIME_LIMIT_MS,
+    work,
+    expired: (lateMs) => timedOut(exchange, Math.round(lateMs)),
+    // Changes with each step of the receiver, up to the headers of its answer: what drips is not waited for.
+    progress: () => steps + (exchange?.bytesUntilAnswer ?? 0),
+  });
+}
 
-  /** Changes with each step of the receiver, up to the headers of its answer: what drips is not waited for. */
-  get progress(): number {
-    return this.#steps + (this.#exchange?.bytesUntilAnswer ?? 0);
-  }
-
-  expired(lateMs: number): AttemptOutcome {
-    const answer = this.#exchange?.answer() ?? null;
-    const uncounted =
-      lateMs < TIME_LIMIT_MS / 10 ? '' : `, besides ${lateMs} ms that this process was late itself`;
-    return failure('timeout', `${this.#reached(answer)} within ${TIME_LIMIT_MS} ms${uncounted}`, answer);
-  }
-
-  #reached(answer: ReceiverAnswer | null): string {
-    if (this.#exchange === undefined) return 'no connection';
-    return answer === null ? 'no answer' : 'no complete answer';
-  }
+function timedOut(exchange: Exchange | undefined, lateMs: number): AttemptOutcome {
+  const answer = exchange?.answer() ?? null;
+  const uncounted =
+    lateMs < TIME_LIMIT_MS / 10 ? '' : `, besides ${lateMs} ms that this process was late itself`;
+  const unanswered = answer === null ? 'no answer' : 'no complete answer';
+  const reached = exchange === undefined ? 'no connection' : unanswered;
+  return failure('timeout', `${reached} within ${TIME_LIMIT_MS} ms${uncounted}`, answer);
 }
 
 function onTime(outcome: AttemptOutcome): TimedResult<AttemptOutcome> {

@@ -1,18 +1,48 @@
-import { claimPort, urlHost } from '../../base/listen.ts';
+import { randomBytes } from 'node:crypto';
+import type { Config } from '../../base/config/config.ts';
+import { canReusePort, claimPort, urlHost } from '../../base/listen.ts';
+import type { Log } from '../../base/log.ts';
 import { BASE_PATH } from '../../pull/app.ts';
+import { MAX_UNPROVEN_KEYS } from '../../pull/edge/checks.ts';
+import { windowsMemory } from '../../pull/edge/rate-windows/memory.ts';
 import { certificateFiles, readCertificate, watchCertificate } from '../../pull/server/certificate.ts';
+import { connectionsMemory } from '../../pull/server/connection-gate.ts';
+import type { MetricsJson } from '../ops/work-metrics.ts';
 import type { ThreadHost } from '../threads/job.ts';
-import { youngMb } from '../threads/memory.ts';
+import { DIRECTORY_HEAP_MB, youngMb } from '../threads/memory.ts';
+import { startJob } from '../threads/start-job.ts';
 import type { ApiJobData } from './api-job.ts';
-import { type ApiServerParts, createApiServer, GRACE_MS } from './api-server.ts';
-import { type ApiThreadName, type ApiThreadReports, sharedApi, startApiThread } from './api-threads.ts';
+import { type ApiServerParts, createApiServer, GRACE_MS, type SharedApi } from './api-server.ts';
+
+const TICKET_KEYS_BYTES = 48;
+
+/**
+ * The names of the further API threads: as many as the configuration says, less the main one. None where the platform
+ * can't share a port among them, which is logged.
+ */
+export async function furtherApiThreads(
+  { FUEL_API_THREADS: threads, FUEL_LISTEN: { host } }: Config,
+  log: Log,
+  canShare: (host: string) => Promise<boolean> = canReusePort,
+): Promise<readonly string[]> {
+  if (threads === 1) return [];
+  if (!(await canShare(host))) {
+    log.warn({ threads }, 'this platform can not share a port among threads: one thread answers the API');
+    return [];
+  }
+  return Array.from({ length: threads - 1 }, (_, index) => `api-${index + 2}`);
+}
 
 export interface ApiParts extends Omit<ApiServerParts, 'pem' | 'shared'> {
   readonly host: ThreadHost;
   /** Besides the main one, which answers too. */
-  readonly threads: readonly ApiThreadName[];
+  readonly threads: readonly string[];
   /** For them. */
-  readonly ofThreads: Pick<ApiJobData, 'standing' | 'directory'> & ApiThreadReports;
+  readonly ofThreads: Pick<ApiJobData, 'standing' | 'directory'> & {
+    /** The position of a thread's directory. */
+    readonly onMoved: (name: string, position: number) => void;
+    readonly onMetrics: (name: string, metrics: MetricsJson) => void;
+  };
 }
 
 export interface RunningApi {
@@ -39,8 +69,16 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   const { port } = await server.listen(
     shared === undefined ? config.FUEL_LISTEN : await claimPort(config.FUEL_LISTEN),
   );
-  const data = { ...ofThreads, address: { host, port }, pem, shared, youngMb: youngMb(engines) };
-  const threads = names.map((name) => startApiThread(threadHost, name, data));
+  const { onMoved, onMetrics, ...started } = ofThreads;
+  const data: ApiJobData = { ...started, address: { host, port }, pem, shared };
+  const threads = names.map((name) =>
+    startJob(threadHost, {
+      ...{ job: 'api', name, log: { role: 'api', thread: name }, data },
+      memory: { youngMb: youngMb(engines), oldMb: DIRECTORY_HEAP_MB },
+      onMoved: (position) => onMoved(name, position),
+      onMetrics: (metrics) => onMetrics(name, metrics),
+    }),
+  );
   const failed = Promise.race(threads.map((thread) => thread.failed));
   const stop = async (): Promise<void> => {
     await Promise.all([server.stop(GRACE_MS), ...threads.map((thread) => thread.stop())]);
@@ -68,5 +106,14 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
       watch?.stop();
       await stop();
     },
+  };
+}
+
+/** What the threads of a process share; each gets it at its start. */
+function sharedApi(): SharedApi {
+  return {
+    windows: { keys: windowsMemory(), unproven: windowsMemory(MAX_UNPROVEN_KEYS) },
+    connections: connectionsMemory(),
+    ticketKeys: randomBytes(TICKET_KEYS_BYTES),
   };
 }

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ClaimedDelivery } from '../../push/queue/delivery-queue.ts';
-import type { Sender } from '../../push/sender/sender-port.ts';
+import type { Sender } from '../../push/sender/sender.ts';
 
 /** An attempt ends within a second: 500 ms for the look-up of the name, 500 ms for the exchange. */
 const ATTEMPT_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1];

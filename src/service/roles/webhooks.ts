@@ -4,8 +4,7 @@ import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import { assertSecretsReadable } from '../../accounts/store-binding.ts';
 import { systemScheduler } from '../../base/clock.ts';
-import { type Config, retentionMs } from '../../base/config/config.ts';
-import type { Log } from '../../base/log.ts';
+import { retentionMs } from '../../base/config/config.ts';
 import { aborted } from '../../base/pause.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
 import { Dispatcher } from '../../push/dispatch/dispatcher.ts';
@@ -16,49 +15,31 @@ import { runFanOut } from '../../push/fan-out/run-fan-out.ts';
 import { createHealthEvents } from '../../push/health/health-events.ts';
 import { createRequests } from '../../push/message/envelope.ts';
 import { startRetention } from '../../push/retention.ts';
+import type { Sender } from '../../push/sender/sender.ts';
 import { configuredSender } from '../../push/sender/sender.ts';
-import type { Sender } from '../../push/sender/sender-port.ts';
-import type { Engines } from '../engines/engines.ts';
-import type { DeliveryMetrics } from '../ops/delivery-metrics.ts';
-import type { Job } from '../threads/job.ts';
+import type { JobContext } from '../threads/job.ts';
 
-export interface WebhooksRun {
-  readonly config: Config;
-  readonly engines: Engines;
-  readonly log: Log;
-  /** Names this process among those that claim deliveries. */
-  readonly holder: string;
-  readonly signal: AbortSignal;
+type Context = Pick<JobContext, 'config' | 'engines' | 'log' | 'holder' | 'signal' | 'metrics' | 'report'>;
+
+interface Started {
   /** What the main thread's directory has started from, if anything. */
   readonly directory: SharedRows | undefined;
-  /** Called with what is missing until the subscription is connected and the directory has caught up; then with `undefined`. */
-  readonly onState: (missing: string | undefined) => void;
-  readonly onMoved: (position: number) => void;
-  readonly metrics: DeliveryMetrics;
 }
 
-/** The role `webhooks`: receivers have half a second to answer, and the API must not delay the measurement. */
-export const webhooks: Job<{ readonly directory: SharedRows | undefined }> = (context, { directory }) =>
-  runWebhooks({
-    ...context,
-    directory,
-    onState: (missing) => context.report({ kind: 'ready', missing }),
-    onMoved: (position) => context.report({ kind: 'moved', position }),
-    metrics: context.metrics.deliveries,
-  });
-
 /**
- * The webhooks role: creates deliveries from events and sends them, until `signal` aborts; then no attempt begins, and
- * those in progress are recorded. Rejects with the error of the event store or the subscription.
+ * The role `webhooks`: creates deliveries from events and sends them, until `signal` aborts; then no attempt begins, and
+ * those in progress are recorded. Rejects with the error of the event store or the subscription. It has a thread of its
+ * own: receivers have half a second to answer, and the API must not delay the measurement.
  */
-export async function runWebhooks(run: WebhooksRun): Promise<void> {
-  const sender = run.metrics.over(configuredSender(run.config));
+export async function webhooks(run: Context, started: Started): Promise<void> {
+  const sender = run.metrics.deliveries.over(configuredSender(run.config));
   const ended = new AbortController();
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // ends last: attempts are judged by the directory until their end
-  const parts = createParts(run, { sender, following: following.signal });
+  const parts = createParts(run, { ...started, sender, following: following.signal });
   const { directory, masterKeys, dispatcher, live, fanOut } = parts;
-  const { config, engines, log, onState } = run;
+  const { config, engines, log } = run;
+  const onState = (missing: string | undefined): void => run.report({ kind: 'ready', missing });
   const directoryEnded = live.run();
   onState('the directory of the webhooks has not caught up');
   try {
@@ -96,8 +77,12 @@ export async function runWebhooks(run: WebhooksRun): Promise<void> {
   }
 }
 
-function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly following: AbortSignal }) {
-  const { config, engines, log, holder, onMoved } = run;
+function createParts(
+  run: Context,
+  own: Started & { readonly sender: Sender; readonly following: AbortSignal },
+) {
+  const { config, engines, log, holder, report } = run;
+  const { deliveries: metrics } = run.metrics;
   const directory = new Directory();
   const masterKeys = openMasterKeys(config);
   const store = engines.store();
@@ -110,8 +95,8 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     environment,
     sender: own.sender,
     requestFor(delivery, webhook) {
-      run.metrics.attempting(delivery);
-      return run.metrics.signed(() => requestFor(delivery, webhook));
+      metrics.attempting(delivery);
+      return metrics.signed(() => requestFor(delivery, webhook));
     },
     retryDelayMs: (delivery) => retryDelayMs(config.FUEL_WEBHOOK_RETRY_DELAYS, delivery),
     appendHealthEvent: createHealthEvents(store, systemScheduler),
@@ -133,7 +118,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
   const live = new LiveDirectory({
     store,
     directory,
-    shared: run.directory,
+    shared: own.directory,
     clock: systemScheduler,
     log,
     signal: own.following,
@@ -141,7 +126,7 @@ function createParts(run: WebhooksRun, own: { readonly sender: Sender; readonly 
     onMoved(position) {
       reach.moved(position);
       dispatcher.directoryMoved();
-      onMoved(position);
+      report({ kind: 'moved', position });
     },
   });
   return { directory, masterKeys, dispatcher, fanOut, live };

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { AttemptHistory } from '../../../src/operator/console/figures/history.ts';
-import type { Sender } from '../../../src/push/sender/sender-port.ts';
+import type { Sender } from '../../../src/push/sender/sender.ts';
 import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 
 const MINUTE_MS = 60_000;

@@ -6,7 +6,7 @@ import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { createConsole } from '../../../src/operator/console/console.ts';
 import type { ConsoleParts } from '../../../src/operator/console/figures/console-parts.ts';
 import { AttemptHistory } from '../../../src/operator/console/figures/history.ts';
-import type { Sender } from '../../../src/push/sender/sender-port.ts';
+import type { Sender } from '../../../src/push/sender/sender.ts';
 import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { createOpsServer } from '../../../src/service/ops/ops-server.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { countByLane, LaneSlots } from '../../../src/push/dispatch/lane-slots.ts';
-import type { SendResult } from '../../../src/push/sender/sender-port.ts';
+import type { SendResult } from '../../../src/push/sender/sender.ts';
 import { OK, TIMEOUT } from '../../support/deliveries/push.ts';
 
 const MAX_IN_FLIGHT = 512;

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { SendResult } from '../../../src/push/sender/sender.ts';
 import { createSender } from '../../../src/push/sender/sender.ts';
-import type { SendResult } from '../../../src/push/sender/sender-port.ts';
 import { areCollected } from '../../support/collected.ts';
 import { receiverTrust } from '../../support/deliveries/test-sender.ts';
 import {

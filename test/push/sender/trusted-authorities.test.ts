@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { Sender } from '../../../src/push/sender/sender.ts';
 import { configuredSender, createSender } from '../../../src/push/sender/sender.ts';
-import type { Sender } from '../../../src/push/sender/sender-port.ts';
 import { outcomeInTime } from '../../support/deliveries/test-sender.ts';
 import {
   OK,

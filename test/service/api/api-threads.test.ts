@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -6,9 +7,13 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { claimPort, listen } from '../../../src/base/listen.ts';
 import { loadConfig } from '../../../src/engines/engines.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
-import { furtherApiThreads, sharedApi, startApiThread } from '../../../src/service/api/api-threads.ts';
+import { MAX_UNPROVEN_KEYS } from '../../../src/pull/edge/checks.ts';
+import { windowsMemory } from '../../../src/pull/edge/rate-windows/memory.ts';
+import { connectionsMemory } from '../../../src/pull/server/connection-gate.ts';
+import { furtherApiThreads } from '../../../src/service/api/start-api.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { Standing } from '../../../src/service/ops/standing.ts';
+import { startJob } from '../../../src/service/threads/start-job.ts';
 import { memoryLog, testCertificate } from '../../support/service/api.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/waiting.ts';
@@ -21,17 +26,28 @@ const config = (threads: string) =>
 
 /** Starts a further API thread on this port. */
 async function start(port: number, own = config('2')) {
-  const moved: [string, number][] = [];
+  const moved: number[] = [];
   const metrics = createMetrics();
   const standing = new Standing();
   const pem = await testCertificate();
   const host = { entry: THREAD_ENTRY, config: own, holder: 'this' };
-  const thread = startApiThread(host, 'api-2', {
-    ...{ address: { host: '127.0.0.1', port }, pem, shared: sharedApi(), directory: undefined },
-    standing: standing.memory,
-    onMoved: (...move) => moved.push(move),
-    onMetrics: metrics.take,
-    youngMb: 12,
+  const shared = {
+    windows: { keys: windowsMemory(), unproven: windowsMemory(MAX_UNPROVEN_KEYS) },
+    connections: connectionsMemory(),
+    ticketKeys: randomBytes(48),
+  };
+  const thread = startJob(host, {
+    ...{ job: 'api', name: 'api-2', log: { role: 'api', thread: 'api-2' } },
+    data: {
+      address: { host: '127.0.0.1', port },
+      pem,
+      shared,
+      directory: undefined,
+      standing: standing.memory,
+    },
+    memory: { youngMb: 12, oldMb: 768 },
+    onMoved: (position) => void moved.push(position),
+    onMetrics: (counted) => metrics.take('api-2', counted),
   });
   onTestFinished(() => thread.stop());
   await Promise.race([thread.failed, thread.listening]);
@@ -71,7 +87,7 @@ describe('a further API thread', () => {
   test('reports where its directory is, and is ready when it may judge access', async () => {
     const { thread, moved, standing } = await start(await freePort());
     await until(async () => moved.length > 0, 5_000);
-    expect(moved[0]).toEqual(['api-2', expect.any(Number)]);
+    expect(moved[0]).toEqual(expect.any(Number));
     await until(async () => thread.missing === undefined, 5_000);
     standing.stopping();
     await until(async () => thread.missing === 'the process stops', 5_000);

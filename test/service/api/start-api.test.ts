@@ -9,7 +9,6 @@ import { claimPort, listen } from '../../../src/base/listen.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { loadConfig, openEngines } from '../../../src/engines/engines.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
-import type { ApiThreadName } from '../../../src/service/api/api-threads.ts';
 import { startApi } from '../../../src/service/api/start-api.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { Standing } from '../../../src/service/ops/standing.ts';
@@ -24,7 +23,7 @@ async function apiWith({
   listenOn = '127.0.0.1:0',
 }: {
   readonly text?: string;
-  readonly threads?: readonly ApiThreadName[];
+  readonly threads?: readonly string[];
   readonly listenOn?: string;
 }) {
   const env = { FUEL_DATA_DIR: temporaryFolder(), FUEL_LISTEN: listenOn, FUEL_LOG_LEVEL: 'silent' };

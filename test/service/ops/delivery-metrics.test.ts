@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import type { Sender, SendResult } from '../../../src/push/sender/sender-port.ts';
+import type { Sender, SendResult } from '../../../src/push/sender/sender.ts';
 import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 
 function counted() {

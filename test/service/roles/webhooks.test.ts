@@ -19,9 +19,10 @@ import type {
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
-import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
-import { runWebhooks } from '../../../src/service/roles/webhooks.ts';
+import { workMetrics } from '../../../src/service/ops/work-metrics.ts';
+import { webhooks } from '../../../src/service/roles/webhooks.ts';
+import type { FromThread } from '../../../src/service/threads/job.ts';
 import { startJob } from '../../../src/service/threads/start-job.ts';
 import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
@@ -106,22 +107,17 @@ async function machine() {
     const moved: number[] = [];
     let connectedAfter: number | undefined;
     const registry = new Registry();
-    const metrics = deliveryMetrics(registry);
-    const ended = runWebhooks({
-      config,
-      metrics,
-      engines: on,
-      log: silentLog,
-      holder: 'this',
-      directory: undefined,
-      signal: stopping.signal,
-      onState: (missing) => {
-        if (missing !== undefined) return;
+    const context = {
+      ...{ config, engines: on, log: silentLog, holder: 'this', signal: stopping.signal },
+      metrics: workMetrics(registry),
+      report(message: FromThread): void {
+        if (message.kind === 'moved') moved.push(message.position);
+        if (message.kind !== 'ready' || message.missing !== undefined) return;
         connectedAfter = moved.at(-1);
         resolve();
       },
-      onMoved: (position) => void moved.push(position),
-    });
+    };
+    const ended = webhooks(context, { directory: undefined });
     ended.catch(() => undefined); // each test awaits what it is about
     const stop = async (): Promise<void> => {
       stopping.abort();

@@ -24,7 +24,7 @@ import type {
   WorkListener,
   WorkSignal,
 } from '../../../src/push/queue/delivery-queue.ts';
-import type { Sender, SendRequest, SendResult } from '../../../src/push/sender/sender-port.ts';
+import type { Sender, SendRequest, SendResult } from '../../../src/push/sender/sender.ts';
 import { keyIssued, opened, profileSet, webhookSet } from '../accounts/account-samples.ts';
 import { confirmedData } from '../transactions/records.ts';
 import { FakeScheduler } from './fake-scheduler.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, onTestFinished } from 'vitest';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery-queue.ts';
+import type { Sender, SendRequest } from '../../../src/push/sender/sender.ts';
 import { createSender, type SenderOptions } from '../../../src/push/sender/sender.ts';
-import type { Sender, SendRequest } from '../../../src/push/sender/sender-port.ts';
 import { type ReceiverCertificate, receiverCertificate } from './tls-receiver.ts';
 
 /** A certificate for the receivers of this file's tests, and senders that trust it. */

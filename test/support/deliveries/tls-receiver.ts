@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
-import type { SendRequest } from '../../../src/push/sender/sender-port.ts';
+import type { SendRequest } from '../../../src/push/sender/sender.ts';
 
 /** Its own authority: what trusts `cert` trusts a receiver that uses it. */
 export interface ReceiverCertificate {
