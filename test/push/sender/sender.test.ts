@@ -334,3 +334,16 @@ test('a sender keeps nothing of what it has sent', async () => {
   expect(await areCollected(outcomes)).toBe(true);
   await closing.close();
 });
+
+test('a fault of the sender itself is an outcome of that attempt, and never a rejection', async () => {
+  let faults = 0;
+  const now = (): number => {
+    if (faults++ === 0) throw new TypeError('no such clock');
+    return 0;
+  };
+  const faulty = sender({ allowPrivate: false, resolve: async () => ['10.0.0.1'], clock: { now } });
+  const { outcome } = await faulty.send(sendRequest('https://hook.test/'));
+  expect(outcome).toMatchObject({ ok: false, kind: 'connect', detail: expect.stringContaining('clock') });
+  expect((await faulty.send(sendRequest('https://hook.test/'))).outcome).toEqual(failed('forbidden'));
+  await faulty.close();
+});
