@@ -23,24 +23,19 @@ export const api: Job<ApiJobData> = async (
   context,
   { address, pem, shared, standing: memory, directory: started },
 ) => {
-  const { config, engines, clock, log, metrics, signal, report } = context;
+  const { config, engines, clock, log, signal, report } = context;
+  const store = engines.store();
+  const directory = new Directory();
   const following = new AbortController();
   const live = new LiveDirectory({
-    ...{
-      store: engines.store(),
-      directory: new Directory(),
-      shared: started,
-    },
-    ...{ clock, log, signal: following.signal },
+    ...{ store, directory, shared: started, clock, log, signal: following.signal },
     onMoved(position) {
       report({ kind: 'moved', position });
       reportReady();
     },
   });
-  const { directory } = live;
   const standing = new Standing(memory);
-  const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store: engines.store(), standing };
-  const availability = () => accessState(conditions);
+  const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store, standing };
   let reported: string | undefined = 'it starts';
   const reportReady = (): void => {
     const missing = missingForAccess(conditions);
@@ -48,17 +43,8 @@ export const api: Job<ApiJobData> = async (
     reported = missing;
     report({ kind: 'ready', missing });
   };
-  const server = createApiServer({
-    config,
-    engines,
-    directory,
-    availability,
-    metrics,
-    log,
-    clock,
-    pem,
-    shared,
-  });
+  const availability = () => accessState(conditions);
+  const server = createApiServer({ ...context, directory, availability, pem, shared });
   context.onTold((renewed) => server.reload(renewed as Certificate));
   const judging = setInterval(reportReady, READY_EVERY_MS);
   const directoryEnded = live.run();
