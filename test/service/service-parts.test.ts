@@ -4,9 +4,10 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Worker } from 'node:worker_threads';
 import { getTasks } from 'node-cron';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { markMoved } from '../../src/accounts/moved-store.ts';
 import { bindStore } from '../../src/accounts/store-binding.ts';
 import { beginCopy } from '../../src/accounts/unfinished-copy.ts';
-import { systemClock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type Config, ROLES, type Role } from '../../src/base/config/config.ts';
 import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
@@ -40,9 +41,13 @@ async function machine() {
   const configWith = (other: object): Config => loadConfig({ ...env, ...other }, 'serve');
   const engines = await openEngines(configWith({}), systemClock);
   onTestFinished(() => engines.close());
-  const start = async (roles: readonly Role[], other: object = {}): Promise<Service> => {
+  const start = async (
+    roles: readonly Role[],
+    other: object = {},
+    { clock = systemClock, signal }: { clock?: Clock; signal?: AbortSignal } = {},
+  ): Promise<Service> => {
     const service = await startProcess({
-      ...{ config: configWith(other), roles, log: memoryLog(lines), clock: systemClock },
+      ...{ config: configWith(other), roles, log: memoryLog(lines), clock, ...(signal && { signal }) },
     });
     onTestFinished(() => service.stop().catch(() => undefined));
     return service;
@@ -175,6 +180,15 @@ describe('a service does not start, and leaves nothing running,', () => {
       },
     ],
     [
+      'on a store that was moved',
+      'STORE_MOVED',
+      async ({ engines, env }) => {
+        const author = { actor: 'test', command: 'test' };
+        const mark = { folder: env.FUEL_DATA_DIR, store: engines.store(), author, clock: systemClock };
+        await markMoved(['esdb://elsewhere:2113'], mark);
+      },
+    ],
+    [
       'on stores into which a copy was begun',
       'REFUSED',
       async ({ engines }) => void (await beginCopy(engines.coordination(), 'another')),
@@ -185,5 +199,19 @@ describe('a service does not start, and leaves nothing running,', () => {
     await expect(m.start(['notices'], other)).rejects.toMatchObject({ code });
     expect(m.stopped()).toEqual(['operations listener', 'stores']);
     await expect(fetch(`${m.opsUrl}/healthz`)).rejects.toThrow('fetch failed');
+  });
+
+  test('that is asked to stop while the stores are checked starts no part', async () => {
+    const { start, stopped } = await machine();
+    const stopping = new AbortController();
+    const clock = {
+      now() {
+        stopping.abort(); // asked for when the checks name the store
+        return Date.now();
+      },
+    };
+    const starting = start(['notices'], {}, { clock, signal: stopping.signal });
+    await expect(starting).rejects.toMatchObject({ name: 'AbortError' });
+    expect(stopped()).toEqual(['operations listener', 'stores']);
   });
 });

@@ -403,6 +403,30 @@ describe('the webhooks role', () => {
     await expect(m.start(broken(m)).ended).rejects.toThrow('a fault');
   });
 
+  test('has ended when its directory reads the event store no more', async () => {
+    const m = await machine();
+    const [stopped, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let isRead = true;
+    const store = storeWith(m.engines.store(), {
+      async *subscribe(options) {
+        try {
+          yield* m.engines.store().subscribe(options);
+        } finally {
+          stopped.resolve();
+          await left.promise;
+          isRead = false;
+        }
+      },
+    });
+    const run = m.start({ ...m.engines, store: () => store });
+    await run.connected;
+    const ended = run.stop();
+    await stopped.promise;
+    setTimeout(left.resolve, 50);
+    await ended;
+    expect(isRead).toBe(false);
+  });
+
   test('ends what a key is owed as soon as it is switched off, not when the next attempt is due', async () => {
     const m = await machine();
     m.receiver.answer(PATH, answerWith(503));
