@@ -32,7 +32,7 @@ export interface Append {
 
 export type AppendResult =
   | { readonly kind: 'appended'; readonly revision: number; readonly position: Position }
-  /** The stream has another last revision (`undefined`: it does not exist). Nothing was recorded. */
+  /** The stream has another last revision (`undefined`: it does not exist), and reads show it. Nothing was recorded. */
   | { readonly kind: 'conflict'; readonly actual: number | undefined }
   /** The stream was erased and takes no event again. */
   | { readonly kind: 'erased' };

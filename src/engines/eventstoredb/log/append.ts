@@ -39,47 +39,50 @@ export class EventStoreDbAppends {
       async (_, cancelled) => {
         // The server recognises a repeated append by its revision. With `any` it needs the ids, which it forgets when it
         // restarts.
-        const existing = tried && append.expected === 'any' ? await this.#findRecorded(append) : undefined;
+        const found = tried && append.expected === 'any' ? await this.#find(append) : 'nothing';
         tried = true;
-        return existing ?? (await this.#resultOf(append, await this.#batch.append(append, cancelled)));
+        if (typeof found !== 'string') return found;
+        return this.#resultOf(append, await this.#batch.append(append, cancelled));
       },
       { timeoutMs: TIMEOUT_MS, retryForMs: RETRY_FOR_MS },
     );
   }
 
-  /** The server may answer a repeated append without its position, or as a conflict: then its events are looked up. */
+  /**
+   * The server may answer a repeated append without its position, or as a conflict: then its events are looked up. The
+   * leader of a cluster judges by what it has written; what a majority does not have yet, or never will, no read shows.
+   */
   async #resultOf(append: BatchAppend, answer: BatchAnswer): Promise<AppendResult> {
     if (answer.kind === 'erased') return answer;
     if (answer.kind === 'recorded' && answer.position !== undefined) {
       return { kind: 'appended', revision: answer.revision, position: answer.position };
     }
-    if (answer.kind === 'conflict' && !mayBeRecorded(append, answer.actual)) return answer;
-    const existing = await this.#findRecorded(append);
-    if (existing === undefined && answer.kind === 'recorded') {
-      throw storeUnavailable('the server does not find a repeated append yet');
-    }
-    return existing ?? { kind: 'conflict', actual: answer.kind === 'conflict' ? answer.actual : undefined };
+    if (answer.kind === 'conflict' && !isTaken(append, answer.actual)) return answer;
+    const found = await this.#find(append);
+    if (typeof found !== 'string') return found;
+    if (answer.kind === 'conflict' && found === 'others') return answer;
+    throw storeUnavailable('the server does not show yet what it has recorded');
   }
 
-  /** The result of an earlier append of exactly these events at their place; undefined where there was none. */
-  async #findRecorded({ stream, expected, events }: BatchAppend): Promise<AppendResult | undefined> {
+  /** The result of an earlier append of exactly these events; `others`, or nothing, may stand at their place. */
+  async #find({ stream, expected, events }: BatchAppend): Promise<AppendResult | 'others' | 'nothing'> {
     const range =
       expected === 'any' ? {} : { fromRevision: firstRevision(expected), maxCount: events.length };
     const found = await readRange(this.#connection, stream, range, { retryForMs: 0 }); // the append itself retries
     if (found === 'erased') return { kind: 'erased' };
+    if (found.length === 0) return 'nothing';
     const first = found.findIndex(({ id }) => id === events[0]?.id);
     const place = first < 0 ? [] : found.slice(first, first + events.length);
     const last = place.at(-1);
-    if (last === undefined || place.length < events.length) return undefined;
-    if (place.some(({ id }, index) => id !== events[index]?.id)) return undefined;
+    const isWhole = place.length === events.length && place.every(({ id }, at) => id === events[at]?.id);
+    if (last === undefined || !isWhole) return 'others';
     return { kind: 'appended', revision: last.revision, position: last.position };
   }
 }
 
-/** Whether the stream is long enough to hold these events at their place. */
-function mayBeRecorded({ expected, events }: BatchAppend, actual: number | undefined): boolean {
-  if (actual === undefined) return false;
-  return expected === 'any' || actual >= firstRevision(expected) + events.length - 1;
+/** Whether an event stands where the first of these would. */
+function isTaken({ expected }: BatchAppend, actual: number | undefined): boolean {
+  return actual !== undefined && (expected === 'any' || actual >= firstRevision(expected));
 }
 
 function firstRevision(expected: 'none' | number): number {

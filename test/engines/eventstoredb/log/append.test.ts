@@ -2,8 +2,10 @@ import type { EventEmitter } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { systemClock } from '../../../../src/base/clock.ts';
 import { EventStoreDbBatchAppend } from '../../../../src/engines/eventstoredb/driver/batch-append.ts';
 import type { EventStoreDb } from '../../../../src/engines/eventstoredb/event-store.ts';
+import { storeIdentity } from '../../../../src/event-store/store-identity.ts';
 import { restartableNode } from '../../../support/event-store/eventstoredb-under-test.ts';
 import { named, nameOf, record } from '../../../support/event-store/store-events.ts';
 
@@ -41,6 +43,32 @@ describe('an append', () => {
       );
     },
   );
+
+  test('that conflicts with what a cluster has not committed yet is answered once reads show that', async () => {
+    const { double, store } = await restartableNode();
+    for (const events of [[named('late')], [named('late'), named('later')]]) {
+      await record(store, 'account-1', 'theirs');
+      const commit = double.withhold('account-1');
+      let isAnswered = false;
+      const appending = store.append([{ stream: 'account-1', expected: 'none', events }]).finally(() => {
+        isAnswered = true;
+      });
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      expect(isAnswered).toBe(false);
+      commit();
+      expect(await appending).toMatchObject([{ kind: 'conflict' }]);
+      expect((await store.readStream('account-1')).map(nameOf)).not.toContain('late');
+    }
+  });
+
+  test('of the name of the store gives the name that another process was faster with, as soon as reads show it', async () => {
+    const { double, store } = await restartableNode();
+    const theirs = await storeIdentity(store, systemClock);
+    const commit = double.withhold('operations');
+    const ours = storeIdentity(store, systemClock);
+    setTimeout(commit, 100);
+    expect(await ours).toBe(theirs);
+  });
 
   test('waits for earlier appends to the same stream, also while the node is unavailable', async () => {
     const { double, store, restart } = await restartableNode();

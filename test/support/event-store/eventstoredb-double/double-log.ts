@@ -98,8 +98,12 @@ export class DoubleLog {
     });
   }
 
+  /** Streams whose events are written, and not yet committed: appends are judged by them, and no read shows them. */
+  readonly uncommitted = new Set<string>();
+
   /** The events that a reader of the stream gets. */
   readable(stream: string): Readable {
+    if (this.uncommitted.has(stream)) return { kind: 'missing' };
     const inMemory = this.server.inMemory[stream];
     return inMemory === undefined ? this.index.readable(stream) : { kind: 'found', records: [inMemory] };
   }

@@ -144,6 +144,12 @@ export class EventStoreDbDouble {
     return followers.length;
   }
 
+  /** As a leader that has written the stream's events and waits for the majority of its cluster; call the result to commit. */
+  withhold(stream: string): () => void {
+    this.#log.uncommitted.add(stream);
+    return () => void this.#log.uncommitted.delete(stream);
+  }
+
   /** The live subscriptions to the log. */
   get followers(): number {
     return this.#followers.size;
