@@ -4,11 +4,11 @@ import { FuelError } from '../base/errors.ts';
 import type { Account } from '../domain/account.ts';
 import { type AccountCommand, decide } from '../domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../domain/account-events.ts';
-import { evolve, foldAccount } from '../domain/account-evolve.ts';
+import { evolve } from '../domain/account-evolve.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { readSkipped } from '../event-store/skipped-events.ts';
-import { readAccountEvent } from './directory/apply-to-directory.ts';
+import { foldRecorded } from './directory/apply-to-directory.ts';
 
 const MAX_ATTEMPTS = 20;
 
@@ -68,14 +68,9 @@ function decideAll(commands: readonly AccountCommand[], before: Account | undefi
 
 async function readAccount(store: EventStore, accountId: number) {
   const recorded = await store.readStream(accountStream(accountId));
-  const skipped = await readSkipped(store);
-  const history = recorded.map((event) => {
-    const read = readAccountEvent(event, skipped);
-    if (read.ok) return read;
-    throw new FuelError(
-      'REFUSED',
-      `account ${accountId} can't be read: event ${event.revision} of its stream, ${event.type}: ${read.reason}`,
-    );
-  });
-  return { account: foldAccount(history), revision: recorded.at(-1)?.revision };
+  const folded = foldRecorded(recorded, await readSkipped(store));
+  if ('fault' in folded) {
+    throw new FuelError('REFUSED', `account ${accountId} can't be read: ${folded.fault}`);
+  }
+  return { account: folded.account, revision: recorded.at(-1)?.revision };
 }

@@ -173,11 +173,12 @@ test('an erased account takes no command', async () => {
   await expect(change([open])).rejects.toMatchObject({ code: 'REFUSED', message: 'account 7 was erased' });
 });
 
-test('an account with an event that can not be read takes no command, and the event is named', async () => {
+test('an account with an event that can not be read, or not follow, takes no command, and the event is named', async () => {
   for (const bad of [
     { type: 'AccountGuessed', data: { account_id: 7 } },
     { type: 'TransactionErased', data: { transaction_id: 1, account_id: 7, reason: 'x' } },
     { type: 'IntegrationEnabled', data: { account_id: 'seven' } },
+    onKey('KeySwitchedOff'), // of a key that was never issued
   ]) {
     const { account, change, types } = start();
     await account(opened(), bad as never);

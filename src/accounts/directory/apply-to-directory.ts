@@ -1,9 +1,11 @@
+import type { Account } from '../../domain/account.ts';
 import {
   ACCOUNT_STREAMS,
   type AccountEvent,
   accountStream,
   isAccountEventType,
 } from '../../domain/account-events.ts';
+import { type AccountDraft, EventOrderFault, evolveDraft } from '../../domain/account-evolve.ts';
 import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
@@ -28,6 +30,28 @@ export function readAccountEvent(
   }
   const atMs = recordedAtMs(recorded);
   return { ok: true, event: { type: decoded.type, data: decoded.data } as AccountEvent, atMs };
+}
+
+/** The account after all events of its stream, `undefined` where there is none; or the event that can't be read or follow. */
+export function foldRecorded(
+  history: readonly RecordedEvent[],
+  skipped: SkippedEvents,
+): { readonly account: Account | undefined } | { readonly fault: string } {
+  let account: AccountDraft | undefined;
+  for (const recorded of history) {
+    const fault = (reason: string) => ({
+      fault: `event ${recorded.revision} of its stream, ${recorded.type}: ${reason}`,
+    });
+    const read = readAccountEvent(recorded, skipped);
+    if (!read.ok) return fault(read.reason);
+    try {
+      account = evolveDraft(account, read.event, read.atMs);
+    } catch (error) {
+      if (error instanceof EventOrderFault) return fault(error.message);
+      throw error;
+    }
+  }
+  return { account };
 }
 
 /** As the directory takes it. */

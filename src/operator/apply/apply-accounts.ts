@@ -1,6 +1,6 @@
-import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import { foldRecorded } from '../../accounts/directory/apply-to-directory.ts';
 import type { Account } from '../../domain/account.ts';
-import { EventOrderFault, evolve, foldAccount } from '../../domain/account-evolve.ts';
+import { evolve } from '../../domain/account-evolve.ts';
 import { type Refused, refused } from '../../domain/decision.ts';
 import { type DesiredAccount, decideDesired } from '../../domain/desired-account.ts';
 import type { DomainEvent } from '../../domain/events.ts';
@@ -87,22 +87,8 @@ function deciderAfter(
 }
 
 function stateOf(history: readonly RecordedEvent[], skipped: SkippedEvents): State {
-  const events = [];
-  for (const recorded of history) {
-    const read = readAccountEvent(recorded, skipped);
-    if (!read.ok) return unreadable(recorded, read.reason);
-    events.push(read);
-  }
-  try {
-    return { account: foldAccount(events) };
-  } catch (error) {
-    if (!(error instanceof EventOrderFault)) throw error;
-    return refused(`it can't be read: ${error.message}`);
-  }
-}
-
-function unreadable({ revision, type }: RecordedEvent, reason: string): Refused {
-  return refused(`it can't be read: event ${revision} of its stream, ${type}: ${reason}`);
+  const folded = foldRecorded(history, skipped);
+  return 'fault' in folded ? refused(`it can't be read: ${folded.fault}`) : folded;
 }
 
 /** Answers as a store that nobody else writes to. */
