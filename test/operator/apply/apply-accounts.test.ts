@@ -171,7 +171,11 @@ describe('accounts that are applied', () => {
           1,
           "account-7: it can't be read: event 0 of its stream, AccountClosed: unknown event type AccountClosed",
         ],
-        [2, "account-8: it can't be read: IntegrationEnabled before the account was opened"],
+        [
+          2,
+          "account-8: it can't be read: event 0 of its stream, IntegrationEnabled: " +
+            'IntegrationEnabled before the account was opened',
+        ],
       ],
     });
     expect(await typesOf(7)).toHaveLength(1);
