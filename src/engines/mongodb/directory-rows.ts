@@ -1,4 +1,4 @@
-import { Binary, type Collection, type Db, type FindOptions } from 'mongodb';
+import { Binary, type ClientSession, type Collection, type Db, type FindOptions } from 'mongodb';
 import type {
   DirectoryRow,
   DirectoryRows,
@@ -48,6 +48,10 @@ export function openMongoDirectoryRows({ connection }: { connection: MongoConnec
   const collections = new PreparedCollections(connection, PLAN);
   const use = <T>(work: (db: Db) => Promise<T>): Promise<T> => collections.use(ANSWER_MS, work);
 
+  /** In a transaction. */
+  const together = <T>(work: (db: Db, session: ClientSession) => Promise<T>): Promise<T> =>
+    use((db) => connection.client.withSession((session) => session.withTransaction(() => work(db, session))));
+
   async function current(): Promise<RowsCheckpoint | undefined> {
     const found = await use((db) => checkpointIn(db).findOne({ _id: THE_ONE }, { projection: { _id: 0 } }));
     return found ?? undefined;
@@ -88,39 +92,38 @@ export function openMongoDirectoryRows({ connection }: { connection: MongoConnec
       return found.map(({ _id }) => _id);
     },
     save: (rows, checkpoint, expected) =>
-      use((db) =>
-        connection.client.withSession((session) =>
-          session.withTransaction(async () => {
-            const { matchedCount } = await checkpointIn(db).replaceOne(
-              { _id: THE_ONE, seal: expected },
-              checkpoint,
-              { session },
-            );
-            if (matchedCount === 0) return false;
-            const writes = rows.map(({ accountId, packed, ...rest }) => ({
-              replaceOne: {
-                filter: { _id: accountId },
-                replacement: { ...rest, packed: new Binary(packed) },
-                upsert: true,
-              },
-            }));
-            if (writes.length > 0) await rowsIn(db).bulkWrite(writes, { session, ordered: false });
-            return true;
-          }),
-        ),
-      ),
+      together(async (db, session) => {
+        const { matchedCount } = await checkpointIn(db).replaceOne(
+          { _id: THE_ONE, seal: expected },
+          checkpoint,
+          { session },
+        );
+        if (matchedCount === 0) return false;
+        const writes = rows.map(({ accountId, packed, ...rest }) => ({
+          replaceOne: {
+            filter: { _id: accountId },
+            replacement: { ...rest, packed: new Binary(packed) },
+            upsert: true,
+          },
+        }));
+        if (writes.length > 0) await rowsIn(db).bulkWrite(writes, { session, ordered: false });
+        return true;
+      }),
     async clear(checkpoint) {
       const begin = (db: Db) => checkpointIn(db).replaceOne({ _id: THE_ONE }, checkpoint, { upsert: true });
       await use(begin);
-      const removed = async (db: Db): Promise<number> => {
+      // Together with a look at the seal: a row that another process saves meanwhile stays.
+      const remove = async (db: Db, session: ClientSession): Promise<number> => {
+        const ours = await checkpointIn(db).findOne({ _id: THE_ONE, seal: checkpoint.seal }, { session });
+        if (ours === null) return 0;
         const some = await rowsIn(db)
-          .find({}, { projection: { _id: 1 } })
+          .find({}, { projection: { _id: 1 }, session })
           .limit(ROWS_A_READ)
           .toArray();
-        const { deletedCount } = await rowsIn(db).deleteMany({ _id: { $in: some.map(({ _id }) => _id) } });
-        return deletedCount;
+        const ids = some.map(({ _id }) => _id);
+        return (await rowsIn(db).deleteMany({ _id: { $in: ids } }, { session })).deletedCount;
       };
-      while ((await current())?.seal === checkpoint.seal && (await use(removed)) > 0);
+      while ((await together(remove)) > 0);
     },
     async close() {
       collections.close();
