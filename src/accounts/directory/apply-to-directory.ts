@@ -39,19 +39,20 @@ export function foldRecorded(
 ): { readonly account: Account | undefined } | { readonly fault: string } {
   let account: AccountDraft | undefined;
   for (const recorded of history) {
-    const fault = (reason: string) => ({
-      fault: `event ${recorded.revision} of its stream, ${recorded.type}: ${reason}`,
-    });
     const read = readAccountEvent(recorded, skipped);
-    if (!read.ok) return fault(read.reason);
+    if (!read.ok) return faultAt(recorded, read.reason);
     try {
       account = evolveDraft(account, read.event, read.atMs);
     } catch (error) {
-      if (error instanceof EventOrderFault) return fault(error.message);
+      if (error instanceof EventOrderFault) return faultAt(recorded, error.message);
       throw error;
     }
   }
   return { account };
+}
+
+function faultAt({ revision, type }: RecordedEvent, reason: string) {
+  return { fault: `event ${revision} of its stream, ${type}: ${reason}` };
 }
 
 /** As the directory takes it. */

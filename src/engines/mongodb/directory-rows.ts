@@ -48,9 +48,8 @@ export function openMongoDirectoryRows({ connection }: { connection: MongoConnec
   const collections = new PreparedCollections(connection, PLAN);
   const use = <T>(work: (db: Db) => Promise<T>): Promise<T> => collections.use(ANSWER_MS, work);
 
-  /** In a transaction. */
   const together = <T>(work: (db: Db, session: ClientSession) => Promise<T>): Promise<T> =>
-    use((db) => connection.client.withSession((session) => session.withTransaction(() => work(db, session))));
+    use((db) => connection.transaction((session) => work(db, session)));
 
   async function current(): Promise<RowsCheckpoint | undefined> {
     const found = await use((db) => checkpointIn(db).findOne({ _id: THE_ONE }, { projection: { _id: 0 } }));

@@ -1,5 +1,5 @@
 import { Directory } from '../../accounts/directory/fold/directory.ts';
-import { type Account, type AccountKey, type AccountWebhook, activeProfile } from '../../domain/account.ts';
+import { type Account, type AccountKey, activeProfile } from '../../domain/account.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
@@ -74,20 +74,4 @@ export function noAccessReason(account: Account | undefined, nowMs: number): str
   return last === undefined
     ? 'it has no charging profile'
     : `its charging profile ended at ${formatDateTime(last)}`;
-}
-
-/** Why deliveries of the account are held: what its access says now, so that nothing older is stored with them. */
-export function heldReason(account: Account | undefined, nowMs: number): string {
-  return noAccessReason(account, nowMs) ?? 'the account has access again: it is about to be sent';
-}
-
-/** `reason` and `since` of a disabled one. */
-export function webhookState(webhook: AccountWebhook | null) {
-  const disabled = webhook?.disabled ?? null;
-  const state = webhook === null ? 'none' : disabled === null ? 'active' : 'disabled';
-  return {
-    state,
-    reason: disabled?.reason ?? null,
-    since: disabled === null ? null : formatDateTime(disabled.sinceMs),
-  } as const;
 }

@@ -1,9 +1,10 @@
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { type Account, activeProfile } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { noAccessReason, webhookState } from './access-at.ts';
+import { noAccessReason } from './access-at.ts';
 import { type Column, facts, link, type Section, state, table, time } from './columns.ts';
 import { KEY_COLUMNS, keyAnswer } from './key.ts';
+import { webhookState } from './webhook.ts';
 
 const WORST_FIRST = ['disabled', 'active'] as const;
 

@@ -1,7 +1,7 @@
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery-queue.ts';
-import { heldReason } from './access-at.ts';
+import { noAccessReason } from './access-at.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';
 
 /** The account as it is now, from the directory in memory or from its stream. */
@@ -18,7 +18,9 @@ export async function withHeldReasons<T extends DeliverySummary>(
   const reasons = new Map<number, string>();
   for (const { state: name, accountId } of deliveries) {
     if (name !== 'held' || reasons.has(accountId)) continue;
-    reasons.set(accountId, heldReason((await accountOf(accountId))?.account, nowMs));
+    // What the access says now, so that nothing older is stored with the deliveries.
+    const reason = noAccessReason((await accountOf(accountId))?.account, nowMs);
+    reasons.set(accountId, reason ?? 'the account has access again: it is about to be sent');
   }
   return deliveries.map((delivery) =>
     delivery.state === 'held' ? { ...delivery, reason: reasons.get(delivery.accountId) ?? null } : delivery,

@@ -1,6 +1,6 @@
 import type { AccountKey } from '../../domain/account.ts';
-import { webhookState } from './access-at.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';
+import { webhookState } from './webhook.ts';
 
 /** A key as an operator may see it: no hash, no secret. */
 export function keyAnswer(accountId: number, key: AccountKey) {

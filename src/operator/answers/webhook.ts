@@ -1,8 +1,18 @@
-import type { AccountKey } from '../../domain/account.ts';
+import type { AccountKey, AccountWebhook } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { WebhookHealth } from '../../push/queue/delivery-queue.ts';
-import { webhookState } from './access-at.ts';
 import { type Column, link, state, time } from './columns.ts';
+
+/** `reason` and `since` of a disabled one. */
+export function webhookState(webhook: AccountWebhook | null) {
+  const disabled = webhook?.disabled ?? null;
+  const state = webhook === null ? 'none' : disabled === null ? 'active' : 'disabled';
+  return {
+    state,
+    reason: disabled?.reason ?? null,
+    since: disabled === null ? null : formatDateTime(disabled.sinceMs),
+  } as const;
+}
 
 /** A key's webhook, whether it is on, and its failures in a row. */
 export function webhookAnswer(accountId: number, { prefix, webhook }: AccountKey, health: WebhookHealth) {

@@ -15,8 +15,7 @@ import { runFanOut } from '../../push/fan-out/run-fan-out.ts';
 import { createHealthEvents } from '../../push/health/health-events.ts';
 import { createRequests } from '../../push/message/envelope.ts';
 import { startRetention } from '../../push/retention.ts';
-import type { Sender } from '../../push/sender/sender.ts';
-import { configuredSender } from '../../push/sender/sender.ts';
+import { configuredSender, type Sender } from '../../push/sender/sender.ts';
 import type { JobContext } from '../threads/job.ts';
 
 type Context = Pick<JobContext, 'config' | 'engines' | 'log' | 'holder' | 'signal' | 'metrics' | 'report'>;

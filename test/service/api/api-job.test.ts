@@ -9,7 +9,7 @@ import { BASE_PATH } from '../../../src/pull/app.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { api } from '../../../src/service/api/api-job.ts';
 import { Standing } from '../../../src/service/ops/standing.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { slowlyLeft } from '../../support/event-store/store-with.ts';
 import { testCertificate } from '../../support/service/api.ts';
 import { jobContext } from '../../support/service/job-context.ts';
 import { Operator, openForUse } from '../../support/service/operator.ts';
@@ -20,15 +20,15 @@ import { until } from '../../support/waiting.ts';
 const SOON_MS = 10_000;
 const ACCOUNT = 7;
 
-/** An API thread's job, run in this thread, with these methods of its store and view in place of theirs. */
+/** An API thread's job, run in this thread, on this store and with these methods of its view in place of theirs. */
 async function running(
-  on: (store: EventStore) => Partial<EventStore>,
+  on: (store: EventStore) => EventStore,
   seen: (view: TransactionsView) => Partial<TransactionsView>,
 ) {
   const operator = new Operator({ FUEL_DATA_DIR: temporaryFolder(), FUEL_LOG_LEVEL: 'silent' });
   const { key } = await operator.provision(ACCOUNT, openForUse(ACCOUNT));
   const engines = await openEngines(operator.config, systemClock);
-  const store = storeWith(engines.store(), on(engines.store()));
+  const store = on(engines.store());
   await engines.view().reset('any', 0);
   const view = Object.assign(Object.create(engines.view()), seen(engines.view()));
   const given = jobContext(operator.config, { ...engines, store: () => store, view: () => view });
@@ -64,7 +64,7 @@ async function running(
 test('an API thread that stops follows the accounts until its last request is answered', async () => {
   const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { operator, get, reports, stop, ended } = await running(
-    () => ({}),
+    (store) => store,
     (view) => ({
       async page(...query) {
         asked.resolve();
@@ -85,25 +85,17 @@ test('an API thread that stops follows the accounts until its last request is an
 });
 
 test('an API thread has ended when nothing of it reads the event store', async () => {
-  const [stopped, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  let isRead = true;
+  let state = { isRead: false };
   const { stop, ended } = await running(
-    (store) => ({
-      async *subscribe(options) {
-        try {
-          yield* store.subscribe(options);
-        } finally {
-          stopped.resolve();
-          await left.promise;
-          isRead = false;
-        }
-      },
-    }),
+    (store) => {
+      const left = slowlyLeft(store);
+      state = left.state;
+      return left.store;
+    },
     () => ({}),
   );
+  expect(state.isRead).toBe(true);
   stop();
-  await stopped.promise;
-  setTimeout(left.resolve, 50);
   await ended;
-  expect(isRead).toBe(false);
+  expect(state.isRead).toBe(false);
 });

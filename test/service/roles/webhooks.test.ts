@@ -27,7 +27,7 @@ import { startJob } from '../../../src/service/threads/start-job.ts';
 import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
 import { answerWith, WebhookReceiver } from '../../support/deliveries/webhook-receiver.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { slowlyLeft, storeWith } from '../../support/event-store/store-with.ts';
 import { Operator, openForUse } from '../../support/service/operator.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { confirmed, linesOf } from '../../support/transactions/e2e-samples.ts';
@@ -405,26 +405,11 @@ describe('the webhooks role', () => {
 
   test('has ended when its directory reads the event store no more', async () => {
     const m = await machine();
-    const [stopped, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    let isRead = true;
-    const store = storeWith(m.engines.store(), {
-      async *subscribe(options) {
-        try {
-          yield* m.engines.store().subscribe(options);
-        } finally {
-          stopped.resolve();
-          await left.promise;
-          isRead = false;
-        }
-      },
-    });
+    const { store, state } = slowlyLeft(m.engines.store());
     const run = m.start({ ...m.engines, store: () => store });
     await run.connected;
-    const ended = run.stop();
-    await stopped.promise;
-    setTimeout(left.resolve, 50);
-    await ended;
-    expect(isRead).toBe(false);
+    await run.stop();
+    expect(state.isRead).toBe(false);
   });
 
   test('ends what a key is owed as soon as it is switched off, not when the next attempt is due', async () => {

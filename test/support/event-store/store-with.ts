@@ -9,3 +9,19 @@ export function storeWith(store: EventStore, methods: Partial<EventStore>): Even
     },
   });
 }
+
+/** The store, of which a follower takes a moment to end: it is read until then. */
+export function slowlyLeft(store: EventStore) {
+  const state = { isRead: true };
+  const left = storeWith(store, {
+    async *subscribe(options) {
+      try {
+        yield* store.subscribe(options);
+      } finally {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        state.isRead = false;
+      }
+    },
+  });
+  return { store: left, state };
+}

@@ -1,5 +1,6 @@
 import {
   BSON,
+  type ClientSession,
   type Db,
   MongoClient,
   MongoError,
@@ -57,9 +58,9 @@ export class MongoConnection {
     this.#db = this.#client.db(database);
   }
 
-  /** For operations inside `use`, and for transactions. */
-  get client(): MongoClient {
-    return this.#client;
+  /** Operations inside `use` that take this session are done together; they may be called again after a conflict. */
+  transaction<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
+    return this.#client.withSession((session) => session.withTransaction(() => work(session)));
   }
 
   /**

@@ -60,8 +60,8 @@ export class MongoReporter {
     nowMs: number,
   ): Promise<ReadonlyMap<string, WebhookHealth>> {
     return this.#connection.use((db) =>
-      this.#connection.client.withSession((session) =>
-        session.withTransaction(() => recordOnce(deliveryCollections(db), reports, { nowMs, session })),
+      this.#connection.transaction((session) =>
+        recordOnce(deliveryCollections(db), reports, { nowMs, session }),
       ),
     );
   }
