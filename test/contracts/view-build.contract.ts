@@ -40,6 +40,17 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
       expect(one).toMatchObject({ storeId: 'store-1', position: 0, servesFrom: 4 });
     });
 
+    test('is begun once, however often processes begin at once', async () => {
+      const { view, other } = await served();
+      for (let n = 0; n < 20; n++) {
+        const [one, two] = await Promise.all([view, other].map((each) => each.startBuild('store-1', 4)));
+        const { generation = 0 } = one ?? {};
+        expect([two?.generation, (await other.building())?.generation]).toEqual([generation, generation]);
+        await view.apply([], { generation, position: 99 });
+        expect(await view.serveBuild(generation)).toBe(true);
+      }
+    });
+
     test('changes nothing of the served view, which goes on', async () => {
       const { view, other, generation } = await served();
       const build = await built(view, 4);

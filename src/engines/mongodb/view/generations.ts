@@ -116,22 +116,23 @@ export async function startBuild(
   db: Db,
   { atMs, ...place }: Pick<Checkpoint, 'storeId' | 'servesFrom'> & { readonly atMs: number },
 ): Promise<BuildCheckpoint> {
+  const left = await checkpoints(db).findOne({ _id: BUILD }); // before it is judged: a later one is another process's
   const present = await readBuild(db);
   const continued = canContinue(present, place.storeId) ? present : undefined;
-  const build = continued ?? (await beginBuild(db, place));
+  const build = continued ?? (await beginBuild(db, left?.generation, place));
   const { generation, position } = build;
   const since = { at: new Date(atMs), position, events: 0 };
   await checkpoints(db).updateOne({ _id: BUILD, generation }, { $set: { since } });
   return { ...build, since: { atMs, position, events: 0 } };
 }
 
-/** Drops what is left of another one, and begins a build, unless another process has: returns that. */
+/** Drops what is `left` of another one, and begins a build, unless another process has: returns that. */
 async function beginBuild(
   db: Db,
+  left: number | undefined,
   { storeId, servesFrom }: Pick<Checkpoint, 'storeId' | 'servesFrom'>,
 ): Promise<BuildCheckpoint> {
-  const left = await checkpoints(db).findOne({ _id: BUILD });
-  if (left?.generation !== undefined) await dropBuild(db, left.generation);
+  if (left !== undefined) await dropBuild(db, left);
   const next = firstCheckpoint({ storeId, servesFrom, generation: await newGeneration(db) });
   await retryUpsert(() =>
     checkpoints(db).updateOne({ _id: BUILD }, { $setOnInsert: fieldsOf(next) }, { upsert: true }),
