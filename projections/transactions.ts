@@ -1,4 +1,9 @@
-import type { TransactionEventType } from '../src/domain/transaction-events.ts';
+import {
+  isRecordingType,
+  STATUSES,
+  type TransactionEventType,
+  type VisibleStatus,
+} from '../src/domain/transaction-events.ts';
 import { objectKeyFault, textFault } from '../src/domain/values/bounds.ts';
 import { parseDateTime, printedDateTime } from '../src/domain/values/date-time.ts';
 import { printDecimal } from '../src/domain/values/decimal.ts';
@@ -27,16 +32,26 @@ export interface RenderedRecord<Segment extends string | Uint8Array = string> {
   readonly odometer: string | null;
 }
 
-export type VisibleStatus = 'CONFIRMED' | 'EXTERNAL';
-export const VISIBLE_STATUSES: readonly VisibleStatus[] = ['CONFIRMED', 'EXTERNAL'];
+/**
+ * What a record is found by, beside its account, its status and its time: the parameters of the API, and the columns of
+ * views. Each is an integer of the record itself, or `null`.
+ */
+export const REFERENCES = ['corporate_group_id', 'corporate_id'] as const;
+export type Reference = (typeof REFERENCES)[number];
+export type References = Readonly<Record<Reference, number | null>>;
+
+export function referencesBy(read: (name: Reference, index: number) => number | null): References {
+  const references: Partial<Record<Reference, number | null>> = {};
+  for (const [index, name] of REFERENCES.entries()) references[name] = read(name, index);
+  return references as References;
+}
 
 export interface TransactionRow extends RenderedRecord {
   readonly id: number;
   readonly accountId: number;
   readonly status: VisibleStatus;
   readonly createdAtMs: number;
-  readonly corporateId: number;
-  readonly corporateGroupId: number | null;
+  readonly references: References;
 }
 
 /** What one event does to the view; `erase` leaves nothing of it, not even the account. */
@@ -66,18 +81,10 @@ export function projectTransaction(
   data: unknown,
   revision: number,
 ): TransactionChange {
-  switch (type) {
-    case 'TransactionConfirmed':
-      return { kind: 'show', revision, row: renderRow(fields(data, 'data'), 'CONFIRMED') };
-    case 'ExternalTransactionRecorded':
-      return { kind: 'show', revision, row: renderRow(fields(data, 'data'), 'EXTERNAL') };
-    case 'TransactionVoided':
-      return hide(fields(data, 'data'), 'voided_at', revision);
-    case 'TransactionCancelled':
-      return hide(fields(data, 'data'), 'cancelled_at', revision);
-    default:
-      return type satisfies never;
-  }
+  const read = fields(data, 'data');
+  return isRecordingType(type)
+    ? { kind: 'show', revision, row: renderRow(read, STATUSES[type]) }
+    : hide(read, type === 'TransactionVoided' ? 'voided_at' : 'cancelled_at', revision);
 }
 
 /** The account of what was erased. */
@@ -168,8 +175,10 @@ function renderRow(data: Fields, status: VisibleStatus): TransactionRow {
     accountId: id(data.account_id, 'account_id'),
     status,
     createdAtMs,
-    corporateId: corporate.id as number,
-    corporateGroupId: group === null ? null : (group.id as number),
+    references: {
+      corporate_group_id: group === null ? null : (group.id as number),
+      corporate_id: corporate.id as number,
+    },
     head,
     mobileNumber: mobile === undefined || mobile === null ? null : text(mobile, 'driver.mobile_number'),
     fees: renderFees(fields(data.fees, 'fees')),

@@ -55,26 +55,37 @@ export const transactionEvents = {
   TransactionCancelled,
 } as const;
 
-type Recorded<T extends keyof typeof transactionEvents> = {
-  readonly type: T;
-  readonly data: Infer<(typeof transactionEvents)[T]>;
-};
+export type TransactionEventType = keyof typeof transactionEvents;
+export type TransactionEvent = {
+  [T in TransactionEventType]: { readonly type: T; readonly data: Infer<(typeof transactionEvents)[T]> };
+}[TransactionEventType];
 
-export type TransactionEvent =
-  | Recorded<'TransactionConfirmed'>
-  | Recorded<'ExternalTransactionRecorded'>
-  | Recorded<'TransactionVoided'>
-  | Recorded<'TransactionCancelled'>;
-export type TransactionEventType = TransactionEvent['type'];
+/** What customers see of what each recording event records. */
+export const STATUSES = {
+  TransactionConfirmed: 'CONFIRMED',
+  ExternalTransactionRecorded: 'EXTERNAL',
+} as const satisfies Partial<Record<TransactionEventType, string>>;
 
-/** Whether an event of this type records a transaction, rather than withdraws one. */
-export function isRecordingType(type: string): boolean {
-  return type === 'TransactionConfirmed' || type === 'ExternalTransactionRecorded';
+export type RecordingType = keyof typeof STATUSES;
+export type VisibleStatus = (typeof STATUSES)[RecordingType];
+export const VISIBLE_STATUSES: readonly VisibleStatus[] = Object.values(STATUSES);
+
+/** The type of the webhook that announces a transaction of each status. */
+export const WEBHOOK_TYPES = {
+  CONFIRMED: 'transaction.confirmed',
+  EXTERNAL: 'transaction.external',
+} as const satisfies Record<VisibleStatus, string>;
+
+export type TransactionWebhookType = (typeof WEBHOOK_TYPES)[VisibleStatus];
+
+/** Whether an event of this type records a transaction. */
+export function isRecordingType(type: string): type is RecordingType {
+  return Object.hasOwn(STATUSES, type);
 }
 
 /** Whether after an event of this type the transaction is shown, and sent, no more. */
 export function isWithdrawalType(type: string): boolean {
-  return type === 'TransactionVoided' || type === 'TransactionCancelled';
+  return isTransactionEventType(type) && !isRecordingType(type);
 }
 
 export const TRANSACTION_STREAMS = 'transaction-';

@@ -1,9 +1,9 @@
 import { type Decision, record, refused, unchanged } from './decision.ts';
-import { isRecordingType, type TransactionEvent } from './transaction-events.ts';
+import { isRecordingType, type RecordingType, type TransactionEvent } from './transaction-events.ts';
 import { sameJson } from './values/same-json.ts';
 
-type Recording = Extract<TransactionEvent, { type: 'TransactionConfirmed' | 'ExternalTransactionRecorded' }>;
-type Withdrawal = Extract<TransactionEvent, { type: 'TransactionVoided' | 'TransactionCancelled' }>;
+type Recording = Extract<TransactionEvent, { type: RecordingType }>;
+type Withdrawal = Exclude<TransactionEvent, Recording>;
 
 /** What a transaction is after the events of its stream. */
 export type TransactionState =

@@ -1,11 +1,9 @@
 import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { REFERENCES } from '../../projections/transactions.ts';
 import type { PageQuery, Place } from './view/transactions-view.ts';
 
 /** What must stay the same from page to page. The page size may change. */
-export type PageFilters = Pick<
-  PageQuery,
-  'fromMs' | 'toMs' | 'corporateGroupId' | 'corporateIds' | 'statuses'
->;
+export type PageFilters = Pick<PageQuery, 'fromMs' | 'toMs' | 'references' | 'statuses'>;
 
 export type CursorReading = Place | 'malformed' | 'other filters';
 
@@ -75,13 +73,11 @@ function checksum(key: KeyObject, cursor: Buffer, accountId: number): Buffer {
 }
 
 /** Equal for filters that select the same records, whatever their order. */
-function fingerprint(filters: PageFilters): Buffer {
-  const canonical = JSON.stringify([
-    filters.fromMs,
-    filters.toMs,
-    filters.corporateGroupId ?? null,
-    filters.corporateIds?.toSorted((a, b) => a - b) ?? null,
-    filters.statuses.toSorted(),
-  ]);
+function fingerprint({ fromMs, toMs, references = {}, statuses }: PageFilters): Buffer {
+  const wanted = REFERENCES.map((name) => {
+    const value = references[name] ?? null;
+    return Array.isArray(value) ? value.toSorted((a, b) => a - b) : value;
+  });
+  const canonical = JSON.stringify([fromMs, toMs, ...wanted, statuses.toSorted()]);
   return hash('sha256', canonical, 'buffer').subarray(0, FINGERPRINT_BYTES);
 }

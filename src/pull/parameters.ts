@@ -1,15 +1,23 @@
-import { VISIBLE_STATUSES, type VisibleStatus } from '../../projections/transactions.ts';
+import { REFERENCES } from '../../projections/transactions.ts';
+import { VISIBLE_STATUSES, type VisibleStatus } from '../domain/transaction-events.ts';
 import { parseDateTime } from '../domain/values/date-time.ts';
 import type { CursorReading, PageFilters } from './cursor.ts';
 import type { PageQuery, Place } from './view/transactions-view.ts';
 
-export type ListQuery = Omit<PageQuery, 'accountId'>;
+export interface ListQuery extends Omit<PageQuery, 'accountId'> {
+  readonly references: {
+    readonly corporate_group_id: number | undefined;
+    readonly corporate_id: readonly number[] | undefined;
+  };
+}
+
 export type ParameterReading =
   | { readonly ok: true; readonly query: ListQuery }
   /** The problem with each parameter that has one, by the parameter's name. */
   | { readonly ok: false; readonly fields: Readonly<Record<string, string>> };
 
-const PARAMETERS = ['from', 'to', 'corporate_group_id', 'corporate_id', 'status', 'limit', 'cursor'] as const;
+const FILTERS = [...REFERENCES, 'status'] as const;
+const PARAMETERS = ['from', 'to', ...FILTERS, 'limit', 'cursor'] as const;
 type ParameterName = (typeof PARAMETERS)[number];
 
 const MAX_RANGE_MS = 31 * 24 * 60 * 60 * 1000;
@@ -42,21 +50,21 @@ export function readParameters(
   }
   const fromMs = read('from', readDateTime);
   const toMs = read('to', (text) => readEnd(text, fromMs));
-  const corporateGroupId = read('corporate_group_id', readInteger);
-  const corporateIds = read('corporate_id', readCorporateIds);
+  const references = {
+    corporate_group_id: read('corporate_group_id', readInteger),
+    corporate_id: read('corporate_id', readCorporateIds),
+  };
   const statuses = read('status', readStatuses) ?? VISIBLE_STATUSES;
   const limit = read('limit', readLimit) ?? DEFAULT_LIMIT;
   const filters =
     fromMs === undefined || toMs === undefined || FILTERS.some((name) => problems.has(name))
       ? undefined
-      : { fromMs, toMs, corporateGroupId, corporateIds, statuses };
+      : { fromMs, toMs, references, statuses };
   const after = read('cursor', (text) => placeOf(readCursor(text, filters)));
   // Not a plain assignment: a parameter may be called __proto__.
   if (problems.size > 0 || filters === undefined) return { ok: false, fields: Object.fromEntries(problems) };
   return { ok: true, query: { ...filters, after, limit } };
 }
-
-const FILTERS: readonly ParameterName[] = ['corporate_group_id', 'corporate_id', 'status'];
 
 class Problem {
   readonly text: string;
@@ -114,7 +122,7 @@ function readCorporateIds(text: string): readonly number[] | Problem {
 function readStatuses(text: string): readonly VisibleStatus[] | Problem {
   const wanted = text.split(',');
   if (!wanted.every((status) => (VISIBLE_STATUSES as readonly string[]).includes(status))) {
-    return new Problem(`must be ${VISIBLE_STATUSES.join(' or ')}, or both separated by a comma`);
+    return new Problem(`must be ${VISIBLE_STATUSES.join(' or ')}, or several separated by commas`);
   }
   return VISIBLE_STATUSES.filter((status) => wanted.includes(status));
 }

@@ -68,7 +68,7 @@ function checkAccess(caller: Caller | undefined, nowMs: number): Access | Refusa
 
 /** The refusal if the group or a corporate is not the account's now, or not in the group; the group comes first. */
 function findForeign(query: ListQuery, account: Account): RefusalCode | undefined {
-  const { corporateGroupId: groupId, corporateIds = [] } = query;
+  const { corporate_group_id: groupId, corporate_id: corporateIds = [] } = query.references;
   if (groupId !== undefined && !account.groups.has(groupId)) return 'CORPORATE_GROUP_NOT_FOUND';
   const own = corporateIds.every((id) => {
     const corporate = account.corporates.get(id);

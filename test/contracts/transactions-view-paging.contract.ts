@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { VisibleStatus } from '../../projections/transactions.ts';
+import type { VisibleStatus } from '../../src/domain/transaction-events.ts';
+import type { ListQuery } from '../../src/pull/parameters.ts';
 import type { ViewChange } from '../../src/pull/record/project-event.ts';
 import type { PageQuery, TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { type OpenedView, openedView } from '../support/transactions/opened-view.ts';
@@ -66,7 +67,7 @@ async function agreesWithModel(
 }
 
 type ModelRow = Required<Omit<SampleRow, 'fees'>>;
-type Filter = Omit<PageQuery, 'accountId' | 'after'>;
+type Filter = Omit<ListQuery, 'after'>;
 type Step = { kind: 'none' } | { kind: 'arrive'; row: SampleRow } | { kind: 'hide'; id: number };
 
 const small = (max: number) => fc.integer({ min: 1, max });
@@ -82,8 +83,10 @@ const sample: fc.Arbitrary<SampleRow> = fc.record({
 const query: fc.Arbitrary<Filter> = fc.record({
   fromMs: small(4),
   toMs: fc.integer({ min: 4, max: 9 }),
-  corporateGroupId: fc.constantFrom(undefined, 1, 2),
-  corporateIds: fc.option(fc.uniqueArray(small(4), { minLength: 1 }), { nil: undefined }),
+  references: fc.record({
+    corporate_group_id: fc.constantFrom(undefined, 1, 2),
+    corporate_id: fc.option(fc.uniqueArray(small(4), { minLength: 1 }), { nil: undefined }),
+  }),
   statuses: fc.uniqueArray(status, { minLength: 1 }),
   limit: small(6),
 });
@@ -104,10 +107,8 @@ function naivePage(
         row.accountId === accountId && row.createdAtMs >= filter.fromMs && row.createdAtMs <= filter.toMs,
     )
     .filter((row) => filter.statuses.includes(row.status))
-    .filter(
-      (row) => filter.corporateGroupId === undefined || row.corporateGroupId === filter.corporateGroupId,
-    )
-    .filter((row) => filter.corporateIds?.includes(row.corporateId) ?? true)
+    .filter((row) => [undefined, row.corporateGroupId].includes(filter.references.corporate_group_id))
+    .filter((row) => filter.references.corporate_id?.includes(row.corporateId) ?? true)
     .sort((a, b) => b.createdAtMs - a.createdAtMs || b.id - a.id)
     .filter((row) => {
       if (after === undefined) return true;

@@ -55,22 +55,22 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
 
     test('a page of hundreds of corporates is newest first over all of them, however they are looked for', async () => {
       const { view, apply } = await opened();
-      const corporateIds = Array.from({ length: 230 }, (_, n) => n);
+      const references = { corporate_id: Array.from({ length: 230 }, (_, n) => n) };
       // Three of each millisecond, far apart among the corporates.
       const rows = Array.from({ length: 60 }, (_, n) =>
         showing({ id: n + 1, createdAtMs: Math.floor(n / 3), corporateId: (n * 77) % 230 }),
       );
       await apply(...rows);
       const newestFirst = rows.map((_, n) => 60 - n);
-      expect(await ids(view, { corporateIds, limit: 50 })).toEqual(newestFirst.slice(0, 50));
+      expect(await ids(view, { references, limit: 50 })).toEqual(newestFirst.slice(0, 50));
       const after = { createdAtMs: 16, id: 50 };
-      expect(await ids(view, { corporateIds, after, limit: 7 })).toEqual(newestFirst.slice(11, 18));
+      expect(await ids(view, { references, after, limit: 7 })).toEqual(newestFirst.slice(11, 18));
       const ofOne = Array.from({ length: 60 }, (_, n) =>
         showing({ id: 100 + n, accountId: 8, corporateId: 7 }),
       );
       await apply(...ofOne);
       const behind = { createdAtMs: 1_000, id: 150 };
-      const whole = await ids(view, { accountId: 8, corporateIds, after: behind, limit: 40 });
+      const whole = await ids(view, { accountId: 8, references, after: behind, limit: 40 });
       expect(whole).toEqual(Array.from({ length: 40 }, (_, n) => 149 - n));
     });
 
@@ -85,7 +85,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
         (some, n) => sampleRow({ id: n + 1, corporateGroupId: n === 0 ? 3 : null, ...some }),
       );
       await apply(...given.map((row) => showing(row)));
-      const pageRows = given.map(({ accountId, status, corporateId, corporateGroupId, ...row }) => row);
+      const pageRows = given.map(({ accountId, status, references, ...row }) => row);
       expect((await view.page(WHOLE)).rows.map(textsOf)).toEqual(pageRows.toReversed());
       for (const row of given) expect(await rowIn(view, row.id)).toEqual(row);
     });
@@ -103,7 +103,7 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
         });
       });
       await apply(...given.map((row) => showing(row)));
-      const pageRows = given.map(({ accountId, status, corporateId, corporateGroupId, ...row }) => row);
+      const pageRows = given.map(({ accountId, status, references, ...row }) => row);
       expect((await view.page(WHOLE)).rows.map(textsOf)).toEqual(pageRows.toReversed());
     });
 

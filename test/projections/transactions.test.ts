@@ -36,8 +36,7 @@ describe('the rendered record', () => {
         accountId: 7,
         status: 'CONFIRMED',
         createdAtMs: Date.UTC(2026, 8, 3, 8, 15, 30, 123),
-        corporateId: 31,
-        corporateGroupId: 3,
+        references: { corporate_group_id: 3, corporate_id: 31 },
         head:
           '{"id":501,"status":"CONFIRMED","created_at":"2026-09-03T08:15:30.123Z",' +
           '"confirmed_at":"2026-09-03T08:16:02.000Z","correction_reference_id":null,' +
@@ -66,8 +65,7 @@ describe('the rendered record', () => {
         accountId: 7,
         status: 'EXTERNAL',
         createdAtMs: Date.UTC(2026, 8, 3, 9),
-        corporateId: 51,
-        corporateGroupId: null,
+        references: { corporate_group_id: null, corporate_id: 51 },
         head:
           '{"id":502,"status":"EXTERNAL","created_at":"2026-09-03T09:00:00.000Z","confirmed_at":null,' +
           '"correction_reference_id":null,"corporate":{"id":51,"name":"Lone Yard"},"corporate_group":null,' +

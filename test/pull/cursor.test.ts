@@ -8,8 +8,7 @@ const otherKey = Buffer.alloc(32, 2);
 const filters: PageFilters = {
   fromMs: 1_000,
   toMs: 2_000,
-  corporateGroupId: 3,
-  corporateIds: [31, 32],
+  references: { corporate_group_id: 3, corporate_id: [31, 32] },
   statuses: ['CONFIRMED', 'EXTERNAL'],
 };
 const place = { createdAtMs: 1_500, id: 501 };
@@ -77,9 +76,9 @@ describe('a cursor', () => {
   test.each<[string, Partial<PageFilters>]>([
     ['from', { fromMs: 1_001 }],
     ['to', { toMs: 2_001 }],
-    ['corporate_group_id', { corporateGroupId: undefined }],
-    ['corporate_id', { corporateIds: [31] }],
-    ['corporate_id left out', { corporateIds: undefined }],
+    ['corporate_group_id', { references: { corporate_id: [31, 32] } }],
+    ['corporate_id', { references: { corporate_group_id: 3, corporate_id: [31] } }],
+    ['corporate_id left out', { references: { corporate_group_id: 3 } }],
     ['status', { statuses: ['EXTERNAL'] }],
   ])('does not go with another %s', (_, other) => {
     expect(cursors.decode(text, { accountId: 7, filters: { ...filters, ...other } })).toBe('other filters');
@@ -88,7 +87,7 @@ describe('a cursor', () => {
   test('goes with the same filters in another order', () => {
     const reordered: PageFilters = {
       ...filters,
-      corporateIds: [32, 31],
+      references: { corporate_group_id: 3, corporate_id: [32, 31] },
       statuses: ['EXTERNAL', 'CONFIRMED'],
     };
     expect(cursors.decode(text, { accountId: 7, filters: reordered })).toEqual(place);

@@ -27,8 +27,7 @@ describe('the parameters of the list', () => {
     expect(queryOf(range)).toEqual({
       fromMs: Date.parse('2026-09-01T00:00:00Z'),
       toMs: Date.parse('2026-09-30T00:00:00Z'),
-      corporateGroupId: undefined,
-      corporateIds: undefined,
+      references: { corporate_group_id: undefined, corporate_id: undefined },
       statuses: ['CONFIRMED', 'EXTERNAL'],
       after: undefined,
       limit: 50,
@@ -158,8 +157,8 @@ describe('the parameters of the list', () => {
   );
 
   test('corporate ids collapse by number: leading zeros do not make another', () => {
-    expect(queryOf(`${range}&corporate_id=1,1,01,2`).corporateIds).toEqual([1, 2]);
-    expect(queryOf(`${range}&corporate_id=31,32`).corporateIds).toEqual([31, 32]);
+    expect(queryOf(`${range}&corporate_id=1,1,01,2`).references.corporate_id).toEqual([1, 2]);
+    expect(queryOf(`${range}&corporate_id=31,32`).references.corporate_id).toEqual([31, 32]);
   });
 
   test.each(['1,', ',1', '1,,2', '-1', '1.0', 'a', '1;2', '9007199254740992', '1,9007199254740992', '1, 2'])(
@@ -171,14 +170,18 @@ describe('the parameters of the list', () => {
 
   test('corporate_id takes 1,000 different ids and not one more', () => {
     const ids = Array.from({ length: 1_001 }, (_, index) => index);
-    expect(queryOf(`${range}&corporate_id=${[...ids.slice(1), 1, 2, 3]}`).corporateIds).toHaveLength(1_000);
+    expect(
+      queryOf(`${range}&corporate_id=${[...ids.slice(1), 1, 2, 3]}`).references.corporate_id,
+    ).toHaveLength(1_000);
     expect(Object.keys(fieldsOf(`${range}&corporate_id=${ids}`))).toEqual(['corporate_id']);
   });
 
   test('corporate_group_id is one safe integer', () => {
-    expect(queryOf(`${range}&corporate_group_id=003`).corporateGroupId).toBe(3);
-    expect(queryOf(`${range}&corporate_group_id=9007199254740991`).corporateGroupId).toBe(2 ** 53 - 1);
-    expect(queryOf(`${range}&corporate_group_id=-0`).corporateGroupId).toBe(0); // and not -0
+    expect(queryOf(`${range}&corporate_group_id=003`).references.corporate_group_id).toBe(3);
+    expect(queryOf(`${range}&corporate_group_id=9007199254740991`).references.corporate_group_id).toBe(
+      2 ** 53 - 1,
+    );
+    expect(queryOf(`${range}&corporate_group_id=-0`).references.corporate_group_id).toBe(0); // and not -0
     for (const text of ['9007199254740992', '1,2', 'x', '1.5', '0x1']) {
       expect(Object.keys(fieldsOf(`${range}&corporate_group_id=${text}`))).toEqual(['corporate_group_id']);
     }
@@ -221,7 +224,7 @@ describe('the parameters of the list', () => {
       'must be an integer or a comma-separated list of integers within 2^53-1',
     ],
     [`${range}&corporate_id=${[...Array(1_001).keys()]}`, 'corporate_id', 'must be at most 1000 integers'],
-    [`${range}&status=x`, 'status', 'must be CONFIRMED or EXTERNAL, or both separated by a comma'],
+    [`${range}&status=x`, 'status', 'must be CONFIRMED or EXTERNAL, or several separated by commas'],
     [`${range}&limit=x`, 'limit', 'must be an integer'],
     [`${range}&limit=0`, 'limit', 'must be at least 1'],
     [`${range}&limit=101`, 'limit', 'must be at most 100'],

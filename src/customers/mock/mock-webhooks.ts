@@ -1,13 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RenderedRecord } from '../../../projections/transactions.ts';
+import { type VisibleStatus, WEBHOOK_TYPES } from '../../domain/transaction-events.ts';
 import type { Presigner } from '../../pull/images/presign.ts';
-import {
-  deliveryId,
-  type Envelope,
-  pushedRecordText,
-  type WebhookEventType,
-  webhookRequest,
-} from '../../push/message/envelope.ts';
+import { deliveryId, type Envelope, pushedRecordText, webhookRequest } from '../../push/message/envelope.ts';
 import type { SendRequest } from '../../push/sender/sender.ts';
 
 /** What can be sent on demand, and what it is. */
@@ -28,7 +23,7 @@ const FORGERS_SECRET = 'x'.repeat(43);
 
 export interface Pushed {
   readonly id: number;
-  readonly isExternal: boolean;
+  readonly status: VisibleStatus;
   readonly createdAtMs: number;
   readonly record: RenderedRecord;
 }
@@ -88,10 +83,9 @@ function refused(transactions: readonly Pushed[], terms: WebhookTerms): PlannedW
 }
 
 function plan(transaction: Pushed, terms: WebhookTerms): PlannedWebhook {
-  const { id, isExternal, createdAtMs, record } = transaction;
-  const type: WebhookEventType = isExternal ? 'transaction.external' : 'transaction.confirmed';
+  const { id, status, createdAtMs, record } = transaction;
   const recordText = pushedRecordText(record, terms.presigner, terms.nowMs);
-  const envelope = { id: deliveryId(terms.prefix, id), type, createdAtMs, recordText };
+  const envelope = { id: deliveryId(terms.prefix, id), type: WEBHOOK_TYPES[status], createdAtMs, recordText };
   return planned(envelope, id, terms);
 }
 

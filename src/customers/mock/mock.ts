@@ -201,6 +201,6 @@ class MockControls implements Controls {
       throw new FuelError('REFUSED', `transaction: ${id} is not shown; pull to see which are`);
     }
     const { status, createdAtMs } = row;
-    return { id, isExternal: status === 'EXTERNAL', createdAtMs, record: row };
+    return { id, status, createdAtMs, record: row };
   }
 }

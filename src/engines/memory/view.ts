@@ -1,4 +1,9 @@
-import type { RowState, TransactionRow } from '../../../projections/transactions.ts';
+import {
+  REFERENCES,
+  type Reference,
+  type RowState,
+  type TransactionRow,
+} from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
@@ -149,13 +154,14 @@ export function openMemoryView(view: MemoryView, clock: Clock): TransactionsView
   });
 }
 
-function matching({ accountId, fromMs, toMs, corporateGroupId, corporateIds, statuses, after }: PageQuery) {
+function matching({ accountId, fromMs, toMs, references = {}, statuses, after }: PageQuery) {
+  const isWanted = (name: Reference, value: number | null): boolean =>
+    references[name] === undefined || [references[name]].flat().some((wanted) => wanted === value);
   return (row: TransactionRow): boolean =>
     row.accountId === accountId &&
     row.createdAtMs >= fromMs &&
     row.createdAtMs <= toMs &&
-    (corporateGroupId === undefined || row.corporateGroupId === corporateGroupId) &&
-    (corporateIds === undefined || corporateIds.includes(row.corporateId)) &&
+    REFERENCES.every((name) => isWanted(name, row.references[name])) &&
     statuses.includes(row.status) &&
     (after === undefined ||
       row.createdAtMs < after.createdAtMs ||

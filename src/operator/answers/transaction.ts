@@ -1,5 +1,5 @@
-import type { TransactionRow, VisibleStatus } from '../../../projections/transactions.ts';
-import { transactionStream } from '../../domain/transaction-events.ts';
+import type { TransactionRow } from '../../../projections/transactions.ts';
+import { transactionStream, type VisibleStatus } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
 import type { PageRow, ViewReads } from '../../pull/view/transactions-view.ts';

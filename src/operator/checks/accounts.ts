@@ -1,8 +1,8 @@
-import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import type { Environment } from '../../domain/account-events.ts';
+import { VISIBLE_STATUSES } from '../../domain/transaction-events.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { LaneStreak } from '../../push/queue/delivery-queue.ts';
 import { type Finding, right, some, wrong } from './check.ts';
@@ -34,8 +34,9 @@ export async function checkCorporates(
     for (const { shown } of (await view.find(ids)).values()) {
       if (shown === null) continue;
       looked++;
-      if (account?.corporates.has(shown.corporateId) !== true)
-        missing.add(`${shown.corporateId} of account ${accountId}`);
+      const { corporate_id: corporate } = shown.references;
+      if (corporate !== null && account?.corporates.has(corporate) !== true)
+        missing.add(`${corporate} of account ${accountId}`);
     }
   }
   const scope = `looked at the newest ${looked} records of the ${accounts.length} accounts that were changed last`;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RowState, VISIBLE_STATUSES } from '../../../projections/transactions.ts';
-import { transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
+import type { RowState } from '../../../projections/transactions.ts';
+import { transactionIdOf, transactionStream, VISIBLE_STATUSES } from '../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../domain/values/date-time.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';

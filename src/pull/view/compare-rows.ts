@@ -1,4 +1,4 @@
-import type { TransactionRow } from '../../../projections/transactions.ts';
+import { REFERENCES, type TransactionRow } from '../../../projections/transactions.ts';
 
 /** Not shown, though it should be; shown, though it should not be; or shown with other content. */
 export type DifferenceKind = 'missing' | 'surplus' | 'differing';
@@ -20,8 +20,7 @@ function isSame(one: TransactionRow, other: TransactionRow): boolean {
     one.accountId === other.accountId &&
     one.status === other.status &&
     one.createdAtMs === other.createdAtMs &&
-    one.corporateId === other.corporateId &&
-    one.corporateGroupId === other.corporateGroupId &&
+    REFERENCES.every((name) => one.references[name] === other.references[name]) &&
     one.mobileNumber === other.mobileNumber &&
     one.pump === other.pump &&
     one.odometer === other.odometer &&

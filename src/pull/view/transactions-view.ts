@@ -1,9 +1,10 @@
 import type {
+  Reference,
   RenderedRecord,
   RowState,
   TransactionRow,
-  VisibleStatus,
 } from '../../../projections/transactions.ts';
+import type { VisibleStatus } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import type { ViewChange } from '../record/project-event.ts';
 import type { BuildCheckpoint, Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
@@ -19,10 +20,8 @@ export interface PageQuery {
   /** Both inclusive. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** As shown in the record itself. */
-  readonly corporateGroupId?: number | undefined;
-  /** Distinct; at least one where given. */
-  readonly corporateIds?: readonly number[] | undefined;
+  /** Only records with this value, or one of these: distinct, and at least one. */
+  readonly references?: Readonly<Partial<Record<Reference, number | readonly number[] | undefined>>>;
   /** Distinct; at least one. */
   readonly statuses: readonly VisibleStatus[];
   /** Only records after this place in the list. */

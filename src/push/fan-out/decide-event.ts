@@ -3,9 +3,10 @@ import {
   decideDeliveries,
   type OwedDelivery,
 } from '../../../projections/deliveries.ts';
-import type { TransactionChange, TransactionRow, VisibleStatus } from '../../../projections/transactions.ts';
+import type { TransactionChange, TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
+import { WEBHOOK_TYPES } from '../../domain/transaction-events.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
@@ -57,11 +58,6 @@ export async function decideAsOf(
   return decided.kind === 'unreadable' ? { unreadable: decided.reason } : decided.value;
 }
 
-const TYPES: Readonly<Record<VisibleStatus, NewDelivery['type']>> = {
-  CONFIRMED: 'transaction.confirmed',
-  EXTERNAL: 'transaction.external',
-};
-
 /** The delivery of what the event records, which is `row`, to one of the keys that it is owed to. */
 export function newDelivery({
   event,
@@ -80,7 +76,7 @@ export function newDelivery({
     prefix,
     accountId: row.accountId,
     transactionId: row.id,
-    type: TYPES[row.status],
+    type: WEBHOOK_TYPES[row.status],
     createdAtMs: nowMs,
     position: event.position,
     recordedAtMs: recordedAtMs(event),

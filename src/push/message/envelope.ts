@@ -4,6 +4,7 @@ import type { MasterKeys } from '../../accounts/master-key.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { AccountKey } from '../../domain/account.ts';
 import type { Ciphertext } from '../../domain/account-events.ts';
+import type { TransactionWebhookType } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Presigner } from '../../pull/images/presign.ts';
 import { recordText } from '../../pull/record/record.ts';
@@ -14,7 +15,7 @@ const API_VERSION = '2026-09-01';
 const USER_AGENT = `svc-webhooks/${API_VERSION}`;
 const IMAGES_VALID_FOR_SECONDS = 24 * 60 * 60;
 
-export type WebhookEventType = 'transaction.confirmed' | 'transaction.external' | 'webhook.test';
+export type WebhookEventType = TransactionWebhookType | 'webhook.test';
 
 export interface Envelope {
   /** The delivery's id. */

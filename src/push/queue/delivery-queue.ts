@@ -1,4 +1,5 @@
 import type { RenderedRecord } from '../../../projections/transactions.ts';
+import type { TransactionWebhookType } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 
 /**
@@ -18,7 +19,7 @@ export interface NewDelivery {
   readonly prefix: string;
   readonly accountId: number;
   readonly transactionId: number;
-  readonly type: 'transaction.confirmed' | 'transaction.external';
+  readonly type: TransactionWebhookType;
   readonly createdAtMs: number;
   /** Of the transaction's event, by which agreement is proven. */
   readonly position: Position;

@@ -27,7 +27,7 @@ function pushed(id: number, isExternal = false): Pushed {
     ? projectTransaction('ExternalTransactionRecorded', externalData({ transaction_id: id }), 0)
     : projectTransaction('TransactionConfirmed', confirmedData({ transaction_id: id }), 0);
   if (change.kind !== 'show') throw new Error('it is not shown');
-  return { id, isExternal, createdAtMs: change.row.createdAtMs, record: change.row };
+  return { id, status: change.row.status, createdAtMs: change.row.createdAtMs, record: change.row };
 }
 
 const planned = (kind: Kind) =>

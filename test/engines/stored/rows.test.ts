@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { VISIBLE_STATUSES } from '../../../projections/transactions.ts';
+import { VISIBLE_STATUSES } from '../../../src/domain/transaction-events.ts';
 import { statusCode, statusOf } from '../../../src/engines/stored/rows.ts';
 
 test('each status has a code of its own, which is read as that status', () => {

@@ -1,8 +1,5 @@
-import {
-  projectTransaction,
-  type TransactionRow,
-  type VisibleStatus,
-} from '../../../projections/transactions.ts';
+import { projectTransaction, type TransactionRow } from '../../../projections/transactions.ts';
+import type { VisibleStatus } from '../../../src/domain/transaction-events.ts';
 import type { ViewChange } from '../../../src/pull/record/project-event.ts';
 
 /** The data of a valid `TransactionConfirmed`, with any member replaced. */
@@ -56,13 +53,16 @@ export interface SampleRow {
   readonly odometer?: string | null;
 }
 
-export function sampleRow(sample: SampleRow): TransactionRow {
+export function sampleRow({
+  corporateId = 31,
+  corporateGroupId = null,
+  ...sample
+}: SampleRow): TransactionRow {
   return {
     accountId: 7,
     status: 'CONFIRMED',
     createdAtMs: 1_000,
-    corporateId: 31,
-    corporateGroupId: null,
+    references: { corporate_group_id: corporateGroupId, corporate_id: corporateId },
     head: `{"id":${sample.id},"driver":{"id":1,"name":"x"`,
     mobileNumber: null,
     fees: '{}',

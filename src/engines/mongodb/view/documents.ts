@@ -1,4 +1,11 @@
-import { NO_ACCOUNT, type RowState, type TransactionRow } from '../../../../projections/transactions.ts';
+import {
+  NO_ACCOUNT,
+  REFERENCES,
+  type Reference,
+  type RowState,
+  referencesBy,
+  type TransactionRow,
+} from '../../../../projections/transactions.ts';
 import { statusCode, statusOf } from '../../stored/rows.ts';
 
 /** A `Place` in one field, so that an index orders by both and a page after a cursor is one range. */
@@ -8,11 +15,9 @@ export interface PlaceField {
 }
 
 /** Only of a visible row; what is null in the record is absent here. */
-interface VisibleFields {
+interface VisibleFields extends Partial<Readonly<Record<Reference, number | undefined>>> {
   readonly status: number;
   readonly place: PlaceField;
-  readonly corporate_id: number;
-  readonly corporate_group_id?: number | undefined;
   readonly head: string;
   readonly mobile_number?: string | undefined;
   readonly fees: string;
@@ -54,8 +59,7 @@ export function documentOf(
     revision,
     status: statusCode(shown.status),
     place: { created_at: new Date(shown.createdAtMs), id },
-    corporate_id: shown.corporateId,
-    corporate_group_id: shown.corporateGroupId ?? undefined,
+    ...Object.fromEntries(REFERENCES.map((name) => [name, shown.references[name] ?? undefined])),
     head: shown.head,
     mobile_number: shown.mobileNumber ?? undefined,
     fees: shown.fees,
@@ -70,8 +74,8 @@ export function stateOf({
   revision,
   ...fields
 }: TransactionDocument): RowState {
-  const { status, place, corporate_id: corporateId, head, fees } = fields;
-  if (place === undefined || corporateId === undefined || head === undefined || fees === undefined) {
+  const { status, place, head, fees } = fields;
+  if (place === undefined || head === undefined || fees === undefined) {
     return { revision, accountId, shown: null };
   }
   const shown: TransactionRow = {
@@ -79,8 +83,7 @@ export function stateOf({
     accountId,
     status: statusOf(status, id),
     createdAtMs: place.created_at.getTime(),
-    corporateId,
-    corporateGroupId: fields.corporate_group_id ?? null,
+    references: referencesBy((name) => fields[name] ?? null),
     head,
     mobileNumber: fields.mobile_number ?? null,
     fees,

@@ -5,7 +5,7 @@ import {
   canContinue,
   firstCheckpoint,
 } from '../../../pull/view/checkpoint.ts';
-import { ROW_INDEXES } from '../../stored/rows.ts';
+import { optionalColumnOf, ROW_INDEX_NAMES, ROW_INDEXES } from '../../stored/rows.ts';
 import { retryUpsert } from '../driver/prepared-collections.ts';
 import type { ParkedDocument, TransactionDocument } from './documents.ts';
 
@@ -36,14 +36,13 @@ export interface Generation {
   readonly parked: Collection<ParkedDocument>;
 }
 
-const INDEXES = Object.entries(ROW_INDEXES).map(([name, equal]): IndexDescription => {
-  const isGrouped = equal.some((field) => field === 'corporate_group_id');
-  return {
+const INDEXES = ROW_INDEX_NAMES.map(
+  (name): IndexDescription => ({
     name,
-    key: Object.fromEntries([...equal, 'status', 'place'].map((field) => [field, 1])),
-    partialFilterExpression: { [isGrouped ? 'corporate_group_id' : 'place']: { $exists: true } },
-  };
-});
+    key: Object.fromEntries([...ROW_INDEXES[name], 'status', 'place'].map((field) => [field, 1])),
+    partialFilterExpression: { [optionalColumnOf(name) ?? 'place']: { $exists: true } },
+  }),
+);
 
 export function generationOf(db: Db, generation: number): Generation {
   return { rows: db.collection(`transactions_${generation}`), parked: db.collection(parkedName(generation)) };

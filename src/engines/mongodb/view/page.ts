@@ -1,4 +1,5 @@
 import type { Db, Filter } from 'mongodb';
+import { REFERENCES } from '../../../../projections/transactions.ts';
 import type { PageQuery, PageRow } from '../../../pull/view/transactions-view.ts';
 import { indexFor, type RowIndexName, statusCode } from '../../stored/rows.ts';
 import type { TransactionDocument } from './documents.ts';
@@ -54,23 +55,29 @@ export async function readPage(
 }
 
 export function pageSearches(query: PageQuery): PageSearch[] {
-  const { corporateGroupId: group, corporateIds, statuses, after } = query;
+  const { statuses, after, references = {} } = query;
   const before =
     after === undefined
       ? { created_at: new Date(query.toMs + 1) }
       : { created_at: new Date(after.createdAtMs), id: after.id };
   const equal = {
     account_id: query.accountId,
-    ...(group === undefined ? {} : { corporate_group_id: group }),
     status: { $in: statuses.map(statusCode) },
     place: { $gte: { created_at: new Date(query.fromMs) }, $lt: before },
   };
   const index = indexFor(query);
-  if (corporateIds === undefined) return [{ index, filter: equal }];
-  return chunks(corporateIds, Math.floor(MAX_RUNS / statuses.length)).map((ids) => ({
-    index,
-    filter: { ...equal, corporate_id: { $in: ids } },
-  }));
+  let searches: PageSearch[] = [{ index, filter: equal }];
+  let runs = statuses.length;
+  for (const name of REFERENCES) {
+    if (references[name] === undefined) continue;
+    const values = [references[name]].flat();
+    const parts = chunks(values, Math.max(1, Math.floor(MAX_RUNS / runs)));
+    runs *= parts[0]?.length ?? 1;
+    searches = parts.flatMap(($in) =>
+      searches.map(({ filter }) => ({ index, filter: { ...filter, [name]: { $in } } })),
+    );
+  }
+  return searches;
 }
 
 function newest(rows: PageRow[], count: number): PageRow[] {

@@ -1,5 +1,5 @@
 import type { StatementSync } from 'node:sqlite';
-import type { VisibleStatus } from '../../../../projections/transactions.ts';
+import { REFERENCES } from '../../../../projections/transactions.ts';
 import type { PageQuery, PageRow, Place, ViewPage } from '../../../pull/view/transactions-view.ts';
 import { indexFor, ROW_INDEXES, type RowIndexName, statusCode } from '../../stored/rows.ts';
 import type { Database } from '../driver/database.ts';
@@ -45,34 +45,17 @@ export class PageReader {
     return { rows, hasMore: places.length > query.limit, entriesRead };
   }
 
-  /** One run for each corporate and status of the query: together they have exactly its records. */
+  /** One run for each status and each value of the references: together they have exactly the query's records. */
   #runsOf(query: PageQuery): ReadRun[] {
-    const corporates = query.corporateIds ?? [undefined];
-    return corporates.flatMap((corporate) =>
-      query.statuses.map((status) => this.#run(query, corporate, status)),
-    );
-  }
-
-  #run(query: PageQuery, corporate: number | undefined, status: VisibleStatus): ReadRun {
-    const { ties: findTies, range: findRange } = this.#searchOf(indexFor(query));
-    const fixed = {
-      account_id: query.accountId,
-      status: statusCode(status),
-      ...(query.corporateGroupId !== undefined && { corporate_group_id: query.corporateGroupId }),
-      ...(corporate !== undefined && { corporate_id: corporate }),
-    };
-    const read = (search: StatementSync, bounds: Record<string, number>): Place[] =>
-      (search.all({ ...fixed, ...bounds }) as unknown as (readonly [number, number])[]).map(
-        ([createdAtMs, id]) => ({ createdAtMs, id }),
-      );
-    return (last, limit) => {
-      const after = last ?? query.after;
-      const range = { from: query.fromMs, before: after?.createdAtMs ?? query.toMs + 1 };
-      const ties = after && read(findTies, { at: after.createdAtMs, below: after.id, limit });
-      if (ties === undefined) return read(findRange, { ...range, limit });
-      if (ties.length === limit) return ties;
-      return [...ties, ...read(findRange, { ...range, limit: limit - ties.length })];
-    };
+    const { accountId: account_id, statuses, references = {} } = query;
+    let runs: RunValues[] = statuses.map((status) => ({ account_id, status: statusCode(status) }));
+    for (const name of REFERENCES) {
+      const wanted = references[name];
+      if (wanted === undefined) continue;
+      runs = [wanted].flat().flatMap((value) => runs.map((run) => ({ ...run, [name]: value })));
+    }
+    const search = this.#searchOf(indexFor(query));
+    return runs.map((run) => runOf(query, run, search));
   }
 
   /** Prepared when it is first needed: a view that is being built has no indexes yet. */
@@ -108,6 +91,24 @@ export class PageReader {
       return { ...place, head, mobileNumber, fees, pump, odometer };
     });
   }
+}
+
+/** What all records of a run have, by column. */
+type RunValues = Readonly<Record<string, number>>;
+
+function runOf(query: PageQuery, values: RunValues, { ties: findTies, range: findRange }: Search): ReadRun {
+  const read = (search: StatementSync, bounds: RunValues): Place[] =>
+    (search.all({ ...values, ...bounds }) as unknown as (readonly [number, number])[]).map(
+      ([createdAtMs, id]) => ({ createdAtMs, id }),
+    );
+  return (last, limit) => {
+    const after = last ?? query.after;
+    const range = { from: query.fromMs, before: after?.createdAtMs ?? query.toMs + 1 };
+    const ties = after && read(findTies, { at: after.createdAtMs, below: after.id, limit });
+    if (ties === undefined) return read(findRange, { ...range, limit });
+    if (ties.length === limit) return ties;
+    return [...ties, ...read(findRange, { ...range, limit: limit - ties.length })];
+  };
 }
 
 function asArrays(statement: StatementSync): StatementSync {

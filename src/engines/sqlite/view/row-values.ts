@@ -1,4 +1,4 @@
-import type { RowState } from '../../../../projections/transactions.ts';
+import { REFERENCES, type RowState, referencesBy } from '../../../../projections/transactions.ts';
 import { statusCode, statusOf } from '../../stored/rows.ts';
 
 /**
@@ -11,45 +11,46 @@ export type RowValues = [
   revision: number,
   status: number | null,
   createdAtMs: number | null,
-  corporateId: number | null,
-  corporateGroupId: number | null,
   head: string | null,
   mobileNumber: string | null,
   fees: string | null,
   pump: string | null,
   odometer: string | null,
+  ...references: (number | null)[],
 ];
 
-/** In the table's own order. */
-export const ROW_COLUMNS = [
-  ...['id', 'account_id', 'revision', 'status', 'created_at', 'corporate_id', 'corporate_group_id'],
+export const ROW_COLUMNS: readonly string[] = [
+  ...['id', 'account_id', 'revision', 'status', 'created_at'],
   ...['head', 'mobile_number', 'fees', 'pump', 'odometer'],
+  ...REFERENCES,
 ];
+
+const NOTHING_SHOWN = ROW_COLUMNS.slice(3).map(() => null);
 
 export function valuesOf(id: number, { accountId, revision, shown }: RowState): RowValues {
-  if (shown === null) return [id, accountId, revision, null, null, null, null, null, null, null, null, null];
+  if (shown === null) return [id, accountId, revision, ...NOTHING_SHOWN] as unknown as RowValues;
   return [
     id,
     accountId,
     revision,
     statusCode(shown.status),
     shown.createdAtMs,
-    shown.corporateId,
-    shown.corporateGroupId,
     shown.head,
     shown.mobileNumber,
     shown.fees,
     shown.pump,
     shown.odometer,
+    ...REFERENCES.map((name) => shown.references[name]),
   ];
 }
 
 export function stateOf(values: RowValues): RowState {
-  const [id, accountId, revision, status, createdAtMs, corporateId, corporateGroupId, ...record] = values;
-  const [head, mobileNumber, fees, pump, odometer] = record;
-  if (status === null || createdAtMs === null || corporateId === null || head === null || fees === null) {
+  const [id, accountId, revision, status, createdAtMs, head, mobileNumber, fees, pump, odometer, ...found] =
+    values;
+  if (status === null || createdAtMs === null || head === null || fees === null) {
     return { revision, accountId, shown: null };
   }
-  const place = { id, accountId, status: statusOf(status, id), createdAtMs, corporateId, corporateGroupId };
+  const references = referencesBy((_, index) => found[index] ?? null);
+  const place = { id, accountId, status: statusOf(status, id), createdAtMs, references };
   return { revision, accountId, shown: { ...place, head, mobileNumber, fees, pump, odometer } };
 }

@@ -1,20 +1,17 @@
-import { ROW_INDEXES } from '../../stored/rows.ts';
+import { optionalColumnOf, ROW_INDEX_NAMES, ROW_INDEXES } from '../../stored/rows.ts';
 
 /**
  * An index contains all that finding a page needs, so that only the rows shown are read. A view that is built beside the
  * served one gets them when its rows are complete, which is faster.
  */
-export const CREATE_INDEXES = Object.entries(ROW_INDEXES)
-  .map(([name, equal]) => {
-    const isGrouped = equal.some((column) => column === 'corporate_group_id');
-    return `CREATE INDEX IF NOT EXISTS ${name} ON transactions (${equal.join(', ')}, status, created_at, id)
-     WHERE status IS NOT NULL${isGrouped ? ' AND corporate_group_id IS NOT NULL' : ''};`;
-  })
-  .join('\n');
+export const CREATE_INDEXES = ROW_INDEX_NAMES.map((name) => {
+  const columns = [...ROW_INDEXES[name], 'status', 'created_at', 'id'].join(', ');
+  const optional = optionalColumnOf(name);
+  return `CREATE INDEX IF NOT EXISTS ${name} ON transactions (${columns})
+     WHERE status IS NOT NULL${optional === undefined ? '' : ` AND ${optional} IS NOT NULL`};`;
+}).join('\n');
 
-export const DROP_INDEXES = Object.keys(ROW_INDEXES)
-  .map((name) => `DROP INDEX ${name};`)
-  .join(' ');
+export const DROP_INDEXES = ROW_INDEX_NAMES.map((name) => `DROP INDEX ${name};`).join(' ');
 
 /** One row for each transaction; a tombstone is a row whose `status` is null. */
 export const MIGRATIONS = [

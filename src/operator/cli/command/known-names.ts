@@ -1,9 +1,9 @@
-import { VISIBLE_STATUSES } from '../../../../projections/transactions.ts';
 import type { Directory, DirectoryKey } from '../../../accounts/directory/fold/directory.ts';
 import type { DirectoryAccount } from '../../../accounts/directory/fold/directory-entry.ts';
 import { loadAccount, loadKey } from '../../../accounts/directory/load-directory.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { Account, AccountKey } from '../../../domain/account.ts';
+import { VISIBLE_STATUSES } from '../../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../../domain/values/date-time.ts';
 import { isComplete } from '../../../pull/view/checkpoint.ts';
 import type { PageQuery } from '../../../pull/view/transactions-view.ts';
@@ -76,7 +76,7 @@ export function accountOf({ engines }: { readonly engines: Pick<Engines, 'store'
 /** Whether the view shows any transaction of the account, or of one of these corporates of it. */
 export async function isShown(
   { view }: Pick<Engines, 'view'>,
-  of: Pick<PageQuery, 'accountId' | 'corporateIds'>,
+  of: Pick<PageQuery, 'accountId' | 'references'>,
 ): Promise<boolean> {
   const checkpoint = await view().checkpoint();
   if (checkpoint === undefined || !isComplete(checkpoint)) return false;

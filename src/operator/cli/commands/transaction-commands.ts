@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../projections/transactions.ts';
 import { FuelError } from '../../../base/errors.ts';
+import { VISIBLE_STATUSES, type VisibleStatus } from '../../../domain/transaction-events.ts';
 import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
 import { embeddedFiles } from '../../../engines/sqlite/embedded-files.ts';
 import { listRows } from '../../../pull/view/list-rows.ts';
@@ -115,7 +115,7 @@ async function list({ engines, out }: Session, _: readonly string[], options: Li
     fromMs: from,
     toMs: to,
     statuses: status === undefined ? VISIBLE_STATUSES : [status],
-    corporateIds: corporate === undefined ? undefined : [corporate],
+    references: { corporate_id: corporate },
     after: await placeOf(engines, options),
   };
   let read = 0;
@@ -161,7 +161,7 @@ async function requireKnownTo(
 ): Promise<void> {
   const entry = await findAccount(engines, account);
   if (corporate === undefined || entry?.account?.corporates.has(corporate)) return;
-  if (await isShown(engines, { accountId: account, corporateIds: [corporate] })) return;
+  if (await isShown(engines, { accountId: account, references: { corporate_id: corporate } })) return;
   throw new FuelError(
     'REFUSED',
     `account ${account} has no corporate ${corporate}: fuel account show ${account}`,

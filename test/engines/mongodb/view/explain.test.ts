@@ -19,7 +19,11 @@ const queries = [undefined, 1].flatMap((corporateGroupId) =>
   [undefined, [3], [1, 2, 3], someCorporates(100), someCorporates(CORPORATES)].flatMap((corporateIds) =>
     [both, ['CONFIRMED'] as const].flatMap((statuses) =>
       [undefined, { createdAtMs: TIES_MS, id: 1_900 }, { createdAtMs: 700, id: 1 }].map((after) => ({
-        ...{ corporateGroupId, corporateIds, statuses, after },
+        ...{
+          references: { corporate_group_id: corporateGroupId, corporate_id: corporateIds },
+          statuses,
+          after,
+        },
         name: [
           ...(corporateGroupId === undefined ? [] : ['a group']),
           corporateIds === undefined ? 'all corporates' : `${corporateIds.length} corporates`,
@@ -84,7 +88,7 @@ describeWithMongodb('finding a page in MongoDB', () => {
       pageSearches({
         ...{ accountId: 7, fromMs: 0, toMs: 1, limit: 1 },
         statuses,
-        corporateIds: someCorporates(corporates),
+        references: { corporate_id: someCorporates(corporates) },
       }).length;
     expect([count(1_000, both), count(101, both), count(100, both), count(200, ['EXTERNAL'])]).toEqual([
       10, 2, 1, 1,

@@ -12,6 +12,7 @@ import { readPage } from '../../../../src/engines/mongodb/view/page.ts';
 import { openMongoView } from '../../../../src/engines/mongodb/view/view.ts';
 import { ERASED_REVISION } from '../../../../src/event-store/recorded-event.ts';
 import type { ViewChange } from '../../../../src/pull/record/project-event.ts';
+import type { PageQuery } from '../../../../src/pull/view/transactions-view.ts';
 import { beforeWrites } from '../../../support/engines/interposed-mongodb.ts';
 import { describeWithMongodb, mongodb } from '../../../support/engines/mongodb.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -220,11 +221,11 @@ describeWithMongodb('a generation of the view on MongoDB that is no longer in us
 
   test('is suspected where any search of a page found nothing, not only where all did', async () => {
     const { connection, generation } = await filled();
-    const corporateIds = Array.from({ length: 150 }, (_, n) => 31 + n);
-    const read = (query: { readonly corporateIds?: readonly number[] }) =>
+    const references = { corporate_id: Array.from({ length: 150 }, (_, n) => 31 + n) };
+    const read = (query: Partial<PageQuery>) =>
       connection.use((db) => readPage(db, generation, { query: { ...WHOLE, ...query }, maxTimeMS: 9_000 }));
     expect(await read({})).toMatchObject({ isProven: true });
-    expect(await read({ corporateIds })).toMatchObject({ rows: [{ id: 1 }], isProven: false });
+    expect(await read({ references })).toMatchObject({ rows: [{ id: 1 }], isProven: false });
   });
 });
 

@@ -170,7 +170,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
       corporateGroupId: 2 ** 40,
     });
     await view.apply([row], { generation, position: 1 });
-    const page = await view.page({ ...WHOLE, fromMs: -8.64e15, corporateGroupId: 2 ** 40 });
+    const page = await view.page({ ...WHOLE, fromMs: -8.64e15, references: { corporate_group_id: 2 ** 40 } });
     const read = {
       id,
       createdAtMs: -62_135_596_800_000,

@@ -67,8 +67,8 @@ describe('the transactions view on SQLite', () => {
     const query = { accountId: 7, fromMs: 0, toMs: 5_000, statuses: ['CONFIRMED', 'EXTERNAL'] as const };
     for (const limit of [1, 10, 100]) {
       expect((await view.page({ ...query, limit })).entriesRead).toBeLessThanOrEqual(2 * (limit + 1));
-      const corporateIds = Array.from({ length: 30 }, (_, n) => n);
-      const { entriesRead } = await view.page({ ...query, limit, corporateIds });
+      const references = { corporate_id: Array.from({ length: 30 }, (_, n) => n) };
+      const { entriesRead } = await view.page({ ...query, limit, references });
       expect(entriesRead).toBeLessThanOrEqual(Math.min(60 * (limit + 1), 60 * 4 + 4 * (limit + 1)));
     }
     await view.close();
