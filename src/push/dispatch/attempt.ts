@@ -101,10 +101,15 @@ export async function attempt(
   const { cycle, attemptNumber: number } = delivery;
   const recorded = { ...claimOf(delivery), attempt: { cycle, number, startedAtMs, durationMs, outcome } };
   const waitMs = outcome.ok ? undefined : retryDelayMs(delivery);
-  const reason = `attempt ${number}, the last, failed: ${answerOf(outcome)}`;
-  let report: DeliveryReport = { kind: 'failed', ...recorded, reason };
+  let report: DeliveryReport;
   if (outcome.ok) report = { kind: 'delivered', ...recorded };
   else if (waitMs !== undefined) report = { kind: 'retry', ...recorded, dueAtMs: scheduler.now() + waitMs };
+  else
+    report = {
+      kind: 'failed',
+      ...recorded,
+      reason: `attempt ${number}, the last, failed: ${answerOf(outcome)}`,
+    };
   log.info(
     {
       ...linesOf(delivery),

@@ -147,9 +147,9 @@ export function nextState(
   return { progress, attempt, streak };
 }
 
-/** An attempt as it is kept: of an erased transaction without the words of the receiver. */
-export function keptAttempt(attempt: Attempt, isErased: boolean): Attempt {
-  return isErased ? { ...attempt, outcome: withoutWords(attempt.outcome) } : attempt;
+/** An attempt as it is kept with a record: of an erased transaction without the words of the receiver. */
+export function keptAttempt(attempt: Attempt, { head }: Pick<RenderedRecord, 'head'>): Attempt {
+  return head === NO_RECORD.head ? { ...attempt, outcome: withoutWords(attempt.outcome) } : attempt;
 }
 
 /** Why a delivery is not redelivered in this state; `undefined` where it is. */

@@ -1,6 +1,7 @@
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
+import { type Log, silentLog } from '../../base/log.ts';
 import { type TimedResult, withinTime } from '../../base/within-time.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
 import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
@@ -49,6 +50,8 @@ export interface SenderOptions {
   readonly clock?: Clock | undefined;
   /** How names are looked up: by the hosts file and DNS unless given. */
   readonly resolve?: ResolveName | undefined;
+  /** Gets faults of the program: an attempt that meets one fails as `connect`. */
+  readonly log?: Log | undefined;
 }
 
 interface Parts {
@@ -65,13 +68,18 @@ interface Parts {
  * `close` waits for attempts under way. Throws `CONFIG_INVALID` when `extraCa` can't be read.
  */
 export function createSender(options: SenderOptions): Sender {
-  const { allowPrivate, extraCa, clock = performance, resolve = resolveName } = options;
+  const { allowPrivate, extraCa, clock = performance, resolve = resolveName, log = silentLog } = options;
   const parts: Parts = {
     allowPrivate,
     names: createNameLookup({ resolve, clock }),
     kept: createKeptConnections(clock),
     secureContext: trustedAuthorities(extraCa),
     gate: new StartGate(),
+  };
+  /** A receiver must not be able to end this process, not even by a fault of the sender. */
+  const unforeseen = (error: unknown): TimedResult<AttemptOutcome> => {
+    log.error({ err: error }, 'a webhook could not be sent, by a fault of the program: the attempt failed');
+    return onTime(failure('connect', error instanceof Error ? errorDetail(error) : String(error)));
   };
   const underWay = new Set<Promise<TimedResult<AttemptOutcome>>>();
   let closed = false;
@@ -94,11 +102,14 @@ export function createSender(options: SenderOptions): Sender {
 }
 
 /** The sender by the configuration. Throws `CONFIG_INVALID` where `FUEL_WEBHOOK_CA` can't be used. */
-export function configuredSender({
-  FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate,
-  FUEL_WEBHOOK_CA: file,
-}: Pick<Config, 'FUEL_WEBHOOK_ALLOW_PRIVATE' | 'FUEL_WEBHOOK_CA'>): Sender {
-  return createSender({ allowPrivate, extraCa: file === undefined ? undefined : readPem(file) });
+export function configuredSender(
+  {
+    FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate,
+    FUEL_WEBHOOK_CA: file,
+  }: Pick<Config, 'FUEL_WEBHOOK_ALLOW_PRIVATE' | 'FUEL_WEBHOOK_CA'>,
+  log?: Log,
+): Sender {
+  return createSender({ allowPrivate, extraCa: file === undefined ? undefined : readPem(file), log });
 }
 
 async function send(parts: Parts, request: SendRequest): Promise<TimedResult<AttemptOutcome>> {
@@ -177,8 +188,3 @@ function failure(kind: FailureKind, detail: string, answer: ReceiverAnswer | nul
 }
 
 const CLOSED = onTime(failure('connect', 'the sender is closed'));
-
-/** A receiver must not be able to end this process, not even by a fault of the sender. */
-function unforeseen(error: unknown): TimedResult<AttemptOutcome> {
-  return onTime(failure('connect', error instanceof Error ? errorDetail(error) : String(error)));
-}

@@ -31,7 +31,7 @@ interface Started {
  * own: receivers have half a second to answer, and the API must not delay the measurement.
  */
 export async function webhooks(run: Context, started: Started): Promise<void> {
-  const sender = run.metrics.deliveries.over(configuredSender(run.config));
+  const sender = run.metrics.deliveries.over(configuredSender(run.config, run.log));
   const ended = new AbortController();
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // ends last: attempts are judged by the directory until their end

@@ -51,8 +51,7 @@ export class MemoryDeliveries {
     if (next === undefined) return undefined;
     entry.progress = next.progress;
     if (next.attempt !== undefined) {
-      const isErased = entry.owed.record.head === '';
-      entry.attempts.push(structuredClone(keptAttempt(next.attempt, isErased)));
+      entry.attempts.push(structuredClone(keptAttempt(next.attempt, entry.owed.record)));
       entry.attempts = entry.attempts.slice(-MAX_ATTEMPTS_KEPT);
     }
     return next;

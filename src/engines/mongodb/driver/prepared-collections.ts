@@ -1,11 +1,11 @@
-import { type Db, type IndexDescription, MongoServerError } from 'mongodb';
+import { type Db, type IndexDescription, MongoBulkWriteError, MongoServerError } from 'mongodb';
 import { FuelError } from '../../../base/errors.ts';
 import { inTime, type MongoConnection } from './connection.ts';
 
 const VERSIONS = 'schema_versions';
 const PREPARE_TIMEOUT_MS = 10_000;
 /** The server's error code. */
-export const DUPLICATE_KEY = 11_000;
+const DUPLICATE_KEY = 11_000;
 /** An upsert that loses a race finds the winner's document with its next try. */
 const MAX_TRIES = 5;
 
@@ -112,4 +112,23 @@ export async function retryUpsert<T>(upsert: () => Promise<T>): Promise<T> {
 
 export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
+}
+
+/** Where the server does not say. */
+const UNKNOWN_ERROR = 8;
+
+/**
+ * The places of the writes of an unordered bulk write that found their id existing, where nothing else failed. Throws the
+ * server's own error for any other failure, so that a temporary one can be told from a permanent one.
+ */
+export function duplicatesIn(error: unknown): readonly number[] {
+  if (!(error instanceof MongoBulkWriteError)) throw error;
+  const failures = [error.writeErrors].flat();
+  const other = failures.find(({ code }) => code !== DUPLICATE_KEY) ?? error.result.getWriteConcernError();
+  if (other !== undefined) {
+    const { errmsg: message = error.message, code = UNKNOWN_ERROR } = other;
+    throw new MongoServerError({ message, code });
+  }
+  if (failures.length === 0) throw error; // of the connection: what was written is not known
+  return failures.map(({ index }) => index);
 }

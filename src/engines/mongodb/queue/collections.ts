@@ -1,6 +1,6 @@
-import { type Collection, type Db, MongoBulkWriteError, type OptionalUnlessRequiredId } from 'mongodb';
+import type { Collection, Db, OptionalUnlessRequiredId } from 'mongodb';
 import type { DeliveryState, NewDelivery } from '../../../push/queue/delivery-queue.ts';
-import { type CollectionsPlan, DUPLICATE_KEY } from '../driver/prepared-collections.ts';
+import { type CollectionsPlan, duplicatesIn } from '../driver/prepared-collections.ts';
 
 /** A delivery with its record and attempts. Times are milliseconds; fields that do not apply are absent. */
 export interface DeliveryDocument {
@@ -155,15 +155,7 @@ export async function insertMissing<T extends { readonly _id: string | number }>
   try {
     await collection.insertMany(documents as OptionalUnlessRequiredId<T>[], { ordered: false });
   } catch (error) {
-    if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError() !== undefined)
-      throw error;
-    const failures = [error.writeErrors].flat();
-    if (failures.length === 0) throw error; // of the connection: what was inserted is not known
-    for (const { code, index } of failures) {
-      const document = documents[index];
-      if (code !== DUPLICATE_KEY || document === undefined) throw error;
-      existing.add(document._id);
-    }
+    for (const index of duplicatesIn(error)) existing.add((documents[index] as T)._id);
   }
   return existing;
 }

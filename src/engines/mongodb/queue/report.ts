@@ -95,7 +95,7 @@ async function recordOnce(
   const known = new Map(
     found.map((document) => {
       const { prefix, record } = document;
-      return [document._id, { prefix, isErased: record.head === '', progress: toProgress(rowOf(document)) }];
+      return [document._id, { prefix, record, progress: toProgress(rowOf(document)) }];
     }),
   );
   const before = await readLanes(
@@ -110,7 +110,7 @@ async function recordOnce(
     const next = delivery && nextState(delivery.progress, report, nowMs);
     if (delivery === undefined || next === undefined) continue;
     const { progress, attempt } = next;
-    const kept = attempt && keptAttempt(attempt, delivery.isErased);
+    const kept = attempt && keptAttempt(attempt, delivery.record);
     const { attemptsInCycle: _, ...set } = progress;
     writes.push({ updateOne: { filter: { _id: report.id }, update: updateOf({ set, attempt: kept }) } });
     known.set(report.id, { ...delivery, progress });

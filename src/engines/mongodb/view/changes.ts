@@ -1,4 +1,4 @@
-import { type AnyBulkWriteOperation, MongoBulkWriteError, MongoServerError } from 'mongodb';
+import type { AnyBulkWriteOperation, MongoBulkWriteError } from 'mongodb';
 import { transactionStream } from '../../../domain/transaction-events.ts';
 import type { ViewChange } from '../../../pull/record/project-event.ts';
 import type { ParkedTransactionEvent } from '../../../pull/view/checkpoint.ts';
@@ -10,13 +10,12 @@ import {
   type Histories,
   type KnownChange,
 } from '../../stored/fold-changes.ts';
-import { DUPLICATE_KEY, retryUpsert } from '../driver/prepared-collections.ts';
+import { duplicatesIn, retryUpsert } from '../driver/prepared-collections.ts';
 import { documentOf, stateOf, type TransactionDocument } from './documents.ts';
 import type { Generation } from './generations.ts';
 
 /** Each round is lost to another writer's change of a row of the batch. */
 const MAX_ROUNDS = 100;
-const UNKNOWN_ERROR = 8;
 
 /** What the changes of one transaction make of `before`. */
 interface Outcome {
@@ -156,10 +155,7 @@ async function write(generation: Generation, outcomes: readonly Outcome[]): Prom
   return duplicates === 0 && matched === replacements.length;
 }
 
-/**
- * Writes all that can be written, and counts the inserts that found an existing row. Throws the server's own error for
- * any other failure, so that a temporary one can be told from a permanent one.
- */
+/** Writes all that can be written, and counts the inserts that found an existing row. */
 export async function writeUnordered(
   { rows }: Generation,
   operations: readonly AnyBulkWriteOperation<TransactionDocument>[],
@@ -168,14 +164,7 @@ export async function writeUnordered(
     const { matchedCount } = await rows.bulkWrite(operations, { ordered: false });
     return { matched: matchedCount, duplicates: 0 };
   } catch (error) {
-    if (!(error instanceof MongoBulkWriteError)) throw error;
-    const failures = [error.writeErrors].flat();
-    const other = failures.find(({ code }) => code !== DUPLICATE_KEY) ?? error.result.getWriteConcernError();
-    if (other !== undefined) {
-      const { errmsg: message = error.message, code = UNKNOWN_ERROR } = other;
-      throw new MongoServerError({ message, code });
-    }
-    if (failures.length === 0) throw error;
-    return { matched: error.matchedCount, duplicates: failures.length };
+    const duplicates = duplicatesIn(error).length;
+    return { matched: (error as MongoBulkWriteError).matchedCount, duplicates };
   }
 }

@@ -47,7 +47,7 @@ export function prepareStatements(db: Database) {
     due: db.prepare(`${WITH_RECORD} WHERE prefix = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`),
     lease: db.prepare('UPDATE deliveries SET lease = ?, due_at = ? WHERE seq = ?'),
     one: db.prepare(
-      `SELECT ${CHANGING}, (SELECT head FROM records WHERE delivery = seq) = '' AS is_erased
+      `SELECT ${CHANGING}, (SELECT head FROM records WHERE delivery = seq) AS head
        FROM deliveries WHERE id = ?`,
     ),
     heldOfAccount: db.prepare(
@@ -124,7 +124,7 @@ export function changeRow(
   const seq = row.seq as number;
   statements.update.run(...valuesOf(PROGRESS, next.progress), seq);
   if (next.attempt !== undefined) {
-    const kept = keptAttempt(next.attempt, row.is_erased === 1);
+    const kept = keptAttempt(next.attempt, { head: row.head as string });
     statements.insertAttempt.run(seq, ...attemptValues(kept));
     statements.dropOldAttempts.run(seq);
   }
