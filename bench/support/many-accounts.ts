@@ -2,10 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { generateKey } from '../../src/accounts/key-text.ts';
 import type { MasterKeys } from '../../src/accounts/master-key.ts';
 import { sampleDirectory } from '../../src/customers/sample/sample-directory.ts';
-import type { Account } from '../../src/domain/account.ts';
-import { decide } from '../../src/domain/account-commands.ts';
+import { decideAll } from '../../src/domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../../src/domain/account-events.ts';
-import { evolve } from '../../src/domain/account-evolve.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
@@ -28,16 +26,9 @@ export async function recordAccounts(
       const { key: _, ...stored } = generateKey('staging');
       lastPrefix = stored.prefix;
       const atMs = Date.now();
-      const events: AccountEvent[] = [];
-      let state: Account | undefined;
-      for (const command of commandsFor(account, stored)) {
-        const decision = decide(command, state);
-        if (decision.kind !== 'events') continue;
-        for (const event of decision.events) {
-          state = evolve(state, [event], atMs);
-          events.push(event);
-        }
-      }
+      const decided = decideAll(commandsFor(account, stored), undefined, atMs);
+      if (decided.kind === 'refused') throw new Error(decided.reason);
+      const events: AccountEvent[] = [...decided.events];
       const secret = masterKeys.encryptSecret({ prefix: stored.prefix, secret: 's'.repeat(43) });
       const place = { account_id: account.id, prefix: stored.prefix };
       const url = `https://receiver-${account.id}.example.com/fuel`;

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { FuelError } from '../base/errors.ts';
 import type { Account } from '../domain/account.ts';
-import { type AccountCommand, decide } from '../domain/account-commands.ts';
-import { type AccountEvent, accountStream } from '../domain/account-events.ts';
-import { evolve } from '../domain/account-evolve.ts';
+import { type AccountCommand, decideAll } from '../domain/account-commands.ts';
+import { accountStream } from '../domain/account-events.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { readSkipped } from '../event-store/skipped-events.ts';
@@ -37,7 +36,9 @@ export async function changeAccount(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const { account: before, revision } = await readAccount(store, accountId);
     const atMs = clock.now();
-    const { account, events } = decideAll(commands, before, atMs);
+    const decision = decideAll(commands, before, atMs);
+    if (decision.kind === 'refused') throw new FuelError('REFUSED', decision.reason);
+    const { account, events } = decision;
     if (events.length === 0) return { changed: false, account };
     const [result] = await store.append([
       {
@@ -50,20 +51,6 @@ export async function changeAccount(
     if (result?.kind === 'erased') throw new FuelError('REFUSED', `account ${accountId} was erased`);
   }
   throw new FuelError('REFUSED', `account ${accountId} is being changed by others all the time: try again`);
-}
-
-function decideAll(commands: readonly AccountCommand[], before: Account | undefined, atMs: number) {
-  const events: AccountEvent[] = [];
-  let account = before;
-  for (const command of commands) {
-    const decision = decide(command, account);
-    if (decision.kind === 'refused') throw new FuelError('REFUSED', decision.reason);
-    if (decision.kind === 'unchanged') continue;
-    account = evolve(account, decision.events, atMs);
-    for (const event of decision.events) events.push(event);
-  }
-  if (account === undefined) throw new Error('commands on an account that is not open were not refused');
-  return { account, events };
 }
 
 async function readAccount(store: EventStore, accountId: number) {

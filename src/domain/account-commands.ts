@@ -1,6 +1,7 @@
 import type { Account, AccountKey, ProfilePeriod } from './account.ts';
 import type { AccountEvent, Environment } from './account-events.ts';
-import { type Decision, record, refused, unchanged } from './decision.ts';
+import { draftOf, evolveDraft } from './account-evolve.ts';
+import { type Decision, type Refused, record, refused, unchanged } from './decision.ts';
 import { type GivenReason, reasonOf } from './given-reason.ts';
 import { textFault } from './values/bounds.ts';
 import { formatDateTime } from './values/date-time.ts';
@@ -14,6 +15,13 @@ interface ForKey extends ForAccount {
   readonly prefix: string;
 }
 
+interface Named {
+  readonly name: string;
+}
+
+/** What is left out stays as it is; a new thing needs it, but may be in no group and without an end. */
+type AsItIs<T> = { readonly [Member in keyof T]?: T[Member] | undefined };
+
 /**
  * What can be done to an account. Values were checked before: ids are ids, allow-list entries are addresses or CIDR
  * ranges, URLs may be called. Times are milliseconds since the epoch.
@@ -23,15 +31,13 @@ export type AccountCommand =
   | (ForAccount & { readonly type: 'SetContacts'; readonly emails: readonly string[] })
   | (ForAccount & { readonly type: 'EnableIntegration' })
   | (ForAccount & GivenReason & { readonly type: 'DisableIntegration' })
-  | (ForAccount & ProfilePeriod & { readonly type: 'SetChargingProfile'; readonly profile: string })
-  | (ForAccount & { readonly type: 'SetCorporateGroup'; readonly groupId: number; readonly name: string })
-  | (ForAccount & {
-      readonly type: 'SetCorporate';
-      readonly corporateId: number;
-      readonly name: string;
-      /** `null`: in no group. `undefined`: as it is, which is in none for a new corporate. */
-      readonly groupId?: number | null | undefined;
-    })
+  | (ForAccount & AsItIs<ProfilePeriod> & { readonly type: 'SetChargingProfile'; readonly profile: string })
+  | (ForAccount & AsItIs<Named> & { readonly type: 'SetCorporateGroup'; readonly groupId: number })
+  | (ForAccount &
+      AsItIs<Named & { readonly groupId: number | null }> & {
+        readonly type: 'SetCorporate';
+        readonly corporateId: number;
+      })
   | (ForKey & {
       readonly type: 'IssueKey';
       readonly environment: Environment;
@@ -53,6 +59,34 @@ type KeyCommand =
 
 type AccountDecision = Decision<AccountEvent>;
 type Command<Type extends AccountCommand['type']> = Extract<AccountCommand, { type: Type }>;
+
+/**
+ * The events of several commands, each decided on what those before it make of the account, and that account. Refused
+ * as a whole, with every reason. `atMs`: when they would be recorded.
+ */
+export function decideAll(
+  commands: Iterable<AccountCommand>,
+  before: Account | undefined,
+  atMs: number,
+):
+  | { readonly kind: 'decided'; readonly events: readonly AccountEvent[]; readonly account: Account }
+  | Refused {
+  const events: AccountEvent[] = [];
+  const reasons = new Set<string>();
+  let account = before && draftOf(before);
+  for (const command of commands) {
+    const decision = decide(command, account);
+    if (decision.kind === 'refused') reasons.add(decision.reason);
+    if (decision.kind !== 'events') continue;
+    for (const event of decision.events) {
+      account = evolveDraft(account, event, atMs);
+      events.push(event);
+    }
+  }
+  if (reasons.size > 0) return refused([...reasons].join('; '));
+  if (account === undefined) throw new Error('commands on an account that is not open were not refused');
+  return { kind: 'decided', events, account };
+}
 
 /**
  * The events that a command causes in the account's state. Pure. A command that was carried out before is `unchanged`,
@@ -102,12 +136,14 @@ function openAccount(command: Command<'OpenAccount'>, account: Account | undefin
 }
 
 function setChargingProfile(command: Command<'SetChargingProfile'>, account: Account): AccountDecision {
-  const { accountId, profile, fromMs, toMs } = command;
+  const { accountId, profile } = command;
   if (isBlank(profile)) return refused('a charging profile needs a name: give one with --profile');
+  const before = account.profiles.get(profile);
+  const { fromMs = before?.fromMs, toMs = before?.toMs ?? null } = command;
+  if (fromMs === undefined) return refused(`profile ${profile} is new and needs a from`);
   if (toMs !== null && toMs <= fromMs) {
     return refused('the end of a charging profile must be after its start: give a later --to');
   }
-  const before = account.profiles.get(profile);
   if (before !== undefined && before.fromMs === fromMs && before.toMs === toMs) return unchanged;
   const to = toMs === null ? null : formatDateTime(toMs);
   const data = { account_id: accountId, profile, from: formatDateTime(fromMs), to };
@@ -115,19 +151,24 @@ function setChargingProfile(command: Command<'SetChargingProfile'>, account: Acc
 }
 
 function setCorporateGroup(command: Command<'SetCorporateGroup'>, account: Account): AccountDecision {
-  const { accountId, groupId, name } = command;
-  if (isBlank(name)) return refused('a corporate group needs a name: give one with --name');
+  const { accountId, groupId } = command;
   const before = account.groups.get(groupId);
+  const { name = before?.name } = command;
+  if (name === undefined) return refused(`group ${groupId} is new and needs a name`);
+  if (isBlank(name)) return refused('a corporate group needs a name: give one with --name');
   if (before?.name === name) return unchanged;
   const data = { account_id: accountId, corporate_group_id: groupId, name };
   return record({ type: before === undefined ? 'CorporateGroupAdded' : 'CorporateGroupRenamed', data });
 }
 
 function setCorporate(command: Command<'SetCorporate'>, account: Account): AccountDecision {
-  const { accountId, corporateId, name } = command;
-  if (isBlank(name)) return refused('a corporate needs a name: give one with --name');
+  const { accountId, corporateId } = command;
   const before = account.corporates.get(corporateId);
-  const groupId = command.groupId === undefined ? (before?.groupId ?? null) : command.groupId;
+  const { name = before?.name, groupId = before?.groupId ?? null } = command;
+  if (name === undefined) {
+    return refused(`corporate ${corporateId} is new and needs a name`);
+  }
+  if (isBlank(name)) return refused('a corporate needs a name: give one with --name');
   if (groupId !== null && !account.groups.has(groupId)) {
     return refused(
       `account ${accountId} has no corporate group ${groupId}: ` +

@@ -24,20 +24,6 @@ export type AccountDraft = {
 type KeyEvent = Exclude<Extract<AccountEvent, { data: { prefix: string } }>, { type: 'KeyIssued' }>;
 
 /**
- * The account after more events, recorded together; the one given stays as it is. `atMs` is when that was. Throws an
- * `EventOrderFault` where one can not follow those before it.
- */
-export function evolve(
-  account: Account | undefined,
-  events: readonly AccountEvent[],
-  atMs: number,
-): Account | undefined {
-  let draft = account === undefined ? undefined : draftOf(account);
-  for (const event of events) draft = evolveDraft(draft, event, atMs);
-  return draft;
-}
-
-/**
  * The account after all events of its stream, `undefined` where there is none. Throws an `EventOrderFault`
  * where one can not follow those before it.
  */
@@ -49,7 +35,7 @@ export function foldAccount(
   return draft;
 }
 
-/** As `evolve` of one event, but changes the draft and returns it. A draft is unchanged when this throws. */
+/** The account after one more event: changes the draft and returns it. A draft is unchanged when this throws. */
 export function evolveDraft(
   draft: AccountDraft | undefined,
   event: AccountEvent,

@@ -1,9 +1,8 @@
 import { array, enums, type Infer, nullable, object, optional } from 'superstruct';
 import type { Account } from './account.ts';
-import { type AccountCommand, decide } from './account-commands.ts';
+import { type AccountCommand, decideAll } from './account-commands.ts';
 import type { AccountEvent } from './account-events.ts';
-import { type AccountDraft, draftOf, evolveDraft } from './account-evolve.ts';
-import { type Decision, type Refused, record, refused, unchanged } from './decision.ts';
+import { type Decision, refused, unchanged } from './decision.ts';
 import { faultsOf } from './events.ts';
 import { parseDateTime } from './values/date-time.ts';
 import { dateTime, email, id, name } from './values/primitives.ts';
@@ -49,45 +48,40 @@ function repeatedIn({ profiles = [], groups = [], corporates = [] }: DesiredAcco
   });
 }
 
+/** What makes an account as it should be, and what it is then. */
+export type DesiredDecision = Exclude<Decision<AccountEvent>, { kind: 'events' }> | DecidedAccount;
+interface DecidedAccount {
+  readonly kind: 'events';
+  readonly events: readonly AccountEvent[];
+  readonly account: Account;
+}
+
 /**
  * The events that make the account what it should be, decided as the single commands are. Pure. Refused as a whole
  * with every reason where a part is not possible. `atMs`: when they would be recorded.
  */
 export function decideDesired(
   desired: DesiredAccount,
-  account: Account | undefined,
+  before: Account | undefined,
   atMs: number,
-): Decision<AccountEvent> {
-  if (account === undefined && desired.name === undefined) {
+): DesiredDecision {
+  if (before === undefined && desired.name === undefined) {
     return refused(`account ${desired.account_id} is not open: give it a name, and it is opened`);
   }
-  const events: AccountEvent[] = [];
-  const reasons = new Set<string>();
-  let draft: AccountDraft | undefined = account === undefined ? undefined : draftOf(account);
-  for (const command of commandsFor(desired, account)) {
-    const decision = 'kind' in command ? command : decide(command, draft);
-    if (decision.kind === 'refused') reasons.add(decision.reason);
-    if (decision.kind !== 'events') continue;
-    for (const event of decision.events) {
-      draft = evolveDraft(draft, event, atMs);
-      events.push(event);
-    }
-  }
-  if (reasons.size > 0) return refused([...reasons].join('; '));
+  const decision = decideAll(commandsFor(desired), before, atMs);
+  if (decision.kind === 'refused') return decision;
+  const { events, account } = decision;
   if (events.length > MAX_DESIRED_EVENTS) {
     return refused(
       `it needs ${events.length} events and one line records at most ${MAX_DESIRED_EVENTS}: ` +
         'give the account in several lines',
     );
   }
-  return events.length === 0 ? unchanged : record(...events);
+  return events.length === 0 ? unchanged : { kind: 'events', events, account };
 }
 
 /** In an order in which each can follow those before it: groups come before the corporates in them. */
-function* commandsFor(
-  desired: DesiredAccount,
-  account: Account | undefined,
-): Generator<AccountCommand | Refused> {
+function* commandsFor(desired: DesiredAccount): Generator<AccountCommand> {
   const { account_id: accountId, name: accountName, integration, contacts } = desired;
   if (accountName !== undefined) yield { type: 'OpenAccount', accountId, name: accountName };
   if (integration !== undefined) {
@@ -95,25 +89,12 @@ function* commandsFor(
   }
   if (contacts !== undefined) yield { type: 'SetContacts', accountId, emails: contacts };
   for (const { profile, from, to } of desired.profiles ?? []) {
-    const before = account?.profiles.get(profile);
-    const fromMs = from === undefined ? before?.fromMs : parseDateTime(from);
-    const toMs = to === undefined ? before?.toMs : to === null ? null : parseDateTime(to);
-    if (fromMs === undefined) yield needs('from', `profile ${profile}`);
-    else yield { type: 'SetChargingProfile', accountId, profile, fromMs, toMs: toMs ?? null };
+    const fromMs = from === undefined ? undefined : parseDateTime(from);
+    const toMs = to === undefined || to === null ? to : parseDateTime(to);
+    yield { type: 'SetChargingProfile', accountId, profile, fromMs, toMs };
   }
-  for (const group of desired.groups ?? []) {
-    const groupName = group.name ?? account?.groups.get(group.id)?.name;
-    if (groupName === undefined) yield needs('name', `group ${group.id}`);
-    else yield { type: 'SetCorporateGroup', accountId, groupId: group.id, name: groupName };
-  }
-  for (const corporate of desired.corporates ?? []) {
-    const corporateName = corporate.name ?? account?.corporates.get(corporate.id)?.name;
-    const { id: corporateId, group_id: groupId } = corporate;
-    if (corporateName === undefined) yield needs('name', `corporate ${corporateId}`);
-    else yield { type: 'SetCorporate', accountId, corporateId, name: corporateName, groupId };
-  }
-}
-
-function needs(member: string, what: string): Refused {
-  return refused(`${what} is new and needs a ${member}`);
+  for (const { id: groupId, name: groupName } of desired.groups ?? [])
+    yield { type: 'SetCorporateGroup', accountId, groupId, name: groupName };
+  for (const { id: corporateId, name: corporateName, group_id: groupId } of desired.corporates ?? [])
+    yield { type: 'SetCorporate', accountId, corporateId, name: corporateName, groupId };
 }

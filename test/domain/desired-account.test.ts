@@ -1,18 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { evolve, foldAccount } from '../../src/domain/account-evolve.ts';
+import { foldAccount } from '../../src/domain/account-evolve.ts';
 import { type DesiredAccount, decideDesired, faultsOfDesired } from '../../src/domain/desired-account.ts';
 import { corporateAdded, groupAdded, opened, profileSet } from '../support/accounts/account-samples.ts';
 import { desiredAccounts } from '../support/accounts/desired-accounts.ts';
+import { evolve } from '../support/accounts/evolve.ts';
 
 const FROM = '2026-09-01T00:00:00.000Z';
 const TO = '2027-09-01T00:00:00.000Z';
 
 const fold = (history: readonly AccountEvent[]) =>
   foldAccount(history.map((event) => ({ event, atMs: 1_000 })));
-const wanted = (history: readonly AccountEvent[], desired: Omit<DesiredAccount, 'account_id'>) =>
-  decideDesired({ account_id: 7, ...desired }, fold(history), 2_000);
+const wanted = (history: readonly AccountEvent[], desired: Omit<DesiredAccount, 'account_id'>) => {
+  const decision = decideDesired({ account_id: 7, ...desired }, fold(history), 2_000);
+  return decision.kind === 'events' ? { kind: decision.kind, events: decision.events } : decision;
+};
 const typesOf = (...args: Parameters<typeof wanted>) => {
   const decision = wanted(...args);
   return decision.kind === 'events' ? decision.events.map(({ type }) => type) : decision;

@@ -1,6 +1,5 @@
 import { foldRecorded } from '../../accounts/directory/apply-to-directory.ts';
 import type { Account } from '../../domain/account.ts';
-import { evolve } from '../../domain/account-evolve.ts';
 import { type Refused, refused } from '../../domain/decision.ts';
 import { type DesiredAccount, decideDesired } from '../../domain/desired-account.ts';
 import type { DomainEvent } from '../../domain/events.ts';
@@ -80,7 +79,7 @@ function deciderAfter(
     if ('kind' in state) return state;
     const decision = decideDesired(desired, state.account, atMs);
     if (decision.kind !== 'events') return decision;
-    state = { account: evolve(state.account, decision.events, atMs) };
+    state = { account: decision.account };
     onState(state);
     return decision;
   };

@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { printableLine } from '../../../src/base/printable.ts';
 import type { Account } from '../../../src/domain/account.ts';
 import { decide } from '../../../src/domain/account-commands.ts';
-import { evolve } from '../../../src/domain/account-evolve.ts';
 import { type DesiredAccount, decideDesired, faultsOfDesired } from '../../../src/domain/desired-account.ts';
 import { bytesOf, linesOf } from '../../../src/operator/apply/export-account.ts';
 import { MAX_LINE_BYTES } from '../../../src/operator/lines/lines.ts';
 import { startApplying } from '../../support/accounts/applying.ts';
 import { commandSequences } from '../../support/accounts/arbitrary-commands.ts';
 import { desiredAccounts } from '../../support/accounts/desired-accounts.ts';
+import { evolve } from '../../support/accounts/evolve.ts';
 
 /** The account after these lines, as printed; each must be applicable. */
 function applied(lines: Iterable<DesiredAccount>): Account | undefined {

@@ -8,6 +8,7 @@ import {
   type DeliveryProgress,
   endOf,
   keptAttempt,
+  NO_RECORD,
   nextState,
   redeliveryRefusal,
   WITHDRAWN,
@@ -172,9 +173,12 @@ test('a redelivery is refused while a delivery is open, of a withdrawn one alway
 test('an attempt of an erased transaction is kept without the words of the receiver', () => {
   const nothing = { headers: {}, body: '' };
   const answer = { ...UNAVAILABLE.answer, status: 503, ...nothing };
-  expect(keptAttempt(retry.attempt, true)).toEqual({ ...retry.attempt, outcome: { ...UNAVAILABLE, answer } });
-  expect(keptAttempt(attemptOf(TIMEOUT), true)).toEqual(attemptOf(TIMEOUT));
-  expect(keptAttempt(retry.attempt, false)).toEqual(retry.attempt);
+  expect(keptAttempt(retry.attempt, NO_RECORD)).toEqual({
+    ...retry.attempt,
+    outcome: { ...UNAVAILABLE, answer },
+  });
+  expect(keptAttempt(attemptOf(TIMEOUT), NO_RECORD)).toEqual(attemptOf(TIMEOUT));
+  expect(keptAttempt(retry.attempt, { head: '{' })).toEqual(retry.attempt);
 });
 
 test('an attempt ends when its time is over, in whole milliseconds', () => {

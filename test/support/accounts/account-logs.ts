@@ -3,9 +3,9 @@ import type { DirectoryEvent } from '../../../src/accounts/directory/fold/direct
 import type { Account } from '../../../src/domain/account.ts';
 import { decide } from '../../../src/domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
-import { evolve } from '../../../src/domain/account-evolve.ts';
 import { onKey } from './account-samples.ts';
 import { commandSequences } from './arbitrary-commands.ts';
+import { evolve } from './evolve.ts';
 
 const ACCOUNTS = [7, 8, 9];
 const unreadable = { ok: false, reason: 'unknown event type Foo' } as const;

@@ -118,7 +118,7 @@ function addStructureCommands(account: Command): void {
     example: 'fuel account corporate 7 31 --name "North Depot" --group 3',
     args: [readId],
     options: {
-      name: option.required(option.text('name', "the corporate's name")),
+      name: option.text('name', "the corporate's name; a new one needs it"),
       group,
       noGroup: option.flag('it is in no group'),
     },

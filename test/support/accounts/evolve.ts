@@ -1,0 +1,17 @@
+import type { Account } from '../../../src/domain/account.ts';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import { draftOf, evolveDraft } from '../../../src/domain/account-evolve.ts';
+
+/**
+ * The account after more events, recorded together; the one given stays as it is. `atMs` is when that was. Throws an
+ * `EventOrderFault` where one can not follow those before it.
+ */
+export function evolve(
+  account: Account | undefined,
+  events: readonly AccountEvent[],
+  atMs: number,
+): Account | undefined {
+  let draft = account === undefined ? undefined : draftOf(account);
+  for (const event of events) draft = evolveDraft(draft, event, atMs);
+  return draft;
+}
