@@ -11,6 +11,7 @@ import {
   sendRequest,
   type TlsReceiver,
 } from '../../support/deliveries/tls-receiver.ts';
+import { memoryLog } from '../../support/service/api.ts';
 import { closedPort, tcpServer } from '../../support/tcp-server.ts';
 
 const { certificate, sender } = receiverTrust();
@@ -335,15 +336,23 @@ test('a sender keeps nothing of what it has sent', async () => {
   await closing.close();
 });
 
-test('a fault of the sender itself is an outcome of that attempt, and never a rejection', async () => {
+test('a fault of the sender itself is an error in the log and the outcome of that attempt, never a rejection', async () => {
+  const lines: Record<string, unknown>[] = [];
   let faults = 0;
   const now = (): number => {
     if (faults++ === 0) throw new TypeError('no such clock');
     return 0;
   };
-  const faulty = sender({ allowPrivate: false, resolve: async () => ['10.0.0.1'], clock: { now } });
+  const faulty = sender({
+    allowPrivate: false,
+    resolve: async () => ['10.0.0.1'],
+    clock: { now },
+    log: memoryLog(lines),
+  });
   const { outcome } = await faulty.send(sendRequest('https://hook.test/'));
   expect(outcome).toMatchObject({ ok: false, kind: 'connect', detail: expect.stringContaining('clock') });
+  expect(lines).toMatchObject([{ level: 50, err: { message: 'no such clock' } }]);
   expect((await faulty.send(sendRequest('https://hook.test/'))).outcome).toEqual(failed('forbidden'));
+  expect(lines).toHaveLength(1);
   await faulty.close();
 });
