@@ -35,29 +35,22 @@ export async function accessAt(
   const history = new AccountHistory({ store, directory: new Directory() });
   const judged = await history.asOf({ accountId, position }, (account) => ({
     noAccess: account === undefined ? 'the account was not open' : (noAccessReason(account, atMs) ?? null),
-    keys: [...(account?.keys.values() ?? [])].map((key) => accessOf(account, key, { atMs, environment })),
+    keys: [...(account?.keys.values() ?? [])].map((key) => {
+      const refused = keyRefusal(key, environment) ?? noAccessReason(account, atMs) ?? null;
+      return {
+        key: key.prefix,
+        can_read: refused === null,
+        reason: refused,
+        mobile_number: key.driverMobile,
+      };
+    }),
   }));
   return judged.kind === 'known' ? judged.value : { noAccess: 'the account can not be read', keys: null };
 }
 
-function accessOf(
-  account: Account | undefined,
-  key: AccountKey,
-  { atMs, environment }: { readonly atMs: number; readonly environment: Environment },
-): KeyAccess {
-  const reason = whyNot(account, key, { atMs, environment });
-  return { key: key.prefix, can_read: reason === null, reason, mobile_number: key.driverMobile };
-}
-
-function whyNot(
-  account: Account | undefined,
-  key: AccountKey,
-  { atMs, environment }: { readonly atMs: number; readonly environment: Environment },
-): string | null {
-  if (key.environment !== environment) return `the key belongs to ${key.environment}`;
-  if (!key.active) return 'the key was switched off';
-  if (account?.integrationEnabled !== true) return 'the integration was off';
-  return activeProfile(account, atMs) === undefined ? 'no charging profile was current' : null;
+function keyRefusal({ environment, active }: AccountKey, served: Environment): string | undefined {
+  if (environment !== served) return `the key belongs to ${environment}`;
+  return active ? undefined : 'the key was switched off';
 }
 
 /** Why requests of the account are refused (checks 4 and 5, or unreadable); `undefined` where they are not. */

@@ -1,16 +1,12 @@
 import { DELIVERY_FIELDS } from '../answers/filters.ts';
 import type { Page, PageContext } from './html/layout.ts';
-import { accountPage } from './pages/account.ts';
-import { accountsPage } from './pages/accounts.ts';
-import { deliveriesPage } from './pages/deliveries.ts';
-import { deliveryPage } from './pages/delivery.ts';
-import { findPage } from './pages/find.ts';
-import { keyPage } from './pages/key.ts';
+import { accountPage, keyPage } from './pages/account.ts';
+import { accountsPage, findPage } from './pages/accounts.ts';
+import { deliveriesPage, deliveryPage } from './pages/deliveries.ts';
 import { overviewPage } from './pages/overview.ts';
 import { projectionsPage } from './pages/projections.ts';
 import { transactionPage } from './pages/transaction.ts';
-import { webhookPage } from './pages/webhook.ts';
-import { webhooksPage } from './pages/webhooks.ts';
+import { webhookPage, webhooksPage } from './pages/webhooks.ts';
 
 type Make = (context: PageContext) => Promise<Page>;
 

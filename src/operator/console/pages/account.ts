@@ -2,12 +2,13 @@ import type { AccountEvent } from '../../../domain/account-events.ts';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
 import { noAccessReason } from '../../answers/access-at.ts';
 import { accountAnswer, accountSections } from '../../answers/account.ts';
-import { type Column, state, type Table, table, time } from '../../answers/columns.ts';
+import { type Column, facts, state, type Table, table, time } from '../../answers/columns.ts';
+import { KEY_COLUMNS, keyAnswer } from '../../answers/key.ts';
 import { accountTail, type LoggedEvent } from '../figures/tails.ts';
 import { cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import { notFound, type Page, type PageContext } from '../html/layout.ts';
-import { content, problem } from '../html/parts.ts';
+import { content, note, problem } from '../html/parts.ts';
 import { gatesTable } from './gates.ts';
 
 const MAX_EVENTS = 50;
@@ -85,4 +86,35 @@ export function loggedTable(caption: string, of: readonly LoggedEvent[], names?:
     { head: 'Details', cell: detailsOf },
   ];
   return table(caption, columns, { of, idOf: ({ revision }) => revision, empty: 'None.' });
+}
+
+/** A key as an operator may see it: no hash, no secret. */
+export async function keyPage({ parts, name: prefix }: PageContext): Promise<Page> {
+  const found = parts.directory.key(prefix);
+  if (found === undefined)
+    return notFound(`Key ${prefix}`, 'No key has this prefix.', { commands: [cmd('Every key')`key list`] });
+  const { key, entry } = found;
+  const { environment, active, allowList, rateLimit } = key;
+  const isForeign = environment !== parts.environment;
+  const events = await accountTail(parts.store, entry);
+  const gates = { account: entry.account, key, nowMs: parts.clock.now(), events };
+  return {
+    title: `Key ${prefix}`,
+    heading: [`Key ${prefix}`, state(active ? 'on' : 'off')],
+    parts: [
+      facts(KEY_COLUMNS, keyAnswer(entry.id, key)),
+      isForeign ? note(`Not known to this service, which serves ${parts.environment}.`) : null,
+      gatesTable(gates),
+      eventsTable(events.filter(({ data }) => data.prefix === prefix)),
+    ],
+    commands: [
+      cmd('The same on the command line')`key show ${prefix}`,
+      active
+        ? cmd('Switch it off at once')`key off ${prefix} --reason WHY --wait`
+        : cmd('Switch it on again')`key on ${prefix}`,
+      cmd('Change its addresses')`key allow ${prefix} ${allowList.join(',') || '203.0.113.0/24'}`,
+      cmd('Change its rate limit')`key rate-limit ${prefix} ${rateLimit}`,
+      cmd('Everything that happened to it')`audit --key ${prefix} --newest`,
+    ],
+  };
 }

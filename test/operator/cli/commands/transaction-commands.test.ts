@@ -234,7 +234,7 @@ describe('fuel transaction show', () => {
     const after = await done('transaction', 'show', '1', '--at', at(Date.now() - 1));
     expect(after).toMatchObject({
       visible: false,
-      access: [{ key: PREFIX, can_read: false, reason: 'no charging profile was current' }],
+      access: [{ key: PREFIX, can_read: false, reason: 'it has no charging profile' }],
     });
     expect((await fuel('transaction', 'show', '1', '--at', at(soon + 60_000_000))).code).toBe(2);
   });
